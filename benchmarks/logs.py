@@ -11,7 +11,7 @@ from benchmarks.histories import game_id
 from benchmarks.ledgers import new_drafts
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.store.appending import append
-from ratings_ledger.ledger.store.log import first_positions, head, read_page, read_records_at
+from ratings_ledger.ledger.store.log import find_first_positions, head, read_page, read_records_at
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.verification import verify_log
 
@@ -56,7 +56,7 @@ def look_up(url: str, games: int, among: int) -> Found:
     def once(connection: Connection, chance: Random) -> int:
         found = 0
         for _ in range(games):
-            (position,) = first_positions(connection, [game_id(chance.randrange(among))]).values()
+            (position,) = find_first_positions(connection, [game_id(chance.randrange(among))]).values()
             found += len(read_records_at(connection, [position]))
         return found
 

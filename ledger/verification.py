@@ -1,7 +1,7 @@
-"""Verification of the log: recompute every hash from the stored records, compare every column with its record.
+"""Verify the log: recompute every hash from the stored records, and compare every column with its record.
 
-Findings are values. Reading continues after a damaged place, so one run reports everything that is wrong; an event that
-cannot be read is one finding, and the chain of hashes resumes after it.
+A run reports all damage, because reading continues after a damaged event. An unreadable event is one finding, and the
+chain of hashes is checked again after it.
 """
 
 import marshal
@@ -24,10 +24,10 @@ from ratings_ledger.ledger.store.exports import Place
 from ratings_ledger.ledger.store.log import Log, head, ledger_id
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
-from ratings_ledger.ledger.validation.validator import LadderChecksAt, misfits
+from ratings_ledger.ledger.validation.validator import LadderChecksAt, find_misfits
 
 PAGE_EVENTS = 1_000
-# longer logs are walked by several processes
+# several processes walk a log with more events than this
 PART_EVENTS = 20_000
 _TEXTS = ("event_id", "type", "subject", "recorded_by", "supersedes", "record")
 _SUPERSEDING = ", ".join(f"'{name}'" for name in sorted(SUPERSEDING))
@@ -54,22 +54,22 @@ CODES = {
     "leaf-hash": "the record was changed: its hash differs",
     "chain-hash": "the history before this position was changed, or the hash itself",
     "time-order": "recorded_at decreases",
-    "supersedes": "an event is not in its chain of revisions: what it supersedes is missing, later, or of another game",
+    "supersedes": "an event breaks its chain of revisions: the superseded event is missing, later, or of another game",
     "twice": "an id, a game or a superseded event occurs twice",
-    "guard": "a trigger that protects the events is gone or altered",
-    "head": "the ledger does not contain the history that was asked for",
+    "guard": "a trigger that protects the events is missing or altered",
+    "head": "the ledger does not contain the history of the expected head",
     "meaning": "a record holds an invalid event",
     "schema": "a table, an index, a view or a trigger differs from this program's definition, or was not created by it",
     "standings": "stored standings differ from a replay",
-    "trace": "a trace kept in the cache is not what a replay leaves behind; it is deleted, and its folder named",
-    "published": "a published list is not what its coordinates give",
+    "trace": "a cached trace differs from a replay; it is deleted, and its folder is named",
+    "published": "a published list differs from the standings at its coordinates",
     "clock": "a result disagrees with the game's clock about a removal",
     "rule": "a rule failed at a game",
 }
 
 
 class VerifiedCounts(NamedTuple):
-    """The number of checked things of each kind."""
+    """The number of checked items of each kind."""
 
     events: int = 0
     hashes: int = 0
@@ -82,30 +82,33 @@ class VerifiedCounts(NamedTuple):
 def verify_log(
     ledger: Ledger, connection: Connection, expected: Place | None = None, since: Place | None = None
 ) -> Generator[Finding, None, VerifiedCounts]:
-    """Yield all findings about the log, in order, or those about events recorded `since` a place.
+    """Yield all findings about the log up to the head at the start, in order; return the numbers of checked items.
 
-    The log must contain both places. Returns the counts of what it checked. Raises errors that prevent a check, such as
-    a lost connection, a lock or a missing right. The walk ends at the head of the log as it was at the start.
+    Raises errors that prevent a check, such as a lost connection, a lock or a missing right.
+
+    Args:
+        ledger: The opened ledger.
+        connection: A connection to it.
+        expected: A place that the log must contain.
+        since: Check only the events after this place, which the log must contain.
     """
     after = 0 if since is None else since.position
-    for message in ledger.dialect.storage_findings(connection) if since is None else ():
+    for message in ledger.dialect.find_storage_damage(connection) if since is None else ():
         yield Finding("storage", None, message)
     object_count, has_all_tables = yield from _check_schema(connection)
     if not has_all_tables:
         return VerifiedCounts(objects=object_count)
-    for name in ledger.dialect.missing_guards(connection):
-        yield Finding(
-            "guard", None, f"the guard {name} is missing or altered; it no longer keeps others from changing events"
-        )
+    for name in ledger.dialect.find_altered_guards(connection):
+        yield Finding("guard", None, f"the guard {name} is missing or altered, so others can change events")
     until, count = _read_extent(ledger, connection, after)
     rows_read, is_gap_known = 0, False
-    for rows, findings in _walk_log(ledger, connection, after, until, count):
+    for rows, findings in _walk_log(ledger, connection, after=after, until=until, count=count):
         rows_read += rows
         is_gap_known |= any(finding.code in ("missing", "unreadable") for finding in findings)
         yield from findings
     if (count, rows_read) != (until - after, until - after) and not is_gap_known:
-        range_note = f" behind position {after}" * bool(after)
-        numbers = f"{rows_read:,} events were read{range_note} and {count:,} are counted"
+        range_note = f" after position {after}" * bool(after)
+        numbers = f"{rows_read:,} events were read{range_note} and {count:,} were counted"
         yield Finding("missing", None, f"{numbers}, but the last position is {until}")
     yield from _check_links(ledger, connection, after)
     for place in filter(None, (expected, since)):
@@ -117,9 +120,9 @@ def verify_log(
 
 
 def _check_schema(connection: Connection) -> Generator[Finding, None, tuple[int, bool]]:
-    """Yield the differences between the database's objects and those that this program makes.
+    """Yield the differences between the database's objects and those of this program.
 
-    Returns how many objects are as they should be, and whether all tables and columns are present.
+    Return the number of objects that match, and whether all tables and columns are present.
     """
     object_count, has_all_tables = 0, True
     for message in catalogue.find_object_differences(connection):
@@ -135,30 +138,24 @@ def _check_schema(connection: Connection) -> Generator[Finding, None, tuple[int,
         yield Finding("schema", None, str(problem))
     versions = list(connection.execute(text("SELECT version_num FROM alembic_version")).scalars())
     if versions != [SCHEMA_REVISION]:
-        yield Finding("schema", None, f"the table alembic_version holds {versions}, not {SCHEMA_REVISION} alone")
+        yield Finding("schema", None, f"the table alembic_version holds {versions}, not only {SCHEMA_REVISION}")
     return object_count, True
 
 
 def _read_extent(ledger: Ledger, connection: Connection, after: int) -> tuple[int, int]:
-    """Return the last position, at least `after`, and the number of events after `after`.
-
-    A damaged table reports fewer.
-    """
+    """Return the last position (at least `after`) and the number of events after `after`; damage may hide some."""
     last = _read_rows(ledger, connection, "SELECT coalesce(max(position), 0) FROM events")
     count_query = "SELECT count(*) FROM events WHERE position <= :until" + " AND position > :after" * bool(after)
     parameters = {"after": after} if after else {}
     count = _read_rows(ledger, connection, count_query, until=last[0][0], **parameters) if last else None
     if last and count:
         return max(int(last[0][0]), after), int(count[0][0])
-    known = max(_find_last_position(ledger, connection), after)
-    return known, known - after
+    last_readable = max(_find_last_position(ledger, connection), after)
+    return last_readable, last_readable - after
 
 
 def _read_rows(ledger: Ledger, connection: Connection, query: str, **parameters: int) -> Sequence[Any] | None:
-    """Return the rows of a query, or None if damage makes them unreadable.
-
-    Raises all other errors: they concern the connection, a lock, a right or an interrupt, not the stored data.
-    """
+    """Return the rows of a query, or None if they are damaged. Raises other errors of the database."""
     try:
         return connection.execute(text(query), parameters).all()
     except DBAPIError as error:
@@ -166,15 +163,12 @@ def _read_rows(ledger: Ledger, connection: Connection, query: str, **parameters:
         return None
 
 
-# the outcome of a range of positions: how many rows were read, and the findings
+# a part of the log: the number of its rows, and the findings
 Part = tuple[int, list[Finding]]
 
 
-def _walk_log(ledger: Ledger, connection: Connection, after: int, until: int, count: int) -> Iterator[Part]:
-    """Yield the parts of the log after a position, in order.
-
-    Several processes walk a long log without gaps at once.
-    """
+def _walk_log(ledger: Ledger, connection: Connection, *, after: int, until: int, count: int) -> Iterator[Part]:
+    """Yield the parts of the log after a position, in order. Several processes walk a long log without gaps."""
     cores, events = available_cores(), until - after
     size = max(PART_EVENTS, -(-events // UNITS_MAX))
     if cores == 1 or events <= PART_EVENTS or count != events:
@@ -182,25 +176,25 @@ def _walk_log(ledger: Ledger, connection: Connection, after: int, until: int, co
         return
     ranges = [(first, min(first + size - 1, until)) for first in range(after + 1, until + 1, size)]
 
-    def work(number: int) -> bytes:
+    def check_part(number: int) -> bytes:
         first, last = ranges[number]
         with ledger.reading() as own_connection:
             rows, findings = _check_range(ledger, own_connection, first, last)
         return marshal.dumps((number, rows, [tuple(finding) for finding in findings]))
 
-    done: dict[int, Part] = {}
+    waiting: dict[int, Part] = {}
     next_number = 0
-    with closing(run_forked(work, len(ranges), cores)) as messages:
+    with closing(run_forked(check_part, len(ranges), cores)) as messages:
         for message in messages:
             number, rows, findings = marshal.loads(message)
-            done[number] = rows, [Finding(*finding) for finding in findings]
-            while next_number in done:
-                yield done.pop(next_number)
+            waiting[number] = rows, [Finding(*finding) for finding in findings]
+            while next_number in waiting:
+                yield waiting.pop(next_number)
                 next_number += 1
 
 
 def _check_range(ledger: Ledger, connection: Connection, first: int, until: int) -> Part:
-    """Return the number of rows and the findings in a range of positions; the first range includes earlier rows."""
+    """Return the number of rows and the findings in a range of positions; the range from 1 includes rows below 1."""
     findings: list[Finding] = []
     position, rows = first - 1, 0
     previous = None if first == 1 else _read_chain_hash(ledger, connection, position)
@@ -227,29 +221,29 @@ def _check_range(ledger: Ledger, connection: Connection, first: int, until: int)
 
 
 def _read_chain_hash(ledger: Ledger, connection: Connection, position: int) -> tuple[bytes, int] | None:
-    """Return the chain hash and the time at a position, as they are stored."""
+    """Return the stored chain hash and time at a position; None if the row is missing or damaged."""
     query = "SELECT chain_hash, recorded_at FROM events WHERE position = :position"
     rows = _read_rows(ledger, connection, query, position=position)
     return (bytes(rows[0][0]), rows[0][1]) if rows and isinstance(rows[0][1], int) else None
 
 
 def _raise_unless_damage(ledger: Ledger, error: DBAPIError) -> None:
-    """Raise an error unless it reports damage: it may concern the connection, a lock, a right or an interrupt."""
+    """Raise an error of the database unless it reports damage rather than a lock, a right or a lost connection."""
     if not ledger.dialect.is_damage(error.orig or error):
         raise error
 
 
 def _describe_gap(position: int, next_position: int) -> Finding:
-    """Return the finding that the event at `next_position` does not directly follow the one at `position`."""
+    """Return the finding that the event at `position` is not followed by the one at the next position."""
     if next_position <= position:
-        return Finding("missing", next_position, f"stands behind position {position}")
+        return Finding("missing", next_position, f"is stored after position {position}")
     is_single = next_position == position + 2
     absent = f"position {position + 1}" if is_single else f"positions {position + 1} to {next_position - 1}"
     return Finding("missing", position + 1, f"{absent} absent")
 
 
 def _check_row(row: dict[str, Any], before: bytes | None) -> Iterator[Finding]:
-    """Yield the findings within one row. `before` is the chain hash stored at the previous position, if readable."""
+    """Yield the findings in one row. `before` is the stored chain hash at the previous position, if it is readable."""
     position = row["position"]
     record = row["record"]
     if not isinstance(record, bytes):
@@ -258,19 +252,19 @@ def _check_row(row: dict[str, Any], before: bytes | None) -> Iterator[Finding]:
     leaf = leaf_hash(record)
     if leaf != row["leaf_hash"]:
         yield Finding(
-            "leaf-hash", position, f"the record does not hash to its leaf hash; it reads {_quote_record(record)}"
+            "leaf-hash", position, f"the record does not have its leaf hash; the record is {_quote_record(record)}"
         )
     stored_leaf = row["leaf_hash"] if isinstance(row["leaf_hash"], bytes) else b""
     if before is not None and chain_hash(before, stored_leaf) != row["chain_hash"]:
-        yield Finding("chain-hash", position, "the chain hash does not follow from the previous position")
+        yield Finding("chain-hash", position, "the chain hash does not follow from the previous one")
     try:
         event = parse_object(record)
-        text_ = record.decode()
-        expected = index_record(text_, event, ZERO)
-        if dump(event) != text_ or format_instant(expected.occurred_at) != event["occurred_at"]:
-            raise Refused("restore-mismatch", "it is not in canonical form")
+        record_text = record.decode()
+        expected = index_record(record_text, event, ZERO)
+        if dump(event) != record_text or format_instant(expected.occurred_at) != event["occurred_at"]:
+            raise Refused("restore-mismatch", "the record is not in canonical form")
     except Refused as problem:
-        yield Finding("not-a-record", position, f"{problem.message}; it reads {_quote_record(record)}")
+        yield Finding("not-a-record", position, f"{problem.message}; the record is {_quote_record(record)}")
         return
     column_findings = list(_check_columns(position, row, expected))
     yield from column_findings
@@ -290,7 +284,7 @@ def _check_columns(position: int, row: dict[str, Any], expected: EventRow) -> It
             value = value.decode("utf-8", "backslashreplace")
         expected_value = getattr(expected, name)
         if value != expected_value or type(value) is not type(expected_value):
-            yield Finding("column", position, f"{name} is {quote(value)}, the record says {quote(expected_value)}")
+            yield Finding("column", position, f"{name} is {quote(value)}, but the record says {quote(expected_value)}")
 
 
 def _quote_record(record: bytes) -> str:
@@ -300,37 +294,38 @@ def _quote_record(record: bytes) -> str:
 def _iterate_rows(
     ledger: Ledger, connection: Connection, after: int | None, until: int
 ) -> Iterator[tuple[int, dict[str, Any] | None]]:
-    """Yield (position, row) in order from the first after `after` (None: the very first), with texts as bytes.
+    """Yield (position, row) after `after` up to `until`, with texts as bytes; without `after` begin at the first row.
 
-    The row is None if it cannot be read.
+    The row is None if it is unreadable.
     """
     names = ", ".join(ledger.dialect.sql_as_bytes(name) if name in _TEXTS else name for name in EventRow._fields)
     page = f"SELECT {names} FROM events WHERE position > :after AND position <= :until ORDER BY position LIMIT :size"
     single = f"SELECT {names} FROM events WHERE position = :position"
-    # also includes rows before the first valid position
-    last_seen = -(2**63) if after is None else after
-    while last_seen < until:
-        rows = _read_rows(ledger, connection, page, after=last_seen, until=until, size=PAGE_EVENTS)
+    # starts below 1 to include rows at invalid positions
+    last_read = -(2**63) if after is None else after
+    while last_read < until:
+        rows = _read_rows(ledger, connection, page, after=last_read, until=until, size=PAGE_EVENTS)
         if rows is None:
-            # a page of the file is damaged: read each position alone, up to the last known one
-            last_seen, last = max(last_seen, 0), min(until, _find_last_position(ledger, connection))
-            for position in range(last_seen + 1, min(last_seen + PAGE_EVENTS, last) + 1):
-                rows_there = _read_rows(ledger, connection, single, position=position)
-                yield position, _to_stored_bytes(rows_there[0]) if rows_there else None
-            last_seen += PAGE_EVENTS
-            if last_seen >= last:
+            # some row of the page is damaged, so each is read alone
+            last_read, last = max(last_read, 0), min(until, _find_last_position(ledger, connection))
+            for position in range(last_read + 1, min(last_read + PAGE_EVENTS, last) + 1):
+                single_rows = _read_rows(ledger, connection, single, position=position)
+                yield position, _to_stored_bytes(single_rows[0]) if single_rows else None
+            last_read += PAGE_EVENTS
+            if last_read >= last:
                 return
             continue
         for row in rows:
-            plain = _to_stored_bytes(row)
-            position = plain["position"] if isinstance(plain["position"], int) else last_seen + 1
-            yield position, plain
+            values = _to_stored_bytes(row)
+            position = values["position"] if isinstance(values["position"], int) else last_read + 1
+            yield position, values
         if len(rows) < PAGE_EVENTS:
             return
-        last_seen = max(last_seen + 1, rows[-1][0])
+        last_read = max(last_read + 1, rows[-1][0])
 
 
 def _to_stored_bytes(row: Any) -> dict[str, Any]:
+    """Return a row by column, with texts and blobs as bytes, the same for all stores."""
     values = dict(zip(EventRow._fields, row, strict=True))
     for name, value in values.items():
         if isinstance(value, memoryview) or (name in _TEXTS and isinstance(value, str)):
@@ -339,7 +334,7 @@ def _to_stored_bytes(row: Any) -> dict[str, Any]:
 
 
 def _find_last_position(ledger: Ledger, connection: Connection) -> int:
-    """Return the last position that can be determined despite the damage."""
+    """Return the last position that a damaged table still reveals."""
     for query in ledger.dialect.LAST_POSITIONS:
         rows = _read_rows(ledger, connection, query)
         if rows and isinstance(rows[0][0], int):
@@ -348,7 +343,7 @@ def _find_last_position(ledger: Ledger, connection: Connection) -> int:
 
 
 def _check_revisions(ledger: Ledger, connection: Connection, after: int) -> Iterator[Finding]:
-    """Yield the corrections, voids and reinstatements that do not fit the revisions recorded before them."""
+    """Yield a finding for each correction, void or reinstatement that contradicts earlier revisions."""
     query = text(
         f"SELECT position, type, record, supersedes FROM events WHERE type IN ({_SUPERSEDING}) AND position > :after "
         "ORDER BY position"
@@ -362,17 +357,17 @@ def _check_revisions(ledger: Ledger, connection: Connection, after: int) -> Iter
                 yield Finding("supersedes", position, problem.message)
                 continue
             if supersedes != expected:
-                message = f"it supersedes {quote(supersedes)} where it can only supersede {quote(expected)}"
+                message = f"the event supersedes {quote(supersedes)}, but must supersede {quote(expected)}"
                 yield Finding("supersedes", position, message)
     except (DBAPIError, LookupError, ValueError, TypeError, AttributeError) as error:
         if isinstance(error, DBAPIError):
             _raise_unless_damage(ledger, error)
-        # an unreadable event is a finding of its own
+        # the walk reports the unreadable event itself
         yield Finding("storage", None, f"the chains of revisions cannot be checked: {quote(str(error))}")
 
 
 def _check_renames(ledger: Ledger, connection: Connection) -> Iterator[Finding]:
-    """Yield the renames that form a circle, or lead one id to two others."""
+    """Yield a finding for each rename that closes a circle, or renames an id twice."""
     renames = Renames()
     query = (
         f"SELECT {', '.join(EventRow._fields)} FROM events "
@@ -384,20 +379,23 @@ def _check_renames(ledger: Ledger, connection: Connection) -> Iterator[Finding]:
         except Refused as problem:
             yield Finding("meaning", row.position, f"position {row.position} {NOT_FOLLOWING}: {problem.message}")
         except (LookupError, ValueError, TypeError):
-            continue  # an unreadable event is a finding of its own
+            continue  # the walk reports an unreadable event
 
 
 def verify_order(
     connection: Connection, ladders: LadderChecksAt, reported: Container[int | None] = ()
 ) -> Generator[Finding, None, None]:
-    """Yield the events that do not fit those before them, in a log of sound records, except at `reported` positions."""
-    for position, problem in misfits(connection, head(connection).position, ladders):
+    """Yield a finding for each event that contradicts earlier events, except at `reported` positions.
+
+    All records must be valid.
+    """
+    for position, problem in find_misfits(connection, head(connection).position, ladders):
         if position not in reported:
-            yield Finding("meaning", position, f"it does not fit the events before it: {problem.message}")
+            yield Finding("meaning", position, f"the event contradicts earlier events: {problem.message}")
 
 
 def _check_links(ledger: Ledger, connection: Connection, after: int) -> Iterator[Finding]:
-    """Yield broken links by `supersedes` and repeated values, straight from the table, as an index may be dropped."""
+    """Yield findings about `supersedes`, renames and repeated values; a missing unique index does not hide these."""
 
     def select_repeated(column: str, condition: str) -> str:
         new = f" AND {column} IN (SELECT {column} FROM events WHERE position > :after)" * bool(after)

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from ratings_ledger.ledger.errors import BadArgument, Unknown
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.rejections import quote
-from ratings_ledger.ledger.store.log import Log, first_positions, head
-from ratings_ledger.ledger.validation.identities import identities
+from ratings_ledger.ledger.store.log import Log, find_first_positions, head
+from ratings_ledger.ledger.validation.identities import read_identities
 from ratings_ledger.ledger.validation.leagues import find_league
 from ratings_ledger.projections.queries.coordinates import (
     Coordinates,
@@ -447,7 +447,7 @@ class Snapshot(SnapshotReader):
         from ratings_ledger.projections.queries.published_lists import add_visible_states, load_published_list
 
         with self.connect() as connection:
-            entry, people = self._find_list(connection, ladder), identities(connection)
+            entry, people = self._find_list(connection, ladder), read_identities(connection)
             times = self._times_of(connection)
             ranking = load_published_list(connection, entry)
             names = {name for player in players for name in people.ids(player)}
@@ -604,7 +604,7 @@ class Snapshot(SnapshotReader):
     def ids(self, player: str) -> list[str]:
         """Return all ids of a person, `player` first. Only `known_at` counts."""
         with self.log() as log:
-            return identities(log.connection, log.position).list_ids(player)
+            return read_identities(log.connection, log.position).list_ids(player)
 
     def kinds_of(self, name: str) -> frozenset[str]:
         """Return the kinds of things that a name denotes: `ladder`, `player`, `game`, `league`; empty if unknown."""
@@ -614,7 +614,7 @@ class Snapshot(SnapshotReader):
             is_kind = {
                 "ladder": "/" in name and parse_name(name).ruleset_id in ruleset_ids,
                 "player": facts.knows(name),
-                "game": name in first_positions(log.connection, [name]),
+                "game": name in find_first_positions(log.connection, [name]),
                 "league": find_league(Log(log.connection, log.position), name) is not None,
             }
         return frozenset(kind for kind, applies in is_kind.items() if applies)
@@ -622,12 +622,12 @@ class Snapshot(SnapshotReader):
     def has_game(self, game_id: str) -> bool:
         """Tell whether a game of this id was ever recorded."""
         with self.connect() as connection:
-            return game_id in first_positions(connection, [game_id])
+            return game_id in find_first_positions(connection, [game_id])
 
     def similar_game(self, game_id: str) -> str:
         """Return a did-you-mean hint for an unknown game, or an empty string."""
         with self.connect() as connection:
-            return Log(connection).similar("game", game_id)
+            return Log(connection).suggest_similar("game", game_id)
 
     def games(
         self,
@@ -651,7 +651,7 @@ class Snapshot(SnapshotReader):
 
         with self.log() as log:
             end = parse_as_of(self.as_of, log.times.zone)
-            people = identities(log.connection, log.position)
+            people = read_identities(log.connection, log.position)
             matches = partial(
                 is_match,
                 first=None if since is None else moment(parse_since(since, log.times.zone)),
@@ -663,7 +663,7 @@ class Snapshot(SnapshotReader):
             games, total, invalid = load_current_games(log.connection, log.position, matches, by, limit)
             hint = ""
             if not games and game_id is not None:
-                hint = Log(log.connection).similar("game", game_id)
+                hint = Log(log.connection).suggest_similar("game", game_id)
             elif not games and (player or game):
                 facts = self._load_ladders(log.connection, head(log.connection).position).facts
                 hint = suggest_name(facts, player, game)
@@ -710,7 +710,7 @@ class Snapshot(SnapshotReader):
 
         Raises `Refused` for an unknown batch.
         """
-        from ratings_ledger.ledger.validation.batches import named_batches
+        from ratings_ledger.ledger.validation.batches import find_batches
         from ratings_ledger.projections.queries.recorded_events import (
             EventSelection,
             RecordedEvents,
@@ -721,14 +721,14 @@ class Snapshot(SnapshotReader):
         refuse_unknown_types(types)
         with self.log() as log:
             after = resolve_since(log.connection, since)
-            batches = None if batch is None else named_batches(log.connection, batch, log.position)
+            batches = None if batch is None else find_batches(log.connection, batch, log.position)
             selection = EventSelection(subject, after, by, types, batches, limit)
             rows, older = load_events(log.connection, log.position, selection)
             narrowed = since is not None or by is not None or batch is not None or bool(types)
             hint = ""
             if subject is not None and not rows and not narrowed:
-                names, people = Log(log.connection, log.position), identities(log.connection, log.position)
-                hint = names.similar("game", subject) or names.similar("player", subject, people.current)
+                names, people = Log(log.connection, log.position), read_identities(log.connection, log.position).current
+                hint = names.suggest_similar("game", subject) or names.suggest_similar("player", subject, people)
             return RecordedEvents(rows, older=older, subject=subject, narrowed=narrowed, hint=hint, times=log.times)
 
     # -- the last event that affects an answer: with `known_at` at the position of that event, the answer is the same

@@ -1,4 +1,4 @@
-"""Define the public interface, which `ratings_ledger` exports: an open ledger and its results."""
+"""Define the public interface that `ratings_ledger` exports: an open ledger and its results."""
 
 import json
 import os
@@ -270,13 +270,13 @@ __all__ = [
 ]
 
 View = Snapshot  # its public name
-FOLLOWED_EVENTS = 1_000  # events that `Ledger.follow` reads at once
+FOLLOWED_EVENTS = 1_000  # how many events `Ledger.follow` reads at once
 # the default recorder of a ledger's first events
 CREATOR = "ratings-ledger"
 
 
 class Ledger:
-    """An open ledger. Threads may share it; a process that is forked opens its own."""
+    """An open ledger. Threads may share it; a forked process must open its own."""
 
     def __init__(self, store: _opening.Ledger) -> None:
         self._store = store
@@ -287,12 +287,16 @@ class Ledger:
 
     @property
     def location(self) -> str:
-        """Return the path or URL, without the password."""
+        """Return the path or the URL without its password."""
         return self._store.location
 
     @property
     def head(self) -> Head:
-        """Return the last position of the log, its chain hash, and its time in microseconds since 1970."""
+        """Return the last position of the log with its chain hash and its time, in microseconds since 1970.
+
+        Raises:
+            StoreUnavailable: The ledger cannot be read.
+        """
         with self._store.reading() as connection:
             return _log.head(connection)
 
@@ -307,14 +311,19 @@ class Ledger:
     ) -> Snapshot:
         """Return a view of the ledger: games played up to `as_of`, as known at `known_at`, under `rules`.
 
-        `as_of` and `known_at` are dates, which mean their ends, or times, as text or Python objects with a time zone;
-        `known_at` may also be a position. `rules` is a version, ID@VERSION, that scores all games of its ruleset. None
-        means now, or the rulesets' own timelines. With `close_now`, open rating periods are scored as if they closed
-        now; publications, comparisons, simulations and decisions are unaffected. Invalid coordinates raise
-        `BadArgument` on the first query.
+        Args:
+            as_of: A date, which includes the whole day, or a time, as text or a Python object with a time zone. None
+                means now.
+            known_at: The same, or a position of the log.
+            rules: A version, ID@VERSION, that scores all games of its ruleset. None means the rulesets' own timelines.
+            close_now: Score open rating periods as if they closed now. Publications, comparisons, simulations and
+                decisions ignore this.
+
+        Returns:
+            A view. The first query of the view raises `BadArgument` if the coordinates are invalid.
         """
-        played, known = _format_date("as_of", as_of), _format_date("known_at", known_at)
-        return _CheckedSnapshot(self._store, played, known, rules, close_now=close_now, cache=self._cache)
+        as_of_text, known_at_text = _format_date("as_of", as_of), _format_date("known_at", known_at)
+        return _CheckedSnapshot(self._store, as_of_text, known_at_text, rules, close_now=close_now, cache=self._cache)
 
     @_check_arguments
     def propose(
@@ -328,61 +337,78 @@ class Ledger:
         allow_uncounted: bool = False,
         based_on: Mapping[str, str | int] | None = None,
     ) -> Proposal:
-        """Check events of any kind without writing them; `Proposal.commit` writes.
+        """Check events of any kind without writing them; `Proposal.commit` writes them.
 
-        An event is a dictionary like a line of JSON: `type`, `data` and `occurred_at`, by default now. A game alone is
-        accepted too, with or without `occurred_at`. The options are those of `ratings record`. Errors in the events
-        are in `rejections`; with several events, the `line` of an error is the number of the event, from 1.
+        An event is a dictionary like a line of JSON: `type`, `data` and `occurred_at`, by default now. A game may also
+        stand for its event, with or without `occurred_at`.
 
         Args:
-            events: one or several events.
-            by: who records them.
-            new_names: whether to refuse names that are close to known ones.
-            based_on: the id or position of the last event seen, by subject, such as game:wl-09; see `Snapshot.story`.
-                The events are refused if a subject has changed since.
+            events: An event, or several.
+            by: The recorder.
+            strict: Refuse all new names, and games that begin a ladder.
+            new_names: Whether to refuse or accept new names that are close to known names.
+            any_date: Accept games dated more than a day ahead, or before 1900.
+            allow_uncounted: Accept games that the rule of a ladder cannot score.
+            based_on: By subject, such as game:wl-09, the id or position of the last event that you read (see
+                `Snapshot.story`). The events are refused if a subject has changed since.
+
+        Returns:
+            A proposal. Errors in the events are in `rejections`; with several events, the `line` of an error is the
+            number of the event, from 1.
 
         Raises:
-            BadArgument: also if no event is about a subject of `based_on`.
-            ClockBehind, StoreUnavailable.
+            BadArgument: An argument is invalid, or no event is about a subject of `based_on`.
+            ClockBehind: This machine's clock is behind the last event.
+            StoreUnavailable: The ledger cannot be read.
         """
         event_list = [events] if isinstance(events, Mapping) else events
         if isinstance(event_list, str | bytes) or not isinstance(event_list, Iterable):
             raise BadArgument(f"events must be dictionaries, not {type(events).__name__}", "events")
         if new_names not in ("refuse", "accept"):
             raise BadArgument(f"new_names must be refuse or accept, not {_quote(new_names)}", "new_names")
-        if based_on is not None and not isinstance(based_on, Mapping):
-            raise BadArgument(f"based_on must be a dictionary, not {type(based_on).__name__}", "based_on")
-        for subject, last in (based_on or {}).items():
-            if isinstance(last, bool) or not isinstance(last, str | int):
-                raise BadArgument(f"based_on[{subject!r}] must be an event's id or position, not {last!r}", "based_on")
+        _check_based_on(based_on)
         by = _read_recorder(by)
         refusing: Refusing = "all" if strict or new_names == "refuse" else ""
         policy = ImportPolicy(by, any_date=any_date, allow_uncounted=allow_uncounted, refusing=refusing, strict=strict)
-        whole = [_complete_event(_to_json(event)) for event in event_list]
-        numbered = not isinstance(events, Mapping)
-        known = _Known(strict, self._cache.load_newest)
-        plan = _propose(self._store, whole, policy, known, based_on=based_on, numbered=numbered, phrase=_name_arguments)
-        is_new = not plan.is_refused and not plan.result.existing
-        if based_on and is_new and (unknown := based_on.keys() - {draft.subject for draft in plan.drafts()}):
-            plan.close()
+        proposal = _propose(
+            self._store,
+            [_complete_event(_to_json(event)) for event in event_list],
+            policy,
+            _Known(strict, self._cache.load_newest),
+            based_on=based_on,
+            numbered=not isinstance(events, Mapping),
+            phrase=_name_arguments,
+        )
+        is_new = not proposal.is_refused and not proposal.result.existing
+        if based_on and is_new and (unknown := based_on.keys() - {draft.subject for draft in proposal.drafts()}):
+            proposal.close()
             subject = _quote(min(unknown))
             raise BadArgument(
                 f"based_on names {subject}, but no event is about it; write subjects like game:wl-09", "based_on"
             )
-        return plan
+        return proposal
 
     @_check_arguments
     def publish(self, ruleset: RulesetSource, by: str) -> list[str]:
         """Publish a ruleset now; return the new versions, such as `["elo-chess@1"]`.
 
-        `ruleset` is TOML text, the path of a file (.toml, .json), its tables as a dictionary, a `Ruleset`, or the name
-        of a shipped one, with the game if that is open: "b5-league", "elo-chess", "glicko-darts". A version scores
-        games from its `effective_from` on. Versions published before with the same content are skipped. Raises
-        `BadArgument`, `Refused` if a version conflicts with the others, `ClockBehind`, `StoreUnavailable`.
-        """
-        return _publish_source(self._store, ruleset, self._zone(), _read_recorder(by))
+        A version scores games from its `effective_from` on. Versions that are already published with the same content
+        are skipped.
 
-    def _zone(self) -> str:
+        Args:
+            ruleset: TOML text, the path of a file (.toml, .json), its tables as a dictionary, a `Ruleset`, or the name
+                of a shipped ruleset, with the game if the ruleset leaves it open: "b5-league", "elo-chess".
+            by: The recorder.
+
+        Raises:
+            BadArgument: The ruleset is invalid.
+            Refused: A version conflicts with published ones.
+            ClockBehind: This machine's clock is behind the last event.
+            StoreUnavailable: The ledger cannot be written.
+        """
+        return _publish_source(self._store, ruleset, self._read_zone(), _read_recorder(by))
+
+    def _read_zone(self) -> str:
         with self._store.reading() as connection:
             return _log.home_zone(connection) or "UTC"
 
@@ -390,31 +416,51 @@ class Ledger:
     def publish_shipped(
         self, by: str, wanted: str = "all", games: Collection[str] = (), *, zone: str | None = None
     ) -> list[str]:
-        """Publish the shipped rulesets that the ledger lacks, or those of one id; with `games`, Elo for each game.
+        """Publish the shipped rulesets that the ledger lacks; return the new versions.
 
-        An id that leaves the game open, such as glicko, is published for each of the `games`, in the time zone `zone`,
-        by default the home zone. Returns the new versions. Raises `BadArgument`, `Refused` for an invalid game name,
-        `StoreUnavailable`, `NotALedger` if a ruleset conflicts with the ledger.
+        Args:
+            by: The recorder.
+            wanted: The id of a shipped ruleset, or all of them.
+            games: The games for which to publish Elo, or the ruleset `wanted` if its id leaves the game open, such as
+                glicko.
+            zone: The time zone of these rulesets, by default the home zone.
+
+        Raises:
+            BadArgument: No shipped ruleset has this id.
+            Refused: The name of a game is invalid.
+            NotALedger: A ruleset conflicts with the ledger.
+            StoreUnavailable: The ledger cannot be written.
         """
         return _publish_missing(self._store, _read_recorder(by), _load_shipped_texts(self._store, wanted, games, zone))
 
     @_check_arguments
     def join_league(self, league: str, player: str, by: str, *, seed: str | None = None) -> Head:
-        """Subscribe a player to a league now, concurrently with others; the eighth player triggers the seeded draw.
+        """Subscribe a player to a league now; return the new head. The eighth player triggers the draw of the schedule.
 
-        Returns the new head. Raises `BadArgument`, `Refused` (for example if the league is unknown or full),
-        `ClockBehind`, `StoreUnavailable`.
+        Several programs may subscribe players at the same time.
+
+        Args:
+            league: The name of the league.
+            player: The player's id.
+            by: The recorder.
+            seed: The text that determines the draw, by default random.
+
+        Raises:
+            BadArgument: An argument is invalid.
+            Refused: The player cannot join, for example because the league is unknown or full.
+            ClockBehind: This machine's clock is behind the last event.
+            StoreUnavailable: The ledger cannot be written.
         """
-        policy, at = ImportPolicy(_read_recorder(by)), _format_instant(_clock.now())
+        policy, occurred_at = ImportPolicy(_read_recorder(by)), _format_instant(_clock.now())
 
         def append(events: list[dict[str, Any]], precondition: Precondition) -> IntakeResult:
             return _propose(self._store, events, policy, precondition=precondition).append()
 
-        return _require_head(_subscribe(self._store, league, player, at, seed, append).result)
+        return _require_head(_subscribe(self._store, league, player, occurred_at, seed, append).result)
 
     @_check_arguments
     def published(self, as_of: str | None = None, known_at: str | int | None = None) -> CoordinateSpec:
-        """Return a side for `compare` and `attribute`: the published lists, of all times or of one `as_of`."""
+        """Return a side for `compare` and `attribute`: the latest published lists, or those of one `as_of`."""
         return CoordinateSpec("published", True, as_of, known_at)
 
     @_check_arguments
@@ -426,10 +472,18 @@ class Ledger:
         *,
         predictions: bool = False,
     ) -> Differences:
-        """Return the differences of ladders between two coordinates: of the named ones, or of all that differ.
+        """Return the differences of ladders between two coordinates.
 
-        With `predictions`, each difference also says how well both sides predict who places better. Raises
-        `BadArgument`, `Unknown` if nothing is published, `RulesetUnusable`.
+        Args:
+            before: The first side: a view, or published lists (`published`).
+            after: The second side.
+            ladders: The ladders to compare, by default all that differ.
+            predictions: Also measure how well both sides predict who places better.
+
+        Raises:
+            BadArgument: An argument is invalid.
+            Unknown: Nothing is published.
+            RulesetUnusable: A ruleset cannot be used.
         """
         view = Snapshot(self._store, note=_note_handler(after, before), cache=self._cache)
         names = [*map(view.full_name, ladders)]
@@ -440,9 +494,18 @@ class Ledger:
     def attribute(
         self, ladder: str, player: str, before: Snapshot | CoordinateSpec, after: Snapshot | CoordinateSpec
     ) -> PointsAttributed:
-        """Return the causes of the change of a player's points between two coordinates; they add up exactly.
+        """Return the causes of the change in a player's points between two coordinates; they add up exactly.
 
-        Raises `BadArgument`, `Unknown` for an unknown player or if nothing is published, `RuleFailed`.
+        Args:
+            ladder: The name of the ladder.
+            player: The player's id.
+            before: The first side, as for `compare`.
+            after: The second side.
+
+        Raises:
+            BadArgument: An argument is invalid.
+            Unknown: The player is unknown, or nothing is published.
+            RuleFailed: The rule failed at a game.
         """
         view = Snapshot(self._store, note=_note_handler(after, before), cache=self._cache)
         ladder = view.full_name(ladder)
@@ -451,18 +514,34 @@ class Ledger:
 
     @_check_arguments
     def simulate(self, ruleset: RulesetSource, view: Snapshot, ladders: Collection[str] = ()) -> Simulation:
-        """Score all games of a ruleset with a candidate version, given as for `publish`, on some or all ladders.
+        """Score all games of a ruleset with a candidate version.
 
-        Raises `BadArgument`, also for an invalid ruleset, `RulesetRefused` for one that conflicts with other versions.
+        Args:
+            ruleset: The candidate, as for `publish`.
+            view: The games to score.
+            ladders: The ladders to score, by default all of the ruleset.
+
+        Raises:
+            BadArgument: An argument is invalid, such as the ruleset.
+            RulesetRefused: The candidate conflicts with other versions.
         """
-        return view.simulate([({}, _read_source(ruleset, self._zone())[-1].ruleset)], ladders)
+        return view.simulate([({}, _read_source(ruleset, self._read_zone())[-1].ruleset)], ladders)
 
     @_check_arguments
     def log(self, after: int = 0, limit: int = 0, *, types: Collection[str] = ()) -> RecordedEvents:
-        """Return the events after a position as they were written, oldest first, at most `limit` of them (0: all).
+        """Return the events after a position as they were written, oldest first.
 
-        The next page begins after `rows[-1].event["position"]`. `types` selects events of these types. Voided events
-        are included, and so are the events that void them. Raises `BadArgument`, `StoreUnavailable`.
+        Voided events and the events that void them are included. The next page begins after
+        `rows[-1].event["position"]`.
+
+        Args:
+            after: The position after which the events come.
+            limit: The maximum number of events (0: all).
+            types: Select events of these types.
+
+        Raises:
+            BadArgument: An argument is invalid.
+            StoreUnavailable: The ledger cannot be read.
         """
         with self._store.reading() as connection:
             return _read_forward(connection, after, limit, types)
@@ -476,11 +555,20 @@ class Ledger:
         poll_seconds: float = 1.0,
         timeout_seconds: float | None = None,
     ) -> Iterator[RecordedEvent]:
-        """Yield the events after a position, by default the head, and then each new event once it is committed.
+        """Yield the events after a position, and then each new event when it is committed.
 
-        It polls every `poll_seconds` and ends only after `timeout_seconds` without an event, or when the ledger is
-        closed. No event is missed or yielded twice, because positions have no gaps. To resume later, store the
-        position of the last event. The iterator raises `BadArgument` and `StoreUnavailable`.
+        No event is missed or yielded twice, because positions have no gaps. To resume later, store the position of the
+        last event.
+
+        Args:
+            after: The position after which the events come, by default the head.
+            types: Select events of these types.
+            poll_seconds: How often to look for new events.
+            timeout_seconds: End after so many seconds without an event, by default only when the ledger is closed.
+
+        Raises:
+            BadArgument: An argument is invalid.
+            StoreUnavailable: The ledger cannot be read.
         """
         if not 0 < poll_seconds <= 3_600:
             raise BadArgument(f"poll_seconds must be more than 0 and at most 3600, not {poll_seconds}", "poll_seconds")
@@ -491,7 +579,7 @@ class Ledger:
     def _follow(
         self, after: int, types: frozenset[str], poll_seconds: float, timeout_seconds: float | None
     ) -> Iterator[RecordedEvent]:
-        idle_seconds = 0.0  # since the last event
+        idle_seconds = 0.0
         while True:
             try:
                 page = self.log(after, FOLLOWED_EVENTS)
@@ -516,15 +604,17 @@ class Ledger:
     def status(self) -> LedgerStatus:
         """Return the current state of the ledger: its head, the age of stored standings, and the last runs of jobs.
 
-        Raises `StoreDamaged`, `StoreUnavailable`.
+        Raises:
+            StoreDamaged: The last event is invalid.
+            StoreUnavailable: The ledger cannot be read.
         """
         with self._store.reading() as connection:
             return _ledger_status(self._store, connection)
 
     def close(self) -> None:
-        """Close the connections. Later queries of the ledger or its views fail; closing twice is harmless.
+        """Close the ledger. Later queries of the ledger or its views raise `BadArgument`.
 
-        A ledger in memory is deleted.
+        A ledger in memory is deleted. Closing a ledger twice is harmless.
         """
         self._store.close()
 
@@ -547,8 +637,19 @@ def _to_json(event: object) -> dict[str, Any]:
         raise BadArgument(f"an event must be valid JSON: {error}", "events") from None
 
 
+def _check_based_on(based_on: object) -> None:
+    """Raise `BadArgument` unless `based_on` maps subjects to ids or positions of events, or is None."""
+    if based_on is None:
+        return
+    if not isinstance(based_on, Mapping):
+        raise BadArgument(f"based_on must be a dictionary, not {type(based_on).__name__}", "based_on")
+    for subject, last in based_on.items():
+        if isinstance(last, bool) or not isinstance(last, str | int):
+            raise BadArgument(f"based_on[{subject!r}] must be an event's id or position, not {last!r}", "based_on")
+
+
 def _read_recorder(by: str) -> str:
-    """Return the normalized name of the recorder. Raises `BadArgument`."""
+    """Return the name of the recorder in its normal form. Raises `BadArgument`."""
     try:
         return _read_by(by)
     except Refused as error:
@@ -572,15 +673,23 @@ def _to_spec(side: Snapshot | CoordinateSpec) -> CoordinateSpec:
 
 
 def _note_handler(*sides: Snapshot | CoordinateSpec) -> Callable[[str], None]:
-    """Return the callback that adds notes to the first view."""
+    """Return a function that adds notes to the first view, if any."""
     return next((side.note for side in sides if isinstance(side, Snapshot)), lambda _: None)
 
 
 def open(name: str | os.PathLike[str], *, create: bool = False) -> Ledger:  # noqa: A001
-    """Open a ledger: a file path, sqlite:///ratings.db or postgresql://...
+    """Open the ledger at a file path or a URL.
 
-    With `create`, create an empty ledger if there is none. Raises `BadArgument`, `OldSchema` for a ledger that needs
-    `upgrade`, `NotALedger`, `NoLedger` if there is none, `StoreUnavailable`.
+    Args:
+        name: The path of a file, or a URL such as sqlite:///ratings.db or postgresql://host/database.
+        create: Create an empty ledger if the ledger does not exist.
+
+    Raises:
+        BadArgument: The name is invalid.
+        NoLedger: The ledger does not exist.
+        OldSchema: The ledger must be upgraded first (`upgrade`).
+        NotALedger: The file or database is not a ledger, or a newer program made it.
+        StoreUnavailable: The ledger cannot be reached.
     """
     path = _read_location(name)
     if create:
@@ -592,7 +701,7 @@ def open(name: str | os.PathLike[str], *, create: bool = False) -> Ledger:  # no
 
 
 def _open_store(path: str) -> _opening.Ledger:
-    """Open a ledger. Errors name the Python call that helps, besides the command."""
+    """Open a ledger. The remedies in errors name the Python call as well as the command."""
     if path == _opening.IN_MEMORY:
         raise NoLedger(
             "a ledger in memory cannot be opened again; create a new one with ratings_ledger.create(':memory:')"
@@ -615,16 +724,17 @@ def create(
     """Create a ledger and return it.
 
     Args:
-        name: a path, a URL as for `open`, or ":memory:" for a ledger that exists until it is closed.
-        zone: the home time zone, such as "Europe/Berlin", in which times are shown and read.
-        rulesets: the rulesets that score its games; each as for `Ledger.publish`.
-        by: who records the zone and the rulesets.
+        name: A path or a URL, as for `open`, or ":memory:" for a ledger that exists until it is closed.
+        zone: The home time zone, such as "Europe/Berlin", in which times are shown and read.
+        rulesets: The rulesets that score its games; each as for `Ledger.publish`.
+        by: The recorder of the zone and the rulesets.
 
     Raises:
-        LedgerExists: there is one already.
-        BadArgument: the zone or a ruleset is invalid; nothing is created.
-        Refused: the rulesets conflict with each other; no file is left.
-        NotALedger, StoreUnavailable: as for `open`.
+        LedgerExists: The ledger already exists.
+        BadArgument: The zone or a ruleset is invalid. Nothing is created.
+        Refused: The rulesets conflict with each other. No file is left.
+        NotALedger: The file or database belongs to another program.
+        StoreUnavailable: The location cannot be reached.
     """
     if zone is not None and not isinstance(zone, str):
         raise BadArgument(f"zone must be a string, such as 'Europe/Berlin', not {type(zone).__name__}", "zone")
@@ -634,9 +744,9 @@ def create(
 def example() -> Ledger:
     """Return a ledger in memory with the sample season of an invented club in Berlin.
 
-    It has 90 games of Catan (elo-catan), an evening of Galactic Magnate (galactic-points) with a corrected game and an
-    adjustment, a Babylon 5 season (b5-league), a running league of Cartagena (youplay-league), and a published list,
-    all recorded by mira. Its answers are the same each time.
+    It contains 90 games of Catan (elo-catan), an evening of Galactic Magnate (galactic-points) with a corrected game
+    and an adjustment, a Babylon 5 season (b5-league), a running league of Cartagena (youplay-league), and a published
+    list, all recorded by mira. The content is the same each time.
     """
     from ratings_ledger.example_club import fill_example  # imported late, because few programs need it
 
@@ -644,10 +754,17 @@ def example() -> Ledger:
 
 
 def upgrade(name: str | os.PathLike[str]) -> Ledger:
-    """Upgrade a ledger from an older program to the current schema, and return it. Nothing upgrades implicitly.
+    """Upgrade a ledger from an older program to the current schema, and return it. Make a backup first.
 
-    Make a backup first. Raises `AlreadyRunning` while a rebuild runs, `BadArgument`, `NoLedger`, `NotALedger` for a
-    ledger from a newer program, `StoreUnavailable`, with reason `no-right` if another user must do it.
+    Args:
+        name: A path or a URL, as for `open`.
+
+    Raises:
+        AlreadyRunning: A rebuild is running.
+        BadArgument: The name is invalid.
+        NoLedger: The ledger does not exist.
+        NotALedger: The ledger comes from a newer program.
+        StoreUnavailable: The ledger cannot be written; with the reason `no-right` another user must upgrade it.
     """
     path = _read_location(name)
     result = _upgrade_ledger(path)

@@ -47,7 +47,7 @@ from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.intake.tables.layouts.result_cells import count_sets, format_sets
 from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.store.log import Log
-from ratings_ledger.ledger.validation.identities import Identities, identities
+from ratings_ledger.ledger.validation.identities import Identities, read_identities
 from ratings_ledger.ledger.validation.repeated_games import describe_result, describe_sets, keep_sets, put_sets
 from ratings_ledger.projections.queries.ladders_at import require_player
 
@@ -133,8 +133,8 @@ def correct(  # its parameters are its options, one a line
     new_time = {} if at is None else {"occurred_at": format_instant(read_instant_or_now(context.ledger, at, zone))}
     with context.ledger.reading() as connection:
         game = live_game((log := Log(connection)).about(f"game:{game_id}"))
-        hint = log.similar("game", game_id) if game is None else ""
-        people = identities(connection)
+        hint = log.suggest_similar("game", game_id) if game is None else ""
+        people = read_identities(connection)
         needs_ids = partners or has_result or any(":" in cell for cell in players)
         syntax = CellSyntax(partners, find_whole_ids(connection, partners) if needs_ids else ())
     try:
@@ -212,7 +212,12 @@ def _correct_many(context: WriteContext, file: str, reason: str, options: TableO
         with context.ledger.reading() as connection:
             complete_options = add_earlier_answers(connection, add_ledger_facts(connection, options), [file])
             return correct_from_table(
-                Log(connection), identities(connection), file, reason, decided_at, complete_options
+                Log(connection),
+                read_identities(connection),
+                file,
+                reason=reason,
+                decided_at=decided_at,
+                options=complete_options,
             )
 
     return _enter_many(context, "game.corrected", "recorded like this", read)
@@ -289,7 +294,7 @@ def void(
     with context.ledger.reading() as connection:
         log = Log(connection)
         if log.event(event) is None and event.isascii() and event.isdigit() and len(event) <= 18:
-            event = log.id_at(int(event)) or event
+            event = log.find_event_id(int(event)) or event
     return _enter(context, "event.voided", {"id": event, "reason": reason}, expect)
 
 

@@ -16,7 +16,7 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.export import CHANGES, STANDINGS, format_change, format_standings
 from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.own_files import create_file
-from ratings_ledger.ledger.store.exports import export_lines, open_compressed, parse_place, place_at
+from ratings_ledger.ledger.store.exports import export_lines, open_compressed, parse_place, read_place
 from ratings_ledger.ledger.store.log import read_records
 from ratings_ledger.projections.queries.coordinates import resolve_known_at
 from ratings_ledger.projections.queries.results import ReplayFailure
@@ -72,8 +72,8 @@ def _read_since(connection: Connection, text: str, until: int) -> int:
     position = int(text) if place is None else place.position
     if position > until:
         raise _build_since_error(f"the log ends at position {until}; nothing comes after {position}")
-    if place is not None and place_at(connection, position) != place:
-        raise _build_since_error(f"the ledger does not contain this history; it has {place_at(connection, position)}")
+    if place is not None and read_place(connection, position) != place:
+        raise _build_since_error(f"the ledger does not contain this history; it has {read_place(connection, position)}")
     return position
 
 

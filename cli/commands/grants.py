@@ -87,7 +87,7 @@ def _build_scripts(db: str, prefix: str, role: str | None) -> list[tuple[str, li
     Raises `NotALedger`.
     """
     url = parse_url(db)
-    statements = DIALECTS[url.get_backend_name()]().grant_statements(url.database or "", prefix)
+    statements = DIALECTS[url.get_backend_name()]().build_grant_statements(url.database or "", prefix)
     if statements is None or not url.database or not url.database.isprintable():
         raise NotALedger(
             f"{redact_password(db)} is not a PostgreSQL database; pass the URL of one, such as --db "

@@ -31,10 +31,10 @@ from ratings_ledger.ledger.processes.forking import available_cores
 from ratings_ledger.ledger.rejections import Rejection
 from ratings_ledger.ledger.store.exports import Place
 from ratings_ledger.ledger.store.log import head
-from ratings_ledger.ledger.validation.batches import recorded_batches
+from ratings_ledger.ledger.validation.batches import read_batches
 from ratings_ledger.ledger.validation.names import find_close_names
 from ratings_ledger.ledger.validation.new_names import CloseName
-from ratings_ledger.ledger.validation.published_lists import published_lists
+from ratings_ledger.ledger.validation.published_lists import read_published_lists
 from ratings_ledger.projections.admission.ladder_checks import RecordedChecks
 from ratings_ledger.projections.admission.notes import LeagueNotes
 from ratings_ledger.projections.admission.proposals import Proposal
@@ -174,7 +174,7 @@ def import_(  # its parameters are its options, one a line
 def _was_imported(context: WriteContext, file: str) -> bool:
     """Tell whether an earlier import had this file, and printed the advice about profiles."""
     with context.ledger.reading() as connection:
-        return len(recorded_batches(connection, batch_name(file))) > 1
+        return len(read_batches(connection, batch_name(file))) > 1
 
 
 def _refuse_sync(files: tuple[str, ...], syncing: bool, has_other_mode: bool, has_sync_options: bool) -> None:
@@ -211,7 +211,12 @@ def _propose_files(files: tuple[str, ...], context: WriteContext, options: Table
 
         try:
             return context.propose_files(
-                items, league_notes=LeagueNotes(), reading=show_progress, cores=available_cores(), batches=True, **hooks
+                items,
+                league_notes=LeagueNotes(),
+                on_progress=show_progress,
+                cores=available_cores(),
+                batches=True,
+                **hooks,
             )
         except MemoryError:
             raise MemoryError(f"{current_file}: {TOO_LARGE}") from None
@@ -220,7 +225,7 @@ def _propose_files(files: tuple[str, ...], context: WriteContext, options: Table
 def _touches_lists(proposal: Proposal) -> bool:
     """Tell whether published lists could change; False if there are too many games to compute that."""
     with proposal.ledger.reading() as connection:
-        published = published_lists(connection, head(connection).position)
+        published = read_published_lists(connection, head(connection).position)
     return bool(published) and proposal.is_small()
 
 

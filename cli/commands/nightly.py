@@ -29,7 +29,7 @@ from ratings_ledger.ledger.failures import describe_failure
 from ratings_ledger.ledger.intake.intake import ImportPolicy
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import Ledger, connect, open_ledger
-from ratings_ledger.ledger.store.runs import leave_unreached, record_run
+from ratings_ledger.ledger.store.runs import record_run, record_unreached_run
 from ratings_ledger.projections.queries.results import ABSENT, Absent
 from ratings_ledger.projections.stored.generations import format_whole_second
 from ratings_ledger.projections.stored.rebuilding import RebuildOptions, rebuild
@@ -100,7 +100,7 @@ def nightly(
     with end_soon_after_interrupt(lambda: "\nratings: interrupted"):
         kinds = ["nightly", *["publish"] * publish_due, "rebuild", "verify", *["backup"] * (folder is not None)]
         ledger = _open(db, kinds, deadline)
-        with record_run(ledger, "nightly", clock.now, only_one=True) as run:
+        with record_run(ledger, "nightly", clock.now, exclusive=True) as run:
             open_work = cache(partial(open_work_on_engine, ledger, on, segments, rule_seconds))
             jobs = []
             if publish_due:
@@ -144,7 +144,7 @@ def _open(db: str, kinds: Sequence[str], deadline: float) -> Ledger:
                 raise
             if is_last:
                 for kind in kinds:
-                    leave_unreached(connect(db), kind, str(error), clock.now)
+                    record_unreached_run(connect(db), kind, str(error), clock.now)
                 raise
         _wait(deadline)
 

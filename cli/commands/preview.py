@@ -24,7 +24,7 @@ def preview(
     """
     context = replace(context, policy=context.policy._replace(report_close=True))
     builder = PreviewBuilder()
-    proposal = propose(context, options, understood=builder.add)
+    proposal = propose(context, options, on_parsed=builder.add)
     save(proposal, options)
     impact = None if proposal.is_refused else proposal.impact()
     file_previews = builder.build(files, proposal.result, options.zone, asks=context.policy.refusing == "tables")

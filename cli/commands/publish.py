@@ -18,7 +18,7 @@ from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.intake.intake import IntakeResult
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.runs import record_run
-from ratings_ledger.ledger.validation.published_lists import scheduled_ladders
+from ratings_ledger.ledger.validation.published_lists import read_scheduled_ladders
 from ratings_ledger.projections.admission.outcomes import (
     DueListsOutcome,
     ListOutcome,
@@ -131,7 +131,7 @@ def _publish_due(context: WriteContext) -> DueListsOutcome:
     now, view = clock.now(), open_view(context.ledger, None, None, None, cached=False)
     rows = []
     with view.survey() as survey:
-        scheduled = scheduled_ladders(survey.connection, survey.facts.position)
+        scheduled = read_scheduled_ladders(survey.connection, survey.facts.position)
         months = find_missed_months(survey, scheduled, now)
         lists = [(ladders, stream.ladder, None) for ladders, stream in list_due_streams(survey, now)]
         for ladders, ladder, end in [*lists, *((ladders, ladder, end) for end, ladders, ladder in months)]:

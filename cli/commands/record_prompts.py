@@ -21,7 +21,7 @@ from ratings_ledger.ledger.events.zones import local_time, read_instant
 from ratings_ledger.ledger.intake.parsing import CellSyntax
 from ratings_ledger.ledger.intake.tables.dates import read_typed_time
 from ratings_ledger.ledger.rejections import Refused, find_closest, quote
-from ratings_ledger.ledger.store.log import first_positions
+from ratings_ledger.ledger.store.log import find_first_positions
 from ratings_ledger.ledger.validation.validator import explain_unlikely_date
 from ratings_ledger.projections.admission.proposals import Proposal
 from ratings_ledger.projections.facts.players import known_players
@@ -231,7 +231,7 @@ def _ask_for_game_id(context: WriteContext, at: str, suggestions: Suggestions) -
     instant = clock.now() if at == NOW else read_instant(at, suggestions.times.zone)
     day = f"{local_time(instant, suggestions.times.zone):%Y-%m-%d}"
     with context.ledger.reading() as connection:
-        free_id = next(name for number in count(1) if not first_positions(connection, [name := f"{day}-{number}"]))
+        free_id = next(name for number in count(1) if not find_first_positions(connection, [name := f"{day}-{number}"]))
     return ask_line(f"its own id [{free_id}]: ", []) or free_id
 
 

@@ -9,7 +9,7 @@ from ratings_ledger.cli.arguments.writing import WriteContext
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.proposals import note_leagues, note_unranked, note_voided
 from ratings_ledger.ledger import clock
-from ratings_ledger.ledger.intake.syncing import Sync, compare_sheet, unconfirmed_refusal
+from ratings_ledger.ledger.intake.syncing import Sync, build_unconfirmed_refusal, compare_sheet
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.projections.admission.notes import LeagueNotes
 from ratings_ledger.projections.admission.proposals import Proposal
@@ -29,7 +29,7 @@ def sync(
 
     def propose(context: WriteContext, options: TableOptions) -> Proposal:
         with context.ledger.reading() as connection:
-            comparisons.append(compare_sheet(connection, file, options, reason, clock.now()))
+            comparisons.append(compare_sheet(connection, file, options, reason=reason, decided_at=clock.now()))
         comparison = comparisons[-1]
         return context.propose_files(
             comparison.entries,
@@ -37,8 +37,8 @@ def sync(
             based_on=comparison.seen_events,
             precondition=comparison.precondition,
             batches=True,
-            whole=True,
-            compared=comparison.name,
+            single_transaction=True,
+            synced_name=comparison.name,
         )
 
     proposal, options = propose_with_answers(context, options, [file], propose)
@@ -65,7 +65,7 @@ def sync(
         note_leagues(result)
         return context.report(replace(result, notes=[], new_players=[], new_ladders=[], close={}))
     if needs_consent and (comparison.doubt is not None or not yes):
-        proposal.refuse(comparison.doubt or unconfirmed_refusal(comparison), file)
+        proposal.refuse(comparison.doubt or build_unconfirmed_refusal(comparison), file)
     result = context.finish(proposal)
     note_leagues(result)
     return context.report(result, None if proposal.is_refused else impact, sync=differences)

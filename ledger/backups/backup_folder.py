@@ -31,8 +31,8 @@ from ratings_ledger.ledger.errors import AlreadyRunning, BadBackupList
 from ratings_ledger.ledger.events.canonical import EPOCH, format_instant, parse_instant
 from ratings_ledger.ledger.own_files import create_file, open_own, replace_file
 from ratings_ledger.ledger.rejections import Refused, quote
-from ratings_ledger.ledger.store.exports import Place, export_lines, open_compressed, parse_place, place_at
-from ratings_ledger.ledger.store.log import chain_hash_at, head, ledger_id
+from ratings_ledger.ledger.store.exports import Place, export_lines, open_compressed, parse_place, read_place
+from ratings_ledger.ledger.store.log import head, ledger_id, read_chain_hash
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.store.runs import record_run
 
@@ -160,7 +160,7 @@ def _make_backup_in_locked_folder(
     diverged = [
         backup
         for backup in backups
-        if backup.ledger_id == own_id and chain_hash_at(connection, backup.head.position) != backup.head.chain_hash
+        if backup.ledger_id == own_id and read_chain_hash(connection, backup.head.position) != backup.head.chain_hash
     ]
     _delete_orphans(folder)
     new_backup = _write_backup(connection, folder, own_id, now := clock())
@@ -200,7 +200,7 @@ def _lock_folder(folder: Path) -> Iterator[None]:
 
 def _write_backup(connection: Connection, folder: Path, own_id: str, now: int) -> Backup:
     """Write a new backup of all events to disk. The head file gets its final name first, so every backup has one."""
-    place = place_at(connection, head(connection).position)
+    place = read_place(connection, head(connection).position)
     stem = f"ratings-{format_instant(now)[:19].replace(':', '')}Z-{place.position}"
     paths = (folder / f"{stem}{f'-{number}' if number > 1 else ''}.jsonl.gz" for number in count(1))
     path = next(path for path in paths if not os.path.lexists(path) and not os.path.lexists(f"{path}{HEAD_SUFFIX}"))

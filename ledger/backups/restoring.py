@@ -1,6 +1,6 @@
-"""Restoring the lines of an export into an empty ledger, byte for byte, so that all hashes stay the same.
+"""Restore the lines of an export into an empty ledger, byte for byte, so that all hashes stay the same.
 
-The files are read twice: first to check all of them, then to store all or none of them in one transaction.
+The files are read twice: first to check all of them, then to store all lines or none in one transaction.
 """
 
 import json
@@ -23,17 +23,19 @@ from ratings_ledger.ledger.store.exports import BEGINNING, ExportEnd, Place, par
 from ratings_ledger.ledger.store.log import Head
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.validation.identities import Identities
-from ratings_ledger.ledger.validation.validator import LadderChecksAt, misfits, skip_ladder_checks
+from ratings_ledger.ledger.validation.validator import LadderChecksAt, find_misfits, skip_ladder_checks
 
-# the codes for a line that was cut off
-CUT_OFF = ("bad-json", "bad-utf8")
+# the codes of refusals for a truncated line
+TRUNCATION_CODES = ("bad-json", "bad-utf8")
 NOT_FOLLOWING = "does not follow from the lines before it"
 
 
 class BackupFiles(NamedTuple):
-    """The files of a backup: one of all events, then increments in order; and the requirements on them.
+    """The files of a backup, a full export and then increments in order, and the requirements on them.
 
-    `head`: the place at which they end; with it, they need no last lines. `incomplete`: accept files that were cut off.
+    files:      the paths
+    head:       the place at which the files must end; with it, they need no last lines
+    incomplete: whether to accept truncated files
     """
 
     files: Sequence[str]
@@ -42,19 +44,19 @@ class BackupFiles(NamedTuple):
 
 
 class BackupContents(NamedTuple):
-    """The content of a backup: the head after each file, and the defects that `incomplete` accepted."""
+    """The content of a backup: the head after each file, and the defects accepted because of `incomplete`."""
 
     heads: list[Place]
     accepted_defects: list[str]
 
     @property
     def head(self) -> Place:
-        """Return the head after the last file that was read."""
+        """Return the head after the last file."""
         return self.heads[-1] if self.heads else BEGINNING
 
 
 class RefusedFile(Exception):
-    """A refused file of a backup."""
+    """A file of a backup is refused."""
 
     def __init__(self, file: str, problem: Refused) -> None:
         super().__init__(problem.message)
@@ -66,9 +68,8 @@ def restore(
     backup: BackupFiles,
     ladders: LadderChecksAt = skip_ladder_checks,
 ) -> IntakeResult:
-    """Store the lines of a backup verbatim, or none of them. Raises `NotEmpty`, `StoreUnavailable`."""
+    """Check a backup and store all of its lines, or none of them. Raises `NotEmpty`, `StoreUnavailable`."""
     require_empty(ledger)
-
     try:
         contents = check_backup(backup)
         latest = store_backup(ledger, backup, contents, ladders)
@@ -83,13 +84,14 @@ def store_backup(
     contents: BackupContents,
     ladders: LadderChecksAt = skip_ladder_checks,
 ) -> Head:
-    """Store all lines of a checked backup, or none of them. Raises `NotEmpty`, `StoreUnavailable`.
+    """Store all lines of a checked backup, or none of them.
 
-    Raises `RefusedFile` if events do not fit those before them, or the files changed meanwhile.
+    Raises `RefusedFile` if an event contradicts earlier events, or a file has changed meanwhile; `NotEmpty`,
+    `StoreUnavailable`.
     """
 
     def refuse_misfits(connection: Connection, latest: Head) -> None:
-        for position, problem in misfits(connection, latest.position, ladders):
+        for position, problem in find_misfits(connection, latest.position, ladders):
             message = f"position {position} {NOT_FOLLOWING}: {problem.message}"
             name, line = _find_line(backup, contents, position)
             raise RefusedFile(name, Refused("restore-mismatch", message, line))
@@ -99,7 +101,7 @@ def store_backup(
 
 
 def _find_line(backup: BackupFiles, contents: BackupContents, position: int) -> tuple[str, int]:
-    """Find the file and the line of a position in a backup."""
+    """Return the file and the line of a position in a backup."""
     ends = [place.position for place in contents.heads]
     index = bisect_left(ends, position)
     return backup.files[index], position - (ends[index - 1] if index else 0)
@@ -108,10 +110,10 @@ def _find_line(backup: BackupFiles, contents: BackupContents, position: int) -> 
 def check_backup(backup: BackupFiles) -> BackupContents:
     """Read a backup and check everything that needs no ledger: last lines, hashes, order, the content of each event.
 
-    Raises `RefusedFile`; `StoreUnavailable` when the temporary folder is full.
+    Raises `RefusedFile`, and `StoreUnavailable` if the temporary folder is full.
     """
-    with _check_fit() as refuse:
-        rows = _read_rows(backup, refuse)
+    with _open_row_check() as check:
+        rows = _read_rows(backup, check)
         while True:
             try:
                 next(rows)
@@ -120,24 +122,28 @@ def check_backup(backup: BackupFiles) -> BackupContents:
                 return contents
 
 
-def _read_rows(backup: BackupFiles, refuse: Callable[[EventRow], None]) -> Generator[EventRow, None, BackupContents]:
-    """Yield the rows of all files, each continuing the one before. Raises `RefusedFile`."""
+def _read_rows(backup: BackupFiles, check: Callable[[EventRow], None]) -> Generator[EventRow, None, BackupContents]:
+    """Yield the rows of all files, each of which continues the previous one. Raises `RefusedFile`.
+
+    `check` raises `Refused` for a row that contradicts the rows before it.
+    """
     latest, contents = Head(0, ZERO, -(2**63)), BackupContents([], [])
     for name in backup.files:
         try:
-            latest = yield from _read_rows_of_file(name, latest, backup, contents, refuse)
+            latest = yield from _read_rows_of_file(name, latest, backup=backup, contents=contents, check=check)
         except Refused as problem:
             raise RefusedFile(name, problem) from None
         contents.heads.append(_to_place(latest))
     if backup.head not in (None, contents.head):
-        message = f"the backup ends at {contents.head}, not at {backup.head}: it is cut off, changed, or another one"
+        message = f"the backup ends at {contents.head}, not at {backup.head}; it is cut off, changed, or another backup"
         raise RefusedFile(backup.files[-1], Refused("end-mismatch", message))
     return contents
 
 
 def _read_rows_of_file(
-    name: str, before: Head, backup: BackupFiles, contents: BackupContents, refuse: Callable[[EventRow], None]
+    name: str, before: Head, *, backup: BackupFiles, contents: BackupContents, check: Callable[[EventRow], None]
 ) -> Generator[EventRow, None, Head]:
+    """Yield the rows of a file that continues the head `before`; return the head after them. Raises `Refused`."""
     latest, end, number = before, None, 0
     if before.position:
         _refuse_another_ledger(name, before, backup.incomplete)
@@ -147,29 +153,30 @@ def _read_rows_of_file(
             if end is not None:
                 raise Refused(
                     "end-mismatch",
-                    "it comes after the last line of the export; name several files one by one: import --restore FULL "
-                    "INCREMENT...",
+                    "this line comes after the last line of an export; name several files one by one: import "
+                    "--restore FULL INCREMENT...",
                 )
             end = parse_end(line)
             if end is not None:
                 continue
             if latest is before:
-                _refuse_another_place(line, before, contents)
+                _refuse_wrong_start(line, before, contents)
             row = restore_row(line, latest.position + 1, latest.recorded_at, latest.chain_hash)
-            refuse(row)
+            check(row)
         except Refused as problem:
-            if backup.incomplete and problem.code in CUT_OFF and next(lines, None) is None:
-                contents.accepted_defects.append(f"{name}: line {number} is cut off; it is left out")
+            if backup.incomplete and problem.code in TRUNCATION_CODES and next(lines, None) is None:
+                contents.accepted_defects.append(f"{name}: left out line {number}, which is cut off")
                 break
             raise Refused(problem.code, problem.message, number) from None
         latest = Head(row.position, row.chain_hash, row.recorded_at)
         yield row
-    _refuse_end(name, end, number, before, latest, backup, contents)
+    if (defect := _check_end(end, number, before=before, latest=latest, backup=backup)) is not None:
+        contents.accepted_defects.append(f"{name}: {defect}")
     return latest
 
 
 def _read_lines(name: str, incomplete: bool, accepted_defects: list[str]) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a file; with `incomplete`, the readable ones of a compressed file that was cut off."""
+    """Yield the numbered lines of a file; with `incomplete` accept a truncated compressed file."""
     try:
         yield from read_lines(name)
     except Refused as problem:
@@ -179,64 +186,61 @@ def _read_lines(name: str, incomplete: bool, accepted_defects: list[str]) -> Ite
 
 
 def _refuse_another_ledger(name: str, before: Head, incomplete: bool) -> None:
-    """Raise `Refused` for an increment whose last line says it continues a different history of this length."""
+    """Raise `Refused` if the last line of an increment names another history of the same length."""
     for number, line in _read_lines(name, incomplete, []):
         end = parse_end(line)
         if end is not None and end.since.position == before.position and end.since != _to_place(before):
             message = (
-                f"it continues {end.since}, but the files before it end at {_to_place(before)}: it is an increment of "
-                "another ledger"
+                f"the file continues {end.since}, but the files before it end at {_to_place(before)}: it is an "
+                "increment of another ledger"
             )
             raise Refused("restore-mismatch", message, number)
 
 
-def _refuse_another_place(line: bytes, before: Head, contents: BackupContents) -> None:
-    """Raise `Refused` if the first line of a file does not directly follow the files before it."""
+def _refuse_wrong_start(line: bytes, before: Head, contents: BackupContents) -> None:
+    """Raise `Refused` if the first line of a file does not follow the last line of the files before it."""
     first = parse_object(line).get("position")
     if not isinstance(first, int) or first == before.position + 1:
         return
     if not contents.heads:
-        message = (
-            f"the file begins at position {first}: it is an increment; name the backup that it continues before it"
-        )
+        message = f"the file begins at position {first}: it is an increment; name first the backup that it continues"
     elif first > before.position:
         message = (
-            f"the file begins at position {first}, but the files before it end at {before.position}: what is between "
-            f"is missing; export events --since {before.position} writes it"
+            f"the file begins at position {first}, but the files before it end at {before.position}; export the events "
+            f"between with: ratings export events --since {before.position}"
         )
     else:
         message = (
-            f"the file begins at position {first}, but the files before it end at {before.position} already: they "
-            "overlap, or stand in another order than they were made"
+            f"the file begins at position {first}, but the files before it end at {before.position}: they overlap, or "
+            "are in the wrong order; name the files in the order in which they were made"
         )
     raise Refused("restore-mismatch", message)
 
 
-def _refuse_end(
-    name: str,
-    end: ExportEnd | None,
-    line: int,
-    before: Head,
-    latest: Head,
-    backup: BackupFiles,
-    contents: BackupContents,
-) -> None:
-    """Raise `Refused` unless a file's last line names what was read, or is allowed to be missing or wrong."""
+def _check_end(end: ExportEnd | None, line: int, *, before: Head, latest: Head, backup: BackupFiles) -> str | None:
+    """Return a defect of a file's last line that the requirements accept, or None. Raises `Refused` for others.
+
+    Args:
+        end: The last line of the export, if the file has one.
+        line: The number of the file's last line.
+        before: The head before the file.
+        latest: The head after it.
+        backup: The requirements.
+    """
     head = _to_place(latest)
     if end is None:
         message = f"the file ends at {head} without the last line of an export, so it may be cut off"
         if not backup.incomplete and backup.head is None:
-            remedy = "; if it came from standard output or an older version, name its end by --head POSITION:CHAINHASH"
-            raise Refused("end-missing", message + remedy + ", or take what there is with --incomplete")
+            remedy = "if it came from standard output or an older version, pass its end with --head POSITION:CHAINHASH"
+            raise Refused("end-missing", f"{message}; {remedy}; or restore the readable events with --incomplete")
     elif end.since != _to_place(before):
-        message = f"it continues {end.since}, but the files before it end at {_to_place(before)}"
+        message = f"the file continues {end.since}, but the files before it end at {_to_place(before)}"
         raise Refused("restore-mismatch", message, line)
     else:
         message = f"the last line names {end.head}, but the file ends at {head}: lines are missing or changed"
         if end.head != head and not backup.incomplete:
             raise Refused("end-mismatch", message, line)
-    if backup.incomplete and (end is None or end.head != head):
-        contents.accepted_defects.append(f"{name}: {message}")
+    return message if backup.incomplete and (end is None or end.head != head) else None
 
 
 def _to_place(head: Head) -> Place:
@@ -244,39 +248,44 @@ def _to_place(head: Head) -> Place:
 
 
 @contextmanager
-def _check_fit() -> Iterator[Callable[[EventRow], None]]:
-    """Provide a check that raises `Refused` unless ids and games occur once and each row supersedes the right event."""
+def _open_row_check() -> Iterator[Callable[[EventRow], None]]:
+    """Provide a check that raises `Refused` for a row that contradicts earlier rows.
+
+    Ids and games must occur once, renames must not contradict each other, and each row must supersede the right event.
+    """
     renames = Renames()
     with closing(Lines()) as earlier_rows:
 
-        def refuse(row: EventRow) -> None:
+        def check(row: EventRow) -> None:
             try:
                 renames.check(row)
                 data = json.loads(row.record)["data"] if row.type in SUPERSEDING else {}
                 supersedes, _ = find_superseded(earlier_rows, row.type, data)
             except Refused as problem:
-                raise _mismatch_error(row, f"{NOT_FOLLOWING}: {problem.message}") from None
+                raise _build_mismatch_error(row, f"{NOT_FOLLOWING}: {problem.message}") from None
             if row.supersedes != supersedes:
-                raise _mismatch_error(
-                    row, f"supersedes {quote(row.supersedes)} where it can only supersede {quote(supersedes)}"
+                raise _build_mismatch_error(
+                    row, f"supersedes {quote(row.supersedes)}, but must supersede {quote(supersedes)}"
                 )
             if not earlier_rows.add(row):
-                raise _mismatch_error(row, "repeats the id or the game of an earlier one")
+                raise _build_mismatch_error(row, "repeats the id or the game of an earlier event")
 
-        yield refuse
+        yield check
 
 
 class Renames:
-    """The renames of a restore, which must never form a circle, nor lead one id to two others."""
+    """The renames of a log, which must not form a circle or rename an id twice."""
 
     def __init__(self) -> None:
+        # by event id, the old and the new id of each rename
         self._renames: dict[str, tuple[str, str]] = {}
         self._live: set[str] = set()
-        self._voids: dict[str, str] = {}  # events that withdraw a rename or undo its withdrawal, with that rename
+        # by event id of each void in a chain of voids, the rename at the end of the chain
+        self._voids: dict[str, str] = {}
         self._people = Identities()
 
     def check(self, row: EventRow) -> None:
-        """Add a row. Raises `Refused` if the renames live after it contradict each other."""
+        """Add a row. Raises `Refused` if the live renames then contradict each other."""
         if row.type not in ("player.renamed", "event.voided"):
             return
         data = json.loads(row.record)["data"]
@@ -288,7 +297,7 @@ class Renames:
             self._toggle(rename)
 
     def _toggle(self, rename: str) -> None:
-        """Put a rename into force, or take it out of force."""
+        """Make a rename live, or withdraw it if it is live."""
         player, new_player = self._renames[rename]
         if rename in self._live:
             self._people.remove(player)
@@ -298,5 +307,5 @@ class Renames:
         self._live ^= {rename}
 
 
-def _mismatch_error(row: EventRow, what: str) -> Refused:
-    return Refused("restore-mismatch", f"position {row.position} {what}", row.position)
+def _build_mismatch_error(row: EventRow, problem: str) -> Refused:
+    return Refused("restore-mismatch", f"position {row.position} {problem}", row.position)

@@ -51,11 +51,11 @@ class EventLookup(Protocol):
         """Return the event that supersedes the one with this id."""
         return next(iter(self.where("supersedes", event_id)), None)
 
-    def similar(self, kind: str, name: str, current: Callable[[str], str] = str) -> str:
+    def suggest_similar(self, kind: str, name: str, current: Callable[[str], str] = str) -> str:
         """Return the end of a message about an unknown game, league or player: a suggestion, or nothing."""
         return ""
 
-    def league_names(self) -> list[str]:
+    def list_league_names(self) -> list[str]:
         """Return the names of the live leagues, as far as a message may list them."""
         return []
 
@@ -72,13 +72,13 @@ class CombinedEvents(EventLookup):
         yield from self.log.where(column, value)
         yield from self.waiting.where(column, value)
 
-    def similar(self, kind: str, name: str, current: Callable[[str], str] = str) -> str:
+    def suggest_similar(self, kind: str, name: str, current: Callable[[str], str] = str) -> str:
         """Return a suggestion of a game, league or player in the log, or nothing."""
-        return self.log.similar(kind, name, current)
+        return self.log.suggest_similar(kind, name, current)
 
-    def league_names(self) -> list[str]:
+    def list_league_names(self) -> list[str]:
         """Return the names of the live leagues in the log."""
-        return self.log.league_names()
+        return self.log.list_league_names()
 
 
 class RevisedGame(NamedTuple):
@@ -128,7 +128,7 @@ def find_superseded(
     name = data["game_id"]
     game = live_game(events.about(f"game:{name}"))
     if game is None:
-        hint = events.similar("game", name)
+        hint = events.suggest_similar("game", name)
         raise Refused("game-unknown", f"no game {quote(name)} is recorded; see: ratings games{hint}")
     if game.voided and type_name != "game.reinstated":
         raise Refused(

@@ -1,6 +1,6 @@
-"""Build corrections of recorded games from a table, a new order of players, or data; and void many games at once.
+"""Build corrections of recorded games from a table, a new order of players or data, and voids of many games.
 
-A game keeps all members that a correction does not mention, and its players keep their recorded ids.
+A game keeps the members that a correction does not mention, and its players keep their recorded ids.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from ratings_ledger.ledger.intake.forfeits import FORFEIT
 from ratings_ledger.ledger.intake.parsing import CellSyntax, TypedSide, has_score
 from ratings_ledger.ledger.intake.tables.columns import EXTRA, NUMBERS, CsvColumns, TableOptions
 from ratings_ledger.ledger.rejections import Refused, Rejection, quote
-from ratings_ledger.ledger.store.log import Log, changed_games, read_known_events, read_records
-from ratings_ledger.ledger.validation.batches import named_batches
+from ratings_ledger.ledger.store.log import Log, find_changed_games, read_known_events, read_records
+from ratings_ledger.ledger.validation.batches import find_batches
 from ratings_ledger.ledger.validation.identities import Identities
 from ratings_ledger.ledger.validation.repeated_games import normalise_game
 
 
 class RequestedChanges(NamedTuple):
-    """The changes that a file requests: events to record, refused lines, and the games that need no change.
+    """The changes that a file requests: events to record or refusals, and the ids of games that need no change.
 
-    `seen_events` has, by subject, the id of the event that each decision was based on.
+    `seen_events` maps the subject of each game to the id of the last event that was read, for optimistic locking.
     """
 
     items: list[Item | Rejection]
@@ -43,9 +43,9 @@ class RequestedChanges(NamedTuple):
 
 
 def void_from_file(log: EventLookup, file: str, reason: str, decided_at: int) -> RequestedChanges:
-    """Return events that void the games of a file, which has one id per line, unless they are voided already.
+    """Build events that void the games of a file with one game_id per line, except games that are already voided.
 
-    Raises `Refused`.
+    Raises `Refused` (empty-file).
     """
     requested = RequestedChanges([], [], {})
     first_lines: dict[str, int] = {}
@@ -58,27 +58,27 @@ def void_from_file(log: EventLookup, file: str, reason: str, decided_at: int) ->
         if first_lines.setdefault(game_id, number) != number:
             continue
         game = live_game(log.about(f"game:{game_id}"))
-        _add_void(requested, game_id, game, reason, decided_at, file=file, line=number)
+        _add_void(requested, game_id, game, reason=reason, decided_at=decided_at, file=file, line=number)
     if not first_lines and not requested.items:
-        raise Refused("empty-file", f"{file} names no game; it needs one game_id per line")
+        raise Refused("empty-file", f"{file} contains no game; write one game_id per line")
     return requested
 
 
 def void_batches(connection: Connection, name: str, reason: str, decided_at: int) -> RequestedChanges:
-    """Return events that void the games recorded by the imports with this name, unless they are voided already.
+    """Build events that void the games recorded by imports with this name, except games that are already voided.
 
-    `name` may also be a position, which selects one import. Raises `Refused` (batch-unknown).
+    `name` may also be the position of one import. Raises `Refused` (batch-unknown).
     """
     requested, log = RequestedChanges([], [], {}), Log(connection)
-    for first, last in sorted(positions for batch in named_batches(connection, name) for positions in batch.ranges):
-        changed = changed_games(connection, first)
+    for first, last in sorted(positions for batch in find_batches(connection, name) for positions in batch.ranges):
+        changed = find_changed_games(connection, first)
         for page in read_records(connection, first - 1, last):
             for event in read_known_events(row for row in page if '"type":"game.recorded"' in row[1]):
                 if event.type == "game.recorded":
                     subject = f"game:{event.data['game_id']}"
                     game = live_game(log.about(subject) if subject in changed else [event])
                     assert game is not None
-                    _add_void(requested, event.data["game_id"], game, reason, decided_at)
+                    _add_void(requested, event.data["game_id"], game, reason=reason, decided_at=decided_at)
     return requested
 
 
@@ -86,13 +86,13 @@ def _add_void(
     requested: RequestedChanges,
     game_id: str,
     game: RevisedGame | None,
+    *,
     reason: str,
     decided_at: int,
-    *,
     file: str = "",
     line: int = 0,
 ) -> None:
-    """Add an event that voids a game, unless it is voided already."""
+    """Add an event that voids a game, unless the game is already voided."""
     if game is not None and game.voided:
         requested.unchanged.append(game_id)
         return
@@ -103,11 +103,11 @@ def _add_void(
 
 
 def correct_from_table(
-    log: EventLookup, people: Identities, file: str, reason: str, decided_at: int, options: TableOptions
+    log: EventLookup, people: Identities, file: str, *, reason: str, decided_at: int, options: TableOptions
 ) -> RequestedChanges:
-    """Return events that correct the games whose records differ from a table.
+    """Build events that correct the recorded games that differ from a table.
 
-    A game keeps the members for which the table has no column. An empty cell removes the value.
+    A game keeps the members for which the table has no column. An empty cell removes a value.
     """
     requested = RequestedChanges([], [], {})
     columns: list[CsvColumns] = []
@@ -124,9 +124,9 @@ def correct_from_table(
             break
         else:
             if not (columns[0].is_numbered or "game" in (*columns[0].game, *options.fixed)):
-                # the table does not name it: the only scored game identifies new games, and changes no recorded one
+                # the reader filled in the only scored game, which must not replace a recorded one
                 item.event["data"].pop("game", None)
-            _add_correction(requested, log, people, item, columns[0], reason, decided_at)
+            _add_correction(requested, log, people, item=item, columns=columns[0], reason=reason, decided_at=decided_at)
     return requested
 
 
@@ -134,12 +134,13 @@ def _add_correction(
     requested: RequestedChanges,
     log: EventLookup,
     people: Identities,
+    *,
     item: Item,
     columns: CsvColumns,
     reason: str,
     decided_at: int,
 ) -> None:
-    """Add a correction if the table's game differs from the recorded one."""
+    """Add a correction if a game of the table differs from the recorded game."""
     event = item.event
     assert isinstance(event, dict)
     game_id = to_nfc(event["data"]["game_id"])
@@ -148,8 +149,11 @@ def _add_correction(
         requested.items.append(Rejection("game-unknown", message, item.file, item.line))
         return
     if columns.is_numbered and (game.voided or game.data["game"] != event["data"].get("game")):
-        # ids count the rows here, so this one may belong to another game
-        message = f"{quote(game_id)} is another game; to compare a table without ids run: ratings import FILE --sync"
+        # the ids of this table count its rows, so the recorded game may be another one
+        message = (
+            f"the recorded game {quote(game_id)} is another game; to compare a table without ids run: ratings import "
+            "FILE --sync"
+        )
         requested.items.append(Rejection("id-conflict", message, item.file, item.line))
         return
     new = merge_correction(game, people, event["data"], columns)
@@ -158,8 +162,8 @@ def _add_correction(
         has_new_time = at is not None and parse_instant(at) != game.occurred_at
         is_same = not has_new_time and normalise_game(people.present(new)) == normalise_game(people.present(game.data))
     except (Refused, LookupError, TypeError, ValueError):
-        is_same = False  # the error is reported when the event is read
-        has_new_time = True
+        # the check of the new event will report the error
+        is_same, has_new_time = False, True
     if is_same and not game.voided:
         requested.unchanged.append(game_id)
         return
@@ -173,7 +177,7 @@ def _add_correction(
 def merge_correction(
     game: RevisedGame, people: Identities, stated: Mapping[str, Any], columns: CsvColumns
 ) -> dict[str, Any]:
-    """Merge a recorded game with the members that a table states; its players keep their recorded ids."""
+    """Return the data of a recorded game with the members that a table states; players keep their recorded ids."""
     stated = (
         {name: value for name, value in stated.items() if name not in ("numbers", "extra")}
         | _merge_members("numbers", NUMBERS, game.data, stated, columns)
@@ -185,28 +189,27 @@ def merge_correction(
     if not columns.places and not columns.player:
         return {**unchanged, **stated, "participants": game.data["participants"]}
     recorded = {people.current(participant["player"]): participant for participant in game.data["participants"]}
-    # a column per place gives both the player and the place
-    stated_of_player = {"player", "place"} if columns.places else {*columns.player}
+    # columns for places state both the player and the place
+    stated_members = {"player", "place"} if columns.places else {*columns.player}
     participants = []
     for participant in stated["participants"]:
         before = recorded.get(people.current(to_nfc(str(participant.get("player")))), {})
         participant = {**participant, **_merge_members("numbers", NUMBERS, before, participant, columns)}
-        rest = {name: value for name, value in before.items() if name not in (*stated_of_player, "numbers")}
-        own = {"player": before["player"]} if before else {}
-        if "replaces" in participant and (
-            leaver := recorded.get(people.current(to_nfc(str(participant["replaces"]))), {})
-        ):
-            own["replaces"] = leaver["player"]
-        participants.append({**rest, **participant, **own})
+        kept = {name: value for name, value in before.items() if name not in (*stated_members, "numbers")}
+        recorded_ids = {"player": before["player"]} if before else {}
+        leaver = recorded.get(people.current(to_nfc(str(participant.get("replaces")))))
+        if "replaces" in participant and leaver:
+            recorded_ids["replaces"] = leaver["player"]
+        participants.append({**kept, **participant, **recorded_ids})
     return {**unchanged, **stated, "participants": participants}
 
 
 def _merge_members(
     name: str, prefix: str, recorded: Mapping[str, Any], stated: Mapping[str, Any], columns: CsvColumns
 ) -> dict[str, Any]:
-    """Merge `numbers` or `extra`: the stated value for each of the table's columns, the recorded one for all others.
+    """Merge `numbers` or `extra`: take stated values where the table has a column, and recorded ones elsewhere.
 
-    Return an empty dictionary if there are no values.
+    Return {name: merged values}, or an empty dictionary if no values remain.
     """
     all_columns = (*columns.game, *columns.player)
     in_table = {column.removeprefix(prefix) for column in all_columns if column.startswith(prefix)}
@@ -218,10 +221,10 @@ def _merge_members(
 def join_sides(
     game: RevisedGame, cells: Sequence[str], people: Identities, syntax: CellSyntax
 ) -> tuple[str, list[str]] | None:
-    """Return the typed sides of a game of teams as cells, and the text that joins partners in them.
+    """Return the text that joins partners, and the typed sides of a game of teams as cells with this text.
 
-    Return None if the recorded teams can stay, because each cell has all players of its teams. Players in cells of
-    their own are joined to the recorded teams.
+    Return None if the recorded teams can stay, because each cell contains whole teams. Players in separate cells are
+    joined to the recorded teams.
 
     >>> participants = [{"player": name, "place": 1 + 2 * (number > 1), "team": number // 2}
     ...                 for number, name in enumerate(("anna", "ben", "cleo", "dora"))]
@@ -245,9 +248,9 @@ def join_sides(
         return None
     typed_sides = [_split_mates(side, team_of) for sides in split for side in sides]
     if len(groups) == len({*team_of.values()}) < len(typed_sides):
-        typed_sides = [TypedSide(group) for group in groups]  # partners are joined like tied players
+        typed_sides = [TypedSide(group) for group in groups]  # the user joined partners with the text for ties
     elif all(len(side.players) == 1 for side in typed_sides):
-        # the partners are in cells of their own
+        # partners are in separate cells
         players = [side.players[0] for side in typed_sides]
         players = players if {*players} == {*team_of} else [*team_of]
         teams = dict.fromkeys(team_of[player] for player in players)
@@ -257,7 +260,7 @@ def join_sides(
 
 
 def _split_mates(side: TypedSide, known: Collection[str]) -> TypedSide:
-    """Split a typed side at what usually joins partners, except for known players."""
+    """Split a typed side at the usual signs between partners, except inside known names."""
     parts = [[text] if text in known else re.split(r"\s*[+&/]\s*", text) for text in side.players]
     return side._replace(players=[player for players in parts for player in players if player])
 
@@ -265,9 +268,9 @@ def _split_mates(side: TypedSide, known: Collection[str]) -> TypedSide:
 def add_scores(
     game: RevisedGame, players: Sequence[str], people: Identities, *, score: str, syntax: CellSyntax
 ) -> tuple[str, ...]:
-    """Add scores such as 3:2 to the cells of players. Without cells, use the players of the game in order of place.
+    """Return the cells of players with scores such as 3:2; without `players` use the game's players in order of place.
 
-    Raises `Refused` (score-missing) unless the text has a score for each place.
+    Raises `Refused` (score-missing) unless the text has a score for each cell.
     """
     cells = [*players]
     if not players and game.data.get("kind", "placing") == "placing":
@@ -277,24 +280,23 @@ def add_scores(
             cells.append(syntax.join(TypedSide([people.current(participant["player"])]) for _, participant in tied))
     scores = score.split(":")
     if len(scores) != len(cells) or not all(has_score(f"player:{text}") for text in scores):
-        places = " ".join(cells)
-        message = f"the score {score} does not have a part for each of {places}, joined by colons, such as 3:2"
+        message = f"the score {score} needs a part for each of {' '.join(cells)}, joined by colons, such as 3:2"
         raise Refused("score-missing", message)
     split = [(syntax.split(cell), text) for cell, text in zip(cells, scores, strict=True)]
     if scored := next((side for sides, _ in split for side in sides if side.score is not None), None):
-        both = f"{syntax.join([scored])} and --score {score}"
-        raise Refused("score-missing", f"{both} both give a score; leave one out")
+        message = f"both {syntax.join([scored])} and --score {score} give a score; leave one of them out"
+        raise Refused("score-missing", message)
     return tuple(syntax.join(side._replace(score=text) for side in sides) for sides, text in split)
 
 
 def place_players(
     game: RevisedGame, players: tuple[str, ...], people: Identities, syntax: CellSyntax
 ) -> list[dict[str, Any]]:
-    """Return the participants at their new places; earlier ones keep their ids and other members.
+    """Return the participants at their new places; recorded participants keep their ids and other members.
 
-    Cells may have scores (`anna:3`). Cells that join partners give all teams; otherwise the recorded teams stay. If
-    places and scores conflict, or a new player has no score, scores stay with the places. Raises `BadArgument` for a
-    game of another type, `Refused`.
+    Cells may contain scores (`anna:3`). If cells join partners, they define all teams; otherwise the recorded teams
+    stay. If places contradict scores, or a new player has no score, scores stay with the places. Raises `BadArgument`
+    for a game of another type, `Refused` for invalid places or scores.
     """
     if game.data.get("kind", "placing") != "placing":
         raise BadArgument(f"a game of kind {game.data['kind']} is corrected by --edit or JSON on standard input")
@@ -321,19 +323,19 @@ def place_players(
         if (conflict := _find_score_conflict(game.data, new)) is None:
             return new
         refusal = conflict
-    if (scored_by_place := _assign_scores_by_place(game.data, new)) is None:
-        hint = f"such as --score {':'.join('321'[: len(players)])}" if 2 <= len(players) <= 3 else "joined by colons"
-        message = f"{refusal.message}; --score gives the scores in the order of the places, {hint}"
+    if (with_scores := _assign_scores_by_place(game.data, new)) is None:
+        example = f"such as --score {':'.join('321'[: len(players)])}" if 2 <= len(players) <= 3 else "joined by colons"
+        message = f"{refusal.message}; pass --score with the scores in the order of the places, {example}"
         raise Refused(refusal.code, message)
-    return scored_by_place
+    return with_scores
 
 
 def _find_score_conflict(game: dict[str, Any], new: list[dict[str, Any]]) -> Refused | None:
-    """Return a refusal if a player has no score, or tied players have different ones."""
+    """Return a refusal if a player lacks a score, or tied players have different scores; else None."""
     if not any("score" in participant for participant in game["participants"]):
         return None
     if unscored := next((p["player"] for p in new if "score" not in p and "replaces" not in p), None):
-        return Refused("score-missing", f"{quote(unscored)} has no score, but the recorded players have one")
+        return Refused("score-missing", f"{quote(unscored)} has no score, but the recorded players have scores")
     for place, seats in groupby(new, itemgetter("place")):
         tied = [participant for participant in seats if "score" in participant]
         if len({str(participant["score"]) for participant in tied}) > 1:
@@ -343,9 +345,9 @@ def _find_score_conflict(game: dict[str, Any], new: list[dict[str, Any]]) -> Ref
 
 
 def _assign_scores_by_place(game: dict[str, Any], new: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
-    """Give each new participant the score recorded for their place.
+    """Return the new participants with the scores recorded for their places.
 
-    Return None if the places differ, or if a place has no score or several.
+    Return None if the places differ, or if a place does not have exactly one score.
     """
     old, places_of = game["participants"], GAME_TYPES["placing"].places
     places, new_places = places_of(game), places_of({**game, "participants": new})
@@ -359,9 +361,9 @@ def _assign_scores_by_place(game: dict[str, Any], new: list[dict[str, Any]]) -> 
 
 
 def restore_recorded_ids(new: dict[str, Any], game: RevisedGame, people: Identities) -> dict[str, Any]:
-    """Return a corrected game with the recorded ids of its earlier participants.
+    """Return a corrected game in which the recorded participants have their recorded ids.
 
-    `ratings games` shows participants under their current ids, so data that is edited has these.
+    `ratings games` shows current ids, so edited data contains them.
     """
     recorded = {
         people.current(participant["player"]): participant["player"] for participant in game.data["participants"]
@@ -390,8 +392,8 @@ def restore_recorded_ids(new: dict[str, Any], game: RevisedGame, people: Identit
 def refuse_same(before: RevisedGame, draft: Draft) -> None:
     """Raise `Refused` (nothing-to-correct) for a correction that equals the recorded game."""
     new = parse_object(draft.data.encode())["game"]
-    dated = new.pop("occurred_at", None)
-    is_same_time = dated is None or dated == format_instant(before.occurred_at)
+    new_time = new.pop("occurred_at", None)
+    is_same_time = new_time is None or new_time == format_instant(before.occurred_at)
     if is_same_time and meaning("game.recorded", 0, new) == meaning("game.recorded", 0, before.data):
         raise Refused(
             "nothing-to-correct", f"{quote(new['game_id'])} already has these values; there is nothing to correct"

@@ -17,7 +17,7 @@ from ratings_ledger.ledger.intake.files import STDIN, Item
 from ratings_ledger.ledger.intake.intake import OnStored, Reject
 from ratings_ledger.ledger.intake.json_lines import LINE_BYTES_MAX
 from ratings_ledger.ledger.rejections import Refused, Rejection
-from ratings_ledger.ledger.store.log import positions_of
+from ratings_ledger.ledger.store.log import find_positions
 from ratings_ledger.ledger.store.opening import Ledger
 
 # the limits of a batch, which never waits for more lines: the number of events and of reads
@@ -98,7 +98,7 @@ def import_and_answer(ledger: Ledger, batch: Sequence[Line], import_batch: Impor
 
     import_batch([Item(STDIN, number, line, None) for number, line in batch], reject, note_stored)
     with ledger.reading() as connection:
-        positions = positions_of(connection, {event_id for event_id, _ in stored.values()})
+        positions = find_positions(connection, {event_id for event_id, _ in stored.values()})
     # a line that repeats a line refused in the end has to be validated by itself
     to_repeat = [line for line in batch if line[0] in stored and stored[line[0]][0] not in positions]
     answer_by_line = (

@@ -1,7 +1,7 @@
-"""Import: everything is checked before anything is appended, then appended in chunks, each a transaction.
+"""Import events from files: check all of them, then append them in chunks, each in a transaction.
 
-A single refusal means that nothing is appended, unless `keep_going`; a crash leaves whole chunks, and running the same
-import again completes the rest, because events already there are recognised.
+Without `keep_going` a single refusal means that nothing is appended. After a crash the log holds whole chunks. The same
+import then appends the others, because it skips the events that the log holds.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,71 +31,75 @@ from ratings_ledger.ledger.store.appending import AppendResult, BuildLastDrafts
 from ratings_ledger.ledger.store.log import Log
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.validation.repeated_games import (
-    are_of_one_day,
+    are_on_same_day,
     describe_counting_column,
+    describe_remedies,
     describe_way_back,
-    describe_ways_out,
-    is_of_another_day,
+    is_on_other_day,
 )
 
 CHUNK_EVENTS = 50_000
 
+# by file, [first, last] positions of the events from it
 Ranges = dict[str, list[list[int]]]
 
-# what a block of events needs at the most
-ROOM_BYTES = 8 << 20
+# the memory that a block of events needs at most
+BLOCK_BYTES_MAX = 8 << 20
 
 
 class FileIntake(Intake):
-    """The events of files, however many they are."""
+    """The events of files, which may be too many for the memory."""
 
-    # hooks of single callers, by keyword
+    # more than seven parameters, because each of the keyword-only hooks serves one caller
     def __init__(
         self,
         ledger: Ledger,
         items: Iterable[Entry],
         policy: ImportPolicy,
         *,
-        understood: Callable[[ParsedItem], None] = lambda entry: None,
-        reading: Callable[[Progress], None] = lambda progress: None,
+        on_parsed: Callable[[ParsedItem], None] = lambda entry: None,
+        on_progress: Callable[[Progress], None] = lambda progress: None,
         cores: int = 1,
         batches: bool = False,
-        whole: bool = False,
-        compared: str | None = None,
+        single_transaction: bool = False,
+        synced_name: str | None = None,
         **hooks: Any,
     ) -> None:
         """Check all items.
 
         Args:
-            ledger: where the events will be appended.
-            items: what was read of the files.
-            policy: who records them, and which checks are waived.
-            understood: is called with each item and what it says, before that is compared with the log.
-            reading: is called with how much of a file has been read.
-            cores: with more than one a forked process reads a long input.
-            batches: whether the items are whole files; what each brings is then recorded as a batch after the last.
-            whole: append in one transaction.
-            compared: the name of a sheet, if the events are what it says beside what it gave before.
-            hooks: those of `Intake`.
+            ledger: The ledger to which the events will be appended.
+            items: The entries of the files.
+            policy: The recorder, and the checks that are waived.
+            on_parsed: Called with each item before it is compared with the log.
+            on_progress: Called with the progress of reading a file.
+            cores: With more than one, a forked process reads a long input.
+            batches: Record for each file a batch of the events from it; the items must be whole files.
+            single_transaction: Append in one transaction instead of chunks.
+            synced_name: The name of a sheet, if the events are its differences from earlier imports.
+            hooks: The keyword arguments of `Intake`.
 
         Raises:
-            ClockBehind, StoreUnavailable, WorkerLost.
+            ClockBehind: The clock is far behind the last event.
+            StoreUnavailable: The ledger cannot be read.
+            WorkerLost: The process that reads ahead ended early.
         """
-        self._understood, self._reading = understood, reading
-        self._has_batches, self._whole, self._compared = batches, whole, compared
+        self._on_parsed, self._on_progress = on_parsed, on_progress
+        self._has_batches, self._single_transaction, self._synced_name = batches, single_transaction, synced_name
         self._answers = dict[str, Mapping[str, str]]()
+        # (file, game_id) of the games with a refused row
         self._rejected_games: set[tuple[str, str | None]] = set()
-        # the refused files of whose games too little is known to check more than their names
-        self._unsaid = set[str]()
-        # the hashes of the files, where the log has what was taken from each, and the ids of the batches of other
-        # ledgers that are left out, and of what withdraws them
+        # the files whose games lack so many members that only their names are checked
+        self._incomplete_files = set[str]()
+        # by file, its hash and its sheet
         self._hashes = dict[str, tuple[str, str | None]]()
         self._ranges: Ranges = {}
+        # the ids of the left-out batches of other ledgers, and of their voids
         self._left_out: set[str] = set()
         self._is_last = False
         self._spool = Spool()
         with collect_rarely(), closing(read_blocks(items, policy.keep_going, cores)) as blocks:
-            # the process that reads ahead starts before a connection is opened, which it must not inherit
+            # starts the process that reads ahead now, because it must not inherit an open connection
             first = [*islice(blocks, ALONE_BLOCKS + 1)]
             self._blocks = chain(first, blocks)
             super().__init__(ledger, (), policy, waiting=self._spool, **hooks)
@@ -103,15 +107,15 @@ class FileIntake(Intake):
     def _check(self, items: Iterable[Item | Rejection]) -> None:
         self._numbers = DayNumbers(self._connection)
         for block in self._blocks:
-            # raises MemoryError in time: the library that checks events ends the process where it gets none
-            require_memory(ROOM_BYTES)
+            # raises MemoryError early, because without memory pydantic ends the process
+            require_memory(BLOCK_BYTES_MAX)
             self._check_block(block)
             if self.result.rejected_count >= REJECTIONS_MAX and not self.policy.keep_going:
                 break
         if self._left_out:
             events = count(len(self._left_out), "event")
             self.result.notes.append(
-                f"{events} about batches of another ledger, whose positions do not hold here, left out"
+                f"left out {events} about batches of another ledger, because their positions are wrong in this ledger"
             )
         self.result.notes += self._numbers.notes()
 
@@ -126,13 +130,13 @@ class FileIntake(Intake):
 
     def _process_note(self, entry: BlockEntry) -> None:
         if isinstance(entry, Progress):
-            self._reading(entry)
+            self._on_progress(entry)
         elif isinstance(entry, FileDigest):
             self._hashes[entry.file] = entry.sha256, entry.sheet
         elif isinstance(entry, FileNote):
-            if entry.read is not None and entry.read.unsaid:
-                self._unsaid.add(entry.file)
-            self.result.notes += [f"{entry.file}: {entry.told}"] if entry.told else []
+            if entry.read is not None and entry.read.missing_members:
+                self._incomplete_files.add(entry.file)
+            self.result.notes += [f"{entry.file}: {entry.sentence}"] if entry.sentence else []
             self.result.read_as = entry.options or self.result.read_as
             if entry.answers:
                 self._answers[entry.file] = entry.answers
@@ -141,10 +145,10 @@ class FileIntake(Intake):
         else:
             super()._process_note(entry)
 
-    def _process_item(self, entry: ParsedItem, known: Iterator[tuple[bool, Rejection | None]]) -> None:
-        if entry.item.file not in self._unsaid:
-            self._understood(entry)
-        super()._process_item(entry, known)
+    def _process_item(self, entry: ParsedItem, lookups: Iterator[tuple[bool, Rejection | None]]) -> None:
+        if entry.item.file not in self._incomplete_files:
+            self._on_parsed(entry)
+        super()._process_item(entry, lookups)
 
     def _refuse_item(self, entry: ParsedItem, problem: Rejection, names: Iterable[str]) -> None:
         if (game_id := entry.item.rows_of) is not None:
@@ -152,23 +156,23 @@ class FileIntake(Intake):
         super()._refuse_item(entry, problem, names)
 
     def _admit_draft(
-        self, item: Item, draft: Draft, data: dict[str, Any], known: tuple[bool, Rejection | None]
+        self, item: Item, draft: Draft, data: dict[str, Any], lookup: tuple[bool, Rejection | None]
     ) -> Rejection | None:
         if (item.file, item.rows_of) in self._rejected_games:
-            return rows_apart_rejection(draft.subject)
-        if item.file in self._unsaid:
-            self._newcomers.meet(draft.type, data, first_occurrence(item))
+            return build_rows_apart_rejection(draft.subject)
+        if item.file in self._incomplete_files:
+            self._newcomers.collect_names(draft.type, data, first_occurrence(item))
             return None
-        return super()._admit_draft(item, draft, data, known)
+        return super()._admit_draft(item, draft, data, lookup)
 
     def _is_left_out(self, draft: Draft, data: dict[str, Any]) -> bool:
-        """Tell whether an event is about a batch of another ledger: the log would have it at another position."""
+        """Tell whether an event is a batch of another ledger, whose position differs from the next one, or its void."""
         if not self._has_batches:
             return False
         if draft.type != "import.recorded":
             is_left_out = draft.type == "event.voided" and data["id"] in self._left_out
         else:
-            is_left_out = bool(self._left_out) or draft.position != self._validator.seen + self._spool.count + 1
+            is_left_out = bool(self._left_out) or draft.position != self._validator.checked_head + self._spool.count + 1
         if is_left_out:
             self._left_out.add(draft.event_id)
         return is_left_out
@@ -176,11 +180,11 @@ class FileIntake(Intake):
     def _compare_with_waiting(self, item: Item, draft: Draft, waiting: WaitingDraft) -> Rejection | None:
         is_same_id = waiting.draft.event_id == draft.event_id
         if is_same_id and item.rows_of is not None and waiting.rows is not None and waiting.file == item.file:
-            problem: Rejection | None = rows_apart_rejection(draft.subject)
+            problem: Rejection | None = build_rows_apart_rejection(draft.subject)
         elif (
             is_same_id
             and item.file == waiting.file
-            and not are_of_one_day(draft, waiting.draft)
+            and not are_on_same_day(draft, waiting.draft)
             and (column := self._find_id_column(item))
         ):
             self.result.counting.add(item.file)
@@ -191,106 +195,111 @@ class FileIntake(Intake):
 
     def _find_remedy(self, draft: Draft, item: Item) -> tuple[str, str]:
         game_id = draft.subject.partition(":")[2]
-        is_given = item.file not in ("", STDIN) and self._numbers.has_imported(item.file, game_id)
-        if (void := self._void_of(draft)) is not None:
-            return describe_way_back(
-                void, "" if item.file == STDIN or not item.table else item.file, is_given
-            ), "voided"
-        is_of_program = item.table and item.file not in self.result.tables and not is_by_day(game_id)
-        giver = self._numbers.find_giver(game_id) if is_of_program and not self._compared else None
-        if giver is not None:
-            # the other program gave the id, so it is the same game, edited there
-            rename = "" if is_given else f"give the file the name {csv_item(giver)}, and "
-            message = f"it was edited since: {rename}--sync shows the difference, and corrects it"
+        is_same_table = item.file not in ("", STDIN) and self._numbers.has_imported(item.file, game_id)
+        if (void := self._find_void(draft)) is not None:
+            file = "" if item.file == STDIN or not item.table else item.file
+            return describe_way_back(void, file, is_same_table), "voided"
+        is_from_program = item.table and item.file not in self.result.tables and not is_by_day(game_id)
+        source = self._numbers.find_source(game_id) if is_from_program and not self._synced_name else None
+        if source is not None:
+            # ids from another program are unique, so it is the same game, edited in that program
+            rename = "" if is_same_table else f"name the file {csv_item(source)}, and "
+            message = f"if the game was edited since, {rename}use --sync to correct it"
             return message, message
-        column = self._find_id_column(item)
-        is_moved = is_of_another_day(Log(self._connection), draft)
-        message = describe_ways_out(is_by_day(game_id), is_given and not self._compared, is_moved, column)
+        message = describe_remedies(
+            is_by_day=is_by_day(game_id),
+            is_edited=is_same_table and not self._synced_name,
+            is_on_other_day=is_on_other_day(Log(self._connection), draft),
+            column=self._find_id_column(item),
+        )
         return message, message
 
     def _find_id_column(self, item: Item) -> str | None:
-        """Return the name of the column in which a table has the ids of its games."""
+        """Return the name of the column with the ids of a table's games, or None."""
         columns = self.result.tables[item.file].columns if item.file in self.result.tables else {}
         return next((theirs for theirs, ours in columns.items() if ours == "game_id"), None)
 
     def _refuse_rows(self, item: Item, game_id: str, problem: Rejection) -> Rejection:
-        """Refuse a game of several rows as a whole: refuse rows of it that were already taken, too."""
-        is_block = isinstance(item.source, list)  # otherwise a single row that could not be read
-        again = (item.file, game_id) in self._rejected_games
+        """Return the refusal of a game's rows, and refuse its waiting rows, so that no part of a game is recorded."""
+        is_block = isinstance(item.source, list)  # otherwise the item is a single unreadable row
+        has_other_rows = (item.file, game_id) in self._rejected_games
         self._rejected_games.add((item.file, game_id))
         waiting = self._spool.find_id(f"game:{game_id}")
         if waiting is not None and waiting.rows is not None and waiting.file == item.file:
-            again = True
+            has_other_rows = True
             self._spool.remove(waiting.draft.event_id)
-            message = f"the row at line {item.line}, which was refused, may belong to this game"
+            # without `keep_going` nothing is appended, so one refusal is enough
             if self.policy.keep_going:
-                # otherwise nothing is appended anyway, and one refusal is enough
-                apart = (
-                    rows_apart_rejection(waiting.draft.subject) if is_block else Rejection("game-incomplete", message)
+                message = f"the refused row at line {item.line} may belong to this game; correct that row"
+                refusal = (
+                    build_rows_apart_rejection(waiting.draft.subject)
+                    if is_block
+                    else Rejection("game-incomplete", message)
                 )
-                self._note(apart, waiting.file, waiting.line, waiting.rows)
-        return rows_apart_rejection(game_id) if is_block and again and problem.code != "game-incomplete" else problem
+                self._add_refusal(refusal, waiting.file, waiting.line, waiting.rows)
+        is_apart = is_block and has_other_rows and problem.code != "game-incomplete"
+        return build_rows_apart_rejection(game_id) if is_apart else problem
 
     def append(self, progress: Callable[[int], None] = lambda appended: None) -> IntakeResult:
-        """Append what was checked, unless it is refused, in transactions of at most `CHUNK_EVENTS` if it is not whole.
+        """Append the checked events, unless they are refused, in transactions of at most `CHUNK_EVENTS` events.
 
-        Raises `BadArgument` the second time, `ClockBehind`, `StoreUnavailable`.
+        `progress` is called with the number of appended events after each transaction. Raises `BadArgument` if called
+        twice, `ClockBehind`, `StoreUnavailable`.
         """
         self._refuse_closed()
         with collect_rarely():
-            # the head when the drafts were looked up, as long as nobody else appends
-            absent_at: int | None = self._validator.seen
-            left = self._spool.count
-            size = left if self._whole else CHUNK_EVENTS
+            absent_at: int | None = self._validator.checked_head
+            remaining = self._spool.count
+            size = remaining if self._single_transaction else CHUNK_EVENTS
             for chunk in () if self.is_refused else self._spool.chunks(size):
-                left -= len(chunk)
-                self._is_last = not left
+                remaining -= len(chunk)
+                self._is_last = not remaining
                 absent_at = self._append_chunk(chunk, absent_at)
                 if self.is_refused:
                     break
                 progress(self.result.appended)
-            if self._ranges:  # the last chunk is refused, but others were appended
+            if self._ranges:  # the last chunk was refused, but earlier ones were appended and need their batch
                 self._is_last = True
                 self._append_chunk([], None)
         self.close()
         return self.result
 
     def _prepare_last_drafts(self, chunk: Sequence[WaitingDraft]) -> BuildLastDrafts | None:
-        return partial(self._batch_drafts, chunk) if self._is_last and self._has_batches else None
+        return partial(self._build_batches, chunk) if self._is_last and self._has_batches else None
 
-    def _count_stored(self, chunk: Sequence[WaitingDraft], done: AppendResult) -> None:
-        super()._count_stored(chunk, done)
+    def _count_stored(self, chunk: Sequence[WaitingDraft], appended: AppendResult) -> None:
+        super()._count_stored(chunk, appended)
         if self._has_batches:
-            fresh = [index for index in range(len(chunk)) if index not in done.known]
-            first = done.head.position - done.appended + 1
-            self._ranges = {} if self._is_last else self._ranges_with(chunk, first, fresh)
+            fresh = [index for index in range(len(chunk)) if index not in appended.known]
+            first = appended.head.position - appended.appended + 1
+            self._ranges = {} if self._is_last else self._extend_ranges(chunk, first, fresh)
 
-    def _ranges_with(self, chunk: Sequence[WaitingDraft], first: int, fresh: Sequence[int]) -> Ranges:
-        """Return where the log has what each file brought, with those of a chunk's drafts from a position on."""
-        found = {file: [*map(list, ranges)] for file, ranges in self._ranges.items()}
+    def _extend_ranges(self, chunk: Sequence[WaitingDraft], first: int, fresh: Sequence[int]) -> Ranges:
+        """Return the ranges of each file after the new drafts of a chunk get the positions from `first` on."""
+        extended = {file: [*map(list, ranges)] for file, ranges in self._ranges.items()}
         for position, index in enumerate(fresh, first):
-            ranges = found.setdefault(chunk[index].file, [])
+            ranges = extended.setdefault(chunk[index].file, [])
             if ranges and ranges[-1][1] == position - 1:
                 ranges[-1][1] = position
             else:
                 ranges.append([position, position])
-        return found
+        return extended
 
-    def _batch_drafts(
+    def _build_batches(
         self, chunk: Sequence[WaitingDraft], first: int, fresh: Sequence[int], recorded_at: int
     ) -> list[Draft]:
-        """Return the events that tell what each file brought, once the last chunk is appended."""
+        """Build the batches of all files, which are appended after the last chunk."""
         at = format_instant(recorded_at)
         return [
             read_event({"type": "import.recorded", "occurred_at": at, "data": data})[0]
-            for file, ranges in self._ranges_with(chunk, first, fresh).items()
+            for file, ranges in self._extend_ranges(chunk, first, fresh).items()
             for data in build_batch_events(
-                file, self._hashes[file], ranges, name=self._compared, aliases=self._answers.get(file)
+                file, self._hashes[file], ranges, name=self._synced_name, aliases=self._answers.get(file)
             )
         ]
 
 
-def rows_apart_rejection(subject: str) -> Rejection:
-    """Return the refusal of a game whose rows are not together."""
+def build_rows_apart_rejection(subject: str) -> Rejection:
+    """Build the refusal of a game whose rows are not together."""
     game_id = subject.removeprefix("game:")
     return Rejection("rows-apart", f"the rows of {quote(game_id)} are not together; sort the file by game_id")

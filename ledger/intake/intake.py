@@ -1,4 +1,4 @@
-"""Intake: check events against the log and the ladders, let them wait, and append all or none of them."""
+"""Check events against the log and the ladders, keep them waiting, and append all or none of them."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from ratings_ledger.ledger.store.appending import (
     BuildLastDrafts,
     Fresh,
     append,
-    are_same_drafts,
+    build_game_exists_rejection,
+    choose_recorded_at,
     find_existing,
-    game_exists_rejection,
-    next_recorded_at,
+    have_same_content,
 )
-from ratings_ledger.ledger.store.log import Head, Log, changed_games, head
+from ratings_ledger.ledger.store.log import Head, Log, find_changed_games, head
 from ratings_ledger.ledger.store.opening import Ledger
-from ratings_ledger.ledger.validation.identities import Identities, identities
+from ratings_ledger.ledger.validation.identities import Identities, read_identities
 from ratings_ledger.ledger.validation.new_names import REFUSED_NAMES, CloseName, FirstOccurrence, Newcomers, Refusing
 from ratings_ledger.ledger.validation.repeated_games import check_repeated_game, describe_way_back, find_slip
 from ratings_ledger.ledger.validation.validator import LadderChecksAt, Validator, skip_ladder_checks
 
 REJECTIONS_MAX = 10_000
-# called with every refusal and its input
+# (refusal, its input): called for every refusal
 Reject = Callable[[Rejection, Any], None]
-# called with the line and the id of every event that is then in the log, and whether this intake appended it
+# (line, event id, whether this intake appended it): called for every event that is in the log after the append
 OnStored = Callable[[int, str, bool], None]
 # raises `Refused` (changed-meanwhile) if the state on which the events were based has changed
 Precondition = Callable[[Connection], None]
@@ -51,7 +51,8 @@ Precondition = Callable[[Connection], None]
 class ImportPolicy(NamedTuple):
     """Who records events, and which checks are waived.
 
-    ignore_clock:    append events although the last one was recorded after this machine's time
+    by:              the recorder
+    ignore_clock:    append events although this machine's clock is behind the last event
     any_date:        accept games dated more than a day ahead, or before 1900
     allow_uncounted: accept games that a ladder's rule cannot score
     refusing:        where to refuse new names that are close to others
@@ -75,7 +76,7 @@ class ImportPolicy(NamedTuple):
 
 
 class GamesOfReason(NamedTuple):
-    """The games that one sentence is about: the first one's id, and how many there are."""
+    """The games that share a reason: the id of the first game, and their number."""
 
     first: str
     number: int
@@ -83,7 +84,7 @@ class GamesOfReason(NamedTuple):
 
 @dataclass
 class IntakeResult:
-    """The result of an intake; `rejected` has the first `REJECTIONS_MAX` refusals, `rejected_count` counts all."""
+    """The result of an intake; `rejected` holds the first `REJECTIONS_MAX` refusals, `rejected_count` counts all."""
 
     appended: int = 0
     existing: int = 0
@@ -91,48 +92,53 @@ class IntakeResult:
     rejected: list[Rejection] = field(default_factory=list)
     rejected_count: int = 0
     head: Head | None = None
-    # files with a column of ids that numbers the games of each day anew
+    # the files with a column of ids whose numbers start again each day
     counting: set[str] = field(default_factory=set)
-    # if the input is refused, the number of its valid events; and the game of the first event to append
+    # the number of valid events if the input is refused
     valid: int = 0
+    # the game of the first event to append
     game: str | None = None
-    # the players new to the ledger, and those of them close to others
+    # the players who are new to the ledger
     new_players: list[str] = field(default_factory=list)
+    # the new names that are close to others, and other new names that are similar to others
     close: dict[str, CloseName] = field(default_factory=dict)
     alike: dict[str, list[str]] = field(default_factory=dict)
-    # sentences about tables, how each file's table was read, and the options that read the next one the same way
+    # sentences about files
     notes: list[str] = field(default_factory=list)
+    # by file, the interpretation of its table
     tables: dict[str, TableRead] = field(default_factory=dict)
+    # the options that read the next table in the same way
     read_as: TableOptions | None = None
     # the defects of files that a restore accepted
     accepted_defects: list[str] = field(default_factory=list)
-    # the new ladders, and the existing names that theirs resemble
+    # the new ladders, and for new labels that resemble an existing one, that label
     new_ladders: list[str] = field(default_factory=list)
     close_ladders: dict[str, str] = field(default_factory=dict)
-    # for each reason why games are on no ladder, those games; and sentences about leagues
+    # the games that are on no ladder, by reason
     unranked: dict[str, GamesOfReason] = field(default_factory=dict)
+    # sentences about leagues
     leagues: list[str] = field(default_factory=list)
-    # the voids of games that are already recorded but do not count, by game_id, and sentences about them
+    # by game_id, the voids of recorded games that the input records again; and sentences about these games
     voided: dict[str, KnownEvent] = field(default_factory=dict)
     voided_notes: list[str] = field(default_factory=list)
 
     @classmethod
     def refused(cls, problem: Refused, head: Head | None = None) -> IntakeResult:
-        """Return the result for an event that was refused before it was created."""
+        """Build the result for input that was refused before it became an event."""
         return cls(rejected=[problem.rejection()], rejected_count=1, head=head)
 
 
 class WaitingDraft(NamedTuple):
-    """A waiting draft, with its origin."""
+    """A waiting draft with its origin; `rows` are the rows of the table from which it was composed, or None."""
 
     draft: Draft
     file: str
     line: int
-    rows: Any  # the rows of a table that it was composed of, else None
+    rows: Any
 
 
 class WaitingDrafts(EventLookup, Protocol):
-    """Checked drafts in order, looked up by id, by game and by the event they supersede."""
+    """Checked drafts in order, which can be looked up by id, by game and by the event that they supersede."""
 
     @property
     def count(self) -> int:
@@ -147,10 +153,10 @@ class WaitingDrafts(EventLookup, Protocol):
         """Return the draft with this id, or None."""
 
     def find(self, draft: Draft) -> WaitingDraft | None:
-        """Return the draft with the same id, or of the same game, or None."""
+        """Return the waiting draft with the same id or game, or None."""
 
     def naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
-        """Yield the drafts whose text contains one of these names as a whole string, in order."""
+        """Yield the drafts whose data contains one of these names as a string, in order."""
 
     def remove(self, event_id: str) -> None:
         """Remove a draft."""
@@ -187,20 +193,20 @@ class DraftList(WaitingDrafts):
         return self._waiting.get(event_id)
 
     def find(self, draft: Draft) -> WaitingDraft | None:
-        """Return the draft with the same id, or of the same game, or None."""
+        """Return the waiting draft with the same id or game, or None."""
         waiting = self.find_id(draft.event_id)
         is_game = waiting is None and draft.type == "game.recorded"
         return self.find_id(self._recorded.get(draft.subject, "")) if is_game else waiting
 
     def where(self, column: Column, value: str) -> Iterator[KnownEvent]:
         """Yield the drafts with this value in a column, in order."""
-        return self._still_waiting(self._batch.where(column, value))
+        return self._select_waiting(self._batch.where(column, value))
 
     def naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
-        """Yield the drafts whose text contains one of these names as a whole string, in order."""
-        return self._still_waiting(self._batch.naming(names))
+        """Yield the drafts whose data contains one of these names as a string, in order."""
+        return self._select_waiting(self._batch.naming(names))
 
-    def _still_waiting(self, events: Iterable[KnownEvent]) -> Iterator[KnownEvent]:
+    def _select_waiting(self, events: Iterable[KnownEvent]) -> Iterator[KnownEvent]:
         return (event for event in events if event.event_id in self._waiting)
 
     def remove(self, event_id: str) -> None:
@@ -208,7 +214,7 @@ class DraftList(WaitingDrafts):
         self._waiting.pop(event_id, None)
 
     def close(self) -> None:
-        """Forget the drafts."""
+        """Remove all drafts."""
         self.__init__()  # type: ignore[misc]
 
 
@@ -218,7 +224,7 @@ class Intake:
     # whether each input file is recorded as a batch
     _has_batches = False
 
-    # each hook has one caller, so all are keyword-only
+    # more than seven parameters, because each of the keyword-only hooks serves one caller
     def __init__(
         self,
         ledger: Ledger,
@@ -243,18 +249,19 @@ class Intake:
             items: The events.
             policy: The recorder, and the checks that are waived.
             ladders: Creates the checks of the ladders.
-            newcomers: Determines the new names, and which of them are refused.
-            based_on: For optimistic locking: the id or position of the last event that the writer saw, by subject.
-            precondition: A check that runs now, and again under the lock if others appended.
-            clock: Returns the current time.
-            reject: Called with every refusal.
-            on_stored: Called with every event that is then in the log.
+            newcomers: Collects the new names, and refuses some of them.
+            based_on: For optimistic locking: by subject, the id or position of the last event that the writer read.
+            precondition: A check that runs now, and again under the lock if others have appended.
+            clock: Returns the current time in microseconds.
+            reject: Called for every refusal.
+            on_stored: Called for every event that is in the log after the append.
             phrase: Adapts the message of every refusal to the front end.
             waiting: The storage of waiting drafts, by default in memory.
-            numbered: Number refusals by their event if there is no file.
+            numbered: Give each refusal the number of its event if there is no file.
 
         Raises:
-            ClockBehind, StoreUnavailable.
+            ClockBehind: The clock is far behind the last event.
+            StoreUnavailable: The ledger cannot be read.
         """
         self.ledger = ledger
         self.policy = policy
@@ -265,23 +272,23 @@ class Intake:
         self._based_on = {} if based_on is None else based_on
         self._clock_events: RepeatedClockEvents | None = None
         self._reported_remedies = set[tuple[str, str]]()
-        # by file and line, the names of games whose places have a gap
+        # by (file, line), the names in games whose places have a gap
         self._names_of_gaps: dict[tuple[str, int], frozenset[str]] = {}
-        # by file and line, the name by which alone a game differs from the recorded one, and the name there
+        # by (file, line), the only name that differs from the recorded game, and the recorded name
         self._slips: dict[tuple[str, int], tuple[str, str]] = {}
         self.waiting: WaitingDrafts = DraftList() if waiting is None else waiting
         self._is_closed = False
         self._is_numbered = numbered
         with ledger.reading() as self._connection:
             self.result.head = head(self._connection)
-            self._recorded_at = next_recorded_at(self.result.head, clock, policy.ignore_clock)
+            self._recorded_at = choose_recorded_at(self.result.head, clock, policy.ignore_clock)
             now = None if policy.any_date else clock()
             self._validator = Validator(self._connection, self.waiting, ladders, self.result.head.position, now)
             self._check_all(items)
 
     @property
     def is_refused(self) -> bool:
-        """Tell whether a refusal prevents the append."""
+        """Tell whether a refusal prevents the append of all events."""
         return bool(self.result.rejected_count) and not self.policy.keep_going
 
     def drafts(self) -> Iterator[Draft]:
@@ -295,18 +302,19 @@ class Intake:
         self.waiting.close()
 
     def refuse(self, problem: Refused, file: str = "", line: int = 0) -> None:
-        """Refuse the checked events for a reason that the caller found."""
-        self._note(problem.rejection(), file, line, None)
+        """Refuse all checked events, for a reason of the caller."""
+        self._add_refusal(problem.rejection(), file, line, None)
         self.result.would_append = 0
 
     def append(self, progress: Callable[[int], None] = lambda appended: None) -> IntakeResult:
         """Append the checked events in one transaction, unless they are refused.
 
-        Raises `BadArgument` if called twice, `ClockBehind`, `StoreUnavailable`.
+        `progress` is called with the number of appended events. Raises `BadArgument` if called twice, `ClockBehind`,
+        `StoreUnavailable`.
         """
         self._refuse_closed()
         if not self.is_refused and self.waiting.count:
-            self._append_chunk([*self.waiting], self._validator.seen)
+            self._append_chunk([*self.waiting], self._validator.checked_head)
             progress(self.result.appended)
         self.close()
         return self.result
@@ -339,53 +347,56 @@ class Intake:
         drafts = [
             entry.outcome[0] for entry in block if isinstance(entry, ParsedItem) and isinstance(entry.outcome, tuple)
         ]
-        found = find_existing(self._connection, drafts, self.waiting)
-        known = ((index in found, found.get(index)) for index in range(len(drafts)))
+        existing = find_existing(self._connection, drafts, self.waiting)
+        lookups = ((index in existing, existing.get(index)) for index in range(len(drafts)))
         for entry in block:
             if isinstance(entry, ParsedItem):
-                self._process_item(entry, known)
+                self._process_item(entry, lookups)
             else:
                 self._process_note(entry)
 
     def _process_note(self, entry: BlockEntry) -> None:
-        """Handle an entry of a file that is not an event."""
+        """Process an entry of a file that is not an event."""
         if isinstance(entry, Rejection):
-            self._note(entry, entry.file, entry.line, None)
+            self._add_refusal(entry, entry.file, entry.line, None)
 
-    def _process_item(self, entry: ParsedItem, known: Iterator[tuple[bool, Rejection | None]]) -> None:
-        """Accept or refuse an item; `known` yields whether the log has the draft, and the refusal if it differs."""
+    def _process_item(self, entry: ParsedItem, lookups: Iterator[tuple[bool, Rejection | None]]) -> None:
+        """Accept or refuse an item.
+
+        For each draft, `lookups` yields whether the log has it, and the refusal if the log's content differs.
+        """
         if isinstance(entry.outcome, Refused):
             self._refuse_item(entry, entry.outcome.rejection(), entry.names)
-        elif (problem := self._admit_draft(entry.item, *entry.outcome, next(known))) is not None:
+        elif (problem := self._admit_draft(entry.item, *entry.outcome, next(lookups))) is not None:
             draft, data = entry.outcome
             self._refuse_item(entry, problem, TYPES[draft.type].brings(data))
 
     def _refuse_item(self, entry: ParsedItem, problem: Rejection, names: Iterable[str]) -> None:
         item = entry.item
-        self._note(problem, item.file, item.line, item.source)
-        self._newcomers.mention(names)
-        # problems with its names are reported separately
+        self._add_refusal(problem, item.file, item.line, item.source)
+        self._newcomers.collect_mentions(names)
+        # an import reports problems with the names of a refused game, too
         if not self.policy.keep_going and problem.code not in REFUSED_NAMES:
-            self._newcomers.meet_refused(names, first_occurrence(item))
+            self._newcomers.collect_names_of_refused(names, first_occurrence(item))
             if problem.code == "place-gap" and len(self.result.rejected) < REJECTIONS_MAX:
                 self._names_of_gaps[item.file, item.line] = frozenset(names)
 
     def _admit_draft(
-        self, item: Item, draft: Draft, data: dict[str, Any], known: tuple[bool, Rejection | None]
+        self, item: Item, draft: Draft, data: dict[str, Any], lookup: tuple[bool, Rejection | None]
     ) -> Rejection | None:
-        """Let a draft wait, or count it as existing; return its refusal if it is refused."""
+        """Add a draft to the waiting ones, or count it as existing; else return its refusal."""
         if self.result.voided and draft.type != "game.recorded":
-            # the input itself changes the voided game
+            # the input may reinstate the voided game
             self.result.voided.pop(draft.subject.removeprefix("game:"), None)
         if draft.type in COUNTED_CLOCK_TYPES:
             self._clock_events = self._clock_events or RepeatedClockEvents()
             self._clock_events.watch(item, draft, data)
-        if known[0]:
-            problem = known[1]
-            if problem is not None and (item.table or self._void_of(draft) is not None):
+        is_known, problem = lookup
+        if is_known:
+            if problem is not None and (item.table or self._find_void(draft) is not None):
                 problem = check_repeated_game(Log(self._connection), self._people, draft, problem)
                 if problem is not None and item.table and not self.policy.keep_going:
-                    self._find_slip(problem, draft, item)
+                    self._record_slip(problem, draft, item)
                 problem = self._add_remedy(problem, draft, item)
             if problem is None:
                 self._count_existing(item, draft)
@@ -395,49 +406,49 @@ class Intake:
         if self._is_left_out(draft, data):
             return None
         if draft.type == "import.recorded" and not self._has_batches:
-            draft = draft._replace(position=None)  # ignored, because the event does not come from a file
+            draft = draft._replace(position=None)  # the position matters only for a batch from a file
         try:
             if item.table and not self.policy.new_game and draft.type == "game.recorded":
                 self._validator.refuse_unknown_game(data)
             if not is_surely_small(draft, self.policy.by):
-                self._build(draft)
+                self._check_record(draft)
             if (supersedes := self._validator.validate(draft, data)) is not None:
                 self._refuse_stale_base(draft, supersedes)
                 draft = draft._replace(supersedes=supersedes)
-                self._build(draft)
+                self._check_record(draft)
         except Refused as problem:
             return problem.rejection()
         self.waiting.add(draft, item.file, item.line, item.source if item.table else None)
         if self.result.game is None and draft.type == "game.recorded":
             self.result.game = data["game"]
-        self._newcomers.meet(draft.type, data, first_occurrence(item))
+        self._newcomers.collect_names(draft.type, data, first_occurrence(item))
         return None
 
     def _is_left_out(self, draft: Draft, data: dict[str, Any]) -> bool:
-        """Tell whether an event is left out because it is not valid in this ledger."""
+        """Tell whether to leave out an event that belongs to another ledger."""
         return False
 
     def _refuse_stale_base(self, draft: Draft, supersedes: str) -> None:
-        """Raise `Refused` (changed-meanwhile) if a draft supersedes an event that the writer did not know."""
+        """Raise `Refused` (changed-meanwhile) if a draft supersedes another event than the writer read."""
         last = Log(self._connection).event(supersedes) if draft.subject in self._based_on else None
         if last is not None and self._based_on[draft.subject] not in (last.event_id, last.position):
-            what = draft.subject.partition(":")[2]
+            name = draft.subject.partition(":")[2]
             raise Refused(
                 "changed-meanwhile",
-                f"{quote(what)} changed at position {last.position} since you read it; read it and decide again",
+                f"{quote(name)} changed at position {last.position} since you read it; read it and decide again",
             )
 
-    def _build(self, draft: Draft) -> None:
+    def _check_record(self, draft: Draft) -> None:
         """Check that a record can be built from a draft. Raises `Refused`."""
         assert self.result.head is not None
         position = self.result.head.position + self.waiting.count + 1
         build_record(draft, position, self._recorded_at, draft.by or self.policy.by, draft.supersedes)
 
     def _compare_with_waiting(self, item: Item, draft: Draft, waiting: WaitingDraft) -> Rejection | None:
-        """Compare a draft with the waiting one of the same id or game; return the refusal if they differ."""
+        """Compare a draft with the waiting draft of the same id or game; return a refusal if they differ."""
         if waiting.draft.event_id != draft.event_id:
-            return game_exists_rejection(draft, waiting.draft.event_id)
-        if are_same_drafts(waiting.draft, draft):
+            return build_game_exists_rejection(draft, waiting.draft.event_id)
+        if have_same_content(waiting.draft, draft):
             self._count_existing(item, draft)
             return None
         return Rejection(
@@ -446,7 +457,7 @@ class Intake:
         )
 
     def _add_remedy(self, problem: Rejection | None, draft: Draft, item: Item) -> Rejection | None:
-        """Add a remedy to the refusal of a game with the id of another one, once per file."""
+        """Add a remedy to the refusal of a game with the id of another game; each kind of remedy once per file."""
         if problem is None or problem.code != "id-conflict":
             return problem
         remedy, kind = self._find_remedy(draft, item)
@@ -456,20 +467,20 @@ class Intake:
         return problem._replace(message=f"{problem.message}; {remedy}")
 
     def _find_remedy(self, draft: Draft, item: Item) -> tuple[str, str]:
-        """Return a remedy for a game with the id of another one, and the kind of remedy."""
-        void = self._void_of(draft)
+        """Return a remedy for a game with the id of another game, and the kind of remedy."""
+        void = self._find_void(draft)
         assert void is not None
         return describe_way_back(void, "", False), "voided"
 
-    def _find_slip(self, problem: Rejection, draft: Draft, item: Item) -> None:
-        """Note whether a game conflicts with the recorded one only by a name."""
+    def _record_slip(self, problem: Rejection, draft: Draft, item: Item) -> None:
+        """Remember the name of a refused game if nothing else differs from the recorded game."""
         if problem.code == "id-conflict" and draft.type == "game.recorded" and len(self._slips) < REJECTIONS_MAX:
             slip = find_slip(Log(self._connection), self._people, draft)
             if slip is not None:
                 self._slips[item.file, item.line] = slip
 
-    def _void_of(self, draft: Draft) -> KnownEvent | None:
-        """Find the void of the game that a draft records again, if it is voided."""
+    def _find_void(self, draft: Draft) -> KnownEvent | None:
+        """Return the void of the game that a draft records again, or None if the game is live."""
         if draft.type != "game.recorded" or draft.subject not in self._changed:
             return None
         game = live_game(Log(self._connection).about(draft.subject))
@@ -477,44 +488,44 @@ class Intake:
 
     def _count_existing(self, item: Item, draft: Draft) -> None:
         self.result.existing += 1
-        if (void := self._void_of(draft)) is not None:
+        if (void := self._find_void(draft)) is not None:
             self.result.voided[void.data["game_id"]] = void
         self._on_stored(item.line, draft.event_id, False)
 
     @cached_property
     def _people(self) -> Identities:
-        return identities(self._connection)
+        return read_identities(self._connection)
 
     @cached_property
     def _changed(self) -> set[str]:
-        """Return the subjects of games with more than their first event."""
-        return changed_games(self._connection, 0)
+        """Return the subjects of the games that were corrected, voided or reinstated."""
+        return find_changed_games(self._connection, 0)
 
     def _report_new_names(self, newcomers: Newcomers) -> None:
-        """Report the new names, and refuse each game with a refused one."""
-        result, refused = self.result, newcomers.refusals(self._connection)
+        """Report the new names, and refuse each game with a refused name."""
+        result, refused = self.result, newcomers.find_refusals(self._connection)
         valid = 0 if refused else self.waiting.count
         result.new_players, result.alike = newcomers.names, newcomers.alike
         new_ids, opponents = newcomers.new_ids, dict[str, set[str]]()
         if refused:
-            accepted_names, reported = set[str](), self._blame_names(refused)
+            accepted_names, reported = set[str](), self._replace_consequences(refused)
             for waiting in [*self.waiting]:
                 names = TYPES[waiting.draft.type].brings(parse_object(waiting.draft.data.encode()))
                 refused_names = [name for name in names if newcomers.is_refused(name, refused, waiting.file)]
                 for name in refused_names:
-                    opponents.setdefault(name, set()).update(other for other in names if other != name)
+                    opponents.setdefault(name, set()).update(opponent for opponent in names if opponent != name)
                 if not refused_names:
                     valid += 1
                     accepted_names.update(names)
                 elif self.policy.keep_going:
                     self.waiting.remove(waiting.draft.event_id)
-                    self._note(refused[refused_names[0]], waiting.file, waiting.line, waiting.rows)
+                    self._add_refusal(refused[refused_names[0]], waiting.file, waiting.line, waiting.rows)
                 else:
                     for name in dict.fromkeys(refused_names):
-                        self._note(refused[name], waiting.file, waiting.line, None)
+                        self._add_refusal(refused[name], waiting.file, waiting.line, None)
                         reported.add(name)
             for name in refused.keys() - reported if not self.policy.keep_going else ():
-                self._note(refused[name], refused[name].file, refused[name].line, None)
+                self._add_refusal(refused[name], refused[name].file, refused[name].line, None)
             if self.policy.keep_going:
                 result.new_players = [name for name in result.new_players if name in accepted_names]
                 new_ids = [name for name in new_ids if name in accepted_names]
@@ -528,12 +539,12 @@ class Intake:
         order = {file: number for number, file in enumerate(files)}
         result.rejected.sort(key=lambda rejection: (order[rejection.file], rejection.line or 0))
 
-    def _blame_names(self, refused: dict[str, Rejection]) -> set[str]:
-        """Report names instead of what they cause; return these names.
+    def _replace_consequences(self, refused: dict[str, Rejection]) -> set[str]:
+        """Replace refusals that follow from a refused name by the refusal of the name; return these names.
 
-        A name of several players leaves a gap in places, and a slip makes a recorded game another one.
+        A cell with several players leaves a gap in the places, and a slip makes a game differ from the recorded one.
         """
-        blamed = set[str]()
+        causes = set[str]()
         for index, rejection in enumerate(self.result.rejected if self._names_of_gaps or self._slips else ()):
             place = rejection.file or "", rejection.line or 0
             names = self._names_of_gaps.get(place, frozenset()) if rejection.code == "place-gap" else ()
@@ -544,10 +555,11 @@ class Intake:
                 name = slip if is_close and player in self._newcomers.close[slip].others else ""
             if name:
                 self.result.rejected[index] = refused[name]._replace(file=rejection.file, line=rejection.line)
-                blamed.add(name)
-        return blamed
+                causes.add(name)
+        return causes
 
-    def _note(self, rejection: Rejection, file: str | None, line: int | None, source: Any) -> None:
+    def _add_refusal(self, rejection: Rejection, file: str | None, line: int | None, source: Any) -> None:
+        """Add a refusal to the result, with its place and the wording of the front end."""
         placed = rejection._replace(
             message=self._phrase(rejection.message),
             file=file or None,
@@ -563,7 +575,8 @@ class Intake:
     def _append_chunk(self, chunk: Sequence[WaitingDraft], absent_at: int | None) -> int | None:
         """Append drafts in one transaction; with `keep_going`, skip those that other writers have made invalid.
 
-        The log up to the position `absent_at`, if known, does not contain them. Return that position for the next one.
+        `absent_at` is a position of the head at which the log did not contain the drafts, or None if that is unknown.
+        Return the same for the next chunk.
         """
         while True:
             result = append(
@@ -578,9 +591,9 @@ class Intake:
             )
             if not result.refused:
                 break
-            # another writer appended events since the check
+            # other writers have appended events that contradict these
             for index, rejection in result.refused:
-                self._note(rejection, chunk[index].file, chunk[index].line, chunk[index].rows)
+                self._add_refusal(rejection, chunk[index].file, chunk[index].line, chunk[index].rows)
             if self.is_refused:
                 self.result.head = result.head
                 return None
@@ -590,21 +603,21 @@ class Intake:
         return result.head.position if absent_at == result.head.position - result.appended else None
 
     def _prepare_last_drafts(self, chunk: Sequence[WaitingDraft]) -> BuildLastDrafts | None:
-        """Return a function that creates the last events of a chunk's transaction."""
+        """Return a function that builds the last drafts of a chunk's transaction, or None."""
         return None
 
-    def _count_stored(self, chunk: Sequence[WaitingDraft], done: AppendResult) -> None:
-        """Count the appended events."""
+    def _count_stored(self, chunk: Sequence[WaitingDraft], appended: AppendResult) -> None:
+        """Count the events of a chunk that the log holds now."""
         for index, waiting in enumerate(chunk):
-            self._on_stored(waiting.line, waiting.draft.event_id, index not in done.known)
-        self._validator.seen = done.head.position
-        self.result.appended += done.appended
-        self.result.existing += done.existing
-        self.result.head = done.head
+            self._on_stored(waiting.line, waiting.draft.event_id, index not in appended.known)
+        self._validator.checked_head = appended.head.position
+        self.result.appended += appended.appended
+        self.result.existing += appended.existing
+        self.result.head = appended.head
 
     def _recheck(self, connection: Connection, before: Head, fresh: Fresh) -> list[tuple[int, Rejection]]:
-        """Check drafts again under the lock, if others appended meanwhile; return the refused ones."""
-        if before.position != self._validator.seen:
+        """Check drafts again under the lock if others appended meanwhile; return (index, refusal) of the refused."""
+        if before.position != self._validator.checked_head:
             try:
                 self._precondition(connection)
             except Refused as problem:
@@ -613,26 +626,26 @@ class Intake:
 
 
 def first_occurrence(item: Item) -> FirstOccurrence:
-    """Return the occurrence of an item's names. Account names are unique, so close ones are not compared."""
+    """Return the occurrence of an item's names. Names of online accounts are exact, so they count as not in a table."""
     return FirstOccurrence(item.file, item.line, item.table and not item.accounts, item.form)
 
 
 def _describe_place(waiting: WaitingDraft) -> str:
-    """Describe where a waiting event comes from: a line of a file, or its number among those of a program."""
+    """Describe the origin of a waiting event: a line of a file, or the number of an event that a program passed."""
     return f"line {waiting.line} of {waiting.file}" if waiting.file else f"event {waiting.line} of these"
 
 
 class RepeatedClockEvents:
-    """A detector of repeated clock events in an input."""
+    """Detects repeated clock events in an input."""
 
     def __init__(self) -> None:
-        # by game: the latest millisecond, and its events by id; the times of a server never decrease
+        # by game: the latest millisecond, and its items by event id; the times of a server never decrease
         self._latest: dict[str, tuple[int, dict[str, Item]]] = {}
         self._first = ""
         self._count = 0
 
     def watch(self, item: Item, draft: Draft, data: dict[str, Any]) -> None:
-        """Compare an event with those of its game in the same millisecond."""
+        """Compare an event with the events of its game in the same millisecond."""
         at, items = self._latest.get(data["game_id"], (-1, {}))
         if at != data["at"]:
             items = {}
@@ -648,6 +661,6 @@ class RepeatedClockEvents:
             )
 
     def notes(self) -> list[str]:
-        """Return the sentences about the repetitions."""
+        """Return a sentence about the repetitions, if there are any."""
         more = f" ({self._count - 1:,} more like this)" if self._count > 1 else ""
-        return [f"{self._first}; if both happened, give each an id of its own{more}"] if self._count else []
+        return [f"{self._first}; if both happened, give them different ids{more}"] if self._count else []

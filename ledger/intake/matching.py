@@ -1,17 +1,18 @@
-"""Matching of a sheet's rows with games of the ledger, their times of play, and the numbers of games without ids.
+"""Match the rows of a sheet with games of the ledger, order their times, and number games without ids.
 
-If the sheet has ids, these match games. Otherwise games are numbered by day, and an inserted row shifts the numbers, so
-games are matched by content: first equal ones, then similar ones.
+If the sheet has ids, rows are matched with games by id. Otherwise games are numbered by day. An inserted row shifts the
+numbers, so rows are matched with games by content: first with equal games, then with similar ones.
 
 Games of a table without ids get the first free number of their day:
 
-    the ledger has          the table has                  the row gets
+    the ledger has          the table has                  id of the row
     2024-09-17-1  catan     the first chess of that day    2024-09-17-2
     2024-09-17-2  nothing   the second                     2024-09-17-3
 
-A number is skipped if another table uses it for another game, such as catan beside chess, or if it is that of a voided
-game with different content. Neither depends on which rows are recorded already, so a repeated import gives each row the
-same number. A game from the same table keeps its number even if its row has changed, so an edited row is a conflict.
+A number is skipped if another table uses it for a game of another kind, such as catan beside chess, or if a voided game
+with different content has it. This does not depend on which rows are already recorded, so a repeated import gives each
+row the same number. A game from the same table keeps its number even if its row has changed, so an edited row is a
+conflict.
 """
 
 from __future__ import annotations
@@ -34,34 +35,34 @@ from ratings_ledger.ledger.intake.parsing import Block, ParsedItem
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import (
     Log,
-    changed_games,
-    first_positions,
+    find_changed_games,
+    find_first_positions,
+    find_recorded_games,
     head,
     read_events_of_type,
     read_known_events,
     read_records,
     read_records_at,
     read_where,
-    recorded_subjects,
 )
-from ratings_ledger.ledger.validation.batches import Batch, find_imported_name, recorded_batches
-from ratings_ledger.ledger.validation.identities import Identities, identities
+from ratings_ledger.ledger.validation.batches import Batch, find_imported_name, read_batches
+from ratings_ledger.ledger.validation.identities import Identities, read_identities
 from ratings_ledger.ledger.validation.repeated_games import SECOND, is_same_time, normalise_game
 
 DAY = 86_400_000_000  # microseconds
-NEW = 2**62  # beyond all positions
+NEW = 2**62  # a position after all recorded ones
 
 
 class Likeness(NamedTuple):
-    """The content by which games are compared: all but their ids, the time they ended, and the players."""
+    """The features by which games are compared: the content without the id, the end time, and the players."""
 
-    says: str
+    content: str
     occurred_at: int
     players: frozenset[str]
 
     def equals(self, recorded: Likeness) -> bool:
-        """Tell whether a game of a sheet equals one of the ledger."""
-        return self.says == recorded.says and is_same_time(self.occurred_at, recorded.occurred_at)
+        """Tell whether a game of a sheet equals a recorded game."""
+        return self.content == recorded.content and is_same_time(self.occurred_at, recorded.occurred_at)
 
 
 class SheetGame(NamedTuple):
@@ -78,12 +79,15 @@ class SheetGame(NamedTuple):
 
     @property
     def day(self) -> str:
-        """Return the day in an id that consists of a day and a number."""
+        """Return the day of an id that consists of a day and a number."""
         return self.game_id.rpartition("-")[0]
 
 
 class ImportedGame(NamedTuple):
-    """A recorded game: position, state after the last import of a sheet with its likeness, and current state."""
+    """A recorded game: `base` is its state after the last import of its sheet, `now` its current state.
+
+    `likeness` describes `base`.
+    """
 
     position: int
     base: RevisedGame
@@ -97,21 +101,22 @@ class ImportedGame(NamedTuple):
 
 
 def describe_likeness(data: dict[str, Any], occurred_at: int, people: Identities) -> Likeness:
-    """Return the content by which a game is compared, with its players under their current ids."""
+    """Return the features by which a game is compared, with its players under their current ids."""
     game = {**people.present(data), "game_id": "-"}
     players = frozenset(participant["player"] for participant in game["participants"])
     return Likeness(normalise_game(game), occurred_at, players)
 
 
+# returns the keys of a game; a row and a game match if they share a key
 Keys = Callable[[Likeness], Iterable[object]]
 
 
 def _key_by_content(game: Likeness) -> Iterator[object]:
-    yield game.says, game.occurred_at // SECOND
+    yield game.content, game.occurred_at // SECOND
 
 
 def _key_without_time(game: Likeness) -> Iterator[object]:
-    yield game.says
+    yield game.content
 
 
 def _key_by_players(game: Likeness) -> Iterator[object]:
@@ -125,22 +130,23 @@ def _keys_without_a_player(game: Likeness) -> Iterator[object]:
 
 
 def _key_without_participants(game: Likeness) -> Iterator[object]:
-    data = parse_object(game.says.encode())["data"]
+    data = parse_object(game.content.encode())["data"]
     yield game.occurred_at // DAY, game.players, dump({**data, "participants": None})
 
 
-EDITED: tuple[Keys, ...] = (_key_by_content, _key_without_time, _key_by_players, _keys_without_a_player)
-# games from elsewhere are only reported, so fewer kinds of keys are enough
-ELSEWHERE: tuple[Keys, ...] = (_key_by_content, _key_without_participants)
+# the kinds of keys for rows that may have been edited since the last import of their sheet
+EDITED_KEYS: tuple[Keys, ...] = (_key_by_content, _key_without_time, _key_by_players, _keys_without_a_player)
+# the kinds of keys for games from other sources, which are never changed, so that a loose match is useless
+OTHER_SOURCE_KEYS: tuple[Keys, ...] = (_key_by_content, _key_without_participants)
 
 
 def match_rows(
     rows: Mapping[int, SheetGame], games: Iterable[ImportedGame], kinds: Sequence[Keys]
 ) -> dict[int, ImportedGame]:
-    """Match rows with games by one kind of key after the other.
+    """Match rows with games, by each kind of keys in turn; return the game of each matched row's index.
 
-    Of several similar games, the one with the row's number comes first, then the first unmatched one. Games that were
-    voided before are matched only by equal content.
+    If several games match, the game with the row's id is chosen, or else the first unmatched one. A game that was
+    voided in its sheet is matched only by equal content.
     """
     matched: dict[int, ImportedGame] = {}
     unmatched = sorted(games, key=lambda game: (game.base.voided, game.likeness.occurred_at, game.position))
@@ -179,53 +185,52 @@ def _take_first(queues: Iterable[deque[ImportedGame] | None], used: Collection[i
 def order_play_times(
     rows: Mapping[int, SheetGame], imported: Mapping[int, ImportedGame], others: Mapping[int, ImportedGame]
 ) -> dict[int, int]:
-    """Return the time of play of each game of a sheet, in the order in which the sheet alone would be replayed.
+    """Return the time of play of each game of a sheet, chosen so that a replay has the order of the sheet.
 
-    Of games at one time the first recorded one counts first; a game that the sheet has later moves by a microsecond,
-    and new games come last. Games from elsewhere keep their times.
+    Games of one time are replayed in the order of their positions. A game that the sheet has later than its position
+    says moves by a microsecond. Games from other sources (`others`) keep their times.
     """
     times: dict[int, int] = {}
-    last, last_position = -NEW, 0
+    last_time, last_position = -NEW, 0
     for number, index in enumerate(sorted(rows, key=lambda index: rows[index].likeness.occurred_at)):
         if index in others:
-            at, position = others[index].now.occurred_at, others[index].position
+            time, position = others[index].now.occurred_at, others[index].position
         else:
-            at, position = (
-                rows[index].likeness.occurred_at,
-                imported[index].position if index in imported else NEW + number,
-            )
-            if (at, position) <= (last, last_position):
-                at = last if position > last_position else last + 1
-        times[index] = at
-        last, last_position = max((last, last_position), (at, position))
+            time = rows[index].likeness.occurred_at
+            position = imported[index].position if index in imported else NEW + number
+            if (time, position) <= (last_time, last_position):
+                time = last_time if position > last_position else last_time + 1
+        times[index] = time
+        last_time, last_position = max((last_time, last_position), (time, position))
     return times
 
 
-DECIDING = ("game.corrected", "game.voided", "game.reinstated")
+DECISION_TYPES = ("game.corrected", "game.voided", "game.reinstated")
 
 
 class Ranges:
-    """The positions that imports of a sheet appended, import by import."""
+    """The positions of the events that imports of a sheet appended."""
 
     def __init__(self, imports: Iterable[Iterable[Iterable[int]]]) -> None:
-        self.each = sorted((first, last, number) for number, ranges in enumerate(imports) for first, last in ranges)
-        self._firsts = [first for first, _, _ in self.each]
+        # (first position, last position, number of the import)
+        self.ranges = sorted((first, last, number) for number, ranges in enumerate(imports) for first, last in ranges)
+        self._firsts = [first for first, _, _ in self.ranges]
 
-    def import_of(self, position: int) -> int | None:
+    def find_import(self, position: int) -> int | None:
         """Return the number of the import that appended the event at a position, or None."""
         index = bisect_right(self._firsts, position) - 1
-        return self.each[index][2] if index >= 0 and position <= self.each[index][1] else None
+        return self.ranges[index][2] if index >= 0 and position <= self.ranges[index][1] else None
 
 
-def imported_ranges(connection: Connection, name: str, sheet: str | None) -> Ranges:
-    """Return the ranges that the imports of a name appended from one of its sheets."""
-    return Ranges(batch.ranges for batch in recorded_batches(connection, name) if batch.sheet == sheet)
+def read_imported_ranges(connection: Connection, name: str, sheet: str | None) -> Ranges:
+    """Return the positions of the events that imports of this name appended from one of its sheets."""
+    return Ranges(batch.ranges for batch in read_batches(connection, name) if batch.sheet == sheet)
 
 
-def decisions_by_game(connection: Connection) -> dict[str, list[KnownEvent]]:
-    """Return the corrections, voids and reinstatements of each game, in order."""
+def read_decisions(connection: Connection) -> dict[str, list[KnownEvent]]:
+    """Return the corrections, voids and reinstatements of each game by game_id, in order."""
     until, decisions = head(connection).position, list[KnownEvent]()
-    for type_name in DECIDING:
+    for type_name in DECISION_TYPES:
         decisions += read_events_of_type(type_name, read_where(connection, until=until, type_name=type_name))
     by_game: dict[str, list[KnownEvent]] = defaultdict(list)
     for event in sorted(decisions, key=lambda event: event.position or 0):
@@ -233,16 +238,16 @@ def decisions_by_game(connection: Connection) -> dict[str, list[KnownEvent]]:
     return by_game
 
 
-def imported_games(
+def read_imported_games(
     connection: Connection, ranges: Ranges, decisions: Mapping[str, list[KnownEvent]], people: Identities
 ) -> list[ImportedGame]:
     """Return the games that these imports recorded."""
-    pages = (page for first, last, _ in ranges.each for page in read_records(connection, first - 1, last))
+    pages = (page for first, last, _ in ranges.ranges for page in read_records(connection, first - 1, last))
     recorded = (event for page in pages for event in read_known_events(page) if event.type == "game.recorded")
     return [_build_game(event, decisions, people, ranges) for event in recorded]
 
 
-def recorded_games(
+def read_games_at(
     connection: Connection, positions: Iterable[int], decisions: Mapping[str, list[KnownEvent]], people: Identities
 ) -> list[ImportedGame]:
     """Return the games recorded at these positions, in their current state."""
@@ -253,47 +258,46 @@ def recorded_games(
 def _build_game(
     event: KnownEvent, decisions: Mapping[str, list[KnownEvent]], people: Identities, ranges: Ranges | None = None
 ) -> ImportedGame:
-    """Build a game from its events; with `ranges`, its base includes only the decisions in these."""
+    """Build a game from its events; with `ranges`, its base includes only the decisions in these ranges."""
     later = decisions.get(event.data["game_id"], [])
     now = base = live_game([event, *later])
-    if ranges is not None and any(ranges.import_of(decision.position or 0) is None for decision in later):
-        base = live_game(
-            [event, *(decision for decision in later if ranges.import_of(decision.position or 0) is not None)]
-        )
+    if ranges is not None:
+        imported = [decision for decision in later if ranges.find_import(decision.position or 0) is not None]
+        base = now if len(imported) == len(later) else live_game([event, *imported])
     assert now is not None
     assert base is not None
     return ImportedGame(event.position or 0, base, describe_likeness(base.data, base.occurred_at, people), now)
 
 
-def find_numbers(
-    connection: Connection, days: Mapping[str, int], wanted: Counter[str]
+def find_day_numbers(
+    connection: Connection, games_per_day: Mapping[str, int], needed: Counter[str]
 ) -> tuple[dict[str, int], dict[str, Iterator[str]]]:
-    """Return the positions of games numbered by day, by id, and for each day an iterator of free ids.
+    """Return the positions of recorded games numbered by day, by id, and for each day an iterator of free ids.
 
-    `days` has the number of a sheet's games on each day, `wanted` the number of ids that are needed.
+    `games_per_day` counts a sheet's games on each day, and `needed` the ids that new games need.
     """
     taken: dict[str, int] = {}
-    free: dict[str, list[str]] = {day: [] for day in wanted}
-    searched = dict.fromkeys(wanted, 0)
-    while short := [day for day in wanted if len(free[day]) < wanted[day]]:
+    free: dict[str, list[str]] = {day: [] for day in needed}
+    searched = dict.fromkeys(needed, 0)
+    while short_days := [day for day in needed if len(free[day]) < needed[day]]:
         ids = {
-            day: [f"{day}-{number}" for number in range(searched[day] + 1, searched[day] + days[day] + 1)]
-            for day in short
+            day: [f"{day}-{number}" for number in range(searched[day] + 1, searched[day] + games_per_day[day] + 1)]
+            for day in short_days
         }
-        positions = first_positions(connection, [game_id for game_ids in ids.values() for game_id in game_ids])
+        positions = find_first_positions(connection, [game_id for game_ids in ids.values() for game_id in game_ids])
         taken |= positions
         for day, game_ids in ids.items():
-            searched[day] += days[day]
+            searched[day] += games_per_day[day]
             free[day] += [game_id for game_id in game_ids if game_id not in positions]
     return taken, {day: iter(game_ids) for day, game_ids in free.items()}
 
 
-AHEAD = 64  # how many further numbers are looked up at a time
+NUMBERS_AHEAD = 64  # how many numbers one statement looks up
 _BY_DAY = re.compile(r"(\d{4}-\d\d-\d\d)-([1-9]\d{0,8})", re.ASCII)
 
 
 def is_by_day(game_id: str) -> bool:
-    """Tell whether a game may have been numbered by its day.
+    """Tell whether an id has the form of a day with a number.
 
     >>> is_by_day("2024-09-17-1"), is_by_day("g-1")
     (True, False)
@@ -302,87 +306,93 @@ def is_by_day(game_id: str) -> bool:
 
 
 class _Day:
-    """The numbers of a day in one table: those of its rows, in order, and the skipped ones by the game they fit."""
+    """The ids of a table's games on one day, in the order of the rows, and the next number to try.
+
+    `skipped` holds ids by the keys of the rows that may use them.
+    """
 
     def __init__(self) -> None:
         self.ids: list[str] = []
         self.next = 1
-        self.passed: dict[object, deque[str]] = defaultdict(deque)
+        self.skipped: dict[object, deque[str]] = defaultdict(deque)
 
 
 class DayNumbers:
-    """The numbering of the games of tables, block by block."""
+    """Numbers the games of tables without ids, block by block."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        # the key is a file with a date
         self._days: dict[tuple[str, str], _Day] = defaultdict(_Day)
-        # the games that got numbers here, and the log's events by number, as far as they were read
+        # by id, the game of a row that got this id, and the event that recorded the id or None, if it was looked up
         self._assigned: dict[str, str] = {}
         self._recorded: dict[str, KnownEvent | None] = {}
+        # by file: the positions of earlier imports, the sheet, the game of the last readable row, and the number of
+        # skipped ids with an example
         self._ranges: dict[str, Ranges] = {}
         self._sheets: dict[str, str | None] = {}
         self._last_game: dict[str, str] = {}
         self._skipped: dict[str, tuple[int, str]] = {}
 
     def assign_numbers(self, block: Block) -> Block:
-        """Return the items with the ids of their games."""
-        counted = [entry for entry in block if isinstance(entry, ParsedItem) and entry.item.is_numbered]
-        if not counted:
+        """Return a block in which the games of tables without ids have the ids that the ledger gives them."""
+        numbered = [entry for entry in block if isinstance(entry, ParsedItem) and entry.item.is_numbered]
+        if not numbered:
             return block
-        self._load_events([game_id for entry in counted if (game_id := _counted_id(entry)) is not None])
+        self._load_events([game_id for entry in numbered if (game_id := _find_counted_id(entry)) is not None])
         return [
             self._assign_number(entry) if isinstance(entry, ParsedItem) and entry.item.is_numbered else entry
             for entry in block
         ]
 
     def set_sheet(self, file: str, sheet: str | None) -> None:
-        """Set the sheet of a file that is read."""
+        """Set the sheet from which a file is read."""
         self._sheets[file] = sheet
 
     def has_imported(self, file: str, game_id: str) -> bool:
-        """Tell whether imports of a table of this name recorded a game."""
-        position = first_positions(self._connection, [game_id]).get(game_id)
+        """Tell whether an import of a table of this name recorded a game."""
+        position = find_first_positions(self._connection, [game_id]).get(game_id)
         return position is not None and self._is_own(file, position)
 
-    def find_giver(self, game_id: str) -> str | None:
-        """Find the name of the file that recorded a game, if an import did."""
-        position = first_positions(self._connection, [game_id]).get(game_id)
+    def find_source(self, game_id: str) -> str | None:
+        """Return the name of the file whose import recorded a game, or None."""
+        position = find_first_positions(self._connection, [game_id]).get(game_id)
         if position is None:
             return None
         return next((batch.name for batch in self._batches if batch.has(position)), None)
 
     @cached_property
     def _batches(self) -> list[Batch]:
-        return recorded_batches(self._connection)
+        return read_batches(self._connection)
 
     def notes(self) -> Iterator[str]:
-        """Yield a sentence about the skipped numbers of each file that is imported for the first time."""
+        """Yield a sentence about the skipped ids of each file that is imported for the first time."""
         for file, (number, example) in self._skipped.items():
-            if not self._load_ranges(file).each:
+            if not self._load_ranges(file).ranges:
                 more = f" and {number - 1:,} more" if number > 1 else ""
-                yield f"{file}: skipped, as other games have them: {example}{more}"
+                yield f"{file}: skipped ids that other games have: {example}{more}"
 
     def _assign_number(self, entry: ParsedItem) -> ParsedItem:
-        game_id = _counted_id(entry)
+        game_id = _find_counted_id(entry)
         match = None if game_id is None else _BY_DAY.fullmatch(game_id)
         if match is None:
             return entry
         item, day = entry.item, self._days[entry.item.file, match[1]]
         if not isinstance(entry.outcome, Refused):
             self._last_game[item.file] = entry.outcome[1]["game"]
-        # unreadable rows have numbers, too
+        # unreadable rows before this one get ids, too
         while len(day.ids) < int(match[2]):
-            day.ids.append(self._find_free_number(entry, match[1], day))
-        own = day.ids[int(match[2]) - 1]
-        if own == game_id:
+            day.ids.append(self._find_free_id(entry, match[1], day))
+        free_id = day.ids[int(match[2]) - 1]
+        if free_id == game_id:
             return entry
-        moved = item if item.rows_of is None else item._replace(rows_of=own)
-        outcome = entry.outcome if isinstance(entry.outcome, Refused) else _with_id(own, *entry.outcome)
-        return entry._replace(item=moved, outcome=outcome)
+        numbered_item = item if item.rows_of is None else item._replace(rows_of=free_id)
+        outcome = entry.outcome if isinstance(entry.outcome, Refused) else _replace_id(free_id, *entry.outcome)
+        return entry._replace(item=numbered_item, outcome=outcome)
 
-    def _find_free_number(self, entry: ParsedItem, date: str, day: _Day) -> str:
-        """Find the first number of a day that fits a row; skipped numbers wait for rows that they fit."""
-        # an unreadable row probably has the same game as those before it
+    def _find_free_id(self, entry: ParsedItem, date: str, day: _Day) -> str:
+        """Return the first id of a day that a row may use, and keep skipped ids for other rows."""
+        # an unreadable row probably has the same game as the row before it
         game = self._last_game.get(entry.item.file, "")
         free_id = self._take_skipped(entry, game, day)
         while free_id is None:
@@ -392,22 +402,22 @@ class DayNumbers:
             if not owners:
                 free_id = game_id
             for key in owners:
-                day.passed[key].append(game_id)
+                day.skipped[key].append(game_id)
         self._assigned.setdefault(free_id, game)
         self._recorded.pop(free_id, None)
         return free_id
 
     def _take_skipped(self, entry: ParsedItem, game: str, day: _Day) -> str | None:
-        """Take the first skipped number that fits a row."""
-        for key in (game, self._entry_key(entry)) if day.passed else ():
-            skipped = day.passed.get(key, deque())
+        """Take the first skipped id that a row may use, or return None."""
+        for key in (game, self._key_entry(entry)) if day.skipped else ():
+            skipped = day.skipped.get(key, deque())
             while skipped:
                 if (game_id := skipped.popleft()) not in day.ids:
                     return game_id
         return None
 
     def _find_owners(self, entry: ParsedItem, game: str, game_id: str) -> list[object]:
-        """Return the keys that a number fits, a game or a voided game's content; empty if it fits this row."""
+        """Return the keys of the rows that may use an id: a game, or a voided game's content; empty for this row."""
         file = entry.item.file
         if (assigned := self._assigned.get(game_id)) is not None:
             return [] if assigned == game else self._skip(file, game_id, f"of {assigned}", [assigned])
@@ -416,10 +426,10 @@ class DayNumbers:
         current = self._current_game(first)
         if current.voided:
             keys = [
-                self._content_key(first.data, first.occurred_at),
-                self._content_key(current.data, current.occurred_at),
+                self._key_content(first.data, first.occurred_at),
+                self._key_content(current.data, current.occurred_at),
             ]
-            return [] if self._entry_key(entry) in keys else self._skip(file, game_id, "voided", keys)
+            return [] if self._key_entry(entry) in keys else self._skip(file, game_id, "voided", keys)
         recorded_game = current.data["game"]
         if recorded_game == game or self._is_own(file, first.position or 0):
             return []
@@ -431,18 +441,19 @@ class DayNumbers:
         return owners
 
     def _find_event(self, game_id: str) -> KnownEvent | None:
-        """Find the event in the log that recorded a game."""
+        """Return the event that recorded a game, or None."""
         if game_id not in self._recorded:
-            date, _, number = game_id.rpartition("-")
-            self._load_events([f"{date}-{more}" for more in range(int(number), int(number) + AHEAD)])
+            date, _, text = game_id.rpartition("-")
+            first = int(text)
+            self._load_events([f"{date}-{number}" for number in range(first, first + NUMBERS_AHEAD)])
         return self._recorded[game_id]
 
     def _load_events(self, game_ids: Iterable[str]) -> None:
-        """Load the log's events of these games."""
+        """Look up the events that recorded these games."""
         unknown_ids = [game_id for game_id in game_ids if game_id not in self._recorded]
-        # most games of a table are new, and what is not there is found out in a fraction of the time
-        recorded = recorded_subjects(self._connection, [f"game:{game_id}" for game_id in unknown_ids])
-        positions = first_positions(self._connection, [subject.removeprefix("game:") for subject in recorded])
+        # this lookup is much faster, and most games of a table are new
+        recorded = find_recorded_games(self._connection, [f"game:{game_id}" for game_id in unknown_ids])
+        positions = find_first_positions(self._connection, [subject.removeprefix("game:") for subject in recorded])
         records = read_records_at(self._connection, [*positions.values()])
         event_by_id = {event.data["game_id"]: event for event in read_known_events(sorted(records.items()))}
         self._recorded |= {game_id: event_by_id.get(game_id) for game_id in unknown_ids}
@@ -456,42 +467,41 @@ class DayNumbers:
 
     def _is_own(self, file: str, position: int) -> bool:
         """Tell whether an import of a table of this name appended the event at a position."""
-        return self._load_ranges(file).import_of(position) is not None
+        return self._load_ranges(file).find_import(position) is not None
 
     def _load_ranges(self, file: str) -> Ranges:
-        """Return what earlier imports of a table of this name appended."""
+        """Return the positions that earlier imports of a table of this name appended."""
         if file not in self._ranges:
             name = find_imported_name(self._connection, batch_name(file))
-            self._ranges[file] = imported_ranges(self._connection, name, self._sheets.get(file))
+            self._ranges[file] = read_imported_ranges(self._connection, name, self._sheets.get(file))
         return self._ranges[file]
 
-    def _entry_key(self, entry: ParsedItem) -> object:
+    def _key_entry(self, entry: ParsedItem) -> object:
         if isinstance(entry.outcome, Refused):
             return None
         draft, data = entry.outcome
-        return self._content_key(data, draft.occurred_at)
+        return self._key_content(data, draft.occurred_at)
 
-    def _content_key(self, data: dict[str, Any], occurred_at: int) -> object:
-        likeness = describe_likeness(data, occurred_at, self._people)
-        return likeness.says, likeness.occurred_at // SECOND
+    def _key_content(self, data: dict[str, Any], occurred_at: int) -> object:
+        return next(_key_by_content(describe_likeness(data, occurred_at, self._people)))
 
     @cached_property
     def _people(self) -> Identities:
-        return identities(self._connection)
+        return read_identities(self._connection)
 
     @cached_property
     def _changed(self) -> set[str]:
-        return changed_games(self._connection, 0)
+        return find_changed_games(self._connection, 0)
 
 
-def _counted_id(entry: ParsedItem) -> str | None:
-    """Return the id from the table's own count, or None for a row without a game."""
+def _find_counted_id(entry: ParsedItem) -> str | None:
+    """Return the id that counts the games of a day in the table, or None for a row without a game."""
     if not isinstance(entry.outcome, Refused):
         return str(entry.outcome[1]["game_id"])
     return entry.item.rows_of
 
 
-def _with_id(game_id: str, draft: Draft, data: dict[str, Any]) -> tuple[Draft, dict[str, Any]]:
-    """Return a game with another id."""
+def _replace_id(game_id: str, draft: Draft, data: dict[str, Any]) -> tuple[Draft, dict[str, Any]]:
+    """Return a game's draft and data with another id."""
     occurred_at = format_instant(draft.occurred_at)
     return read_event({"type": draft.type, "occurred_at": occurred_at, "data": {**data, "game_id": game_id}})

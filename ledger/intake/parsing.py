@@ -1,7 +1,7 @@
-"""Parsing: from the items of files to drafts, block by block, without comparing events with each other.
+"""Parse the items of files to drafts, block by block, without comparing events with each other.
 
-For a long input another process parses ahead, while this one checks how the events fit together. If that process runs
-out of memory it ends silently, and this one reports it.
+Another process parses a long input ahead, while this one validates the events. If that process runs out of memory, it
+ends silently, and this one reports that.
 """
 
 import marshal
@@ -22,10 +22,15 @@ from ratings_ledger.ledger.intake.tables.table_games import TIE, build_participa
 from ratings_ledger.ledger.processes.forking import run_ahead
 from ratings_ledger.ledger.rejections import Refused, Rejection, quote
 from ratings_ledger.ledger.validation.names import is_nobody
-from ratings_ledger.ledger.validation.new_names import FirstOccurrence, nobody_refusal, split_tied_names, tied_refusal
+from ratings_ledger.ledger.validation.new_names import (
+    FirstOccurrence,
+    build_nobody_rejection,
+    build_tied_rejection,
+    split_tied_names,
+)
 
 BLOCK_ITEMS = 250
-# for shorter inputs, reading is faster than starting another process
+# this process parses so many blocks; only a longer input is worth starting another process
 ALONE_BLOCKS = 8
 
 Outcome = tuple[Draft, dict[str, Any]] | Refused
@@ -34,7 +39,7 @@ Outcome = tuple[Draft, dict[str, Any]] | Refused
 class ParsedItem(NamedTuple):
     """A parsed item: the item without its event, and the outcome, which is a draft with its data or a refusal.
 
-    The item's source, the text of a line or the rows of a table, is kept only on request. `names` are the players of a
+    The item keeps its source (the text of a line or the rows of a table) only on request. `names` are the players of a
     refused game from a table.
     """
 
@@ -47,42 +52,45 @@ BlockEntry = ParsedItem | Rejection | Progress | FileDigest | FileNote
 Block = list[BlockEntry]
 
 
-def read_blocks(items: Iterable[Entry], sources_wanted: bool, cores: int = 1) -> Generator[Block]:
-    """Yield the items in blocks, in order. A caller that stops early must close it. Raises `WorkerLost`."""
+def read_blocks(items: Iterable[Entry], keep_sources: bool, cores: int = 1) -> Generator[Block]:
+    """Yield the parsed items in blocks, in order. A caller that stops early must close the generator.
+
+    With more than one core, another process parses all but the first blocks. Raises `WorkerLost`.
+    """
     # each entry is parsed when it is read, because its text takes more memory than its draft
     entries = iter(items)
-    blocks = iter(lambda: [parse_entry(entry, sources_wanted) for entry in islice(entries, BLOCK_ITEMS)], [])
+    blocks = iter(lambda: [parse_entry(entry, keep_sources) for entry in islice(entries, BLOCK_ITEMS)], [])
     for number, block in enumerate(blocks, 1):
         yield block
         if cores > 1 and number == ALONE_BLOCKS:
             break
     else:
         return
-    with closing(run_ahead(pack_blocks(entries, sources_wanted))) as messages:
+    with closing(run_ahead(pack_blocks(entries, keep_sources))) as messages:
         yield from map(unpack_block, messages)
 
 
-def parse_entry(entry: Entry, source_wanted: bool) -> BlockEntry:
+def parse_entry(entry: Entry, keep_source: bool) -> BlockEntry:
     """Parse an entry of a file if it is an item."""
-    return parse_item(entry, source_wanted) if isinstance(entry, Item) else entry
+    return parse_item(entry, keep_source) if isinstance(entry, Item) else entry
 
 
-def parse_item(item: Item, source_wanted: bool) -> ParsedItem:
+def parse_item(item: Item, keep_source: bool) -> ParsedItem:
     """Parse an item of a file."""
-    return _without_event(item, *_parse_event(item, source_wanted))
+    return _build_parsed_item(item, *_parse_event(item, keep_source))
 
 
-def _without_event(item: Item, source: Any, names: tuple[str, ...], outcome: Outcome) -> ParsedItem:
+def _build_parsed_item(item: Item, source: Any, names: tuple[str, ...], outcome: Outcome) -> ParsedItem:
     return ParsedItem(item._replace(event=b"", source=source), names, outcome)
 
 
-def pack_blocks(entries: Iterator[Entry], sources_wanted: bool) -> Iterator[bytes]:
-    """Yield blocks of entries as bytes for another process of this program."""
-    while block := [_flatten(entry, sources_wanted) for entry in islice(entries, BLOCK_ITEMS)]:
+def pack_blocks(entries: Iterator[Entry], keep_sources: bool) -> Iterator[bytes]:
+    """Yield blocks of parsed entries as bytes for another process of this program."""
+    while block := [_flatten(entry, keep_sources) for entry in islice(entries, BLOCK_ITEMS)]:
         try:
             yield marshal.dumps(block)
-        except ValueError:  # a value of a type that `marshal` does not pack
-            yield marshal.dumps([*map(_pickle_odd, block)])
+        except ValueError:  # `marshal` cannot pack the type of a value
+            yield marshal.dumps([*map(_pickle_if_needed, block)])
 
 
 def unpack_block(message: bytes) -> Block:
@@ -90,21 +98,21 @@ def unpack_block(message: bytes) -> Block:
     return list(map(_unpack, marshal.loads(message)))
 
 
-# an item travels as a flat tuple of plain values, which takes half the time of pickling the objects
+# items are packed as flat tuples of plain values, which takes half the time of pickling the objects
 
 
-def _flatten(entry: Entry, source_wanted: bool) -> tuple[Any, ...] | bytes:
+def _flatten(entry: Entry, keep_source: bool) -> tuple[Any, ...] | bytes:
     """Return an item with a draft as a flat tuple, and any other entry as bytes."""
     if isinstance(entry, Item):
-        source, names, outcome = _parse_event(entry, source_wanted)
+        source, names, outcome = _parse_event(entry, keep_source)
         if isinstance(outcome, tuple):
             return entry.file, entry.line, b"", source, *entry[_AFTER_SOURCE:], names, *outcome[0], outcome[1]
-        return pickle.dumps(_without_event(entry, source, names, outcome))
+        return pickle.dumps(_build_parsed_item(entry, source, names, outcome))
     return pickle.dumps(entry)
 
 
-def _pickle_odd(flat: tuple[Any, ...] | bytes) -> tuple[Any, ...] | bytes:
-    """Pickle an item if it has a value that `marshal` does not pack."""
+def _pickle_if_needed(flat: tuple[Any, ...] | bytes) -> tuple[Any, ...] | bytes:
+    """Return an item as bytes if `marshal` cannot pack one of its values, else unchanged."""
     with suppress(ValueError):
         marshal.dumps(flat)
         return flat
@@ -120,32 +128,27 @@ def _unpack(packed: tuple[Any, ...] | bytes) -> BlockEntry:
     return ParsedItem(item, names, (Draft._make(draft), data))
 
 
-_NAMES_INDEX = len(Item._fields)  # where a flat tuple has the names
+_NAMES_INDEX = len(Item._fields)  # the index of the names in a flat tuple
 _AFTER_SOURCE = Item._fields.index("source") + 1
 
 
-def _without_rows(source: Any) -> list[Any] | None:
-    """Return the rest of a source that is not kept: an empty list if it consisted of rows."""
-    return [] if isinstance(source, list) else None
+def _parse_event(item: Item, keep_source: bool) -> tuple[Any, tuple[str, ...], Outcome]:
+    """Return the source of an item, the names of a refused game, and the outcome.
 
-
-def _parse_event(item: Item, source_wanted: bool) -> tuple[Any, tuple[str, ...], Outcome]:
-    """Return the source of an item if it is kept, the names of a refused game, and the outcome."""
+    Without `keep_source` the source is None, or an empty list if it consists of rows.
+    """
     event, source = item.event, item.source
-    if not source_wanted:
-        source = _without_rows(source)
+    if not keep_source:
+        source = [] if isinstance(source, list) else None
     elif isinstance(event, bytes):
         source = event.decode("utf-8", "backslashreplace")
     if isinstance(event, Refused):
         return source, event.names, event
-    outcome = _try_reading(event)
+    outcome = _read_outcome(event)
     if item.table and isinstance(outcome, Refused) and isinstance(event, dict):
         names = tuple(_iterate_names(event))
-        return (
-            source,
-            names,
-            _explain_joined_name(outcome, names, FirstOccurrence(item.file, item.line, item.table, item.form)),
-        )
+        first = FirstOccurrence(item.file, item.line, item.table, item.form)
+        return source, names, _explain_joined_name(outcome, names, first)
     return source, (), outcome
 
 
@@ -154,7 +157,7 @@ def read_draft(event: bytes | dict[str, Any]) -> tuple[Draft, dict[str, Any]]:
     return read_event(parse_object(event) if isinstance(event, bytes) else event)
 
 
-def _try_reading(event: bytes | dict[str, Any]) -> Outcome:
+def _read_outcome(event: bytes | dict[str, Any]) -> Outcome:
     try:
         return read_draft(event)
     except Refused as problem:
@@ -162,19 +165,19 @@ def _try_reading(event: bytes | dict[str, Any]) -> Outcome:
 
 
 def _iterate_names(event: dict[str, Any]) -> Iterator[str]:
-    """Yield the names in a refused event, as far as it has the structure of an event."""
+    """Yield the names in a refused event, whose structure may be incomplete."""
     with suppress(LookupError, TypeError, AttributeError):
         yield from (to_nfc(name) for name in TYPES[event["type"]].brings(event["data"]) if isinstance(name, str))
 
 
 def _explain_joined_name(problem: Refused, names: Iterable[str], first: FirstOccurrence) -> Refused:
-    """Explain the refusal of an id that consists of two names, such as Anna/Ben, or stands for none, such as n/a."""
+    """Return a better refusal of an id that consists of two names, such as Anna/Ben, or of none, such as n/a."""
     if problem.code == "bad-identifier":
         for name in names:
             if "/" in name and is_nobody(name):
-                return Refused("nobody", nobody_refusal(name).message)
+                return Refused("nobody", build_nobody_rejection(name).message)
             if "/" in name and (parts := split_tied_names(name)):
-                rejection = tied_refusal(name, parts, first)
+                rejection = build_tied_rejection(name, parts, first)
                 return Refused(rejection.code, rejection.message)
     return problem
 
@@ -200,10 +203,10 @@ class TypedSide(NamedTuple):
 
 
 class CellSyntax(NamedTuple):
-    """The syntax of a typed cell: = joins tied sides, one of the texts `partners` joins the players of a side.
+    """The syntax of a typed cell: = joins tied sides, and a text of `partners` joins the players of a side.
 
-    The first of these texts joins the players again. A side's score follows a colon: anna:3. Ids in `whole` contain
-    such a text, or end in a score, themselves and are not split.
+    `join` uses the first of these texts. A side's score follows a colon: anna:3. Ids in `whole` are not split, although
+    they contain such a text or end like a score.
     """
 
     partners: tuple[str, ...] = ()
@@ -237,7 +240,7 @@ class CellSyntax(NamedTuple):
 
         Args:
             cells: The cells; tied sides share one.
-            low: A lower score is better.
+            low: Whether a lower score is better.
 
         Raises:
             Refused: Only some sides have scores, or the scores contradict the places.
@@ -258,7 +261,7 @@ class CellSyntax(NamedTuple):
 
 
 def _parse_score(score: str) -> int | str:
-    """Convert a score to the form that games have."""
+    """Convert a score to the form in events: an integer, or a text with a decimal point."""
     is_short = len(score) <= 15 and score.lstrip("+-").isdigit()
     return int(score) if is_short else score.replace(",", ".")
 
@@ -281,12 +284,12 @@ def _refuse_scores(cells: list[str], split: list[list[TypedSide]], low: bool) ->
             raise Refused("score-contradicts-place", f"{quote(cell)} ties players whose scores differ")
     for (cell, (signed, *_)), (next_cell, (next_signed, *_)) in pairwise(zip(cells, signed_scores, strict=True)):
         if next_signed > signed:
-            message = f"{quote(next_cell)} stands behind {quote(cell)} but has the better score; write the winner first"
+            message = f"{quote(next_cell)} comes after {quote(cell)} but has the better score; write the winner first"
             raise Refused("score-contradicts-place", message)
         if next_signed == signed:
-            message = f"{quote(cell)} and {quote(next_cell)} have the same score; tied players are joined by ="
-            remedy = "if something else decided, give the places without scores, or both as JSON"
-            raise Refused("score-contradicts-place", f"{message}: {cell}{TIE}{next_cell}; {remedy}")
+            message = f"{quote(cell)} and {quote(next_cell)} have the same score; if they tied, write "
+            remedy = "if something else decided, leave out the scores, or record places and scores as JSON"
+            raise Refused("score-contradicts-place", f"{message}{cell}{TIE}{next_cell}; {remedy}")
 
 
 def _add_example_scores(cell: str) -> str:

@@ -1,7 +1,7 @@
-"""The spool: a temporary database in which validated drafts wait until the whole input is checked.
+"""A temporary database in which validated drafts wait until the whole input is checked.
 
-So an import of any size is checked completely, duplicates included, before the first event is appended, and then
-appended without reading the files again. The system deletes the database.
+This way an import of any size is checked completely, including duplicates, before it appends the first event, and reads
+its files only once. The database deletes itself.
 """
 
 import json
@@ -21,8 +21,9 @@ from ratings_ledger.ledger.events.types import Draft
 from ratings_ledger.ledger.intake.intake import WaitingDraft, WaitingDrafts
 from ratings_ledger.ledger.store.log import read_known_event
 
+# so many drafts gather in memory before they are written
 _UNWRITTEN_MAX = 5_000
-# queries for the numbers of drafts; that for a subject leaves out games whose id consists of it
+# queries for the numbers of drafts; the query for a subject leaves out games, which their event ids identify
 _NUMBERS: dict[Column, str] = {
     "subject": "SELECT number FROM subjects WHERE NOT recorded AND subject = ? ORDER BY number",
     "event_id": "SELECT number FROM ids WHERE event_id = ?",
@@ -32,25 +33,25 @@ _NUMBERS: dict[Column, str] = {
 
 @contextmanager
 def _report_full_folder() -> Iterator[None]:
-    """Raise `StoreUnavailable` with the remedy if the folder of temporary files is full."""
+    """Raise `StoreUnavailable` with a remedy if the folder for temporary files is full."""
     try:
         yield
     except sqlite3.OperationalError as error:
-        message = f"the temporary folder has no room for the import: {error}; set TMPDIR"
+        message = f"the temporary folder has no room for the import: {error}; set TMPDIR to a folder with more space"
         raise StoreUnavailable(message, "no-space") from error
 
 
 def _open_temporary(script: str) -> sqlite3.Connection:
-    # an empty name is a private file that SQLite deletes by itself, even after a crash
+    # for an empty name SQLite makes a private file, which disappears even after a crash
     database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
     database.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {script} BEGIN")
     return database
 
 
 class Spool(WaitingDrafts):
-    """Waiting drafts in order, looked up by id, by game and by the event they supersede.
+    """Waiting drafts in order, which can be looked up by id, by game and by the event that they supersede.
 
-    A row holds a hundred drafts. Drafts gather in memory, and each lookup first writes those that have gathered.
+    A row holds a hundred drafts. Drafts gather in memory until a lookup, or until they are too many.
     """
 
     def __init__(self) -> None:
@@ -58,7 +59,7 @@ class Spool(WaitingDrafts):
             "PRAGMA cache_size = -32768;"
             "CREATE TABLE drafts (first INTEGER PRIMARY KEY, hundred BLOB);"
             "CREATE TABLE ids (event_id PRIMARY KEY, number) WITHOUT ROWID;"
-            # games are found by their event ids, which saves storing their subjects
+            # the event id of a plain game identifies it, so the subject need not be stored
             "CREATE TABLE subjects (subject, recorded, number, PRIMARY KEY (subject, recorded, number)) WITHOUT ROWID;"
             "CREATE TABLE successors (supersedes, number, PRIMARY KEY (supersedes, number)) WITHOUT ROWID;"
         )
@@ -67,7 +68,7 @@ class Spool(WaitingDrafts):
         self._has_subjects = False
         self._removed: set[int] = set()
         self._unwritten: list[tuple[Any, ...]] = []
-        # ids and games: those of the unwritten drafts, and those that no draft in the database has
+        # the ids and subjects of unwritten drafts, and ids and subjects that no draft in the database has
         self._unwritten_names: set[str] = set()
         self._unused_names: set[str] = set()
 
@@ -84,7 +85,7 @@ class Spool(WaitingDrafts):
         self._database.close()
 
     def add(self, draft: Draft, file: str, line: int, rows: Any) -> None:
-        """Append a draft. Raises `StoreUnavailable` when the temporary folder is full."""
+        """Append a draft. Raises `StoreUnavailable` if the temporary folder is full."""
         self._unwritten.append((tuple(draft), file, line, rows))
         self._unwritten_names.update(_unique_names(draft))
         self._count += 1
@@ -92,7 +93,7 @@ class Spool(WaitingDrafts):
             self._write()
 
     def look_ahead(self, drafts: Iterable[Draft]) -> None:
-        """Find the new ids and games of these drafts in one query, so that `find` can skip queries for them."""
+        """Find out which ids and games of these drafts are unused, so that `find` needs no queries for them."""
         names = {name for draft in drafts for name in _unique_names(draft)}
         names_json = json.dumps(list(names))
         for column, source in (("event_id", "ids WHERE"), ("subject", "subjects WHERE recorded AND")):
@@ -109,7 +110,7 @@ class Spool(WaitingDrafts):
         return next(self._read_numbered(_NUMBERS["event_id"], event_id), None)
 
     def find(self, draft: Draft) -> WaitingDraft | None:
-        """Return the waiting draft with the same id, or of the same game, or None."""
+        """Return the waiting draft with the same id or game, or None."""
         names = _unique_names(draft)
         if self._unused_names.issuperset(names) and self._unwritten_names.isdisjoint(names):
             return None
@@ -117,24 +118,24 @@ class Spool(WaitingDrafts):
         return self._find_recording(draft.subject) if waiting is None and draft.type == "game.recorded" else waiting
 
     def _find_recording(self, subject: str) -> WaitingDraft | None:
-        """Find the waiting draft that records a game, under any id."""
+        """Return the waiting draft that records a game, under any event id, or None."""
         by_subject = self._read_numbered("SELECT number FROM subjects WHERE recorded AND subject = ?", subject)
         waiting = next(by_subject, None) or self.find_id(subject)
         is_recording = waiting is not None and (waiting.draft.type, waiting.draft.subject) == ("game.recorded", subject)
         return waiting if is_recording else None
 
     def where(self, column: Column, value: str) -> Iterator[KnownEvent]:
-        """Return the waiting events with this value in a column, in order."""
+        """Yield the waiting events with this value in a column, in order."""
         matching = self._read_numbered(_NUMBERS[column], value)
         if column == "subject" and (recording := self._find_recording(value)) is not None:
             matching = chain((recording,), matching)
         return (to_known_event(waiting.draft) for waiting in matching)
 
     def naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
-        """Yield the waiting events whose text holds one of these names as a whole string, in order."""
+        """Yield the waiting events whose data contains one of these names as a string, in order."""
         texts = [dump(name) for name in names]
-        holds = " OR ".join(["instr(hundred, ?) > 0"] * len(texts))
-        rows = self._query(f"SELECT * FROM drafts WHERE {holds} ORDER BY first", *(text.encode() for text in texts))
+        condition = " OR ".join(["instr(hundred, ?) > 0"] * len(texts))
+        rows = self._query(f"SELECT * FROM drafts WHERE {condition} ORDER BY first", *(text.encode() for text in texts))
         for waiting in self._unpack_all(rows):
             if any(text in waiting.draft.data for text in texts):
                 yield to_known_event(waiting.draft)
@@ -148,7 +149,7 @@ class Spool(WaitingDrafts):
             self._count -= 1
 
     def chunks(self, size: int) -> Iterator[Sequence[WaitingDraft]]:
-        """Return the drafts in order, at most `size` at a time."""
+        """Yield the drafts in order, at most `size` at a time."""
         waiting = iter(self)
         return iter(lambda: list(islice(waiting, size)), [])
 
@@ -160,7 +161,7 @@ class Spool(WaitingDrafts):
             yield from drafts
 
     def _read_numbered(self, statement: str, value: str) -> Iterator[WaitingDraft]:
-        """Yield the drafts whose numbers a query returns."""
+        """Yield the drafts with the numbers that a query returns."""
         for (number,) in self._query(statement, value).fetchall():
             if number not in self._removed:
                 query = "SELECT * FROM drafts WHERE first <= ? ORDER BY first DESC LIMIT 1"
@@ -176,16 +177,16 @@ class Spool(WaitingDrafts):
     @_report_full_folder()
     def _write(self) -> None:
         rows, first = self._unwritten, self._next
-        hundreds = ((first + at, _pack(rows[at : at + 100])) for at in range(0, len(rows), 100))
+        hundreds = ((first + start, _pack(rows[start : start + 100])) for start in range(0, len(rows), 100))
         self._database.executemany("INSERT INTO drafts VALUES (?, ?)", hundreds)
         drafts = [row[0] for row in rows]
         self._database.executemany("INSERT INTO ids VALUES (?, ?)", zip(map(itemgetter(0), drafts), count(first)))
         for number, (event_id, type_name, _, subject, _, _, _, supersedes, _) in enumerate(drafts, first):
-            recorded = type_name == "game.recorded" and event_id != subject
-            # a plain game is found by its event id, every other event by its subject
-            if recorded or type_name != "game.recorded":
+            has_other_id = type_name == "game.recorded" and event_id != subject
+            # a plain game is looked up by its event id, and every other event by its subject
+            if has_other_id or type_name != "game.recorded":
                 self._has_subjects = True
-                self._database.execute("INSERT INTO subjects VALUES (?, ?, ?)", (subject, recorded, number))
+                self._database.execute("INSERT INTO subjects VALUES (?, ?, ?)", (subject, has_other_id, number))
             if supersedes is not None:
                 self._database.execute("INSERT INTO successors VALUES (?, ?)", (supersedes, number))
         self._next += len(rows)
@@ -203,7 +204,7 @@ def _pack(rows: list[Any]) -> bytes:
 
 
 def _unique_names(draft: Draft) -> tuple[str, ...]:
-    """Return the names that no other waiting draft may have: an id, and a recorded game."""
+    """Return the names that only one waiting draft may have: its id, and the subject of a recorded game."""
     return (draft.event_id, draft.subject) if draft.type == "game.recorded" else (draft.event_id,)
 
 
@@ -213,7 +214,7 @@ def _to_waiting_draft(values: tuple[Any, ...]) -> WaitingDraft:
 
 
 class Lines(EventLookup):
-    """The events of a restore, as far as later events need them, for an export of any size."""
+    """The events of a restore, with the content that later events need, for an export of any size."""
 
     def __init__(self) -> None:
         self._database = _open_temporary(
@@ -230,15 +231,15 @@ class Lines(EventLookup):
 
     @_report_full_folder()
     def add(self, row: EventRow) -> bool:
-        """Add a row; return False if its id, its game or the event it supersedes occurred before."""
-        # later events need the content only of events that supersede others
+        """Add a row; return False if an earlier row has its id, its game or the same superseded event."""
+        # later events need the content only of superseding events
         record = None if row.supersedes is None else row.record
         values = (row.position, row.event_id, row.type, row.subject, row.occurred_at, row.supersedes, record)
         insert = "INSERT OR IGNORE INTO lines VALUES (?,?,?,?,?,?,?)"
         return self._database.execute(insert, values).rowcount == 1
 
     def where(self, column: Column, value: str) -> Iterator[KnownEvent]:
-        """Yield the events with this value in a column, in order; about a subject, those of games."""
+        """Yield the events with this value in a column, in order; with a subject only events of games."""
         for condition in _CONDITIONS[column]:
             query = f"SELECT event_id, type, occurred_at, number, record FROM lines WHERE {condition}"
             with _report_full_folder():

@@ -1,14 +1,13 @@
-"""Comparison of an edited sheet with its earlier imports: events for its new, changed, vanished and returned games.
+"""Compare an edited sheet with its earlier imports, and build events for new, changed, vanished and returned games.
 
     last import      the sheet now    the ledger now   result
     1 anna, 2 ben    1 ben, 2 anna    1 anna, 2 ben    game.corrected
     1 anna, 2 ben    1 anna, 2 ben    1 ben, 2 anna    none: only the ledger was corrected
-    1 anna, 2 ben    1 ben, 2 anna    1 ben, 2 anna    none: both were corrected alike
+    1 anna, 2 ben    1 ben, 2 anna    1 ben, 2 anna    none: both were corrected in the same way
     1 anna, 2 ben    1 ben, 2 anna    1 anna, 2 cleo   refused: both were changed differently
 
-The comparison covers the games that imports under the sheet's name appended; it neither changes nor voids other games.
-The sheet's games then count in its order, as in a new import. Games of one time are ordered by position, so an older
-game that the sheet has after a new one moves by a microsecond.
+The comparison covers the games that imports under the sheet's name appended. Other games are not changed or voided. The
+events make the games count in the order of the sheet, as in a new import (`order_play_times`).
 """
 
 from collections import Counter
@@ -23,41 +22,41 @@ from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.events.revisions import RevisedGame
 from ratings_ledger.ledger.intake.corrections import restore_recorded_ids
 from ratings_ledger.ledger.intake.files import Entry, FileNote, Item, Progress, read_items
-from ratings_ledger.ledger.intake.importing import rows_apart_rejection
+from ratings_ledger.ledger.intake.importing import build_rows_apart_rejection
 from ratings_ledger.ledger.intake.matching import (
-    EDITED,
-    ELSEWHERE,
+    EDITED_KEYS,
+    OTHER_SOURCE_KEYS,
     ImportedGame,
     Likeness,
     Ranges,
     SheetGame,
-    decisions_by_game,
     describe_likeness,
-    find_numbers,
-    imported_games,
-    imported_ranges,
+    find_day_numbers,
     match_rows,
     order_play_times,
-    recorded_games,
+    read_decisions,
+    read_games_at,
+    read_imported_games,
+    read_imported_ranges,
 )
 from ratings_ledger.ledger.intake.parsing import read_draft
 from ratings_ledger.ledger.intake.tables.columns import CsvColumns, TableOptions
 from ratings_ledger.ledger.rejections import ChangedMeanwhile, Refused, Rejection, count, csv_item, quote
-from ratings_ledger.ledger.store.log import first_positions
-from ratings_ledger.ledger.validation.batches import find_imported_name, recorded_batches
-from ratings_ledger.ledger.validation.identities import Identities, identities
+from ratings_ledger.ledger.store.log import find_first_positions
+from ratings_ledger.ledger.validation.batches import find_imported_name, read_batches
+from ratings_ledger.ledger.validation.identities import Identities, read_identities
 from ratings_ledger.ledger.validation.repeated_games import describe_both
 
-# if most games of an import of at least this size have vanished, the sheet may be another one
-IMPORT_GAMES = 10
-# how many names are suggested for a table with an unknown name
-LAST_NAMES = 3
+# an import of at least this many games is checked: if most have vanished, the file may be another sheet
+DOUBT_GAMES_MIN = 10
+# how many names to suggest for a table with an unknown name
+SUGGESTED_NAMES_MAX = 3
 
 What = Literal["new", "changed", "vanished", "returned", "reordered"]
 
 
 class SheetDifference(NamedTuple):
-    """A game that differs between sheet and ledger, with both versions; None for the side without the game."""
+    """A game that differs between ledger (`there`) and sheet (`here`), each None if it lacks the game."""
 
     what: What
     game_id: str
@@ -68,10 +67,17 @@ class SheetDifference(NamedTuple):
 
 @dataclass
 class Sync:
-    """The result of a comparison: entries to record, differences, and by subject the event behind each decision.
+    """The result of a comparison.
 
-    `same` counts equal games; `otherwise` lists games that changed only in the ledger; `doubt` is a reason for a person
-    to check the sheet; `precondition` refuses the result if the sheet was imported meanwhile.
+    name:         the name under which the sheet was imported
+    precondition: refuses the result if the sheet was imported meanwhile
+    is_first:     nothing was imported from the sheet before
+    doubt:        a reason for a person to check the sheet
+    entries:      events to record, refusals and notes
+    differences:  the games that differ
+    seen_events:  by subject, the last event of each changed game, for optimistic locking
+    same:         the number of equal games
+    otherwise:    the ids of games that changed only in the ledger
     """
 
     name: str
@@ -86,21 +92,21 @@ class Sync:
 
     @property
     def is_decision(self) -> bool:
-        """Tell whether recorded games would be changed, voided or reinstated."""
+        """Tell whether the events would change, void or reinstate recorded games."""
         return any(difference.what != "new" for difference in self.differences)
 
 
-def unconfirmed_refusal(sync: Sync) -> Refused:
-    """Return the refusal of changes that need a confirmation."""
+def build_unconfirmed_refusal(sync: Sync) -> Refused:
+    """Build the refusal of changes that need a confirmation."""
     number = sum(difference.what != "new" for difference in sync.differences)
-    message = f"{count(number, 'recorded game')} would be changed: --yes records it, --dry-run shows it"
+    message = f"{count(number, 'recorded game')} would be changed; pass --yes to record this, or --dry-run to see it"
     return Refused("not-confirmed", message)
 
 
 class _Sheet(NamedTuple):
-    """The content of a sheet: games, columns, other entries, and the number of rows that repeat a game.
+    """The content of a sheet: games by index, columns, other entries, and the number of rows that repeat a game.
 
-    It is whole if every row could be read.
+    `is_whole` tells whether every row could be read.
     """
 
     rows: dict[int, SheetGame]
@@ -111,7 +117,11 @@ class _Sheet(NamedTuple):
 
 
 class _Pairs(NamedTuple):
-    """The games of a sheet's rows, by index: imported from it, recorded from elsewhere, and the ids of new ones."""
+    """The games of a sheet's rows, by index.
+
+    A row's game was imported from the sheet, recorded from another source (`others`), or is new and gets an id. `times`
+    are the times of play of all rows.
+    """
 
     imported: dict[int, ImportedGame]
     others: dict[int, ImportedGame]
@@ -120,36 +130,48 @@ class _Pairs(NamedTuple):
 
 
 def compare_sheet(
-    connection: Connection, file: str, options: TableOptions, reason: str | None, decided_at: int
+    connection: Connection, file: str, options: TableOptions, *, reason: str | None, decided_at: int
 ) -> Sync:
-    """Compare a sheet with the games of all imports under its name."""
-    name, people = find_imported_name(connection, batch_name(file)), identities(connection)
+    """Compare a sheet with the games of all imports under its name.
+
+    Args:
+        connection: A connection to the ledger.
+        file: The path of the sheet.
+        options: How to read the sheet.
+        reason: The reason to record with each change; by default it names the sheet.
+        decided_at: The time of the decisions, in microseconds.
+    """
+    name, people = find_imported_name(connection, batch_name(file)), read_identities(connection)
     sheet = _read_sheet(file, options, people)
-    ranges = imported_ranges(connection, name, sheet.columns.sheet)
-    decisions = decisions_by_game(connection)
-    imported = imported_games(connection, ranges, decisions, people)
+    ranges = read_imported_ranges(connection, name, sheet.columns.sheet)
+    decisions = read_decisions(connection)
+    imported = read_imported_games(connection, ranges, decisions, people)
 
-    def recorded(positions: set[int]) -> list[ImportedGame]:
-        known = {game.position for game in imported}
-        return recorded_games(connection, positions - known, decisions, people)
+    def read_other_games(positions: set[int]) -> list[ImportedGame]:
+        own_positions = {game.position for game in imported}
+        return read_games_at(connection, positions - own_positions, decisions, people)
 
-    pairs = _pair_rows(connection, sheet, imported, recorded)
+    pairs = _pair_rows(connection, sheet, imported, read_other_games)
 
     def refuse_new_imports(connection: Connection) -> None:
-        if imported_ranges(connection, name, sheet.columns.sheet).each != ranges.each:
-            raise ChangedMeanwhile("changed-meanwhile", f"{name} was imported meanwhile; compare it again")
+        if read_imported_ranges(connection, name, sheet.columns.sheet).ranges != ranges.ranges:
+            raise ChangedMeanwhile("changed-meanwhile", f"{name} was imported meanwhile; run the same command again")
 
     sync = Sync(name, refuse_new_imports, not imported, entries=[*sheet.entries], same=sheet.repeated)
     if sync.is_first and sheet.rows:
         sync.entries.append(FileNote(file, _describe_unknown_table(connection, name, sheet.columns.sheet)))
     elif name != batch_name(file):
-        sync.entries.append(FileNote(file, f"compared with what was imported as {quote(name)}, of which it is a copy"))
+        sync.entries.append(FileNote(file, f"compared with the imports of {quote(name)}, of which this is a copy"))
     collector = _ChangeCollector(
-        sync, file, people, f"edited in {name}" if reason is None else reason, format_instant(decided_at)
+        sync=sync,
+        file=file,
+        people=people,
+        reason=f"edited in {name}" if reason is None else reason,
+        decided_at=format_instant(decided_at),
     )
     paired = {game.position for game in pairs.imported.values()}
     vanished = [game for game in imported if game.position not in paired and not game.base.voided]
-    # an unreadable row may be one of them
+    # an unreadable row may contain a game that seems to have vanished
     for game in vanished if sheet.is_whole else ():
         collector.void(game)
     sync.doubt = _find_doubt(name, imported, vanished, ranges)
@@ -157,30 +179,30 @@ def compare_sheet(
         if index in pairs.imported:
             collector.change(row, pairs.imported[index], pairs.times[index])
         elif index in pairs.others:
-            collector.leave(row, pairs.others[index])
+            collector.compare_other(row, pairs.others[index])
     for index in sorted(pairs.new, key=pairs.times.__getitem__):
         collector.record(sheet.rows[index], pairs.new[index], pairs.times[index])
     return sync
 
 
 def _describe_unknown_table(connection: Connection, name: str, sheet: str | None) -> str:
-    """Describe the remedy for a table under whose name nothing was imported."""
+    """Describe the remedy for a table without an earlier import under its name."""
     source = "this name" if sheet is None else f"this name from the sheet {quote(sheet)}"
-    message = f"nothing was imported under {source} before, so there is nothing to compare"
-    batches = recorded_batches(connection)
+    message = f"nothing was imported under {source} before, so nothing can be compared"
+    batches = read_batches(connection)
     sheets = dict.fromkeys(quote(batch.sheet) for batch in batches if batch.name == name and batch.sheet is not None)
     if sheet is not None and sheets:
-        places = " and ".join(sheets)
-        return f"{message}; {csv_item(name)} was imported from {places}; if that is this sheet, name it so again"
-    names = list(dict.fromkeys(batch.name for batch in reversed(batches)))[:LAST_NAMES]
+        earlier = " and ".join(sheets)
+        return f"{message}; {csv_item(name)} was imported from {earlier}; if you renamed the sheet, rename it back"
+    names = list(dict.fromkeys(batch.name for batch in reversed(batches)))[:SUGGESTED_NAMES_MAX]
     if not names:
         return message
     listed = ", ".join(map(quote, names))
-    return f"{message}; imported last: {listed}; if it is one of these, give the file that name"
+    return f"{message}; imported last: {listed}; if the file is one of these, rename it back"
 
 
 def _read_sheet(file: str, options: TableOptions, people: Identities) -> _Sheet:
-    """Read a sheet."""
+    """Read the games of a sheet."""
     columns = [CsvColumns((), (), {})]
     rows, by_id = dict[int, SheetGame](), dict[str, SheetGame]()
     entries, repeated, is_whole = list[Entry](), 0, True
@@ -190,10 +212,10 @@ def _read_sheet(file: str, options: TableOptions, people: Identities) -> _Sheet:
             is_whole &= not isinstance(entry, Rejection)
             continue
         if not entry.table:
-            message = "--sync compares tables; events of JSON Lines have ids, and say themselves what they change"
+            message = "--sync compares tables only; import JSON Lines without --sync, because their events have ids"
             entries.append(Rejection("not-a-table", message, file, entry.line))
             return _Sheet({}, columns[-1], entries, 0, False)
-        row = _sheet_game(entry, people)
+        row = _build_sheet_game(entry, people)
         earlier = None if row is None else by_id.setdefault(row.game_id, row)
         if row is None:
             entries.append(entry)
@@ -208,8 +230,8 @@ def _read_sheet(file: str, options: TableOptions, people: Identities) -> _Sheet:
     return _Sheet(rows, columns[-1], entries, repeated, is_whole)
 
 
-def _sheet_game(item: Item, people: Identities) -> SheetGame | None:
-    """Return a game of a sheet; None for an invalid game, which is reported later."""
+def _build_sheet_game(item: Item, people: Identities) -> SheetGame | None:
+    """Build a game of a sheet; return None for an invalid game, which the import will report."""
     try:
         if isinstance(item.event, Refused):
             return None
@@ -218,15 +240,15 @@ def _sheet_game(item: Item, people: Identities) -> SheetGame | None:
         return None
     if draft.type != "game.recorded":
         return None
-    # this comparison decides the id of the game
+    # the comparison decides the id, so the import must not number the game
     return SheetGame(item._replace(is_numbered=False), data, describe_likeness(data, draft.occurred_at, people))
 
 
 def _refuse_repeated_id(row: SheetGame) -> Rejection:
-    """Return the refusal of a game whose id the sheet also has with different content."""
+    """Build the refusal of a game whose id occurs earlier in the sheet with different content."""
     if row.item.rows_of is not None:
-        return rows_apart_rejection(row.game_id)._replace(file=row.item.file, line=row.item.line)
-    message = f"the sheet has another game with the id {quote(row.game_id)}; each needs an id of its own"
+        return build_rows_apart_rejection(row.game_id)._replace(file=row.item.file, line=row.item.line)
+    message = f"the sheet has another game with the id {quote(row.game_id)}; give the games different ids"
     return Rejection("id-conflict", message, row.item.file, row.item.line)
 
 
@@ -234,23 +256,24 @@ def _pair_rows(
     connection: Connection,
     sheet: _Sheet,
     imported: list[ImportedGame],
-    recorded: Callable[[set[int]], list[ImportedGame]],
+    read_other_games: Callable[[set[int]], list[ImportedGame]],
 ) -> _Pairs:
-    """Pair the rows of a sheet with games; `recorded` reads the games at positions that are not the sheet's."""
+    """Pair the rows of a sheet with games; `read_other_games` reads those at positions of other sources."""
     rows, is_numbered = sheet.rows, sheet.columns.is_numbered
-    own = match_rows(rows, imported, EDITED) if is_numbered else _pair_by_id(rows, imported)
-    unpaired = {index: row for index, row in rows.items() if index not in own}
+    own_games = match_rows(rows, imported, EDITED_KEYS) if is_numbered else _pair_by_id(rows, imported)
+    unpaired = {index: row for index, row in rows.items() if index not in own_games}
     if is_numbered:
-        days = Counter(row.day for row in rows.values())
-        taken, free = find_numbers(connection, days, Counter(row.day for row in unpaired.values()))
-        others = match_rows(unpaired, (game for game in recorded({*taken.values()}) if not game.now.voided), ELSEWHERE)
+        games_per_day = Counter(row.day for row in rows.values())
+        needed = Counter(row.day for row in unpaired.values())
+        taken, free = find_day_numbers(connection, games_per_day, needed)
+        live_games = [game for game in read_other_games({*taken.values()}) if not game.now.voided]
+        others = match_rows(unpaired, live_games, OTHER_SOURCE_KEYS)
         ids = {index: next(free[row.day]) for index, row in unpaired.items() if index not in others}
     else:
-        others = _pair_by_id(
-            unpaired, recorded({*first_positions(connection, [row.game_id for row in unpaired.values()]).values()})
-        )
+        positions = find_first_positions(connection, [row.game_id for row in unpaired.values()])
+        others = _pair_by_id(unpaired, read_other_games({*positions.values()}))
         ids = {index: row.game_id for index, row in unpaired.items() if index not in others}
-    return _Pairs(own, others, ids, order_play_times(rows, own, others))
+    return _Pairs(own_games, others, ids, order_play_times(rows, own_games, others))
 
 
 def _pair_by_id(rows: Mapping[int, SheetGame], games: Iterable[ImportedGame]) -> dict[int, ImportedGame]:
@@ -262,25 +285,27 @@ def _pair_by_id(rows: Mapping[int, SheetGame], games: Iterable[ImportedGame]) ->
 def _find_doubt(
     name: str, imported: list[ImportedGame], vanished: list[ImportedGame], ranges: Ranges
 ) -> Refused | None:
-    """Return the reason to doubt a sheet: most games of an import, or of all its imports, have vanished."""
+    """Return a refusal if most games of an import, or of all imports, have vanished from the sheet; else None."""
+    # by number of the import; None counts all imports
     totals, lost = (Counter[int | None](), Counter[int | None]())
-    for games, counted in ((imported, totals), (vanished, lost)):
+    for games, counts in ((imported, totals), (vanished, lost)):
         for game in games:
-            counted.update(() if game.base.voided else (None, ranges.import_of(game.position)))
-    for key, number in totals.items():
-        if number >= IMPORT_GAMES and lost[key] * 2 > number:
-            message = f"{lost[key]:,} of {number:,} games that {'imports' if key is None else 'an import'} of {name}"
+            counts.update(() if game.base.voided else (None, ranges.find_import(game.position)))
+    for number, total in totals.items():
+        if total >= DOUBT_GAMES_MIN and lost[number] * 2 > total:
+            source = f"{'imports' if number is None else 'an import'} of {name}"
             return Refused(
                 "another-sheet",
-                f"{message} recorded are no longer in it: is it another sheet, or was it cleared? Another sheet needs "
-                "another name; if they are to be voided, answer at a terminal, without --yes",
+                f"{lost[number]:,} of {total:,} games recorded by {source} are no longer in the sheet; if it is "
+                "another sheet, give the file another name; to void these games, run the command at a terminal "
+                "without --yes",
             )
     return None
 
 
 @dataclass(frozen=True)
 class _ChangeCollector:
-    """A collector of the entries and differences that follow from each game of a sheet."""
+    """Collects the entries and differences that follow from each game of a sheet."""
 
     sync: Sync
     file: str
@@ -293,39 +318,39 @@ class _ChangeCollector:
         if game.now.voided:
             return
         if self._is_touched(game):
-            self._refuse(game, None)
+            self._refuse_conflict(game, None)
             return
         item = Item(self.file, 0, Refused("bad-value", ""), None)
-        self._decide("game.voided", game, item, {})
+        self._add_decision("game.voided", game, item, {})
         self.sync.differences.append(SheetDifference("vanished", game.game_id, None, game.now, None))
 
     def change(self, row: SheetGame, game: ImportedGame, played_at: int) -> None:
-        """Correct or reinstate an imported game that the sheet still has, with its time of play."""
-        now, there = game.now, self._current_likeness(game)
+        """Correct or reinstate an imported game so that it equals its row, with this time of play."""
+        now, current = game.now, self._describe_current(game)
         is_edited = game.base.voided or not row.likeness.equals(game.likeness)
-        agrees = not now.voided and row.likeness.equals(there)
-        if self._is_touched(game) and not agrees:
+        is_equal = not now.voided and row.likeness.equals(current)
+        if self._is_touched(game) and not is_equal:
             if is_edited:
-                self._refuse(game, row)
+                self._refuse_conflict(game, row)
             else:
                 self.sync.otherwise.append(game.game_id)
             return
         if now.voided:
-            self._decide("game.reinstated", game, row.item, {})
-        differs, is_moved = not row.likeness.equals(there), played_at != now.occurred_at
+            self._add_decision("game.reinstated", game, row.item, {})
+        differs, is_moved = not row.likeness.equals(current), played_at != now.occurred_at
         if differs or is_moved:
             new = restore_recorded_ids({**row.data, "game_id": game.game_id}, now, self.people) if differs else now.data
-            dated = {"occurred_at": format_instant(played_at)} if is_moved else {}
-            self._decide("game.corrected", game, row.item, {"game": {**new, **dated}})
+            new_time = {"occurred_at": format_instant(played_at)} if is_moved else {}
+            self._add_decision("game.corrected", game, row.item, {"game": {**new, **new_time}})
         what: What = "returned" if now.voided else "changed" if differs else "reordered"
         if now.voided or differs or is_moved:
             self.sync.differences.append(SheetDifference(what, game.game_id, row.item.line, now, row))
         else:
             self.sync.same += 1
 
-    def leave(self, row: SheetGame, game: ImportedGame) -> None:
-        """Leave a game that is recorded from elsewhere: it is refused later unless it is equal."""
-        if not game.now.voided and row.likeness.equals(self._current_likeness(game)):
+    def compare_other(self, row: SheetGame, game: ImportedGame) -> None:
+        """Count a row that equals a game from another source; else record it, so that the import refuses the row."""
+        if not game.now.voided and row.likeness.equals(self._describe_current(game)):
             self.sync.same += 1
         else:
             self._add_recording(row, game.game_id, row.likeness.occurred_at)
@@ -341,42 +366,40 @@ class _ChangeCollector:
         rows_of = None if row.item.rows_of is None else game_id
         self.sync.entries.append(row.item._replace(event=event, rows_of=rows_of))
 
-    def _current_likeness(self, game: ImportedGame) -> Likeness:
-        """Return the likeness of a game as it now is in the ledger."""
-        return (
-            game.likeness
-            if game.now is game.base
-            else describe_likeness(game.now.data, game.now.occurred_at, self.people)
-        )
+    def _describe_current(self, game: ImportedGame) -> Likeness:
+        """Return the likeness of a game in its current state."""
+        if game.now is game.base:
+            return game.likeness
+        return describe_likeness(game.now.data, game.now.occurred_at, self.people)
 
     def _is_touched(self, game: ImportedGame) -> bool:
-        """Tell whether a game was changed in the ledger since the last import of its sheet."""
+        """Tell whether the ledger has changed a game since the last import of its sheet."""
         if game.now is game.base:
             return False
-        now = self._current_likeness(game)
-        return (game.now.voided, game.now.occurred_at, now.says) != (
+        current = self._describe_current(game)
+        return (game.now.voided, game.now.occurred_at, current.content) != (
             game.base.voided,
             game.base.occurred_at,
-            game.likeness.says,
+            game.likeness.content,
         )
 
-    def _refuse(self, game: ImportedGame, row: SheetGame | None) -> None:
-        """Refuse a game that ledger and sheet have changed differently."""
+    def _refuse_conflict(self, game: ImportedGame, row: SheetGame | None) -> None:
+        """Refuse a game that ledger and sheet have changed differently; `row` is None if the sheet lacks the game."""
         recorded = self.people.present(game.now.data)
         there, here = describe_both(recorded, recorded if row is None else self.people.present(row.data))
         there = "voided" if game.now.voided else there
-        here = "not there any more" if row is None else here
+        here = "no longer there" if row is None else here
         message = (
-            f"{quote(game.game_id)} was changed in the ledger at position {game.now.last.position} ({there}), and "
-            f"since in the sheet ({here}); make one say what the other does: ratings correct, void, reinstate, or edit "
-            "it"
+            f"{quote(game.game_id)} was changed in the ledger at position {game.now.last.position} ({there}), but "
+            f"differently in the sheet ({here}); edit the sheet, or use ratings correct, void or reinstate, so that "
+            "both agree"
         )
         line = None if row is None else row.item.line
         self.sync.entries.append(Rejection("changed-in-both", message, self.file, line))
 
-    def _decide(self, type_name: str, game: ImportedGame, item: Item, more: Mapping[str, Any]) -> None:
-        """Add a decision about a game."""
-        data = {"game_id": game.game_id, "reason": self.reason, **more}
+    def _add_decision(self, type_name: str, game: ImportedGame, item: Item, members: Mapping[str, Any]) -> None:
+        """Add an event with these members that changes a recorded game."""
+        data = {"game_id": game.game_id, "reason": self.reason, **members}
         event = {"type": type_name, "occurred_at": self.decided_at, "data": data}
         self.sync.entries.append(item._replace(event=event, rows_of=None))
         self.sync.seen_events[f"game:{game.game_id}"] = game.now.last.event_id

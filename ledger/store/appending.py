@@ -1,6 +1,6 @@
-"""Append to the log: skip the drafts that it already holds, and append all others or none.
+"""Append drafts to the log: skip those that the log already holds, and append all others or none.
 
-The store's own lock serialises appends. It is taken before the head is read; a batch is one transaction.
+A batch is one transaction. It takes the store's append lock before it reads the head, so appends never overlap.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -37,28 +37,30 @@ from ratings_ledger.ledger.events.types import Draft, Ruleset, meaning
 from ratings_ledger.ledger.processes.memory import collect_rarely, is_memory_limited
 from ratings_ledger.ledger.rejections import Refused, Rejection, quote
 from ratings_ledger.ledger.store.dialect import dialect_of
-from ratings_ledger.ledger.store.log import Head, Log, driver_cursor, head, lock_and_read_head, read_known_event
+from ratings_ledger.ledger.store.log import Head, Log, head, lock_and_read_head, open_driver_cursor, read_known_event
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.store.schema import events
 
-# as many rows as one statement inserts; building the next ones takes as long, so the store never waits
+# the number of rows that one statement inserts; a thread builds the next rows in about the same time
 ROWS_AHEAD = 160
+# how many drafts one statement looks up
 LOOKUP_SIZE = 1_000
 
 # drafts that the log does not hold, with their indices among all drafts of an append
 Fresh = Sequence[tuple[int, Draft]]
 
-# builds the last drafts of a transaction from the first position, the indices of the new drafts, and the time
+# (position of the first draft, indices of the new drafts, time) -> the drafts to append after all others
 BuildLastDrafts = Callable[[int, Sequence[int], int], Sequence[Draft]]
 
-# checks drafts again under the lock, from the head before them: (index, refusal) of each refused draft
+# (connection, head, new drafts) -> (index, refusal) of each draft that a check under the lock refuses
 Recheck = Callable[[Connection, Head, Fresh], list[tuple[int, Rejection]]]
 
 
 class AppendResult(NamedTuple):
-    """The result of an append. If any draft was refused, nothing was appended; each refusal has its draft's index.
+    """The result of an append. If any draft was refused, nothing was appended.
 
-    `known` are the indices of the drafts that the log already held.
+    `appended` and `existing` are numbers of drafts. `refused` holds (index of the draft, refusal). `known` are the
+    indices of the drafts that the log already held.
     """
 
     appended: int
@@ -74,10 +76,13 @@ def find_existing(
     waiting: EventLookup | None = None,
     named_events: Iterable[tuple[str, str, str, str]] | None = None,
 ) -> dict[int, Rejection | None]:
-    """Find the drafts, by index, that the log already holds: None for the same content, else the refusal.
+    """Find the drafts that the log already holds: by index, None for the same content, else the refusal.
 
-    `waiting` are the events that will be appended before them; `named_events` are the events of the log with one of
-    their unique names, if they are already read.
+    Args:
+        connection: A connection to the ledger.
+        drafts: The drafts to look up.
+        waiting: Events that will be appended before the drafts.
+        named_events: The log's events with a unique name of the drafts, if the caller has read them.
     """
     by_id: dict[str, str] = {}
     game_subjects: dict[str, str] = {}
@@ -94,39 +99,41 @@ def find_existing(
     before = CombinedEvents(log if waiting is None else CombinedEvents(log, waiting), batch)
     for index, draft in enumerate(drafts):
         if draft.type == "event.voided" and before.event(draft.event_id) is None:
-            # an earlier draft may withdraw a version, which may then be published again
+            # an earlier draft may withdraw a version, and a later one publish it again
             with suppress(Refused):
                 batch.add(draft, find_superseded(before, draft.type, parse_object(draft.data.encode()))[0])
-        published, rejection = False, None
+        is_published, rejection = False, None
         if draft.type == "ruleset.published":
-            published, rejection = _find_published_version(log, before, draft)
-        if published:
+            is_published, rejection = _find_published_version(log, before, draft)
+        if is_published:
             outcomes[index] = rejection
         elif draft.event_id in by_id:
-            outcomes[index] = None if has_same_content(by_id[draft.event_id], draft) else id_conflict_rejection(draft)
+            outcomes[index] = (
+                None if has_same_content(by_id[draft.event_id], draft) else build_id_conflict_rejection(draft)
+            )
         elif draft.type == "game.recorded" and draft.subject in game_subjects:
-            outcomes[index] = game_exists_rejection(draft, game_subjects[draft.subject])
+            outcomes[index] = build_game_exists_rejection(draft, game_subjects[draft.subject])
     return outcomes
 
 
 def list_unique_names(drafts: Sequence[Draft]) -> list[str]:
-    """List the names that no other event may have: event ids, and subjects of recorded games."""
+    """List the names that only one event may have: event ids, and the subjects of recorded games."""
     game_subjects = (draft.subject for draft in drafts if draft.type == "game.recorded")
     return list({*(draft.event_id for draft in drafts), *game_subjects})
 
 
 def _iterate_named(connection: Connection, drafts: Sequence[Draft]) -> Iterator[tuple[str, str, str, str]]:
     for start in range(0, len(drafts), LOOKUP_SIZE):
-        with driver_cursor(connection) as cursor:
+        with open_driver_cursor(connection) as cursor:
             yield from dialect_of(connection).find_events_named(
                 cursor, list_unique_names(drafts[start : start + LOOKUP_SIZE])
             )
 
 
 def _find_published_version(log: Log, before: EventLookup, draft: Draft) -> tuple[bool, Rejection | None]:
-    """Tell whether the log has a ruleset's version, under any id and date, with the refusal if its content differs.
+    """Tell whether the log holds the version that a draft publishes; also return the refusal if the contents differ.
 
-    `before` has all events before the draft, which may withdraw a version.
+    The event's id and date do not matter. `before` holds all events before the draft, which may withdraw a version.
     """
     ruleset = Ruleset.model_validate(parse_object(draft.data.encode()))
     for event in log.about(draft.subject):
@@ -134,19 +141,19 @@ def _find_published_version(log: Log, before: EventLookup, draft: Draft) -> tupl
             continue
         published = Ruleset.model_validate(event.data)
         if published.version == ruleset.version:
-            return True, None if published == ruleset else version_exists_rejection(ruleset)
+            return True, None if published == ruleset else build_version_exists_rejection(ruleset)
     return False, None
 
 
-def version_exists_rejection(ruleset: Ruleset) -> Rejection:
-    """Return the refusal of a version that is published with different content."""
+def build_version_exists_rejection(ruleset: Ruleset) -> Rejection:
+    """Build the refusal of a version that is already published with different content."""
     return Rejection(
         "version-exists", f"{ruleset.name} is already published with different content; a change needs a new version"
     )
 
 
-def id_conflict_rejection(draft: Draft) -> Rejection:
-    """Return the refusal of a draft whose id is taken by different content."""
+def build_id_conflict_rejection(draft: Draft) -> Rejection:
+    """Build the refusal of a draft whose id belongs to an event with different content."""
     if draft.type == "game.recorded" and draft.event_id == draft.subject:
         game_id = quote(draft.subject.removeprefix("game:"))
         return Rejection(
@@ -159,8 +166,8 @@ def id_conflict_rejection(draft: Draft) -> Rejection:
     )
 
 
-def game_exists_rejection(draft: Draft, event_id: str) -> Rejection:
-    """Return the refusal of a draft whose game is recorded under a different event id."""
+def build_game_exists_rejection(draft: Draft, event_id: str) -> Rejection:
+    """Build the refusal of a draft whose game is already recorded under another event id."""
     return Rejection(
         "game-exists",
         f"{quote(draft.subject.removeprefix('game:'))} is already recorded, by the event {quote(event_id)}",
@@ -168,17 +175,17 @@ def game_exists_rejection(draft: Draft, event_id: str) -> Rejection:
 
 
 def has_same_content(record: str, draft: Draft) -> bool:
-    """Tell whether a record has the content of a draft, with defaults filled in."""
+    """Tell whether a record and a draft have the same content, with defaults filled in."""
     if has_same_data(record, draft):
         return True
     try:
         event = read_known_event(parse_object(record.encode()).get("position", 0), record)
     except Refused:
-        return False  # an invalid record is not an event
+        return False
     return event.type == draft.type and _has_equal_data(draft, event.occurred_at, event.data)
 
 
-def are_same_drafts(left: Draft, right: Draft) -> bool:
+def have_same_content(left: Draft, right: Draft) -> bool:
     """Tell whether two drafts have the same content, with defaults filled in."""
     return left.type == right.type and _has_equal_data(left, right.occurred_at, parse_object(right.data.encode()))
 
@@ -190,8 +197,11 @@ def _has_equal_data(draft: Draft, occurred_at: int, data: dict[str, Any]) -> boo
     return data == draft_data or meaning(draft.type, occurred_at, data) == meaning(draft.type, occurred_at, draft_data)
 
 
-def next_recorded_at(before: Head, clock: Clock, ignore_clock: bool) -> int:
-    """Return the time of the next record: now, or the head's time if that is slightly later. Raises `ClockBehind`."""
+def choose_recorded_at(before: Head, clock: Clock, ignore_clock: bool) -> int:
+    """Return the time for the next record: now, or the head's time if it is slightly later. Raises `ClockBehind`.
+
+    With `ignore_clock` the head's time may be much later.
+    """
     now = clock()
     if is_ahead(before.recorded_at, now) and not ignore_clock:
         raise ClockBehind(
@@ -201,7 +211,7 @@ def next_recorded_at(before: Head, clock: Clock, ignore_clock: bool) -> int:
     return max(now, before.recorded_at)
 
 
-# the arguments after the drafts name the recorder, the clock, and the checks and additions under the lock
+# eight parameters: a caller passes only the checks that it needs
 def append(
     ledger: Ledger,
     drafts: Sequence[Draft],
@@ -213,25 +223,37 @@ def append(
     absent_at: int | None = None,
     build_last: BuildLastDrafts | None = None,
 ) -> AppendResult:
-    """Append the drafts that are not in the log yet, in order, in one transaction; all of them or none.
+    """Append the drafts that the log does not hold, in order, in one transaction; all of them or none.
 
-    The ids and games of `drafts` are distinct. `recheck` is called under the lock. If the log's head is still at
-    `absent_at`, where `find_existing` did not find them, they are not looked up again. The drafts that `build_last`
-    returns are appended last in the same transaction, and are not counted. Raises `ClockBehind`, `StoreUnavailable`.
+    Args:
+        ledger: The opened ledger.
+        drafts: The drafts, with distinct ids and games.
+        by: The recorder of the drafts that do not name one.
+        clock: Returns the time in microseconds.
+        ignore_clock: Use the head's time if the clock is behind it.
+        recheck: A check to call under the lock.
+        absent_at: A position of the head at which `find_existing` found none of the drafts. While the head is there,
+            they are not looked up again.
+        build_last: Builds drafts to append last in the same transaction. The result does not count them.
+
+    Raises:
+        ClockBehind: The clock is far behind the head's time.
+        StoreUnavailable: The store cannot be written.
     """
-    clock = cache(clock)  # read once
+    clock = cache(clock)  # all records of a batch get the same time
     if len(drafts) == 1 and build_last is None and (recheck is None or absent_at is not None):
-        result = _append_one(ledger, drafts[0], by, clock, None if recheck is None else absent_at)
+        checked_head = None if recheck is None else absent_at
+        result = _append_one(ledger, drafts[0], by=by, clock=clock, checked_head=checked_head)
         if result is not None:
             return result
     with collect_rarely(), ledger.writing("writer", appends=True) as connection:
-        # one query reads the head and looks up the names of a small batch
+        # the query that reads the head also looks up the names of a small batch
         is_small = len(drafts) <= LOOKUP_SIZE
-        before, named = lock_and_read_head(connection, list_unique_names(drafts) if is_small else ())
+        before, named_events = lock_and_read_head(connection, list_unique_names(drafts) if is_small else ())
         known = (
             {}
             if before.position == absent_at
-            else find_existing(connection, drafts, named_events=named if is_small else None)
+            else find_existing(connection, drafts, named_events=named_events if is_small else None)
         )
         refused = [(index, rejection) for index, rejection in known.items() if rejection is not None]
         fresh = [(index, draft) for index, draft in enumerate(drafts) if index not in known]
@@ -239,54 +261,59 @@ def append(
         if fresh and not refused and recheck is not None:
             refused = recheck(connection, before, fresh)
         if (fresh or build_last is not None) and not refused:
-            recorded_at = next_recorded_at(before, clock, ignore_clock)
-            supersedes, refused = _resolve_superseded(Log(connection), fresh, before.position + 1, recorded_at, by)
+            recorded_at = choose_recorded_at(before, clock, ignore_clock)
+            supersedes, refused = _resolve_superseded(
+                Log(connection), fresh, first_position=before.position + 1, recorded_at=recorded_at, by=by
+            )
         if refused:
             return AppendResult(0, len(known) - len(refused), refused, before)
         last_drafts: list[tuple[int, Draft]] = []
         if build_last is not None:
-            last = build_last(before.position + 1, [index for index, _ in fresh], recorded_at)
-            last_drafts = list(enumerate(last, len(drafts)))
-        if rows := [*fresh, *last_drafts]:
-            after = insert_event_rows(
-                connection, _build_ahead(_build_rows(rows, before, recorded_at, by, supersedes)), before
-            )
+            built = build_last(before.position + 1, [index for index, _ in fresh], recorded_at)
+            last_drafts = list(enumerate(built, len(drafts)))
+        if new_drafts := [*fresh, *last_drafts]:
+            rows = _build_rows(new_drafts, before, recorded_at=recorded_at, by=by, supersedes=supersedes)
+            after = insert_event_rows(connection, _build_ahead(rows), before)
     return AppendResult(len(fresh), len(known), [], after, frozenset(known))
 
 
-def _append_one(ledger: Ledger, draft: Draft, by: str, clock: Clock, head_seen: int | None) -> AppendResult | None:
-    """Append a plain draft in the fewest steps of the store; return None, with nothing appended, if the full path must.
+def _append_one(
+    ledger: Ledger, draft: Draft, *, by: str, clock: Clock, checked_head: int | None
+) -> AppendResult | None:
+    """Append a plain draft in the fewest steps of the store; append nothing and return None if it needs the full path.
 
-    `head_seen` is the position up to which it was checked against the log, or None if that does not matter.
+    `checked_head` is the position of the head at the check of the draft, or None if the head may have moved since.
     """
     is_plain = draft.type not in SUPERSEDING and draft.type != "ruleset.published" and draft.supersedes is None
     if not is_plain or not is_surely_small(draft, by):
         return None
     recorded_by = draft.by or by
 
-    def values() -> tuple[Any, ...]:
+    def build_values() -> tuple[Any, ...]:
         now = clock()
-        return (
-            draft.event_id, draft.type, draft.schema_version, draft.subject, draft.occurred_at, now, recorded_by,
-            *split_at_position(draft, now, recorded_by), head_seen,
-        )  # fmt: skip
+        columns = (draft.event_id, draft.type, draft.schema_version, draft.subject, draft.occurred_at)
+        return (*columns, now, recorded_by, *split_at_position(draft, now, recorded_by), checked_head)
 
-    new_head = ledger.dialect.append_one(ledger, values)
+    new_head = ledger.dialect.append_one(ledger, build_values)
     return None if new_head is None else AppendResult(1, 0, [], Head(*new_head))
 
 
 def _resolve_superseded(
-    log: Log, fresh: Fresh, position: int, recorded_at: int, by: str
+    log: Log, fresh: Fresh, *, first_position: int, recorded_at: int, by: str
 ) -> tuple[dict[int, str], list[tuple[int, Rejection]]]:
-    """Return the events that drafts from a position on supersede now, by index; and the refusals of drafts."""
+    """Return by index the ids of the events that the drafts supersede, and (index, refusal) of each refused draft.
+
+    `first_position` is the position that the first draft will get.
+    """
     superseded: dict[int, str] = {}
     refused: list[tuple[int, Rejection]] = []
     batch = DraftBatch() if any(draft.type in SUPERSEDING for _, draft in fresh) else None
-    for draft_position, (index, draft) in enumerate(fresh, position):
+    for position, (index, draft) in enumerate(fresh, first_position):
         try:
             supersedes = None if batch is None else _find_superseded_id(CombinedEvents(log, batch), draft)
+            # a record that is too large is refused before any row is stored
             if not is_surely_small(draft, by):
-                build_record(draft, draft_position, recorded_at, draft.by or by, supersedes)
+                build_record(draft, position, recorded_at, draft.by or by, supersedes)
         except Refused as problem:
             refused.append((index, problem.rejection()))
             continue
@@ -298,15 +325,15 @@ def _resolve_superseded(
 
 
 def _find_superseded_id(events: EventLookup, draft: Draft) -> str | None:
-    """Return the id of the event that a draft supersedes: the one it was checked against, if any. Raises `Refused`."""
+    """Return the id of the event that a draft supersedes, or None. Raises `Refused` if the draft is outdated."""
     refuse_stale(events, draft)
     return draft.supersedes or find_superseded(events, draft.type, parse_object(draft.data.encode()))[0]
 
 
 def _build_rows(
-    fresh: Fresh, before: Head, recorded_at: int, by: str, supersedes: Mapping[int, str]
+    fresh: Fresh, before: Head, *, recorded_at: int, by: str, supersedes: Mapping[int, str]
 ) -> Iterator[EventRow]:
-    """Build the rows of drafts that continue the log, and yield them."""
+    """Yield the rows of drafts that follow the head `before`."""
     chain = before.chain_hash
     for position, (index, draft) in enumerate(fresh, before.position + 1):
         recorded_by, superseded = draft.by or by, supersedes.get(index)
@@ -330,7 +357,7 @@ def _build_rows(
 
 
 def _build_ahead(rows: Iterator[EventRow]) -> Iterator[EventRow]:
-    """Yield the rows; a thread builds the next of many rows while the store inserts the previous ones."""
+    """Yield the rows. If there are many, a thread builds the next ones while the store inserts the previous ones."""
     block = list(islice(rows, ROWS_AHEAD))
     if len(block) < ROWS_AHEAD or is_memory_limited():
         yield from block
@@ -344,9 +371,9 @@ def _build_ahead(rows: Iterator[EventRow]) -> Iterator[EventRow]:
 
 
 def insert_event_rows(connection: Connection, rows: Iterable[EventRow], before: Head) -> Head:
-    """Insert rows that continue the log, unchanged, while holding the append lock. Returns the new head.
+    """Insert rows that follow the head `before`, and return the new head. The caller holds the append lock.
 
-    Raises `StoreDamaged` unless the store then holds all of them, so that only stored rows are acknowledged.
+    Raises `StoreDamaged` unless the store then holds all rows, so that only stored rows are acknowledged.
     """
     last = before
 
@@ -356,7 +383,7 @@ def insert_event_rows(connection: Connection, rows: Iterable[EventRow], before: 
             last = Head(row.position, row.chain_hash, row.recorded_at)
             yield row
 
-    with driver_cursor(connection) as cursor:
+    with open_driver_cursor(connection) as cursor:
         dialect_of(connection).insert(cursor, events.name, EventRow._fields, track_last())
     appended_count = select(func.count()).where(events.c.position > before.position)
     if head(connection) != last or connection.execute(appended_count).scalar_one() != last.position - before.position:
@@ -365,7 +392,7 @@ def insert_event_rows(connection: Connection, rows: Iterable[EventRow], before: 
 
 
 def require_empty(ledger: Ledger) -> Head:
-    """Return the head of a ledger without events. Raises `NotEmpty`."""
+    """Return the head of a ledger without events. Raises `NotEmpty` if the ledger has events."""
     with ledger.reading() as connection:
         return _refuse_events(ledger, head(connection))
 
@@ -382,9 +409,10 @@ def _refuse_events(ledger: Ledger, latest: Head) -> Head:
 def append_restored(
     ledger: Ledger, rows: Iterable[EventRow], check: Callable[[Connection, Head], None] = lambda *_: None
 ) -> Head:
-    """Insert the rows of an export into an empty ledger, in one transaction: a partial ledger would look complete.
+    """Insert the rows of an export into an empty ledger.
 
-    `check` may still refuse them at the end. Raises `NotEmpty`, and the errors of `check`.
+    One transaction inserts them, since a partial ledger would look complete. `check` may refuse the rows before the
+    commit. Raises `NotEmpty`, and the errors of `check`.
     """
     with ledger.writing("writer", appends=True) as connection:
         ledger.dialect.lock_appends(connection)

@@ -22,7 +22,7 @@ Objects = dict[tuple[str, str, str], str]
 
 
 @cache
-def generated_objects(backend: str) -> Objects:
+def load_generated_objects(backend: str) -> Objects:
     """Return the objects that the migrations create in a store of this kind."""
     generated = json.loads((Path(__file__).parent / "catalogue.json").read_text())[backend]
     return {(kind, table, name): definition for kind, table, name, definition in generated}
@@ -41,24 +41,24 @@ def raise_on_difference(cursor: Any, differences: Iterable[str | None]) -> None:
         differs = f"the ledger has schema {revision[0]}, but this program needs {SCHEMA_REVISION}"
         if revision[0] < SCHEMA_REVISION:
             raise OldSchema(f"{differs}; upgrade it with: ratings upgrade")
-        raise NotALedger(f"{differs}; a newer ratings-ledger made it", "new-schema")
+        raise NotALedger(f"{differs}; a newer ratings-ledger made it: upgrade the program", "new-schema")
     raise StoreDamaged(f"nothing was written: {difference}; run: ratings verify")
 
 
 def find_object_differences(connection: Connection) -> Iterator[str | None]:
     """Yield a message for each object that differs, and None for each that matches."""
-    return dialect_of(connection).find_object_differences(connection, _views(connection))
+    return dialect_of(connection).find_object_differences(connection, _list_views(connection))
 
 
-def missing_views(connection: Connection) -> dict[str, str]:
-    """Return the missing views, each with the statement that creates it."""
+def find_missing_views(connection: Connection) -> dict[str, str]:
+    """Return the statements that create the missing views, by name."""
     present = inspect(connection).get_view_names()
-    return {name: sql for name, sql in _views(connection).items() if name not in present}
+    return {name: sql for name, sql in _list_views(connection).items() if name not in present}
 
 
-def _views(connection: Connection) -> dict[str, str]:
+def _list_views(connection: Connection) -> dict[str, str]:
     """Return the views that this program creates in a database of this kind, with their statements."""
-    views = {name: sql for (kind, _, name), sql in generated_objects("sqlite").items() if kind == "view"}
+    views = {name: sql for (kind, _, name), sql in load_generated_objects("sqlite").items() if kind == "view"}
     dialect = dialect_of(connection)
     # each store has its own SQL for these
     return {**views, "events_readable": dialect.READABLE_VIEW, **metadata.info[VIEWS_BY_DIALECT](dialect)}

@@ -1,7 +1,7 @@
 """The interface of a store, which covers all differences between databases, and the table of the stores.
 
-A store is a module with every member of `Dialect`, and an entry in `DIALECTS`. A store with another SQL than SQLite's
-or PostgreSQL's also needs its statements in the migrations. Code that all stores share is here, too.
+A store is a module with every member of `Dialect`, and an entry in `DIALECTS`. A new store also needs its statements in
+the migrations if its SQL differs from that of SQLite and PostgreSQL. Code that all stores share is here, too.
 """
 
 import re
@@ -22,22 +22,22 @@ NamedEvent = tuple[str, str, str, str]
 
 
 class Connections(Protocol):
-    """The part of an opened ledger that its store uses."""
+    """The members of an opened ledger that its store uses."""
 
     @property
     def url(self) -> URL:
         """Return the URL of the ledger."""
 
     def reading(self, role: str | None = None) -> AbstractContextManager[Connection]:
-        """Return a connection on which each statement is a transaction of its own, for the work of a role."""
+        """Provide a connection on which each statement is its own transaction, for the work of a role."""
 
     def driving(self) -> AbstractContextManager[Any]:
-        """Return the driver's own connection, outside any transaction."""
+        """Provide the driver's own connection, outside any transaction."""
 
 
 @contextmanager
 def transaction(connection: Connection, *begin: str) -> Iterator[None]:
-    """Provide a transaction that these statements begin, on a connection in autocommit mode."""
+    """Run the block in a transaction that these statements begin, on a connection in autocommit mode."""
     try:
         for statement in begin:
             connection.exec_driver_sql(statement)
@@ -52,7 +52,7 @@ def transaction(connection: Connection, *begin: str) -> Iterator[None]:
 # how long to wait for a busy store
 BUSY_SECONDS = 30
 
-# settings, read back for `doctor`
+# settings, which `doctor` reads
 
 
 class Setting(NamedTuple):
@@ -60,189 +60,189 @@ class Setting(NamedTuple):
 
     name: str
     value: str
-    wanted: str | None
+    safe_value: str | None
     remedy: str = ""
 
     @property
-    def fine(self) -> bool:
-        """Tell whether the value is the wanted one."""
-        return self.wanted is None or self.value == self.wanted
+    def is_safe(self) -> bool:
+        """Tell whether the value is the safe one."""
+        return self.safe_value is None or self.value == self.safe_value
 
 
-# rights: excess and missing ones, and the statements that grant them
+# rights: problems with them, and the statements that grant them
 
 PREFIX = "ratings_"
 NAME = re.compile(r"[a-z_][a-z0-9_]{0,39}", re.ASCII)
 
 
 class RightsProblem(NamedTuple):
-    """An excess or a missing right: who has or lacks it, what it is, and how to fix it."""
+    """An excess or a missing right: a user, the problem ("may DELETE on events"), and the statement that fixes it."""
 
-    who: str
-    what: str
+    user: str
+    problem: str
     remedy: str
 
 
 class Grants(NamedTuple):
-    """The statements that create the roles: an administrator's, before `init`, and the owner's, after it."""
+    """The statements that set up the roles: an administrator's, to run before `init`, and the owner's, after it."""
 
     administrator: list[str]
     owner: list[str]
 
 
 class Dialect(Protocol):
-    """A store, as a module. Errors of its driver pass through; `Ledger` converts them by `failure`."""
+    """A store, as a module. Errors of its driver pass through; `Ledger` converts them with `translate_error`."""
 
-    IS_FILE: bool  # a file of this machine, which the URL's database names; else a server
-    GUARDS: tuple[str, ...]  # the names of the triggers and functions that the migrations install to refuse changes
+    IS_FILE: bool  # whether the store is a file of this machine, which the URL's database names; else it is a server
+    GUARDS: tuple[str, ...]  # the names of the triggers and functions that refuse changes; the migrations install them
     READABLE_VIEW: str  # the statement that creates the view events_readable
     LAST_POSITIONS: tuple[str, ...]  # queries for the last position of a damaged log, the most reliable first
 
     # opening
 
-    def engine(self, url: URL, create: bool, pool: type[Pool], busy_seconds: float) -> Engine:
-        """Return an engine on the URL's database, which sets up each session; `create` may make a file.
+    def build_engine(self, url: URL, create: bool, pool: type[Pool], busy_seconds: float) -> Engine:
+        """Return an engine on the URL's database, which sets up each session and may connect later.
 
-        It need not connect yet. Sessions wait `busy_seconds` for a lock. Raises `NotALedger` for an invalid URL, and
-        `NoLedger` or `StoreUnavailable` if the file cannot exist.
+        With `create` a missing file is created. Sessions wait `busy_seconds` for a lock. Raises `NotALedger` for an
+        invalid URL, and `NoLedger` or `StoreUnavailable` if the file cannot exist.
         """
 
-    def failure(self, error: BaseException, location: str) -> LedgerError | None:
-        """Convert a driver's error to one of this program's, with the location; None for an error that is a bug."""
+    def translate_error(self, error: BaseException, location: str) -> LedgerError | None:
+        """Convert a driver's error to one of this program's, with the location; return None if the error is a bug."""
 
     def is_damage(self, error: BaseException) -> bool:
-        """Tell whether a driver's error means damaged data, not a connection, a lock, a right or an interrupt."""
+        """Tell whether a driver's error means damaged data, not a lost connection, a lock, a right or an interrupt."""
 
     # transactions
 
-    def autocommit(self, connection: Connection) -> Connection:
-        """Set a connection to autocommit, so that each statement is a transaction of its own."""
+    def set_autocommit(self, connection: Connection) -> Connection:
+        """Set a connection to autocommit, so that each statement is its own transaction."""
 
     def begin(self, connection: Connection) -> None:
-        """Begin to write. A store with a single lock takes it before any read."""
+        """Begin a transaction that writes. A store with a single lock takes it before any read."""
 
     def lock_schema(self, connection: Connection) -> None:
         """Keep others from creating or upgrading tables until the transaction ends."""
 
     def lock_appends(self, connection: Connection) -> None:
-        """Keep others from appending until the transaction ends; the next read sees the true head.
+        """Keep others from appending until the transaction ends. The next read sees the true head.
 
-        Raises `StoreUnavailable` if the store may lose what it acknowledges, and what `refuse_foreign` raises.
+        Raises `StoreUnavailable` if the store may lose acknowledged events, and `StoreDamaged` as `refuse_unexpected`.
         """
 
-    def refuse_foreign(self, connection: Connection) -> None:
+    def refuse_unexpected(self, connection: Connection) -> None:
         """Compare the catalogue with the generated one, in a transaction that writes. Raises `StoreDamaged`.
 
-        It refuses all objects that can run code, refuse rows or hide rows on our tables: triggers, rules, policies,
-        unique or non-plain indexes, defaults, constraints, references, functions with our names, and altered guards.
+        An unexpected object can run code on, reject or hide rows of our tables: a trigger, a rule, a policy, a unique
+        index or one of expressions, a default, a constraint, a foreign key, a function with our name, an altered guard.
         """
 
     def lock_generations(self, connection: Connection) -> None:
-        """Keep others from changing generations until the transaction ends, and refuse foreign objects."""
+        """Keep others from changing generations until the transaction ends, and refuse unexpected objects."""
 
     def begin_on_runs(self, connection: Connection, milliseconds: int, exclusive: bool) -> AbstractContextManager[None]:
-        """Provide a transaction on the table `runs` that waits a limited time; the connection is in autocommit mode.
+        """Run the block in a transaction on the table `runs`, on a connection in autocommit mode.
 
-        With `exclusive` no other transaction changes the table meanwhile. A failure leaves nothing behind. Raises
-        `StoreDamaged` for foreign objects.
+        The transaction waits at most so many milliseconds for a lock. With `exclusive` no other transaction changes the
+        table meanwhile. A failure leaves nothing behind. Raises `StoreDamaged` for unexpected objects.
         """
 
     # appending and reading
 
     def lock_and_read_head(self, connection: Connection, names: Sequence[str]) -> tuple[Any, list[NamedEvent]]:
-        """Take the append lock as `lock_appends` does; return the row of `NEWEST` and the events of these names.
+        """Take the append lock as `lock_appends` does; return the row of `NEWEST` and the events with these names.
 
-        Raises `StoreDamaged` for foreign objects, `StoreUnavailable`.
+        A name is an event's id or subject. Raises `StoreDamaged` for unexpected objects, `StoreUnavailable`.
         """
 
     def append_one(self, ledger: Connections, values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
         """Append one event in a transaction of its own; return the position, chain hash and time of the new head.
 
-        Appends nothing and returns None if the full append must decide: the id or the game exists, the head is later
-        than the event, or has moved since it was seen. `values` returns the event's first six columns after the
-        position, the recorder, the record before and after its position, and the position of the head that was seen,
-        or None. Raises `StoreDamaged` unless the row was stored.
+        Append nothing and return None if the full append must decide: if the id or the game exists, or the head is
+        later than the event or has moved since the check.
+
+        Args:
+            ledger: The opened ledger.
+            values: Returns the columns `event_id` to `recorded_at`, the recorder, the parts of the record before and
+                after its position, and the position of the head at the check, or None if it does not matter.
+
+        Raises:
+            StoreDamaged: The store did not keep the row.
         """
 
     def insert(self, cursor: Any, table: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
-        """Insert rows in order, in the fastest way; each has the values of these columns. 0 and 1 may be booleans."""
+        """Insert rows in order, in the fastest way; each holds the values of these columns. 0 and 1 may be booleans."""
 
     def join_records(self, connection: Connection, after: int, until: int) -> bytes | None:
-        """Return the records after a position up to another as one text in UTF-8, each ending in a newline.
+        """Return the records after `after` up to and including `until` as one text in UTF-8, each ending in a newline.
 
-        Returns None if one is missing. The database joins them, since one value is much faster than many rows.
+        Return None if a record is missing. The database joins them, since one value is much faster than many rows.
         """
 
     def find_events_named(self, cursor: Any, names: Sequence[str]) -> list[NamedEvent]:
-        """Look up the events whose id or subject is one of these names, in any order, by the indexes."""
+        """Look up the events whose id or subject is one of these names, in any order."""
 
     # SQL expressions that differ between stores
 
-    def instant(self, column: str) -> str:
+    def sql_instant(self, column: str) -> str:
         """Return SQL for microseconds since 1970 as views show them."""
 
     def sql_head(self, table: str) -> str:
         """Return SQL for the position and the chain hash of a row: POSITION:CHAINHASH."""
 
     def sql_as_bytes(self, column: str) -> str:
-        """Return SQL that reads a column of texts as bytes, and never takes another kind of value for a text."""
+        """Return SQL that reads a column of texts as bytes; a value that is not text becomes a note of its type."""
 
-    # maintenance; none of these changes anything
+    # maintenance; these functions only read
 
-    def settings(self, connection: Connection) -> list[Setting]:
+    def read_settings(self, connection: Connection) -> list[Setting]:
         """Read the settings that safety depends on, with their safe values."""
 
     def identify_database(self, connection: Connection) -> tuple[str, ...]:
-        """Return a key that identifies the database to this account, with links resolved.
+        """Return a key that identifies the database to this account, with links resolved; empty for one in memory."""
 
-        It is empty for a database in memory.
-        """
-
-    def missing_guards(self, connection: Connection) -> list[str]:
+    def find_altered_guards(self, connection: Connection) -> list[str]:
         """Return those of `GUARDS` that are missing or altered, sorted."""
 
     def find_object_differences(self, connection: Connection, views: dict[str, str]) -> Iterator[str | None]:
-        """Yield None for each object with the expected definition, and a message for each altered or foreign one.
+        """Yield a message for each object that differs, and None for each that matches, except guards.
 
-        Guards are left out. `views` are the statements that create this program's views, by name.
+        `views` are the statements that create this program's views, by name.
         """
 
-    def storage_findings(self, connection: Connection) -> list[str]:
-        """Return the damage that the store itself finds in its pages."""
+    def find_storage_damage(self, connection: Connection) -> list[str]:
+        """Return a message for each damage that the store itself finds in its pages."""
 
     # rights
 
-    def grant_statements(self, database: str, prefix: str) -> Grants | None:
-        """Return the statements that create a ledger's roles and grant their rights; None for a store without roles."""
+    def build_grant_statements(self, database: str, prefix: str) -> Grants | None:
+        """Return the statements that create and grant a ledger's roles; None for a store without roles."""
 
     def find_rights_problems(self, connection: Connection) -> tuple[str, list[RightsProblem]]:
-        """Return the current user, and the excess and missing rights of all users."""
+        """Return the current user, and the problems with the rights of all users."""
 
     def read_change_rights(self, connection: Connection) -> tuple[str, str, bool]:
         """Return the current user, the owner of the tables, and whether the current user may change the tables."""
 
     def describe_missing_rights(self, connection: Connection, role: str) -> str:
-        """Describe the rights that the current user lacks for the work of a role, `writer` or `rebuilder`.
-
-        The text is empty if no right is missing.
-        """
+        """Describe the rights that the current user lacks for the work of `writer` or `rebuilder`; empty if none."""
 
     # jobs
 
     def hold_rebuild_lock(self, ledger: Connections) -> AbstractContextManager[Connection | None]:
-        """Hold the lock of rebuilds, one per database, which ends with the process. Raises `BlockingIOError` if taken.
+        """Hold the database's lock on rebuilds inside the block; provide the connection that holds it, if any.
 
-        Provides the connection that holds it, if one does.
+        The lock ends with the process. Raises `BlockingIOError` if another process holds it.
         """
 
     def mark_running(self, ledger: Connections, number: int) -> AbstractContextManager[None]:
-        """Show to others, by its number, that a run is in progress, until it ends in any way."""
+        """Show to other processes inside the block that the run with this number is in progress."""
 
     def is_running(self, connection: Connection, number: int, process: str, started_at: int, now: int) -> bool:
         """Tell whether a run is in progress; `process` is a name from `name_this_process`."""
 
 
-# the loader of each store, by the backend that a URL names; loading a store with its driver is slow
+# functions that load a store, by the URL's backend; a command loads only the store it needs, since drivers load slowly
 DIALECTS: dict[str, Callable[[], Any]] = {
     "sqlite": partial(import_module, "ratings_ledger.ledger.store.sqlite"),
     "postgresql": partial(import_module, "ratings_ledger.ledger.store.postgres"),

@@ -1,10 +1,9 @@
-"""Exports of events in files: the records, one per line, and a last line with the head after the last record.
+"""Exports of events: the records, one per line, and in a file a last line with the head after the last record.
 
     {"by":"mira","data":{...},"id":"game:g-1", ... ,"type":"game.recorded"}
     {"end":93,"head":"93:3f513f9a..."}
 
-In an increment, the last line has `since`, the head of the export that it continues. Standard output gets
-only the records.
+An increment continues another export; the member `since` of its last line is the head of that export.
 """
 
 import gzip
@@ -18,17 +17,17 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.errors import StoreDamaged
 from ratings_ledger.ledger.events.records import ZERO, chain_hash, leaf_hash
 from ratings_ledger.ledger.rejections import Refused
-from ratings_ledger.ledger.store.log import chain_hash_at, read_records
+from ratings_ledger.ledger.store.log import read_chain_hash, read_records
 
 _END = re.compile(rb'\{"end":(\d{1,16}),"head":"\1:([0-9a-f]{64})"(?:,"since":"(\d{1,16}):([0-9a-f]{64})")?\}')
 _PLACE = re.compile(r"(\d{1,16}):([0-9a-fA-F]{64})", re.ASCII)
 _POSITION = re.compile(rb'"position":(\d{1,16}),"recorded_at":"')
-# how many bytes of an increment's leaf hashes stay in memory; more go to a temporary file
-_HELD_BYTES = 1 << 23
+# how many bytes of an increment's leaf hashes to keep in memory; further ones go to a temporary file
+_MEMORY_BYTES = 1 << 23
 
 
 class Place(NamedTuple):
-    """A position and its chain hash, which together identify one exact history."""
+    """A position and its chain hash, which together identify the exact history up to that position."""
 
     position: int
     chain_hash: bytes
@@ -41,78 +40,79 @@ BEGINNING = Place(0, ZERO)
 
 
 class ExportEnd(NamedTuple):
-    """The content of the last line of an export: the head, and the head that the first line follows."""
+    """The last line of an export: the head after the last record, and the head before the first one."""
 
     head: Place
     since: Place
 
 
 def parse_place(text: str) -> Place | None:
-    """Parse a place written as POSITION:CHAINHASH; None if the text has another form."""
+    """Parse a place written as POSITION:CHAINHASH; return None for other texts."""
     match = _PLACE.fullmatch(text)
     return None if match is None else Place(int(match.group(1)), bytes.fromhex(match.group(2)))
 
 
 def parse_end(line: bytes) -> ExportEnd | None:
-    """Parse the last line of an export; None for any other line."""
+    """Parse the last line of an export; return None for other lines."""
     match = _END.fullmatch(line) if line.startswith(b'{"end":') else None
     if match is None:
         return None
-    end, head, since, before = match.groups()
-    return ExportEnd(_place_of(end, head), BEGINNING if since is None else _place_of(since, before))
+    position, chain, since_position, since_chain = match.groups()
+    since = BEGINNING if since_position is None else _build_place(since_position, since_chain)
+    return ExportEnd(_build_place(position, chain), since)
 
 
-def _place_of(position: bytes, chain: bytes) -> Place:
+def _build_place(position: bytes, chain: bytes) -> Place:
     return Place(int(position), bytes.fromhex(chain.decode()))
 
 
-def place_at(connection: Connection, position: int) -> Place:
-    """Return a position of the log with its chain hash. Raises `StoreDamaged` if there is none."""
-    stored_hash = chain_hash_at(connection, position)
+def read_place(connection: Connection, position: int) -> Place:
+    """Return a position of the log with its chain hash. Raises `StoreDamaged` if the event is missing."""
+    stored_hash = read_chain_hash(connection, position)
     if stored_hash is None:
-        raise _damage_error(position, "is missing")
+        raise _build_damage_error(position, "is missing")
     return Place(position, stored_hash)
 
 
 def export_lines(connection: Connection, since: int, until: int) -> Iterator[bytes]:
-    """Yield the lines of an export in a file: the records after `since` up to `until`, and the last line.
+    """Yield the lines of an export in a file: the records after `since` up to and including `until`, and the last line.
 
-    Raises `StoreDamaged`, before the last line, unless the records match the hashes of the log.
+    Raises `StoreDamaged` instead of the last line unless the records match the hashes of the log.
     """
-    begin, head = place_at(connection, since), place_at(connection, until)
+    begin, head = read_place(connection, since), read_place(connection, until)
     position, chain = begin
     for page in read_records(connection, since, until):
         lines = []
         for record_position, record in page:
             position += 1
             if record_position != position or not isinstance(record, str):
-                raise _damage_error(position, "is missing" if record_position != position else "is not text")
+                raise _build_damage_error(position, "is missing" if record_position != position else "is not text")
             chain = chain_hash(chain, leaf_hash(record))
             lines.append(f"{record}\n")
         yield "".join(lines).encode()
     if (position, chain) != head:
-        raise _damage_error(until, "has a chain hash that differs from that of the records up to it")
+        raise _build_damage_error(until, "has a chain hash that does not match the records before it")
     # the last line of a full export has no `since`
     since_member = "" if begin == BEGINNING else f',"since":"{begin}"'
     yield f'{{"end":{head.position},"head":"{head}"{since_member}}}\n'.encode()
 
 
 def open_compressed(file: IO[bytes]) -> IO[bytes]:
-    """Open a compressor that writes to a file, without name and time: the same events give the same bytes."""
+    """Open a gzip compressor that writes to a file, without name and time, so that equal events give equal bytes."""
     return cast(IO[bytes], gzip.GzipFile("", "wb", 6, file, mtime=0))
 
 
-def _damage_error(position: int, what: str) -> StoreDamaged:
+def _build_damage_error(position: int, problem: str) -> StoreDamaged:
     return StoreDamaged(
-        f"position {position} {what}, so the export would be incomplete; nothing was written; run: ratings verify; to "
-        "save the readable events, export to standard output"
+        f"the event at position {position} {problem}, so the export would be incomplete; nothing was written; run: "
+        "ratings verify; to save the readable events, export to standard output: ratings export > EVENTS.jsonl"
     )
 
 
 def mark_last_lines(lines: Iterator[tuple[int, bytes | Refused]]) -> Iterator[tuple[int, bytes | Refused | None]]:
-    """Yield the lines of a file of events; replace the last line of each export by None if it names the right head.
+    """Yield the numbered lines of a file of exports. Yield None instead of an export's last line if the head is right.
 
-    For a last line that names another head, yield a refusal. Another export may begin after it.
+    For a last line with another head, yield a refusal. Another export may follow a last line.
     """
     exported = _ExportLines()
     for number, line in lines:
@@ -125,7 +125,8 @@ def mark_last_lines(lines: Iterator[tuple[int, bytes | Refused]]) -> Iterator[tu
         if actual_head == end.head:
             yield number, None
         elif actual_head is None:
-            yield number, Refused("end-mismatch", f"the lines before it are not an export that ends at {end.head}")
+            message = f"the lines before this one are not an export that ends at {end.head}; remove this last line"
+            yield number, Refused("end-mismatch", message)
         else:
             message = (
                 f"this last line of an export names {end.head}, but the lines before it end at {actual_head}: lines "
@@ -135,29 +136,30 @@ def mark_last_lines(lines: Iterator[tuple[int, bytes | Refused]]) -> Iterator[tu
 
 
 class _ExportLines:
-    """The lines of one export so far: their number, and the data for their chain hash."""
+    """The number of an export's lines that were read, and the data for their chain hash."""
 
     def __init__(self) -> None:
         self._count = 0
-        self._chain: bytes | None = None  # of a full export, whose chain can be computed while it is read
+        # the chain hash of a full export; an increment names its start only at its end, so its leaf hashes are kept
+        self._chain: bytes | None = None
         self._leaves: SpooledTemporaryFile[bytes] | None = None
 
     def add(self, line: bytes) -> None:
-        """Add a line. The lines of a file that is not an export cost nothing."""
+        """Add a line. Hash it only if the first line is a record of an export."""
         self._count += 1
         if self._count == 1:
             position = _POSITION.search(line) if line.startswith(b'{"by":') else None
             if position is not None and int(position.group(1)) == 1:
                 self._chain = ZERO
             elif position is not None:
-                self._leaves = SpooledTemporaryFile(_HELD_BYTES)  # noqa: SIM115
+                self._leaves = SpooledTemporaryFile(_MEMORY_BYTES)  # noqa: SIM115
         if self._chain is not None:
             self._chain = chain_hash(self._chain, leaf_hash(line))
         elif self._leaves is not None:
             self._leaves.write(leaf_hash(line))
 
     def head(self, since: Place) -> Place | None:
-        """Return the head after the lines, which continue `since`; None if they do not continue it."""
+        """Return the head after the lines, if they continue the history up to `since`; else None."""
         position = since.position + self._count
         if self._count == 0:
             return since

@@ -1,12 +1,12 @@
-"""The database's own refusals: triggers that keep events immutable and their positions gap-free.
+"""Guards: triggers in the database that keep events immutable and their positions gap-free.
 
-The migrations install them; `verify` reads and compares them. In SQLite a guard checks every INSERT, because INSERT OR
-REPLACE deletes the conflicting row without a delete trigger. In PostgreSQL the guard takes the append lock itself and
-recomputes both hashes, so that no other program can append a row that does not fit.
+The migrations install the guards, and `verify` compares them with this module. In SQLite a guard checks every INSERT,
+because INSERT OR REPLACE deletes the conflicting row without firing a delete trigger. In PostgreSQL the guard takes the
+append lock itself and recomputes both hashes, so that no other program can append an invalid row.
 
 The guards compare a row's columns with its record without parsing JSON, which SQLite forbids in triggers of untrusted
-files. All members but the data are at known places of a canonical record. Of the data the guards check only the
-event's subject.
+files. This works because a canonical record has each member at a fixed place, except the data. In the data the guards
+check only the event's subject.
 """
 
 from collections.abc import Callable
@@ -15,29 +15,29 @@ from collections.abc import Callable
 POSTGRES_APPEND_LOCK = 7_236_836_021
 
 
-# the message for a row from the future; the clock of the appender or of the server is wrong
+# the message for a row dated in the future, after which `CLOCK_AHEAD` is reported
 AHEAD = "recorded more than a day ahead of the clock"
 _DAY = 86_400_000_000
-# the characters that JSON escapes in a name, each with the character after the backslash
+# the characters of a name that JSON escapes, each with the character after the backslash
 _ESCAPED = {"\\": "\\", '"': '"', "\n": "n", "\t": "t"}
 
 
 def _sql_json_string(column: str, character: str) -> str:
-    """Return SQL for a text as a JSON string; no name holds other characters that JSON escapes."""
+    """Return SQL for a name as a JSON string; `character` is the SQL function that makes a character of its code."""
     escaped = column
-    for plain, behind in _ESCAPED.items():
-        escaped = f"replace({escaped}, {character}({ord(plain)}), {character}(92) || {character}({ord(behind)}))"
+    for plain, letter in _ESCAPED.items():
+        escaped = f"replace({escaped}, {character}({ord(plain)}), {character}(92) || {character}({ord(letter)}))"
     return f"'\"' || {escaped} || '\"'"
 
 
 def _sqlite_json_string(column: str) -> str:
-    # few names hold such a character, and `replace` is slow in SQLite
-    odd = f"{column} GLOB '*[{''.join(_ESCAPED)}]*'"
-    return f"CASE WHEN {odd} THEN {_sql_json_string(column, 'char')} ELSE '\"' || {column} || '\"' END"
+    # few names contain an escaped character, and `replace` is slow in SQLite
+    needs_escape = f"{column} GLOB '*[{''.join(_ESCAPED)}]*'"
+    return f"CASE WHEN {needs_escape} THEN {_sql_json_string(column, 'char')} ELSE '\"' || {column} || '\"' END"
 
 
-def _sql_record_ending(instant: Callable[[str], str], quoted: Callable[[str], str]) -> str:
-    """Return SQL for the part after the data in the record of a new row."""
+def _sql_record_end(instant: Callable[[str], str], quoted: Callable[[str], str]) -> str:
+    """Return SQL for the part of a new row's record after the data."""
     return (
         f"""',"id":' || {quoted("NEW.event_id")} || ',"occurred_at":"' || {instant("NEW.occurred_at")} || """
         f"""'","position":' || CAST(NEW.position AS text) || ',"recorded_at":"' || {instant("NEW.recorded_at")} || """
@@ -47,14 +47,14 @@ def _sql_record_ending(instant: Callable[[str], str], quoted: Callable[[str], st
 
 
 def sqlite_instant(column: str) -> str:
-    """Return SQL for microseconds since 1970 as a record has them: RFC 3339, six fractional digits, `Z`."""
+    """Return SQL for microseconds since 1970 as a record writes them: RFC 3339, six fractional digits, `Z`."""
     whole = f"strftime('%Y-%m-%dT%H:%M:%S.', {column} / 1000000 - ({column} % 1000000 < 0), 'unixepoch')"
     return f"{whole} || substr(1000000 + ({column} % 1000000 + 1000000) % 1000000, 2) || 'Z'"
 
 
 def _postgres_instant(column: str) -> str:
-    # seconds apart, since an interval is multiplied as a floating-point number; all types are explicit, so that no
-    # foreign operator or function matches better than PostgreSQL's own
+    # fractions are handled apart, because PostgreSQL multiplies an interval as a floating-point number; explicit types
+    # keep added operators and functions from matching better than the built-in ones
     million = "1000000::bigint"
     fraction = f"mod(mod({column}, {million}) + {million}, {million})"
     whole = f"TIMESTAMP 'epoch' + (({column} - {fraction}) / {million})::double precision * INTERVAL '1 second'"
@@ -65,30 +65,32 @@ def _postgres_json_string(column: str) -> str:
     return _sql_json_string(column, "chr")
 
 
-# the first `game_id` in the data of a game's event names the game; only texts and members of free choice precede it,
-# and these members end so
-_MADE_UP_END = '},"game":'
-_SQLITE_ENDING = _sql_record_ending(sqlite_instant, _sqlite_json_string)
-_SQLITE_THING = _sqlite_json_string("substr(NEW.subject, instr(NEW.subject, ':') + 1)")
-_POSTGRES_ENDING = _sql_record_ending(_postgres_instant, _postgres_json_string)
-_POSTGRES_THING = _postgres_json_string("substr(NEW.subject, strpos(NEW.subject, ':') + 1)")
+# objects of free content, such as `extra`, may contain a `game_id`; the last object before the member `game` ends with
+# this text, and the next `game_id` names the game
+_OBJECT_END = '},"game":'
+_SQLITE_RECORD_END = _sql_record_end(sqlite_instant, _sqlite_json_string)
+# the name in an event's subject, as a JSON string
+_SQLITE_NAME = _sqlite_json_string("substr(NEW.subject, instr(NEW.subject, ':') + 1)")
+_POSTGRES_RECORD_END = _sql_record_end(_postgres_instant, _postgres_json_string)
+_POSTGRES_NAME = _postgres_json_string("substr(NEW.subject, strpos(NEW.subject, ':') + 1)")
+
+# the record from the end of the last such object on
+_SQLITE_DATA = f"""substr(NEW.record, instr(NEW.record, '{_OBJECT_END}'))"""
+_POSTGRES_DATA = f"""substr(NEW.record, greatest(strpos(NEW.record, '{_OBJECT_END}'), 1))"""
 
 
-_SQLITE_DATA = f"""substr(NEW.record, instr(NEW.record, '{_MADE_UP_END}'))"""
-_POSTGRES_DATA = f"""substr(NEW.record, greatest(strpos(NEW.record, '{_MADE_UP_END}'), 1))"""
-
-
-def _sqlite_refusals(table: str, what: str) -> dict[str, str]:
+def _build_sqlite_refusals(table: str, message: str) -> dict[str, str]:
+    """Return the triggers that refuse every UPDATE and DELETE of a table, by name."""
     return {
         f"{table}_refuse_{verb.lower()}": f"CREATE TRIGGER {table}_refuse_{verb.lower()} BEFORE {verb} ON {table} "
-        f"BEGIN SELECT RAISE(ABORT, '{what}'); END"
+        f"BEGIN SELECT RAISE(ABORT, '{message}'); END"
         for verb in ("UPDATE", "DELETE")
     }
 
 
 SQLITE_TRIGGERS = {
-    **_sqlite_refusals("events", "events are immutable"),
-    **_sqlite_refusals("ledger_identity", "the ledger''s id is immutable"),
+    **_build_sqlite_refusals("events", "events are immutable"),
+    **_build_sqlite_refusals("ledger_identity", "the ledger''s id is immutable"),
     "events_guard_insert": """CREATE TRIGGER events_guard_insert BEFORE INSERT ON events BEGIN
   SELECT RAISE(ABORT, 'a column holds a value of another type')
     WHERE typeof(NEW.record) <> 'text' OR typeof(NEW.event_id) <> 'text' OR typeof(NEW.type) <> 'text'
@@ -115,13 +117,13 @@ SQLITE_TRIGGERS = {
     WHERE instr(NEW.record, '{{"by":' || {_sqlite_json_string("NEW.recorded_by")} || ',"data":{{') IS NOT 1
       -- no record holds a line end
       OR instr(NEW.record, char(10)) > 0
-      OR coalesce(instr(NEW.record || char(10), {_SQLITE_ENDING} || char(10)), 0) = 0
+      OR coalesce(instr(NEW.record || char(10), {_SQLITE_RECORD_END} || char(10)), 0) = 0
       OR CASE WHEN substr(NEW.type, 1, 5) <> 'game.'
-          THEN NEW.subject <> 'ledger:zone' AND instr(NEW.record, ':' || {_SQLITE_THING}) = 0
+          THEN NEW.subject <> 'ledger:zone' AND instr(NEW.record, ':' || {_SQLITE_NAME}) = 0
         WHEN substr(NEW.subject, 1, 5) <> 'game:' THEN true
-        WHEN instr(NEW.record, '{_MADE_UP_END}') = 0
-          THEN instr(NEW.record, '"game_id":') <> instr(NEW.record, '"game_id":' || {_SQLITE_THING})
-        ELSE instr({_SQLITE_DATA}, '"game_id":') <> instr({_SQLITE_DATA}, '"game_id":' || {_SQLITE_THING}) END;
+        WHEN instr(NEW.record, '{_OBJECT_END}') = 0
+          THEN instr(NEW.record, '"game_id":') <> instr(NEW.record, '"game_id":' || {_SQLITE_NAME})
+        ELSE instr({_SQLITE_DATA}, '"game_id":') <> instr({_SQLITE_DATA}, '"game_id":' || {_SQLITE_NAME}) END;
 END""",
     "ledger_identity_guard_insert": """CREATE TRIGGER ledger_identity_guard_insert BEFORE INSERT ON ledger_identity
 BEGIN
@@ -129,7 +131,7 @@ BEGIN
 END""",
 }
 
-# a plan made while the log is short stays in use while the log grows, so it must use the indexes from the start
+# a session keeps using a plan that it made while the log was short, so the plan must use indexes from the start
 _PLANNED_ONCE = "LANGUAGE plpgsql SET enable_seqscan = off"
 
 POSTGRES_FUNCTIONS = {
@@ -143,7 +145,7 @@ DECLARE
   head_position bigint;
   head_recorded_at bigint;
   head_chain_hash bytea;
-  ending text := {_POSTGRES_ENDING};
+  ending text := {_POSTGRES_RECORD_END};
 BEGIN
   -- whoever appends says where names are looked up, and so might let functions of his stand in for PostgreSQL's
   PERFORM set_config('search_path', concat('pg_catalog, ', quote_ident(TG_TABLE_SCHEMA), ', pg_temp'), true);
@@ -167,9 +169,9 @@ BEGIN
     RAISE EXCEPTION '{AHEAD}' USING ERRCODE = 'restrict_violation';
   ELSIF NOT starts_with(NEW.record, '{{"by":' || {_postgres_json_string("NEW.recorded_by")} || ',"data":{{')
      OR right(NEW.record, length(ending)) <> ending
-     OR NEW.subject <> 'ledger:zone' AND strpos(NEW.record, ':' || {_POSTGRES_THING}) = 0
+     OR NEW.subject <> 'ledger:zone' AND strpos(NEW.record, ':' || {_POSTGRES_NAME}) = 0
      OR starts_with(NEW.type, 'game.') AND (NOT starts_with(NEW.subject, 'game:')
-       OR strpos({_POSTGRES_DATA}, '"game_id":') <> strpos({_POSTGRES_DATA}, '"game_id":' || {_POSTGRES_THING})) THEN
+       OR strpos({_POSTGRES_DATA}, '"game_id":') <> strpos({_POSTGRES_DATA}, '"game_id":' || {_POSTGRES_NAME})) THEN
     RAISE EXCEPTION 'the columns do not fit the record' USING ERRCODE = 'restrict_violation';
   ELSIF NEW.leaf_hash <> sha256('\\x00'::bytea || convert_to(NEW.record, 'UTF8'))
      OR NEW.chain_hash <> sha256(coalesce(head_chain_hash, decode(repeat('00', 32), 'hex')) || NEW.leaf_hash) THEN
@@ -190,7 +192,7 @@ POSTGRES_TRIGGERS = {
     },
 }
 
-# appends one event in one statement, if there is nothing to decide; else it appends nothing and returns no row
+# appends one event in one statement; it appends nothing and returns no row if a full append must decide
 POSTGRES_APPEND = {
     "events_append_one": f"""CREATE FUNCTION events_append_one(
   new_id text, new_type text, new_schema_version smallint, new_subject text, new_occurred_at bigint, now bigint,

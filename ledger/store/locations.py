@@ -1,4 +1,4 @@
-"""The location of a ledger for people: a URL or a path without secrets."""
+"""Show the location of a ledger, a URL or a path, without passwords."""
 
 import re
 
@@ -6,17 +6,17 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 MASK = "***"
-# a parameter of the URL, or a setting inside `options`, where the space and the = may be percent-encoded
+# a password in a parameter of the URL, or in a setting inside `options`, where space and = may be percent-encoded
 _SPACE = r"(?:\s|\+|%20)*"
 _SECRET = re.compile(rf"(?is)(pass(?:word|wd|phrase)?{_SPACE}(?:=|%3d){_SPACE})(?:'[^']*'?|\\.|[^&\s'])*")
-# user:secret@ of a URL that does not parse: the secret may hold anything, even an @
+# user:secret@ in an invalid URL: the secret may contain any character, even an @
 _USER = re.compile(r"(?s)^((?>(?:[^:@]*:?/+)?)[^:/@]*):.*@")
 
 _ROLE = re.compile(r"^([a-z0-9+]+://)[^/@]*@")
 
 
 def redact_password(name: str) -> str:
-    """Return a URL or a path without passwords, even one that does not parse.
+    """Return a URL or a path with its passwords masked, even if the URL is invalid.
 
     >>> redact_password("postgresql://anna:se@cret@db/club?sslpassword=x")
     'postgresql://anna:***@db/club?sslpassword=***'
@@ -39,7 +39,7 @@ def redact_password(name: str) -> str:
 
 
 def drop_user(location: str) -> str:
-    """Return a location without the user, the same for every role.
+    """Return a location without the user, so that it is the same for every role.
 
     >>> drop_user("postgresql://reader:***@db/club"), drop_user("/var/lib/a@b/club.db")
     ('postgresql://db/club', '/var/lib/a@b/club.db')

@@ -1,6 +1,6 @@
-"""Reading the log from its SQL store.
+"""Read the log from its SQL store.
 
-Reads are short pages, each a transaction of its own, so a long replay never holds up an append.
+Each page is a short transaction of its own, so a long replay never delays an append.
 """
 
 import re
@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, or_, select
+from sqlalchemy import ColumnElement, Connection, bindparam, func, or_, select
 
 from ratings_ledger.ledger.errors import NotALedger, StoreDamaged
 from ratings_ledger.ledger.events.canonical import dump, format_instant
@@ -22,14 +22,16 @@ from ratings_ledger.ledger.store.schema import NEWEST, events, ledger_identity
 
 PAGE_EVENTS = 5_000
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
+# how many positions one statement searches for a name
 PAGE_SEARCHED = 50_000
-# how many of the newest games' ids suggestions come from, and how many unknown names get a suggestion
-NEWEST_GAMES, SIMILAR_TIMES = 2_000, 20
+# suggestions for unknown names come from this many of the newest games; only so many names get a suggestion
+NEWEST_GAMES, SUGGESTIONS_MAX = 2_000, 20
+# how many values one statement looks up
 LOOKUP_SIZE = 400
 
 
 class Head(NamedTuple):
-    """The last position of the log with its chain hash and time; position 0 before the first event."""
+    """The last position of the log with its chain hash and time in microseconds; position 0 before the first event."""
 
     position: int
     chain_hash: bytes
@@ -48,19 +50,19 @@ class Head(NamedTuple):
 
 
 def ledger_id(connection: Connection) -> str:
-    """Return the random id of this ledger. Raises `NotALedger` if there is none, or it is not a UUID.
+    """Return the random id of this ledger. Raises `NotALedger` unless the ledger has exactly one id, a UUID.
 
-    The check matters because folders are named after the id, and a foreign file might hold a path.
+    The check matters because folders are named after the id, and an untrusted file might hold a path.
     """
     ids = connection.execute(select(ledger_identity.c.ledger_id)).scalars().all()
     if len(ids) != 1 or not isinstance(ids[0], str) or not _UUID.fullmatch(ids[0]):
         content = quote(str(ids[0])) if len(ids) == 1 else f"{len(ids)} ids"
-        raise NotALedger(f"the ledger has no id of its own: its table ledger_identity holds {content}, not one UUID")
+        raise NotALedger(f"the ledger's table ledger_identity holds {content}, not one UUID; restore the ledger")
     return ids[0]
 
 
 def home_zone(connection: Connection, until: int | None = None) -> str | None:
-    """Return the name of the ledger's home zone at a position (default: the head), or None."""
+    """Return the name of the ledger's home zone at a position (default: the head), or None if it has none."""
     zones = home_zones(connection, until)
     return str(zones[-1].data["zone"]) if zones else None
 
@@ -80,16 +82,19 @@ def has_games_before(connection: Connection, position: int) -> bool:
 
 def head(connection: Connection) -> Head:
     """Return the head of the log. Raises `StoreDamaged` if its row is invalid."""
-    with driver_cursor(connection) as cursor:
+    with open_driver_cursor(connection) as cursor:
         return _check_head(cursor.execute(NEWEST).fetchone())
 
 
 def lock_and_read_head(
     connection: Connection, names: Sequence[str] = ()
 ) -> tuple[Head, list[tuple[str, str, str, str]]]:
-    """Take the append lock; return the head under it, and (id, subject, type, record) of the events of these names."""
-    row, named = dialect_of(connection).lock_and_read_head(connection, names)
-    return _check_head(row), named
+    """Take the append lock; return the head, and (id, subject, type, record) of the events with these names.
+
+    A name is an event's id or subject.
+    """
+    row, named_events = dialect_of(connection).lock_and_read_head(connection, names)
+    return _check_head(row), named_events
 
 
 def _check_head(row: tuple[int, bytes, int] | None) -> Head:
@@ -101,8 +106,8 @@ def _check_head(row: tuple[int, bytes, int] | None) -> Head:
 
 
 @contextmanager
-def driver_cursor(connection: Connection) -> Iterator[Any]:
-    """Provide the driver's own cursor, for the few statements that every append makes."""
+def open_driver_cursor(connection: Connection) -> Iterator[Any]:
+    """Provide the driver's own cursor, which makes the few statements of every append faster."""
     cursor = connection.connection.cursor()
     try:
         yield cursor
@@ -110,7 +115,7 @@ def driver_cursor(connection: Connection) -> Iterator[Any]:
         cursor.close()
 
 
-def chain_hash_at(connection: Connection, position: int) -> bytes | None:
+def read_chain_hash(connection: Connection, position: int) -> bytes | None:
     """Return the chain hash at a position, or None beyond the head."""
     if position == 0:
         return ZERO
@@ -118,8 +123,9 @@ def chain_hash_at(connection: Connection, position: int) -> bytes | None:
     return None if stored_hash is None else bytes(stored_hash)
 
 
-def position_known_at(connection: Connection, instant: int) -> int:
-    """Return the last position recorded up to an instant (recorded times never decrease along the log)."""
+def find_position_known_at(connection: Connection, instant: int) -> int:
+    """Return the last position recorded up to an instant."""
+    # a binary search, since recorded times never decrease along the log
     low, high = 0, head(connection).position
     last = select(events.c.position, events.c.recorded_at).order_by(events.c.position.desc()).limit(1)
     while low < high:
@@ -137,7 +143,7 @@ def recorded_at(connection: Connection, position: int) -> int:
 
 
 def _to_text(record: object) -> str:
-    """Return a stored record; other values than text, which SQLite accepts, become an empty record."""
+    """Return a stored record; a value that is not text, which SQLite accepts, becomes an empty record."""
     return record if isinstance(record, str) else "null"
 
 
@@ -165,61 +171,58 @@ def read_records(
 def read_page(connection: Connection, after: int, until: int) -> bytes:
     """Return the records after `after` up to and including `until`, each ending in a newline, as one text in UTF-8.
 
-    It is empty if one is missing.
+    The text is empty if a record is missing.
     """
     return dialect_of(connection).join_records(connection, after, until) or b""
 
 
-def _rows_with(
+def _select_rows_with(
     connection: Connection, column: ColumnElement[Any], values: Iterable[Any], *further_columns: ColumnElement[Any]
 ) -> Iterator[Any]:
-    """Yield the selected columns of the events where a column has one of these values.
-
-    One statement names at most `LOOKUP_SIZE` of them.
-    """
+    """Yield (column, *further_columns) of each event whose column has one of these values."""
     all_values, query = list(values), select(column, *further_columns)
     for start in range(0, len(all_values), LOOKUP_SIZE):
         yield from connection.execute(query.where(column.in_(all_values[start : start + LOOKUP_SIZE])))
 
 
-def first_positions(connection: Connection, game_ids: Iterable[str]) -> dict[str, int]:
-    """Return the positions of these games' first records, for those that were recorded."""
+def find_first_positions(connection: Connection, game_ids: Iterable[str]) -> dict[str, int]:
+    """Return by game id the position at which each of these games was recorded, leaving out unrecorded ones."""
     subjects = (f"game:{game_id}" for game_id in game_ids)
-    rows = _rows_with(connection, events.c.subject, subjects, events.c.position, events.c.type)
+    rows = _select_rows_with(connection, events.c.subject, subjects, events.c.position, events.c.type)
     return {subject.removeprefix("game:"): position for subject, position, kind in rows if kind == "game.recorded"}
 
 
-def recorded_subjects(connection: Connection, subjects: Sequence[str]) -> list[str]:
-    """Return which of these subjects are games that are recorded."""
-    with driver_cursor(connection) as cursor:
-        named = dialect_of(connection).find_events_named(cursor, subjects) if subjects else ()
+def find_recorded_games(connection: Connection, subjects: Sequence[str]) -> list[str]:
+    """Return the subjects among these that are recorded games."""
+    with open_driver_cursor(connection) as cursor:
+        named_events = dialect_of(connection).find_events_named(cursor, subjects) if subjects else ()
     requested = {*subjects}
-    return [subject for _, subject, kind, _ in named if kind == "game.recorded" and subject in requested]
+    return [subject for _, subject, kind, _ in named_events if kind == "game.recorded" and subject in requested]
 
 
-def games_by_position(connection: Connection, until: int) -> dict[int, str]:
-    """Return the ids of the games first recorded up to a position, by these positions, in log order."""
+def read_games_by_position(connection: Connection, until: int) -> dict[int, str]:
+    """Return the ids of the games recorded up to a position, by the position of each game, in log order."""
     recorded = (events.c.type == "game.recorded") & (events.c.position <= until)
     query = select(events.c.position, events.c.subject).where(recorded).order_by(events.c.position)
     return {position: subject.removeprefix("game:") for position, subject in connection.execute(query)}
 
 
-def changed_games(connection: Connection, after: int) -> set[str]:
+def find_changed_games(connection: Connection, after: int) -> set[str]:
     """Return the subjects of the games that were corrected, voided or reinstated after a position."""
     later = events.c.type.in_(sorted(GAME_EVENTS - {"game.recorded"})) & (events.c.position > after)
     return set(connection.execute(select(events.c.subject).where(later).distinct()).scalars())
 
 
-def last_recorders(connection: Connection, limit: int) -> list[str]:
-    """Return the names of the last recorders of events, the latest first."""
+def list_last_recorders(connection: Connection, limit: int) -> list[str]:
+    """Return the names of the latest recorders of events, the latest first."""
     newest = func.max(events.c.position)
     query = select(events.c.recorded_by).group_by(events.c.recorded_by).order_by(newest.desc()).limit(limit)
     return list(connection.execute(query).scalars())
 
 
-def positions_of(connection: Connection, event_ids: Iterable[str]) -> dict[str, int]:
-    """Return the positions of the events with these ids, as far as the log has them."""
-    return {row[0]: row[1] for row in _rows_with(connection, events.c.event_id, event_ids, events.c.position)}
+def find_positions(connection: Connection, event_ids: Iterable[str]) -> dict[str, int]:
+    """Return by event id the positions of these events, leaving out unknown ids."""
+    return {row[0]: row[1] for row in _select_rows_with(connection, events.c.event_id, event_ids, events.c.position)}
 
 
 def read_where(
@@ -230,15 +233,16 @@ def read_where(
     type_name: str | None = None,
     subject: str | None = None,
 ) -> list[tuple[int, str]]:
-    """Return (position, record) of the events of a type or about a subject, in log order, after `after` up to `until`,
-    if given.
+    """Return (position, record) of the events of a type, about a subject or both, in log order.
+
+    The events come after `after` up to `until` (None: the head).
     """
     query = select(events.c.position, events.c.record, events.c.type)
     if until is not None:
         query = query.where(events.c.position <= until)
     if after:
         query = query.where(events.c.position > after)
-    # only one condition in SQL, the more selective one: SQLite might use the other's index for both
+    # SQL gets only the more selective condition: with both, SQLite might use the index of the other one
     query = query.where(events.c.type == type_name if subject is None else events.c.subject == subject)
     rows = connection.execute(query.order_by(events.c.position))
     return [(row.position, _to_text(row.record)) for row in rows if type_name in (None, row.type)]
@@ -247,9 +251,7 @@ def read_where(
 def read_types(
     connection: Connection, types: Collection[str], *, until: int | None, after: int = 0
 ) -> list[KnownEvent]:
-    """Return the events of some types, in log order, after `after` up to `until`, if given. Invalid records are left
-    out.
-    """
+    """Return the valid events of some types after `after` up to `until` (None: the head), in log order."""
     query = select(events.c.position, events.c.record).where(events.c.type.in_(list(types)))
     if until is not None:
         query = query.where(events.c.position <= until)
@@ -270,7 +272,7 @@ def read_newest(
 ) -> tuple[list[tuple[int, str]], int]:
     """Return (position, record) of the newest `limit` events (0: all) in log order, and the number of older ones.
 
-    The events come after `after` up to `until`; `by` and `types` select those of a recorder or of some types.
+    The events come after `after` up to `until`. `by` selects the events of one recorder, `types` events of some types.
     """
     condition = (events.c.position > after) & (events.c.position <= until)
     if by is not None:
@@ -283,8 +285,8 @@ def read_newest(
     return rows[::-1], max(0, count - len(rows))
 
 
-def newest_games(connection: Connection, until: int, type_name: str = "game.recorded") -> list[str]:
-    """Return the ids of the newest games up to a position, in log order; or of the subjects of another type."""
+def list_newest_games(connection: Connection, until: int, type_name: str = "game.recorded") -> list[str]:
+    """Return the ids of the newest games up to a position, in log order; `type_name` selects other subjects instead."""
     condition = (events.c.type == type_name) & (events.c.position <= until)
     query = select(events.c.subject).where(condition).order_by(events.c.position.desc()).limit(NEWEST_GAMES)
     return [subject.partition(":")[2] for subject in connection.execute(query).scalars()][::-1]
@@ -293,11 +295,11 @@ def newest_games(connection: Connection, until: int, type_name: str = "game.reco
 def read_live(
     connection: Connection, *, until: int | None, type_name: str, subject: str | None = None
 ) -> list[KnownEvent]:
-    """Return the events of a type, or those of them about a subject, in log order, without withdrawn ones.
+    """Return the live events of a type, in log order; with `subject` only those about it.
 
-    Those up to the position `until` count, or all.
+    Only events up to the position `until` count (None: all). An event is live unless a later one withdraws it.
     """
-    if subject is None:  # a second statement would take longer than reading the few voids
+    if subject is None:  # reading the few voids, too, takes less time than a second statement
         events_read = read_types(connection, (type_name, "event.voided"), until=until)
         matching = [event for event in events_read if event.type == type_name]
         voids = [event for event in events_read if event.type == "event.voided"]
@@ -311,55 +313,55 @@ def read_live(
     return [event for event in matching if event.event_id not in withdrawn] if withdrawn else matching
 
 
-def withdrawn_ids(connection: Connection, until: int) -> dict[str, int]:
-    """Return the events that are withdrawn as of a position: each id with the position of the withdrawing event."""
+def find_withdrawn_ids(connection: Connection, until: int) -> dict[str, int]:
+    """Return the ids of the events withdrawn as of a position, each with the position of the withdrawing event."""
     return _find_withdrawn(connection, read_types(connection, ("event.voided",), until=until))
 
 
 def _find_withdrawn(connection: Connection, voids: Sequence[KnownEvent]) -> dict[str, int]:
-    """Return the events that these `event.voided` withdraw, each with the position of the withdrawing event."""
+    """Return the ids of the events that these voids withdraw, each with the position of the withdrawing event."""
     targets = sorted({void.data["id"] for void in voids})
-    rows = _rows_with(connection, events.c.event_id, targets, events.c.position, events.c.type)
-    places = {event_id: (position, kind) for event_id, position, kind in rows}
-    # a void of an event that does not precede it does not count, nor does a void of such a void
-    counting: dict[str, str] = {}
+    rows = _select_rows_with(connection, events.c.event_id, targets, events.c.position, events.c.type)
+    target_rows = {event_id: (position, kind) for event_id, position, kind in rows}
+    # a void counts only if its target precedes it; a void of a void counts only if the target counts
+    target_by_void: dict[str, str] = {}
     for void in voids:
         target = void.data["id"]
-        at, kind = places.get(target, (None, ""))
-        if at is None or at >= (void.position or 0) or kind in GAME_EVENTS:
+        target_position, kind = target_rows.get(target, (None, ""))
+        if target_position is None or target_position >= (void.position or 0) or kind in GAME_EVENTS:
             continue
-        if kind != "event.voided" or target in counting:
-            counting[void.event_id] = target
+        if kind != "event.voided" or target in target_by_void:
+            target_by_void[void.event_id] = target
     positions = {void.event_id: void.position or 0 for void in voids}
-    return {root: positions[void] for root, void in voided_ids(counting.items()).items()}
+    return {target: positions[void] for target, void in voided_ids(target_by_void.items()).items()}
 
 
 def read_known_event(position: int, record: str) -> KnownEvent:
-    """Read the event of a record, with its data in the newest form. Raises `Refused` for an invalid record.
+    """Read the event of a record, with its data in the newest schema version. Raises `Refused` for an invalid record.
 
-    An invalid record that SQL inserted counts for nothing, and `verify` reports it.
+    Only SQL can insert an invalid record. Replays ignore it, and `verify` reports it.
     """
     event, instant, data = read_record(record, position)
     return KnownEvent(event["id"], event["type"], instant, data, position)
 
 
 def read_known_events(rows: Iterable[tuple[int, str]]) -> Iterator[KnownEvent]:
-    """Yield the events of some records, leaving out invalid records."""
+    """Yield the events of (position, record) pairs, leaving out invalid records."""
     for position, record in rows:
         with suppress(Refused):
             yield read_known_event(position, record)
 
 
 def read_events_of_type(type_name: str, rows: Iterable[tuple[int, str]]) -> list[KnownEvent]:
-    """Return the events of a type among some records, by the records rather than their columns."""
+    """Return the events whose record, rather than the column, has this type."""
     return [event for event in read_known_events(rows) if event.type == type_name]
 
 
 @dataclass
 class Log(EventLookup):
-    """The log up to a position, for looking up events one by one (`revisions.EventLookup`).
+    """The log up to a position, as a `revisions.EventLookup` that looks up single events.
 
-    An unreadable event keeps its place in a chain, as an event of type `UNREADABLE` without data.
+    An invalid record becomes an event of type `UNREADABLE` without data, so that it keeps its place in a chain.
     """
 
     connection: Connection
@@ -368,24 +370,24 @@ class Log(EventLookup):
     _suggestions: int = 0
 
     def where(self, column: Column, value: str) -> list[KnownEvent]:
-        """Return the events with this value in a column, in order."""
+        """Return the events with this value in a column, in log order."""
         query = select(events.c.position, events.c.record, events.c.event_id)
         query = query.where(events.c[column] == value, events.c.position <= self.until).order_by("position")
         return [_read_placed_event(*row) for row in self.connection.execute(query)]
 
-    def id_at(self, position: int) -> str | None:
+    def find_event_id(self, position: int) -> str | None:
         """Return the id of the event at a position."""
         query = select(events.c.event_id).where(events.c.position == position, events.c.position <= self.until)
         return self.connection.execute(query).scalar()
 
-    def similar(self, kind: str, name: str, current: Callable[[str], str] = str) -> str:
-        """Return a suggestion among the games, leagues or players named last, or nothing.
+    def suggest_similar(self, kind: str, name: str, current: Callable[[str], str] = str) -> str:
+        """Suggest a recent game, league or player with a similar name, as the end of a message; empty if none is close.
 
-        `current` returns the present id of a player. Only the first `SIMILAR_TIMES` unknown names get a suggestion,
-        because each takes a while.
+        `current` maps an id to the player's id after merges. Only the first `SUGGESTIONS_MAX` unknown names get a
+        suggestion, because each takes a while.
         """
         self._suggestions += 1
-        if self._suggestions > SIMILAR_TIMES:
+        if self._suggestions > SUGGESTIONS_MAX:
             return ""
         if kind not in self._known and kind == "player":
             records, _ = read_newest(self.connection, self.until, types=["game.recorded"], limit=NEWEST_GAMES)
@@ -393,11 +395,11 @@ class Log(EventLookup):
                 name for event in read_known_events(records) for name in TYPES[event.type].brings(event.data)
             }
         elif kind not in self._known:
-            begun = "league.created" if kind == "league" else "game.recorded"
-            self._known[kind] = {*newest_games(self.connection, self.until, begun)}
+            type_name = "league.created" if kind == "league" else "game.recorded"
+            self._known[kind] = {*list_newest_games(self.connection, self.until, type_name)}
         return did_you_mean(name, sorted(self._known[kind]), current)
 
-    def league_names(self) -> list[str]:
+    def list_league_names(self) -> list[str]:
         """Return the names of the live leagues, in order of their creation."""
         created = read_live(self.connection, until=self.until, type_name="league.created")
         return [event.data["league"] for event in created]
@@ -411,55 +413,51 @@ def _read_placed_event(position: int, record: object, event_id: str) -> KnownEve
 
 
 def has_events_after(connection: Connection, after: int, types: Iterable[str]) -> bool:
-    """Tell whether there is an event of one of these types after a position."""
-    behind = select(events.c.position).where(events.c.position > after, events.c.type.in_(list(types))).limit(1)
-    return connection.execute(behind).first() is not None
+    """Tell whether the log has an event of one of these types after a position."""
+    later = select(events.c.position).where(events.c.position > after, events.c.type.in_(list(types))).limit(1)
+    return connection.execute(later).first() is not None
 
 
 def read_naming(connection: Connection, names: Iterable[str], until: int | None = None) -> Iterator[KnownEvent]:
-    """Yield the events up to a position (default: the head) whose text holds one of these names as a whole string."""
+    """Yield the events up to a position (default: the head) whose record contains one of these names as a string."""
     after, until = 0, head(connection).position if until is None else until
     has_name = or_(*(events.c.record.contains(dump(name), autoescape=True) for name in names))
-    place = events.c.position
-    next_position = select(func.min(place)).where(place > bindparam("after"))
+    position = events.c.position
+    next_position = select(func.min(position)).where(position > bindparam("after"))
     # positions may be absent in a damaged log, perhaps billions of them
     while after < until and (first := connection.execute(next_position, {"after": after}).scalar()) is not None:
         after = first - 1
-        page = (place > after) & (place <= after + PAGE_SEARCHED) & (place <= until)
-        rows = connection.execute(select(place, events.c.record).where(page, has_name).order_by(place)).all()
+        page = (position > after) & (position <= after + PAGE_SEARCHED) & (position <= until)
+        rows = connection.execute(select(position, events.c.record).where(page, has_name).order_by(position)).all()
         yield from read_known_events((row.position, _to_text(row.record)) for row in rows)
         after += PAGE_SEARCHED
 
 
 def read_records_at(connection: Connection, positions: Sequence[int]) -> dict[int, str]:
-    """Return the records at these positions."""
+    """Return the records at these positions, by position."""
     return {position: _to_text(record) for position, record in _read_column(connection, "record", positions)}
 
 
-def recorded_times(connection: Connection, positions: Sequence[int]) -> dict[int, int]:
-    """Return when the events at these positions were recorded."""
+def read_recorded_times(connection: Connection, positions: Sequence[int]) -> dict[int, int]:
+    """Return by position when the events at these positions were recorded."""
     return {position: int(instant) for position, instant in _read_column(connection, "recorded_at", positions)}
 
 
 def _read_column(connection: Connection, column: str, positions: Sequence[int]) -> Iterator[tuple[int, Any]]:
-    """Yield a column of the events at these positions."""
+    """Yield (position, value of a column) of the events at these positions."""
     for start in range(0, len(positions), LOOKUP_SIZE):
-        # written out, since binding a parameter for each takes longer than the query
+        # the SQL text lists the positions, since binding a parameter for each takes longer than the query
         listed = ",".join(str(int(position)) for position in positions[start : start + LOOKUP_SIZE])
         query = f"SELECT position, {column} FROM events WHERE position IN ({listed})"
         yield from (tuple(row) for row in connection.exec_driver_sql(query).all())
 
 
-def types_after(connection: Connection, position: int) -> set[str]:
+def read_types_after(connection: Connection, position: int) -> set[str]:
     """Return the types of the events after a position."""
     return set(connection.execute(select(events.c.type).where(events.c.position > position).distinct()).scalars())
 
 
-def query_dict(connection: Connection, query: Select[Any]) -> dict[Any, Any]:
-    """Query two columns and return the rows as a dictionary."""
-    return {row[0]: row[1] for row in connection.execute(query)}
-
-
 def count_by_type(connection: Connection) -> dict[str, int]:
     """Count the events of each type in the log."""
-    return query_dict(connection, select(events.c.type, func.count()).group_by(events.c.type))
+    query = select(events.c.type, func.count()).group_by(events.c.type)
+    return {row[0]: row[1] for row in connection.execute(query)}

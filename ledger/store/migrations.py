@@ -17,7 +17,7 @@ def build_config() -> Config:
 
 
 def make_tables(connection: Connection) -> None:
-    """Run the migrations that a database is missing."""
+    """Run the migrations that a database lacks, which creates or upgrades its tables."""
     config = build_config()
     config.attributes["connection"] = connection
     command.upgrade(config, "head")

@@ -1,4 +1,4 @@
-"""Opening a ledger: from a URL or a file path to an engine on its store.
+"""Open a ledger by its URL or file path.
 
 An opened ledger provides connections for reading and writing, and converts a driver's errors to messages for people.
 """
@@ -39,8 +39,8 @@ class Ledger:
     dialect: Dialect
     location: str
     url: URL
-    # the store holds this program's tables, so every transaction that writes compares the catalogue
-    compares: bool = False
+    # whether transactions that write check the catalogue; true once the store holds this program's tables
+    checks_catalogue: bool = False
     _spare_connections: list[PoolProxiedConnection] = field(default_factory=list)
     # open connections keep a database in memory alive
     _memory_connections: list[PoolProxiedConnection] = field(default_factory=list)
@@ -48,37 +48,37 @@ class Ledger:
 
     @property
     def file(self) -> str | None:
-        """Return the path of the ledger's file, or None if a server or the memory holds it."""
+        """Return the path of the ledger's file, or None for a ledger on a server or in memory."""
         return str(self.url.database) if self.dialect.IS_FILE and self.url.database != IN_MEMORY else None
 
     @contextmanager
     def reading(self, role: str | None = None) -> Iterator[Connection]:
         """Provide a connection on which each statement is its own transaction; `role` is as for `translate_errors`."""
         with self.translate_errors(role), self.engine.connect() as connection:
-            yield self.dialect.autocommit(connection)
+            yield self.dialect.set_autocommit(connection)
 
     @contextmanager
     def writing(self, role: str | None = None, *, appends: bool = False) -> Iterator[Connection]:
         """Provide a connection in one transaction, which commits at the end or leaves nothing behind.
 
-        `role` is as for `translate_errors`. Raises `StoreDamaged` if foreign code could run on the tables of an opened
-        ledger; with `appends` the caller takes the append lock first, which includes this check.
+        `role` is as for `translate_errors`. Raises `StoreDamaged` if an unexpected object could run code on the tables.
+        With `appends` this check is left to the caller's append lock.
         """
         with self.translate_errors(role), self.engine.connect() as connection, connection.begin():
             self.dialect.begin(connection)
-            if self.compares and not appends:
-                self.dialect.refuse_foreign(connection)
+            if self.checks_catalogue and not appends:
+                self.dialect.refuse_unexpected(connection)
             yield connection
 
     @contextmanager
     def driving(self) -> Iterator[Any]:
         """Provide the driver's own connection, outside any transaction, for repeatedly appending single events.
 
-        A ledger that keeps its connections open keeps one ready for this, because the pool is slow in comparison.
+        A ledger that keeps its connections open keeps one outside the pool for this, because the pool is slow.
         """
         with self.translate_errors("writer"):
             try:
-                connection = self._spare_connections.pop()  # only one thread gets it
+                connection = self._spare_connections.pop()  # atomic: only one thread gets the connection
             except IndexError:
                 connection = self.engine.raw_connection()
             try:
@@ -92,18 +92,18 @@ class Ledger:
                 connection.close()
 
     def close(self) -> None:
-        """Close the connections that are kept open. Later calls raise `BadArgument`."""
+        """Close all connections. Later calls raise `BadArgument`."""
         self._closed.set()
         self.release()
         while self._memory_connections:
             self._memory_connections.pop().close()
 
     def wait_closed(self, seconds: float) -> bool:
-        """Wait up to this many seconds until the ledger is closed; return whether it is."""
+        """Wait at most so many seconds until the ledger is closed; return whether it is closed."""
         return self._closed.wait(seconds)
 
     def close_late(self, _: Any, connection: Any) -> None:
-        """Close a connection that returns to its pool after `close`; the pool would keep it open."""
+        """Close a connection that returns to the pool after `close`, because the pool would keep it open."""
         if self._closed.is_set():
             connection.invalidate()
 
@@ -113,15 +113,15 @@ class Ledger:
             while True:
                 self._spare_connections.pop().close()
         old_pool = self.engine.pool
-        self.engine.dispose()  # from now on the engine has another pool
+        self.engine.dispose()  # replaces the pool
         event.listen(old_pool, "checkin", lambda _, connection: connection.invalidate())
 
     @contextmanager
     def translate_errors(self, role: str | None = None) -> Iterator[None]:
         """Convert errors of the driver to this program's.
 
-        If the user lacks a right for the work of a role, `writer` or `rebuilder`, the message names the right and the
-        role. Raises `BadArgument` if the ledger is closed.
+        With a `role` (`writer` or `rebuilder`) the message names the rights that the user lacks for its work. Raises
+        `BadArgument` if the ledger is closed.
         """
         if self._closed.is_set():
             raise BadArgument("the ledger is closed; open it again")
@@ -130,7 +130,7 @@ class Ledger:
         except (DBAPIError, self.engine.dialect.loaded_dbapi.Error) as error:
             if _is_interrupt(error):
                 raise KeyboardInterrupt from error
-            failure = self.dialect.failure(getattr(error, "orig", None) or error, self.location)
+            failure = self.dialect.translate_error(getattr(error, "orig", None) or error, self.location)
             if failure is None:
                 raise
             if role is not None and failure.reason == "no-right":
@@ -141,54 +141,57 @@ class Ledger:
 
 
 def _is_interrupt(error: BaseException | None) -> bool:
-    """Tell whether a driver failed because Ctrl-C interrupted it, which also prevents an orderly rollback."""
+    """Tell whether a driver failed because Ctrl-C interrupted a statement or its rollback."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__context__
     return error is not None
 
 
-# the location of a ledger in memory, which lasts until it is closed
+# the location of a ledger in memory, which disappears when it is closed
 IN_MEMORY = ":memory:"
 
-# a mistyped URL, which cannot be the name of a file: postgresql//db, anna:secret@db
-_LIKE_URL = re.compile(r"(?i)[a-z+]*(sql|postgres)[a-z+]*(:|//|/.*:.*@)|[^:/@]*:[^@]*@")
+# mistyped URLs, which must not count as names of files: postgresql//db, anna:secret@db
+_MISTYPED_URL = re.compile(r"(?i)[a-z+]*(sql|postgres)[a-z+]*(:|//|/.*:.*@)|[^:/@]*:[^@]*@")
 
 
 def parse_url(name: str) -> URL:
-    """Parse a SQLAlchemy URL or a file path as a URL. Raises `NotALedger` for other texts."""
+    """Parse a SQLAlchemy URL or a file path. Raises `NotALedger` for other texts."""
     name = name.replace("postgres://", "postgresql://", 1) if name.startswith("postgres://") else name
     try:
         url: URL | None = make_url(name) if "://" in name else URL.create("sqlite", database=name)
     except (ArgumentError, ValueError):
         url = None
-    if url is None or ("://" not in name and _LIKE_URL.match(name)):
+    if url is None or ("://" not in name and _MISTYPED_URL.match(name)):
         raise NotALedger(
-            f"{quote(redact_password(name))} is not a database URL; write sqlite:///ratings.db or postgresql://..."
+            f"{quote(redact_password(name))} is not a database URL; write sqlite:///club.db or postgresql://HOST/DATABASE"
         )
     if "@" in (url.host or "") or "@" in (url.username or ""):
         raise NotALedger(f"{quote(redact_password(name))} has more than one @; in a password, write it as %40")
     if url.get_backend_name() not in DIALECTS:
-        raise NotALedger(f"{url.get_backend_name()} is not supported; a ledger lives in SQLite or PostgreSQL")
+        raise NotALedger(
+            f"{url.get_backend_name()} is not supported; name a SQLite file such as club.db, or a postgresql:// URL"
+        )
     return url
 
 
 def busy_seconds(url: URL) -> float:
-    """Return how long to wait for a lock: the URL's `timeout`, else `BUSY_SECONDS`. Raises `NotALedger`."""
+    """Return how long to wait for a lock: the URL's `timeout`, or else `BUSY_SECONDS`. Raises `NotALedger`."""
     text = str(url.query.get("timeout", BUSY_SECONDS))
     if not re.fullmatch(r"\d{1,5}(\.\d{1,3})?", text, re.ASCII):
-        raise NotALedger(f"the URL's timeout is {text!r}; it is a number of seconds such as 30 or 0.5")
+        raise NotALedger(f"the URL's timeout {text!r} is not a number of seconds, such as 30 or 0.5")
     return float(text)
 
 
-def connect(name: str, create: bool = False, keep_open: bool = False, compares: bool = False) -> Ledger:
+def connect(name: str, *, create: bool = False, keep_open: bool = False, checks_catalogue: bool = False) -> Ledger:
     """Connect to the store of that name without reading its content; `keep_open` is as for `open_ledger`."""
     url = parse_url(name)
     dialect: Dialect = DIALECTS[url.get_backend_name()]()
-    # the user of a lost connection reports the loss, and an interrupt is reported as one
+    # a lost connection raises an error where it is used; the pool's own log messages would only repeat it
     logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
-    engine = dialect.engine(url, create, QueuePool if keep_open else NullPool, busy_seconds(url))
+    engine = dialect.build_engine(url, create, QueuePool if keep_open else NullPool, busy_seconds(url))
     engine.update_execution_options(dialect=dialect)
-    ledger = Ledger(engine, dialect, str(url.database) if dialect.IS_FILE else redact_password(name), url, compares)
+    location = str(url.database) if dialect.IS_FILE else redact_password(name)
+    ledger = Ledger(engine, dialect, location, url, checks_catalogue)
     if keep_open:
         _keep_open(ledger)
     return ledger
@@ -198,12 +201,12 @@ def connect_in_memory() -> Ledger:
     """Create an empty store in memory, which disappears when it is closed. Raises `NotALedger`."""
     url = URL.create("sqlite", database=IN_MEMORY)
     dialect = DIALECTS[url.get_backend_name()]()
-    engine: Engine = dialect.engine_in_memory(QueuePool)
+    engine: Engine = dialect.build_memory_engine(QueuePool)
     engine.update_execution_options(dialect=dialect)
     ledger = Ledger(engine, dialect, IN_MEMORY, url)
     _keep_open(ledger)
     connection = engine.raw_connection()
-    connection.detach()  # the pool may close all connections that it owns
+    connection.detach()  # the pool may close its connections, but this one must stay open
     ledger._memory_connections.append(connection)
     return ledger
 
@@ -213,7 +216,7 @@ def _keep_open(ledger: Ledger) -> None:
     event.listen(ledger.engine, "checkin", ledger.close_late)
 
 
-# a forked process must not inherit a connection: two processes would use it without knowing of each other
+# the ledgers whose connections are closed before a fork, because two processes must not share a connection
 _kept_open: WeakSet[Ledger] = WeakSet()
 
 
@@ -226,12 +229,19 @@ os.register_at_fork(before=_release_connections)
 
 
 def open_ledger(name: str, keep_open: bool = False) -> Ledger:
-    """Open the ledger of that name. Raises `StoreUnavailable`, `NotALedger`, and `NoLedger` if there is none.
+    """Open the ledger of that name.
 
-    Connecting takes as long as appending, so a program that appends many events one by one sets `keep_open`, and its
-    connections stay open until `close`. A forked process must open the ledger anew.
+    Args:
+        name: A file path or a URL.
+        keep_open: Keep connections open until `close`. This saves time for a program that appends many single events,
+            because connecting takes as long as appending. A forked process must open the ledger again.
+
+    Raises:
+        NoLedger: The store holds no ledger.
+        NotALedger: The name is not a valid URL, or the schema is not the one this program needs.
+        StoreUnavailable: The store cannot be reached.
     """
-    ledger = connect(name, keep_open=keep_open, compares=True)
+    ledger = connect(name, keep_open=keep_open, checks_catalogue=True)
     try:
         with ledger.reading() as connection:
             _refuse_other_schema(ledger, schema_revision(connection))
@@ -241,36 +251,36 @@ def open_ledger(name: str, keep_open: bool = False) -> Ledger:
     return ledger
 
 
-def ledger_exists_error(ledger: Ledger) -> LedgerExists:
-    """Return the error for a place where a ledger already exists."""
-    return LedgerExists(f"there is a ledger at {ledger.location} already; open it with: ratings_ledger.open")
+def build_ledger_exists_error(ledger: Ledger) -> LedgerExists:
+    """Build the error for a location that already holds a ledger."""
+    return LedgerExists(f"{ledger.location} already holds a ledger; open it with ratings_ledger.open")
 
 
 def refuse_existing(name: str) -> None:
-    """Raise `LedgerExists` if there is a ledger of that name, with any schema. Raises `StoreUnavailable`."""
+    """Raise `LedgerExists` if a ledger of that name exists, with any schema. Raises `StoreUnavailable`."""
     try:
         ledger = connect(name)
         with ledger.reading() as connection:
             if schema_revision(connection) is not None:
-                raise ledger_exists_error(ledger)
+                raise build_ledger_exists_error(ledger)
     except NoLedger:
         return
 
 
 def _refuse_other_schema(ledger: Ledger, revision: str | None) -> None:
-    """Raise `NoLedger` or `NotALedger` unless a store has the schema that this program needs."""
+    """Raise `NoLedger`, `OldSchema` or `NotALedger` unless a store has the schema that this program needs."""
     init = f"ratings --db {shlex.quote(ledger.location)} init"
     if revision is None:
-        raise NoLedger(f"{ledger.location} holds no ledger; make one there with: {init}")
+        raise NoLedger(f"{ledger.location} holds no ledger; create one with: {init}")
     if revision != SCHEMA_REVISION:
-        differs = f"{ledger.location} has schema {revision}, this program needs {SCHEMA_REVISION}"
+        differs = f"{ledger.location} has schema {revision}, but this program needs {SCHEMA_REVISION}"
         if revision < SCHEMA_REVISION:
             raise OldSchema(f"{differs}; upgrade it with: {init.removesuffix('init')}upgrade")
-        raise NotALedger(f"{differs}; a newer ratings-ledger made it", "new-schema")
+        raise NotALedger(f"{differs}; a newer ratings-ledger made it: upgrade the program", "new-schema")
 
 
 def schema_revision(connection: Connection) -> str | None:
-    """Return the migration the store is at, or None if it holds no ledger."""
+    """Return the store's schema, as the number of its last migration, or None if it holds no ledger."""
     tables = inspect(connection)
     if not (tables.has_table("alembic_version") and tables.has_table("ledger_identity")):
         return None

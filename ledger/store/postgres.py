@@ -1,4 +1,4 @@
-"""A ledger in a PostgreSQL database, through psycopg 3 (the extra `postgres`)."""
+"""The store of a ledger in a PostgreSQL database, through psycopg 3 (the extra `postgres`)."""
 
 import os
 import urllib.parse
@@ -21,7 +21,7 @@ from ratings_ledger.ledger.errors import (
     StoreUnavailable,
 )
 from ratings_ledger.ledger.rejections import quote
-from ratings_ledger.ledger.store.catalogue import generated_objects
+from ratings_ledger.ledger.store.catalogue import load_generated_objects
 from ratings_ledger.ledger.store.dialect import Connections, NamedEvent, Setting, transaction
 from ratings_ledger.ledger.store.guards import (
     AHEAD,
@@ -32,40 +32,41 @@ from ratings_ledger.ledger.store.guards import (
     POSTGRES_VIEW,
 )
 from ratings_ledger.ledger.store.locations import redact_password
+from ratings_ledger.ledger.store.postgres_catalogue import find_altered_guards as find_altered_guards
 from ratings_ledger.ledger.store.postgres_catalogue import find_object_differences as find_object_differences
-from ratings_ledger.ledger.store.postgres_catalogue import missing_guards as missing_guards
-from ratings_ledger.ledger.store.postgres_catalogue import prepare_append, refuse_foreign_objects
+from ratings_ledger.ledger.store.postgres_catalogue import prepare_append, refuse_unexpected_objects
+from ratings_ledger.ledger.store.postgres_roles import build_grant_statements as build_grant_statements
 from ratings_ledger.ledger.store.postgres_roles import describe_missing_rights as describe_missing_rights
 from ratings_ledger.ledger.store.postgres_roles import find_rights_problems as find_rights_problems
-from ratings_ledger.ledger.store.postgres_roles import grant_statements as grant_statements
 from ratings_ledger.ledger.store.postgres_roles import read_change_rights as read_change_rights
 from ratings_ledger.ledger.store.schema import NEWEST
 
 if TYPE_CHECKING:
     from psycopg import Cursor
 
-# name by name, by the indexes: with statistics from before an import, many names at once would scan the whole table
+# looks up each name in the indexes; a condition on many names might scan the whole table if statistics are outdated
 _NAMED = """SELECT event.* FROM unnest(%(names)s::text[]) AS names (name) CROSS JOIN LATERAL
 (SELECT event_id, subject, type, record FROM events WHERE event_id = name OR subject = name) AS event"""
-# until the transaction ends no other session can add objects to the table; only the holder of the append lock takes
-# this lock, and can still change the table itself
+# keeps other sessions from adding objects to the table until the transaction ends; only the holder of the append lock
+# takes this lock
 _KEEP_TABLE = "LOCK TABLE events IN ROW EXCLUSIVE MODE"
-# the statements of one message are one transaction; with the second one's lock the third sees the true catalogue
+# statements that are sent together are one transaction; the lock of the second one makes the third see the true
+# catalogue
 _APPEND_ONE = f"""EXECUTE ratings_append_lock; {_KEEP_TABLE};
 EXECUTE ratings_append_one({", ".join(["%s"] * 10)})"""
-# whether acknowledged rows survive a crash, and are in no other table
-_KEPT = """CASE WHEN (SELECT relpersistence FROM pg_class WHERE oid = 'events'::regclass) <> 'p' THEN 'unlogged'
+# whether acknowledged rows survive a crash, and no other table adds rows
+_EVENTS_STATE = """CASE WHEN (SELECT relpersistence FROM pg_class WHERE oid = 'events'::regclass) <> 'p' THEN 'unlogged'
 WHEN EXISTS (SELECT FROM pg_inherits WHERE inhparent = 'events'::regclass) THEN 'inherited by another table'
 ELSE 'kept' END"""
 
 # the settings that are read back, each with its safe value (None: any) and how to set it
 SAFE_SETTINGS: dict[str, tuple[str | None, str]] = {
     "server_version": (None, ""),
-    "server_encoding": ("UTF8", "restore an export into a database that is made with ENCODING 'UTF8'"),
+    "server_encoding": ("UTF8", "restore an export into a database created with ENCODING 'UTF8'"),
     "fsync": ("on", "as a superuser: ALTER SYSTEM SET fsync = on; SELECT pg_reload_conf()"),
     "synchronous_commit": (
         "on",
-        "set it to on for the server, the database and the role; pg_db_role_setting tells where",
+        "set it to on for the server, the database and the role; pg_db_role_setting lists the overrides",
     ),
     "full_page_writes": ("on", "as a superuser: ALTER SYSTEM SET full_page_writes = on; SELECT pg_reload_conf()"),
     "session_replication_role": (
@@ -78,38 +79,38 @@ SAFE_SETTINGS: dict[str, tuple[str | None, str]] = {
     ),
 }
 
-# the records of some positions as one value, unless one is missing; no record contains a newline
+# the records of a range as one text, or NULL if a record is missing; no record contains a newline
 _JOINED_RECORDS = """SELECT CASE count(*) WHEN {until} - {after} THEN string_agg(record, E'\\n' ORDER BY position) END
 FROM events WHERE position > {after} AND position <= {until}"""
-# a text of more than a megabyte takes the server twice as long
+# how many records one text joins; the server takes twice as long for a text of more than a megabyte
 JOINED_TOGETHER = 1_700
 
 _SCHEMA = """SELECT n.nspname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.oid = 'ledger_identity'::pg_catalog.regclass"""
 
-# the schemas in which the session finds our tables, that with the most tables first
-_PLACES = """SELECT n.nspname, pg_catalog.string_agg(t.name, ', ') FROM pg_catalog.unnest(%s::pg_catalog.text[]) t(name)
+# the schemas in which the session finds our tables, each with their names, the schema with most tables first
+_SCHEMAS_WITH_TABLES = """SELECT n.nspname, pg_catalog.string_agg(t.name, ', ')
+FROM pg_catalog.unnest(%s::pg_catalog.text[]) t(name)
 JOIN pg_catalog.pg_class c ON c.oid = pg_catalog.to_regclass(t.name)
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace GROUP BY 1 ORDER BY pg_catalog.count(*) DESC, 1"""
 
-# session settings, which override the server, the database, the role and the environment; set by statements, so that
-# a pooler that keeps a session for its client passes them on
+# settings of each session, which override those of the server, the database, the role and the environment; statements
+# set them, because a pooler passes on statements but not parameters of the connection
 SESSION = (
     "SET client_encoding = 'UTF8'",
     "SET standard_conforming_strings = on",
     "SET quote_all_identifiers = off",
     "SET default_transaction_isolation = 'read committed'",
     "SET default_transaction_read_only = off",
-    # a policy that would hide rows makes the statement fail instead
+    # makes a statement fail if a policy would hide rows
     "SET row_security = off",
     "SET bytea_output = 'hex'",
-    # a temporary table with one of our names must not come before ours
+    # keeps temporary tables from shadowing ours
     "SELECT set_config('search_path', current_setting('search_path') || ', pg_temp', false)",
-    # the connection that holds a rebuild's lock is idle for a long time
+    # the connection that holds the lock of a rebuild is idle for a long time
     "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'",
 )
-# connection parameters that the URL may override. Keepalives notice that a host has been replaced. The name yields to
-# one from a service or the environment
+# parameters of the connection, which the URL may override; keepalives notice that a host has been replaced
 CONNECTION = {
     "connect_timeout": "10",
     "fallback_application_name": "ratings",
@@ -117,25 +118,26 @@ CONNECTION = {
     "keepalives_interval": "10",
     "keepalives_count": "3",
 }
-HEARING_SECONDS = 5.0
+# how long to wait for a notification through a pooler
+NOTIFY_SECONDS = 5.0
 IS_FILE = False
 GUARDS = (*POSTGRES_TRIGGERS, *POSTGRES_FUNCTIONS, *POSTGRES_APPEND)
 READABLE_VIEW = POSTGRES_VIEW
 LAST_POSITIONS: tuple[str, ...] = ("SELECT max(position) FROM events",)
 POSTGRES_REBUILD_LOCK, POSTGRES_FENCE_LOCK, POSTGRES_SCHEMA_LOCK = 7_236_836_022, 7_236_836_023, 7_236_836_024
-_HELD = """SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1
+_COUNT_LOCKS = """SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1
 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 AND ((classid::bigint << 32) | objid::bigint) = {:d}"""
 
 
-def engine(url: URL, create: bool, pool: type[Pool], busy_seconds: float) -> Engine:
-    """Return an engine on the URL's database; `create` never creates a database, only the tables in it."""
-    # 0 would wait for ever
+def build_engine(url: URL, create: bool, pool: type[Pool], busy_seconds: float) -> Engine:
+    """Return an engine on the URL's database, which must exist, even with `create`."""
+    # 0 would mean to wait for ever
     lock_timeout = f"SET lock_timeout = {max(int(busy_seconds * 1_000), 1)}"
     location = redact_password(url.render_as_string())
     url = url.set(drivername="postgresql+psycopg").difference_update_query(["timeout"])
-    given_parameters = {*url.query, *(["connect_timeout"] if "PGCONNECT_TIMEOUT" in os.environ else [])}
-    url = url.update_query_dict({name: value for name, value in CONNECTION.items() if name not in given_parameters})
+    explicit = {*url.query, *(["connect_timeout"] if "PGCONNECT_TIMEOUT" in os.environ else [])}
+    url = url.update_query_dict({name: value for name, value in CONNECTION.items() if name not in explicit})
 
     def connect() -> Any:
         _, parameters = new_engine.dialect.create_connect_args(url)
@@ -151,81 +153,95 @@ def engine(url: URL, create: bool, pool: type[Pool], busy_seconds: float) -> Eng
             "PostgreSQL needs the driver psycopg 3; install it with: pip install 'ratings-ledger[postgres]'"
         ) from None
     except (ArgumentError, TypeError, ValueError):
-        raise NotALedger(f"{location} has a part that PostgreSQL does not know") from None
+        raise NotALedger(
+            f"{location} is not a valid PostgreSQL URL; write postgresql://user@host:5432/database"
+        ) from None
 
     poolers: set[str] = set()
 
-    # before any other statement on the connection
+    # `insert` puts this listener before SQLAlchemy's own, which already run statements
     event.listen(
         new_engine,
         "connect",
-        lambda connection, record: open_session(connection, lock_timeout, location, connect, poolers),
+        lambda connection, record: open_session(
+            connection, lock_timeout=lock_timeout, location=location, connect=connect, poolers=poolers
+        ),
         insert=True,
     )
     return new_engine
 
 
 def open_session(
-    connection: Any, lock_timeout: str, location: str, connect: Callable[[], Any], poolers: set[str]
+    connection: Any, *, lock_timeout: str, location: str, connect: Callable[[], Any], poolers: set[str]
 ) -> None:
     """Configure a new connection of the driver for this program.
 
-    `connect` makes another connection; `poolers` holds the locations of poolers known to keep their client's session.
-    Raises `NotALedger` for another encoding, for a pooler that pools by transaction or by statement, and for a search
-    path that leads to tables of different schemas.
+    Args:
+        connection: The driver's connection.
+        lock_timeout: The statement that sets how long to wait for a lock.
+        location: The database, for messages.
+        connect: Opens another connection to the database.
+        poolers: The locations of poolers that are known to keep their client's session; updated.
+
+    Raises:
+        NotALedger: The encoding is not UTF-8, a pooler does not keep the session, or the search path leads to tables of
+            several schemas.
     """
     autocommit_before, connection.autocommit = connection.autocommit, True
     encoding, process = connection.execute("SELECT current_setting('server_encoding'), pg_backend_pid()").fetchone()
     if encoding != "UTF8":
-        raise NotALedger(f"the database {location} is in {encoding}; a ledger needs one made with ENCODING 'UTF8'")
-    # a pooler gives its client a number other than that of the server's process
+        raise NotALedger(
+            f"the database {location} has the encoding {encoding}; create another with ENCODING 'UTF8' for a ledger"
+        )
+    # a pooler tells its client a different process number from the server's
     if process != connection.info.backend_pid and location not in poolers:
         if not _keeps_sessions(connection, connect):
             raise NotALedger(
-                f"{location} is reached through a pooler that takes the session away after each transaction; a ledger "
-                "needs one that pools by session, or none (PgBouncer: pool_mode = session)"
+                f"the pooler at {location} does not keep a session beyond a transaction; let it pool by session "
+                "(PgBouncer: pool_mode = session), or name the server itself"
             )
         poolers.add(location)
-    _refuse_mixed(connection, location)
+    _refuse_mixed_schemas(connection, location)
     connection.execute("; ".join((*SESSION, lock_timeout)))
     connection.autocommit = autocommit_before
 
 
-def _refuse_mixed(connection: Any, location: str) -> None:
-    """Raise `NotALedger` if the search path leads to some tables of this ledger, and to others of something else."""
-    names = [name for kind, _, name in generated_objects("postgresql") if kind == "table"]
-    places = connection.execute(_PLACES, (names,)).fetchall()
-    if len(places) > 1:
-        (schema, _), (other_schema, tables) = places[:2]
+def _refuse_mixed_schemas(connection: Any, location: str) -> None:
+    """Raise `NotALedger` if the search path leads to tables with our names in different schemas."""
+    names = [name for kind, _, name in load_generated_objects("postgresql") if kind == "table"]
+    schemas = connection.execute(_SCHEMAS_WITH_TABLES, (names,)).fetchall()
+    if len(schemas) > 1:
+        (schema, _), (other_schema, tables) = schemas[:2]
         path = connection.execute("SELECT pg_catalog.current_setting('search_path')").fetchone()[0]
         option = urllib.parse.quote(f"-csearch_path={schema}")
         raise NotALedger(
             f"{location}: search_path = {path} leads to the ledger in the schema {quote(schema)}, but to {tables} in "
-            f"the schema {quote(other_schema)}; name the ledger's schema alone in the URL: options={option}"
+            f"the schema {quote(other_schema)}; add a parameter to the URL that names only the ledger's schema: "
+            f"options={option}"
         )
 
 
 def _keeps_sessions(connection: Any, connect: Callable[[], Any]) -> bool:
-    """Tell whether a pooler keeps the session of an idle connection: if so, it hears a notification of another one.
+    """Tell whether a pooler keeps the session of an idle connection, by sending a notification to that session.
 
-    A pooler without a second connection, or a server that does not allow LISTEN, gets the benefit of the doubt.
+    The answer is yes if it cannot be tested: if the pooler has no second connection, or the server forbids LISTEN.
     """
     channel = f"ratings_{uuid4().hex}"
     try:
         connection.execute(f"LISTEN {channel}")
         with closing(connect()) as second:
             second.pgconn.send_query(f"NOTIFY {channel}".encode())
-            heard = any(connection.notifies(timeout=HEARING_SECONDS, stop_after=1))
+            is_notified = any(connection.notifies(timeout=NOTIFY_SECONDS, stop_after=1))
             second.pgconn.consume_input()
             has_pending_reply = second.pgconn.is_busy()
         connection.execute(f"UNLISTEN {channel}")
     except type(connection).Error:
         return not connection.closed
-    return heard or bool(has_pending_reply)
+    return is_notified or bool(has_pending_reply)
 
 
-def autocommit(connection: Connection) -> Connection:
-    """Set a connection to autocommit, so that each statement is a transaction of its own."""
+def set_autocommit(connection: Connection) -> Connection:
+    """Set a connection to autocommit, so that each statement is its own transaction."""
     return connection.execution_options(isolation_level="AUTOCOMMIT")
 
 
@@ -240,25 +256,28 @@ def lock_schema(connection: Connection) -> None:
 
 def lock_appends(connection: Connection) -> None:
     """Take the append lock in a separate statement, so that the next statement sees the true head."""
-    _refuse_unsafe(connection.exec_driver_sql(_settings_query(locking=True)).one())
+    _refuse_unsafe(connection.exec_driver_sql(_build_settings_query(locking=True)).one())
     connection.exec_driver_sql(_KEEP_TABLE)
-    refuse_foreign(connection)
+    refuse_unexpected(connection)
 
 
-def refuse_foreign(connection: Connection) -> None:
-    """Raise `StoreDamaged` if foreign objects could run code, refuse rows or hide rows on our tables."""
-    refuse_foreign_objects(connection.connection.cursor())
+def refuse_unexpected(connection: Connection) -> None:
+    """Raise `StoreDamaged` if an unexpected object can run code on, reject or hide rows of our tables."""
+    refuse_unexpected_objects(connection.connection.cursor())
 
 
 def lock_generations(connection: Connection) -> None:
-    """Keep others from changing generations until the transaction ends, and refuse foreign objects."""
+    """Keep others from changing generations until the transaction ends, and refuse unexpected objects."""
     connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({POSTGRES_FENCE_LOCK})")
-    refuse_foreign(connection)
+    refuse_unexpected(connection)
 
 
 @contextmanager
 def hold_rebuild_lock(ledger: Connections) -> Iterator[Connection]:
-    """Hold the advisory lock of rebuilds, on a connection of its own. Raises `BlockingIOError` if it is taken."""
+    """Hold the advisory lock of rebuilds inside the block; provide its connection.
+
+    Raises `BlockingIOError` if another process holds the lock.
+    """
     with ledger.reading() as connection:
         if not connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({POSTGRES_REBUILD_LOCK})").scalar():
             raise BlockingIOError
@@ -269,24 +288,24 @@ def hold_rebuild_lock(ledger: Connections) -> Iterator[Connection]:
 
 
 def _release_lock(connection: Connection, number: int) -> None:
-    # explicit, as the server may notice a closed connection late; the connection may also be lost already
+    # explicit, because the server may notice late that a connection was closed; an already lost one raises an error
     with suppress(SQLAlchemyError):
         connection.exec_driver_sql(f"SELECT pg_advisory_unlock({number:d})")
 
 
 @contextmanager
 def begin_on_runs(connection: Connection, milliseconds: int, exclusive: bool) -> Iterator[None]:
-    """Provide a transaction on the table `runs`, exclusive if requested, that waits a limited time for its locks."""
+    """Run the block in a transaction on the table `runs`, which waits a limited time for its locks."""
     with transaction(connection, "BEGIN", f"SET LOCAL lock_timeout = {milliseconds}"):
         if exclusive:
             connection.exec_driver_sql("LOCK TABLE runs IN SHARE ROW EXCLUSIVE MODE")
-        refuse_foreign(connection)
+        refuse_unexpected(connection)
         yield
 
 
 @contextmanager
 def mark_running(ledger: Connections, number: int) -> Iterator[None]:
-    """Hold an advisory lock on a run's number, on a connection of its own if one is available."""
+    """Hold an advisory lock on a run's number inside the block, if another connection is available."""
     with ExitStack() as stack:
         with suppress(LedgerError, SQLAlchemyError):
             connection = stack.enter_context(ledger.reading())
@@ -297,30 +316,30 @@ def mark_running(ledger: Connections, number: int) -> Iterator[None]:
 
 def is_running(connection: Connection, number: int, process: str, started_at: int, now: int) -> bool:
     """Tell whether a run's number is locked."""
-    return bool(connection.exec_driver_sql(_HELD.format(number)).scalar_one())
+    return bool(connection.exec_driver_sql(_COUNT_LOCKS.format(number)).scalar_one())
 
 
 def lock_and_read_head(connection: Connection, names: Sequence[str]) -> tuple[Any, list[NamedEvent]]:
-    """Take the append lock; return the row of the head and the events of these names under it.
+    """Take the append lock; return the row of the head and the events whose id or subject is in `names`.
 
-    The statements are sent together, so this program waits for the server only once while others wait for the lock.
+    All statements are sent together, so that this program waits only once while others wait for the lock.
     """
     driver: Any = connection.connection.driver_connection
     with driver.pipeline():
-        lock = driver.execute(_settings_query(locking=True))
+        lock = driver.execute(_build_settings_query(locking=True))
         driver.execute(_KEEP_TABLE)
         head = driver.execute(NEWEST)
-        named = driver.execute(_NAMED, {"names": list(names)}, prepare=False) if names else None
+        named_events = driver.execute(_NAMED, {"names": list(names)}, prepare=False) if names else None
         _refuse_unsafe(lock.fetchone())
-        refuse_foreign_objects(driver)
-        return head.fetchone(), [] if named is None else named.fetchall()
+        refuse_unexpected_objects(driver)
+        return head.fetchone(), [] if named_events is None else named_events.fetchall()
 
 
 def append_one(ledger: Connections, values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
     """Append an event in one round trip; return the new head, or None if the full append must decide.
 
-    `values` returns the arguments of the function `events_append_one`. Under the append lock the server compares a mark
-    that every change of the catalogue changes, as a full comparison for each event would double its time.
+    Under the append lock the server compares a value that changes with the catalogue; a full comparison for each event
+    would double the time.
     """
     from psycopg.errors import InvalidSqlStatementName
 
@@ -333,7 +352,7 @@ def append_one(ledger: Connections, values: Callable[[], Sequence[Any]]) -> tupl
             if not driver.can_append:
                 return None
             row = driver.execute_last(_APPEND_ONE, arguments)
-            # if the catalogue has changed, it is compared in full before the next event
+            # no row may mean that the catalogue has changed: compare it in full before the next event
             driver.can_append = row is not None
         except InvalidSqlStatementName:  # after a rollback the driver deallocates all statements; nothing was appended
             driver.can_append, row = False, None
@@ -343,21 +362,20 @@ def append_one(ledger: Connections, values: Callable[[], Sequence[Any]]) -> tupl
 
 
 def _refuse_unsafe(row: Sequence[Any]) -> None:
-    unsafe = [setting for setting in _read_settings(row) if not setting.fine]
+    unsafe = [f"{setting.name} = {setting.value}" for setting in _read_settings(row) if not setting.is_safe]
     if unsafe:
-        named = ", ".join(f"{setting.name} = {setting.value}" for setting in unsafe)
         raise StoreUnavailable(
-            f"the server may lose acknowledged events ({named}); run: ratings doctor", "unsafe-settings"
+            f"the server may lose acknowledged events ({', '.join(unsafe)}); run: ratings doctor", "unsafe-settings"
         )
 
 
 def insert(cursor: "Cursor", table: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
-    """Insert rows; each has the values of these columns."""
+    """Insert rows in order; each holds the values of these columns."""
     rows = iter(rows)
     first_rows = list(islice(rows, 2))
     if len(first_rows) == 1:
         marks = ", ".join(["%s"] * len(columns))
-        # as in COPY: a number takes its column's type, even a boolean
+        # a text takes the type of its column, as in COPY; the number 1 cannot become a boolean
         values = [str(value) if type(value) is int else value for value in first_rows[0]]
         cursor.execute(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", values)
     elif first_rows:
@@ -367,7 +385,7 @@ def insert(cursor: "Cursor", table: str, columns: Sequence[str], rows: Iterable[
 
 
 def join_records(connection: Connection, after: int, until: int) -> bytes | None:
-    """Return the records of some positions as one text, without decoding it."""
+    """Return the records after `after` up to and including `until`, one per line, or None if a record is missing."""
     from psycopg.types.string import ByteaBinaryLoader
 
     texts = list[bytes]()
@@ -388,9 +406,9 @@ def find_events_named(cursor: "Cursor", names: Sequence[str]) -> list[NamedEvent
     return cursor.execute(_NAMED, {"names": list(names)}, prepare=False).fetchall()
 
 
-def instant(column: str) -> str:
-    """Return SQL for microseconds since 1970 as views have them, a timestamp with time zone."""
-    # seconds apart, since an interval is multiplied as a floating-point number
+def sql_instant(column: str) -> str:
+    """Return SQL for microseconds since 1970 as views show them: a timestamp with time zone."""
+    # two products, because PostgreSQL multiplies an interval as a floating-point number
     seconds, rest = f"({column} / 1000000) * INTERVAL '1 second'", f"mod({column}, 1000000) * INTERVAL '1 microsecond'"
     return f"TIMESTAMPTZ 'epoch' + {seconds} + {rest}"
 
@@ -405,14 +423,14 @@ def sql_as_bytes(column: str) -> str:
     return column
 
 
-def settings(connection: Connection) -> list[Setting]:
+def read_settings(connection: Connection) -> list[Setting]:
     """Read the server's settings, with their safe values."""
-    return _read_settings(connection.exec_driver_sql(_settings_query()).one())
+    return _read_settings(connection.exec_driver_sql(_build_settings_query()).one())
 
 
-def _settings_query(locking: bool = False) -> str:
-    """Return the statement that reads the settings, and optionally takes the append lock."""
-    names = ", ".join(_KEPT if name == "events" else f"current_setting('{name}')" for name in SAFE_SETTINGS)
+def _build_settings_query(locking: bool = False) -> str:
+    """Return the statement that reads the settings, and with `locking` takes the append lock."""
+    names = ", ".join(_EVENTS_STATE if name == "events" else f"current_setting('{name}')" for name in SAFE_SETTINGS)
     return f"SELECT {names}" + (f", pg_advisory_xact_lock({POSTGRES_APPEND_LOCK})" if locking else "")
 
 
@@ -421,55 +439,55 @@ def _read_settings(row: Sequence[Any]) -> list[Setting]:
 
 
 def identify_database(connection: Connection) -> tuple[str, ...]:
-    """Return the identity of the database among all that this account reaches: host, port, name and schema.
+    """Return the host, port, name and schema, which identify the database to this account.
 
-    It does not use the server's own identifiers: a copy of a whole server has the same ones, and a database recreated
-    each night has a new number.
+    The server's own identifiers would not do: a copied server has the same ones, and a database recreated each night
+    has a new number.
     """
     driver: Any = connection.connection.driver_connection
     schema = connection.exec_driver_sql(_SCHEMA).scalar_one()
     return driver.info.host, str(driver.info.port), driver.info.dbname, schema
 
 
-def storage_findings(connection: Connection) -> list[str]:
+def find_storage_damage(connection: Connection) -> list[str]:
     """Return nothing: PostgreSQL checks its pages when it reads them."""
     return []
 
 
-# the server's codes for a page, an index or a text that it cannot read; only these mean damage
+# the codes of the errors that mean damage: the server cannot read a page, an index or a text
 DAMAGED = ("XX001", "XX002", "22021", "22P05")
 
 
 def is_damage(error: BaseException) -> bool:
-    """Tell whether a driver error means damaged data, rather than a connection, a lock, a right or a cancellation."""
+    """Tell whether a driver's error means damaged data, not a lost connection, a lock, a right or a cancellation."""
     state = getattr(error, "sqlstate", None)
     return state in DAMAGED or (state == "XX000" and "toast" in str(error))
 
 
-# by the first characters of the server's codes: the error's class, its message with location and text, and its reason;
-# the first match counts
+# by the beginning of the server's code: the class of the error, the message with {location} and {server's message}, and
+# the reason; the first match counts
 FAILURES: tuple[tuple[tuple[str, ...], type[LedgerError], str, str | None], ...] = (
     (("55P03", "57014", "40"), StoreUnavailable, "{} is busy: {}; try again", "busy"),
-    (("25006",), StoreUnavailable, "{} takes no changes now: {}; is it a standby, or set to read only?", "read-only"),
-    (("42501",), StoreUnavailable, "this database user may not do that on {}: {}", "no-right"),
+    (("25006",), StoreUnavailable, "{} is read-only: {}; name the primary server if this is a standby", "read-only"),
+    (("42501",), StoreUnavailable, "this database user lacks a right on {}: {}", "no-right"),
     (
         ("53100",),
         StoreUnavailable,
-        "no space left on the server of {}: {}; free some and run the same command again",
+        "no space left on the server of {}: {}; free some space and run the same command again",
         "no-space",
     ),
     (("53",), StoreUnavailable, "the server of {} has reached a limit: {}; try again", "server-limit"),
     (("08", "28", "3D", "57", "58"), StoreUnavailable, "{} cannot be reached: {}", None),
     (DAMAGED, StoreDamaged, "{} is damaged: {}; run: ratings verify", None),
-    (("42P01", "42703"), StoreDamaged, "{} is not that of the migrations: {}", None),
-    (("23001",), StoreDamaged, "{} refused the appended events: {}; run: ratings verify", None),  # by the guards
+    (("42P01", "42703"), StoreDamaged, "the schema of {} differs from the migrations: {}; run: ratings verify", None),
+    (("23001",), StoreDamaged, "a guard of {} refused the events: {}; run: ratings verify", None),
 )
 
 
-def failure(error: BaseException, location: str) -> LedgerError | None:
-    """Convert a driver's error to one of this program's; None for an error that is a bug."""
+def translate_error(error: BaseException, location: str) -> LedgerError | None:
+    """Convert a driver's error to one of this program's; return None if the error is a bug."""
     while getattr(error, "sqlstate", None) is None and error.__context__ and hasattr(error.__context__, "sqlstate"):
-        error = error.__context__  # the reason why the connection broke, rather than the failed rollback
+        error = error.__context__  # report why the connection broke, rather than the rollback that failed next
     text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     state = getattr(error, "sqlstate", None) or "08000"
     if AHEAD in text:

@@ -1,9 +1,9 @@
 """Compare the catalogue of a PostgreSQL database with the objects that this program creates.
 
-Each object is described in the words that all servers from 13 to 18 share. The comparison writes nothing and runs no
-foreign code, so the rights of `ratings_reader` are enough. It covers the objects on our tables, those with our names
-anywhere in the search path, and everything that can run on our tables. Other tables and views belong to the operator,
-and so do indexes of plain columns, objects of extensions, and grants.
+Each object is described in a form that PostgreSQL 13 to 18 all produce. The comparison only reads the catalogue, so the
+rights of `ratings_reader` are enough. It covers the objects on our tables, objects with our names anywhere in the
+search path, and everything that can run on our tables. An operator may add other tables, views, indexes of plain
+columns, extensions and grants; the comparison ignores them.
 """
 
 import re
@@ -29,7 +29,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.schema import Column, DefaultClause, Index
 
 from ratings_ledger.ledger.rejections import quote
-from ratings_ledger.ledger.store.catalogue import Objects, generated_objects, raise_on_difference
+from ratings_ledger.ledger.store.catalogue import Objects, load_generated_objects, raise_on_difference
 from ratings_ledger.ledger.store.guards import (
     POSTGRES_APPEND,
     POSTGRES_APPEND_LOCK,
@@ -38,7 +38,7 @@ from ratings_ledger.ledger.store.guards import (
 )
 from ratings_ledger.ledger.store.schema import metadata
 
-# alembic's own table
+# the table in which alembic keeps the schema's revision
 _REVISION = Table(
     "alembic_version",
     MetaData(),
@@ -47,48 +47,51 @@ _REVISION = Table(
 )
 _FUNCTIONS = POSTGRES_FUNCTIONS | POSTGRES_APPEND
 _DIALECT = postgresql.dialect()  # type: ignore[no-untyped-call]
-# an object that an extension brought
+# SQL: whether an extension created the object
 _EXTENSION = (
     "EXISTS (SELECT FROM pg_depend d WHERE d.objid = {0}.oid AND d.classid = '{1}'::regclass AND d.deptype = 'e')"
 )
-# rows of these tables never change, so no reference to them ever runs
+# the rows of these tables never change, so the triggers of foreign keys that refer to them never fire
 _IMMUTABLE = sorted({name.partition("_refuse_")[0] for name in POSTGRES_TRIGGERS if "_refuse_" in name})
 
-FOREIGN, DIFFERS = "was not created by this program", "differs from this program's definition"
+_NOT_OURS, _DIFFERS = "was not created by this program", "differs from this program's definition"
 
+# a message for each object that differs, and None for each that matches
 Differences = Iterator[str | None]
 
 
-# the objects that can run code, refuse rows or hide rows on our tables, in words that all servers share. An index of
-# plain columns is the operator's own; triggers of a foreign key on a table whose rows never change never run
+# the objects that can run code on, reject or hide rows of our tables: (kind, table, name, definition). Indexes of plain
+# columns are the operator's. Foreign-key triggers on immutable tables are left out, because they never fire
 _OBJECTS_QUERY = (
-    """WITH t AS MATERIALIZED (SELECT c.* FROM unnest(CAST(%s AS text[])) n JOIN pg_catalog.pg_class c
+    """WITH ours AS MATERIALIZED (SELECT c.* FROM unnest(CAST(%s AS text[])) n JOIN pg_catalog.pg_class c
     ON c.oid = pg_catalog.to_regclass(n)),
-  e AS MATERIALIZED (SELECT relnamespace AS space, relowner AS owner FROM t WHERE relname = 'events')
+  home AS MATERIALIZED (SELECT relnamespace AS space, relowner AS owner FROM ours WHERE relname = 'events')
 SELECT 'table', relname::text, relname::text, concat_ws(' ', relkind, relpersistence, relrowsecurity,
-  relforcerowsecurity, relam, reloftype, relowner = owner, relnamespace = space) FROM t, e
+  relforcerowsecurity, relam, reloftype, relowner = owner, relnamespace = space) FROM ours, home
 UNION ALL SELECT 'row type', relname, relname, (SELECT string_agg(concat_ws(' ', attname, atttypid, atttypmod,
   attnotnull, nullif(attgenerated, ''), nullif(attidentity, ''), attcollation,
   (SELECT 'DEFAULT ' || pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = attrelid AND adnum = attnum)), ', '
-  ORDER BY attnum) FROM pg_attribute WHERE attrelid = t.oid AND attnum > 0 AND NOT attisdropped) FROM t
-UNION ALL SELECT 'trigger', t.relname, CASE WHEN tgisinternal THEN concat_ws(' for ', p.proname, r.relname)
+  ORDER BY attnum) FROM pg_attribute WHERE attrelid = ours.oid AND attnum > 0 AND NOT attisdropped) FROM ours
+UNION ALL SELECT 'trigger', ours.relname, CASE WHEN tgisinternal THEN concat_ws(' for ', p.proname, r.relname)
   ELSE tgname END, concat_ws(' ', p.proname, pronamespace = space, tgtype, tgenabled IN ('O', 'A'), tgattr, tgnargs,
   tgqual, tgdeferrable, tginitdeferred, tgoldtable, tgnewtable, tgconstraint = 0)
-  FROM t CROSS JOIN e JOIN pg_trigger g ON g.tgrelid = t.oid JOIN pg_proc p ON p.oid = tgfoid
+  FROM ours CROSS JOIN home JOIN pg_trigger g ON g.tgrelid = ours.oid JOIN pg_proc p ON p.oid = tgfoid
   LEFT JOIN pg_class r ON r.oid = tgconstrrelid
-  WHERE NOT (tgisinternal AND t.relname = ANY(CAST(%s AS text[])) AND tgconstrrelid <> t.oid)
-UNION ALL SELECT 'rule', relname, rulename, '' FROM t JOIN pg_rewrite ON ev_class = t.oid
-UNION ALL SELECT 'policy', relname, polname, '' FROM t JOIN pg_policy ON polrelid = t.oid
-UNION ALL SELECT 'inheritance', relname, (CASE t.oid WHEN inhrelid THEN inhparent ELSE inhrelid END)::regclass::text, ''
-  FROM t JOIN pg_inherits ON t.oid IN (inhrelid, inhparent)
-UNION ALL SELECT 'constraint', t.relname, conname, concat_ws(' ', contype, condeferrable, condeferred, convalidated,
+  WHERE NOT (tgisinternal AND ours.relname = ANY(CAST(%s AS text[])) AND tgconstrrelid <> ours.oid)
+UNION ALL SELECT 'rule', relname, rulename, '' FROM ours JOIN pg_rewrite ON ev_class = ours.oid
+UNION ALL SELECT 'policy', relname, polname, '' FROM ours JOIN pg_policy ON polrelid = ours.oid
+UNION ALL SELECT 'inheritance', relname,
+  (CASE ours.oid WHEN inhrelid THEN inhparent ELSE inhrelid END)::regclass::text, ''
+  FROM ours JOIN pg_inherits ON ours.oid IN (inhrelid, inhparent)
+UNION ALL SELECT 'constraint', ours.relname, conname, concat_ws(' ', contype, condeferrable, condeferred, convalidated,
   conkey, confkey, confupdtype, confdeltype, confmatchtype, r.relname, pg_get_expr(conbin, conrelid))
-  FROM t JOIN pg_constraint ON conrelid = t.oid LEFT JOIN t r ON r.oid = confrelid WHERE contype <> 'n'
-UNION ALL SELECT 'index', t.relname, c.relname, concat_ws(' ', indisunique, indisprimary, indisexclusion, indimmediate,
-  indisvalid, indisready, indislive, indkey, indclass, indcollation, indoption, indexprs IS NULL,
+  FROM ours JOIN pg_constraint ON conrelid = ours.oid LEFT JOIN ours r ON r.oid = confrelid WHERE contype <> 'n'
+UNION ALL SELECT 'index', ours.relname, c.relname, concat_ws(' ', indisunique, indisprimary, indisexclusion,
+  indimmediate, indisvalid, indisready, indislive, indkey, indclass, indcollation, indoption, indexprs IS NULL,
   pg_get_expr(indpred, indrelid), coalesce(to_jsonb(i) ->> 'indnullsnotdistinct' = 'true', false))
-  FROM t JOIN pg_index i ON indrelid = t.oid JOIN pg_class c ON c.oid = indexrelid WHERE indisunique OR indisexclusion
-  OR indexprs IS NOT NULL OR indpred IS NOT NULL OR EXISTS (SELECT FROM pg_opclass o WHERE o.oid = ANY(indclass)
+  FROM ours JOIN pg_index i ON indrelid = ours.oid JOIN pg_class c ON c.oid = indexrelid
+  WHERE indisunique OR indisexclusion OR indexprs IS NOT NULL OR indpred IS NOT NULL
+  OR EXISTS (SELECT FROM pg_opclass o WHERE o.oid = ANY(indclass)
     AND opcnamespace <> 'pg_catalog'::regnamespace AND NOT """
     + _EXTENSION.format("o", "pg_opclass")
     + """)
@@ -96,42 +99,44 @@ UNION ALL SELECT 'function', '', concat(CASE WHEN pronamespace <> space THEN pro
   proname, '(', oidvectortypes(proargtypes), ')'), concat_ws(' ', proowner = owner, lanname, prokind, prosecdef,
   proleakproof, proisstrict, proretset, provolatile, proparallel, procost, prorows, prorettype, proallargtypes,
   proargmodes, proargnames, proargdefaults IS NULL, proconfig, encode(sha256(convert_to(prosrc, 'UTF8')), 'hex'))
-  FROM e CROSS JOIN pg_proc p JOIN pg_language l ON l.oid = prolang
+  FROM home CROSS JOIN pg_proc p JOIN pg_language l ON l.oid = prolang
   WHERE proname = ANY(CAST(%s AS text[])) AND pronamespace::regnamespace::text = ANY(
     SELECT quote_ident(s) FROM unnest(current_schemas(true)) s)"""
 )
 
 
 def read_objects(cursor: Any, tables: Sequence[str]) -> Objects:
-    """Read the objects that could run code, refuse rows or hide rows on our tables, given the tables' names."""
+    """Read the objects that can run code on, reject or hide rows of the tables with these names."""
     rows = cursor.execute(_OBJECTS_QUERY, (list(tables), _IMMUTABLE, list(_FUNCTIONS))).fetchall()
     return {(kind, table, name): definition for kind, table, name, definition in rows}
 
 
-def _find_foreign_differences(cursor: Any) -> Differences:
-    """Describe the objects that could run code, refuse rows or hide rows on our tables, and differ from ours."""
-    expected = generated_objects("postgresql")
+def _find_unexpected_objects(cursor: Any) -> Differences:
+    """Yield a message for each object that differs and can run code on, reject or hide rows of our tables."""
+    expected = load_generated_objects("postgresql")
     actual = read_objects(cursor, [table for kind, table, _ in expected if kind == "table"])
     for kind, table, name in sorted(key for key, _ in actual.items() ^ expected.items()):
-        what = f"the {kind} {name}" + (f" on {table}" if table not in ("", name) else "")
+        title = f"the {kind} {name}" + (f" on {table}" if table not in ("", name) else "")
         if (kind, table, name) not in expected:
-            yield f"{what} {FOREIGN}"
+            yield f"{title} {_NOT_OURS}"
         else:
-            yield f"{what} {DIFFERS if (kind, table, name) in actual else 'is missing'}"
+            yield f"{title} {_DIFFERS if (kind, table, name) in actual else 'is missing'}"
 
 
-def refuse_foreign_objects(cursor: Any) -> None:
-    """Raise `StoreDamaged` if foreign objects could run code, refuse rows or hide rows on this program's tables."""
-    raise_on_difference(cursor, _find_foreign_differences(cursor))
+def refuse_unexpected_objects(cursor: Any) -> None:
+    """Raise `StoreDamaged` if an unexpected object can run code on, reject or hide rows of this program's tables."""
+    raise_on_difference(cursor, _find_unexpected_objects(cursor))
 
 
-# changes with every object that runs on an append; `xmin` names the transaction that wrote a row of the catalogue
+# SQL for a value that changes whenever an object that runs during an append changes; `xmin` is the id of the
+# transaction that wrote a row of the catalogue
 _APPEND_STATE = """ARRAY(SELECT xmin FROM pg_catalog.pg_class WHERE oid = {events}
   UNION ALL SELECT xmin FROM pg_catalog.pg_attribute WHERE attrelid = {events} AND attnum > 0
   UNION ALL SELECT xmin FROM pg_catalog.pg_index WHERE indrelid = {events}
   UNION ALL SELECT xmin FROM pg_catalog.pg_trigger WHERE tgrelid = {events}
   UNION ALL SELECT xmin FROM pg_catalog.pg_proc WHERE oid IN ({functions}))::text"""
-# planned once, to use indexes: scans of the catalogue's tables would take longer than the append
+# the settings make the server plan the statement once, with indexes: scans of the catalogue's tables would take longer
+# than the append
 _PREPARE_APPEND = """SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; DEALLOCATE ALL;
 PREPARE ratings_append_lock AS SELECT pg_catalog.pg_advisory_xact_lock({lock});
 PREPARE ratings_append_one (text, text, smallint, text, bigint, bigint, text, text, text, bigint)
@@ -141,31 +146,40 @@ EXPLAIN EXECUTE ratings_append_one ({nothing}); RESET plan_cache_mode; RESET ena
 
 
 def prepare_append(connection: Any) -> bool:
-    """Prepare the statements of a single append on a driver's connection; they append while the catalogue stays.
-
-    Return False if there are foreign objects.
+    """Prepare the statements that append one event on a driver's connection. They append nothing once the catalogue
+    changes. Return False if there are unexpected objects.
     """
     row = connection.execute(
         "SELECT c.oid, relnamespace::regnamespace::text, (SELECT string_agg(p.oid::text, ',') FROM pg_proc p "
         "WHERE pronamespace = relnamespace AND proname = ANY(%s)) FROM pg_class c WHERE c.oid = 'events'::regclass",
         (list(_FUNCTIONS),),
     ).fetchone()
-    events, schema, functions = row
-    if functions is None:
+    events_oid, schema, function_oids = row
+    if function_oids is None:
         return False
-    state = _APPEND_STATE.format(events=events, functions=functions)
-    # read before the comparison, so that a change during it is noticed afterwards
-    value = connection.execute(f"SELECT {state}").fetchone()[0]
-    if any(_find_foreign_differences(connection)):
+    state_sql = _APPEND_STATE.format(events=events_oid, functions=function_oids)
+    # read before the comparison, so that an append notices a change during the comparison
+    state = connection.execute(f"SELECT {state_sql}").fetchone()[0]
+    if any(_find_unexpected_objects(connection)):
         return False
-    names = {"schema": schema, "events": events, "state": state, "value": value, "lock": POSTGRES_APPEND_LOCK}
-    connection.execute(_PREPARE_APPEND.format(**names, nothing=", ".join(["NULL"] * 10)))
+    statement = _PREPARE_APPEND.format(
+        schema=schema,
+        events=events_oid,
+        state=state_sql,
+        value=state,
+        lock=POSTGRES_APPEND_LOCK,
+        nothing=", ".join(["NULL"] * 10),
+    )
+    connection.execute(statement)
     return True
 
 
 class _Location(NamedTuple):
-    """The location of the ledger: the effective search path, the ledger's schema with its prefix for names, the tables
-    and views in it by name, and the role that owns most of them."""
+    """The place of a ledger in its database; the numbers are oids.
+
+    `path` lists the schemas of the effective search path. `schema` is the ledger's, and `prefix` its quoted name with a
+    period. `tables` and `views` map the names in the schema to oids. `owner` is the role that owns most of them.
+    """
 
     path: list[int]
     schema: int
@@ -176,31 +190,35 @@ class _Location(NamedTuple):
 
 
 def find_object_differences(connection: Connection, views: dict[str, str]) -> Differences:
-    """Yield None for each object with the expected definition, else a message; guards are left out."""
-    with plain_path(connection) as path:
+    """Yield a message for each object that differs, and None for each that matches, except guards.
+
+    `find_altered_guards` checks the guards.
+    """
+    with use_catalogue_path(connection) as path:
         location = _find_ledger(connection, path, views)
+        expected_columns, actual_columns = _describe_columns(location), _read_columns(connection, location)
         differences = [
             *_compare_relations(connection, location, views),
-            *_compare_columns(connection, location),
+            *_compare_descriptions("column", expected_columns, actual_columns),
             *_compare_constraints(connection, location),
             *_compare_indexes(connection, location),
-            *_find_intruders(connection, location),
+            *_find_added_objects(connection, location),
         ]
     yield from differences
     # a view's query can only be planned on tables with the right columns
-    lacks_columns = any(
-        message and message.startswith("the column ") and not message.endswith(FOREIGN) for message in differences
-    )
-    can_plan = not lacks_columns and len(location.tables) == len(_own_tables())
-    # in a block of its own, because a policy that hides rows makes these queries fail
-    with plain_path(connection):
+    has_columns = expected_columns.items() <= actual_columns.items()
+    can_plan = has_columns and len(location.tables) == len(_list_own_tables())
+    # these queries fail if a policy hides rows, so the search path is set and reset for them alone
+    with use_catalogue_path(connection):
         yield from list(_compare_views(connection, location, views, can_plan))
 
 
-def missing_guards(connection: Connection) -> list[str]:
-    """Return the guards that are missing or altered: triggers that are absent, switched off or run other functions, and
-    functions that differ."""
-    with plain_path(connection) as path:
+def find_altered_guards(connection: Connection) -> list[str]:
+    """Return the names of the missing or altered guards, sorted.
+
+    A trigger is altered if it is disabled or runs another function, and a function if its definition differs.
+    """
+    with use_catalogue_path(connection) as path:
         location = _find_ledger(connection, path, {})
         functions = _compare_functions(connection, location)
         altered = {name for name, is_same in functions.items() if not is_same}
@@ -229,12 +247,12 @@ def _find_table(trigger: str) -> str:
 
 
 @contextmanager
-def plain_path(connection: Connection) -> Iterator[list[int]]:
-    """Provide the schemas of the search path, in order; inside the block only PostgreSQL's own schema is in it.
+def use_catalogue_path(connection: Connection) -> Iterator[list[int]]:
+    """Restrict the search path to pg_catalog inside the block; provide the oids of the original path's schemas.
 
-    So no object can hide a catalogue's own, and servers write names from all other schemas in full.
+    This way no object can shadow a built-in one, and the server qualifies the names from all other schemas.
     """
-    before, path = connection.exec_driver_sql(
+    original_path, path = connection.exec_driver_sql(
         "SELECT pg_catalog.current_setting('search_path'), pg_catalog.current_schemas(true)"
     ).one()
     setting = text("SELECT pg_catalog.set_config('search_path', :path, false)")
@@ -243,14 +261,14 @@ def plain_path(connection: Connection) -> Iterator[list[int]]:
         oids: dict[str, int] = dict(connection.exec_driver_sql("SELECT nspname, oid FROM pg_namespace").all())
         yield [oids[name] for name in path]
     finally:
-        # an earlier error is the one to report
+        # an error here must not replace an earlier one
         with suppress(DBAPIError):
-            connection.execute(setting, {"path": before})
+            connection.execute(setting, {"path": original_path})
 
 
 def _find_ledger(connection: Connection, path: list[int], views: dict[str, str]) -> _Location:
-    """Find the ledger's schema: the one in the path with the most of our tables and views."""
-    kinds = {**dict.fromkeys(_own_tables(), "r"), **dict.fromkeys(views, "v")}
+    """Locate the ledger: choose the schema in the path that holds the most of our tables and views."""
+    kinds = {**dict.fromkeys(_list_own_tables(), "r"), **dict.fromkeys(views, "v")}
     query = text(
         "SELECT relnamespace, relname, oid, relkind, relowner FROM pg_class "
         "WHERE relnamespace = ANY(:path) AND relname = ANY(:names)"
@@ -266,42 +284,41 @@ def _find_ledger(connection: Connection, path: list[int], views: dict[str, str])
     owners = Counter(row[4] for row in rows if row[0] == schema)
     owners.update(connection.execute(functions, {"schema": schema, "names": list(_FUNCTIONS)}).scalars())
     return _Location(
-        path,
-        schema,
-        prefix,
-        {name: oid for name, oid in ours.items() if kinds[name] == "r"},
-        {name: oid for name, oid in ours.items() if kinds[name] == "v"},
-        max(owners, key=lambda owner: owners[owner], default=0),
+        path=path,
+        schema=schema,
+        prefix=prefix,
+        tables={name: oid for name, oid in ours.items() if kinds[name] == "r"},
+        views={name: oid for name, oid in ours.items() if kinds[name] == "v"},
+        owner=max(owners, key=lambda owner: owners[owner], default=0),
     )
 
 
-def _own_tables() -> dict[str, Table]:
-    """Return our tables as declared, by name; those of the generations only if they are loaded."""
+def _list_own_tables() -> dict[str, Table]:
+    """Return our tables as declared, by name. The module of the stored standings adds its tables when imported."""
     return {table.name: table for table in (*metadata.tables.values(), _REVISION)}
 
 
 def _read_rows(connection: Connection, query: str, location: _Location) -> Sequence[Any]:
-    """Return the rows of a query, which may use the parameters `path`, `schema`, `tables`, `every` (tables and views),
-    `owner`, `functions` and `immutable`.
-    """
+    """Return the rows of a query, which may use the parameters defined here. `relations` are our tables and views."""
     parameters = {
         "path": location.path,
         "schema": location.schema,
         "tables": list(location.tables.values()),
-        "every": [*location.tables.values(), *location.views.values()],
+        "relations": [*location.tables.values(), *location.views.values()],
         "owner": location.owner,
         "functions": list(_FUNCTIONS),
         "immutable": [oid for name, oid in location.tables.items() if name in _IMMUTABLE],
     }
-    return connection.execute(text(query), {name: v for name, v in parameters.items() if f":{name}" in query}).all()
+    used = {name: value for name, value in parameters.items() if f":{name}" in query}
+    return connection.execute(text(query), used).all()
 
 
 def _compare_relations(connection: Connection, location: _Location, views: dict[str, str]) -> Differences:
-    """Compare tables and views: their existence, the storage of tables, and other objects with their names."""
-    indexes = {str(index.name) for table in _own_tables().values() for index in table.indexes}
+    """Report missing tables and views, tables stored the wrong way, and other objects with our names."""
+    indexes = {str(index.name) for table in _list_own_tables().values() for index in table.indexes}
     keys = {
         str(constraint.name)
-        for table in _own_tables().values()
+        for table in _list_own_tables().values()
         for constraint in table.constraints
         if _is_key(constraint)
     }
@@ -312,24 +329,26 @@ def _compare_relations(connection: Connection, location: _Location, views: dict[
         "WHERE c.relnamespace = ANY(:path) AND c.relname = ANY(:names) "
         "AND NOT coalesce(t.relname = ANY(:names) AND t.relnamespace <> :schema, false)"
     )
-    names = [*_own_tables(), *views, *indexes, *keys]
+    names = [*_list_own_tables(), *views, *indexes, *keys]
     rows = connection.execute(query, {"path": location.path, "schema": location.schema, "names": names}).all()
-    missing = {name for name in (*_own_tables(), *views) if name not in location.tables and name not in location.views}
-    for name in (*_own_tables(), *views):
+    missing = {
+        name for name in (*_list_own_tables(), *views) if name not in location.tables and name not in location.views
+    }
+    for name in (*_list_own_tables(), *views):
         kind = "view" if name in views else "table"
         if name in missing:
-            instead = sorted(full_name for relation, _, full_name in rows if relation == name)
-            named = f"; {', '.join(instead)} was not created by this program" if instead else ""
-            yield f"the {kind} {name} is missing{named}"
+            namesakes = sorted(full_name for relation, _, full_name in rows if relation == name)
+            notes = "".join(f"; {namesake} {_NOT_OURS}" for namesake in namesakes)
+            yield f"the {kind} {name} is missing{notes}"
     for name, is_ours, full_name in rows:
         if not is_ours and name not in missing:
-            yield f"{full_name} has the name of {location.prefix}{name}, and may hide it"
+            yield f"{full_name} has the same name as {location.prefix}{name}, and may shadow it"
     for name, *flags in _read_rows(connection, _STORAGE_QUERY, location):
         faults = [fault for fault, applies in zip(_STORAGE_FAULTS, flags, strict=True) if applies]
         yield f"the table {name} {' and '.join(faults)}" if faults else None
 
 
-# one flag per fault in the storage of a table
+# a table's name, and a flag for each of `_STORAGE_FAULTS`
 _STORAGE_QUERY = """SELECT c.relname, c.relpersistence <> 'p', c.relrowsecurity OR c.relforcerowsecurity,
   c.relowner <> :owner, a.amname <> 'heap',
   c.reloftype <> 0 OR EXISTS (SELECT FROM pg_inherits i WHERE i.inhrelid = c.oid)
@@ -337,15 +356,24 @@ FROM pg_class c JOIN pg_am a ON a.oid = c.relam WHERE c.oid = ANY(:tables) ORDER
 _STORAGE_FAULTS = (
     "is unlogged: a crash empties it",
     "has row security switched on, which may hide rows",
-    "belongs to another role than the rest",
-    "is stored by another method than heap",
-    "takes its columns from something else",
+    "is owned by a different role from the other tables",
+    "does not use the access method heap",
+    "inherits its columns from another table or type",
 )
 
 
-def _compare_columns(connection: Connection, location: _Location) -> Differences:
-    """Compare the columns of our tables: type, collation, NOT NULL, default, generation."""
-    # since PostgreSQL 18, rows from before a NOT NULL may be left unchecked
+def _describe_columns(location: _Location) -> dict[tuple[str, str], str]:
+    """Describe the declared columns of the tables that exist, by (table, column)."""
+    return {
+        (table, column.name): _describe_column(column)
+        for table in location.tables
+        for column in _list_own_tables()[table].columns
+    }
+
+
+def _read_columns(connection: Connection, location: _Location) -> dict[tuple[str, str], str]:
+    """Read the columns of our tables, by (table, column): type, collation, NOT NULL, default, generation."""
+    # since PostgreSQL 18, a NOT NULL may leave older rows unchecked
     query = """SELECT c.relname, a.attname, concat_ws(' ', format_type(a.atttypid, a.atttypmod),
       CASE WHEN a.attcollation <> t.typcollation THEN 'COLLATE ' || a.attcollation::regcollation::text END,
       CASE WHEN a.attnotnull AND NOT EXISTS (SELECT FROM pg_constraint n WHERE n.conrelid = a.attrelid
@@ -355,21 +383,17 @@ def _compare_columns(connection: Connection, location: _Location) -> Differences
     FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_type t ON t.oid = a.atttypid
     LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
     WHERE a.attrelid = ANY(:tables) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY c.relname, a.attnum"""
-    actual = {(table, name): definition for table, name, definition in _read_rows(connection, query, location)}
-    expected = {
-        (table, column.name): _describe_column(column)
-        for table in location.tables
-        for column in _own_tables()[table].columns
-    }
-    yield from _compare_descriptions("column", expected, actual)
+    return {(table, name): definition for table, name, definition in _read_rows(connection, query, location)}
 
 
 def _describe_column(column: "Column[Any]") -> str:
-    """Describe a column as servers do."""
-    kind = column.type.compile(_DIALECT).lower().replace("varchar", "character varying")
-    default = column.server_default
-    words = [kind, *(() if column.nullable else ("NOT NULL",))]
-    return " ".join([*words, *([f"DEFAULT {default.arg}"] if isinstance(default, DefaultClause) else [])])
+    """Describe a column in the form that PostgreSQL prints."""
+    parts = [column.type.compile(_DIALECT).lower().replace("varchar", "character varying")]
+    if not column.nullable:
+        parts.append("NOT NULL")
+    if isinstance(column.server_default, DefaultClause):
+        parts.append(f"DEFAULT {column.server_default.arg}")
+    return " ".join(parts)
 
 
 def _compare_descriptions(
@@ -380,16 +404,16 @@ def _compare_descriptions(
         if (table, name) not in actual:
             yield f"the {kind} {name} of {table} is missing"
         elif actual[table, name] != definition:
-            yield f"the {kind} {name} of {table} is {quote(actual[table, name], 200)}, and should be {definition}"
+            yield f"the {kind} {name} of {table} is {quote(actual[table, name], 200)}, but should be {definition}"
         else:
             yield None
     for table, name in sorted(actual.keys() - expected.keys()):
-        yield f"the {kind} {name} of {table} {FOREIGN}"
+        yield f"the {kind} {name} of {table} {_NOT_OURS}"
 
 
 def _compare_constraints(connection: Connection, location: _Location) -> Differences:
-    """Compare keys with indexes, foreign keys with triggers, and checks; report others' foreign keys to our tables."""
-    # a key's index is described with it; so are the four triggers of a reference
+    """Compare the keys, foreign keys and checks of our tables; report foreign keys of other tables to ours."""
+    # a key's definition includes its index; a foreign key's definition tells whether its four triggers are enabled
     query = """SELECT r.relname, c.conname, concat_ws(' ', pg_get_constraintdef(c.oid), pg_get_indexdef(i.indexrelid),
       CASE WHEN NOT (i.indisvalid AND i.indisready AND i.indislive) THEN '(not valid)' END,
       CASE WHEN c.contype = 'f' AND 4 <> (SELECT count(*) FROM pg_trigger t WHERE t.tgconstraint = c.oid
@@ -404,18 +428,18 @@ def _compare_constraints(connection: Connection, location: _Location) -> Differe
     expected = {
         (table, str(constraint.name)): _describe_constraint(constraint)
         for table in location.tables
-        for constraint in _own_tables()[table].constraints
+        for constraint in _list_own_tables()[table].constraints
     }
     yield from _compare_descriptions("constraint", expected, actual)
     foreign_keys = """SELECT conname, conrelid::regclass::text, confrelid::regclass::text FROM pg_constraint
     WHERE contype = 'f' AND confrelid = ANY(:tables) AND NOT (conrelid = ANY(:tables))
     AND NOT (confrelid = ANY(:immutable))"""
-    for name, table, ours in _read_rows(connection, foreign_keys, location):
-        yield f"the foreign key {name} of {table} takes effect when a row of {ours} is deleted"
+    for name, table, own_table in _read_rows(connection, foreign_keys, location):
+        yield f"the foreign key {name} of {table} takes effect when a row of {own_table} is deleted"
 
 
 def _strip_definition(definition: str, location: _Location) -> str:
-    """Return a definition without our schema, which the database chooses, and without storage parameters."""
+    """Return a definition without quotes, storage parameters and the schema, which differs between databases."""
     return re.sub(r" WITH \([^()]*\)", "", definition.replace(location.prefix, "")).replace('"', "")
 
 
@@ -424,7 +448,7 @@ def _is_key(constraint: Constraint) -> bool:
 
 
 def _describe_constraint(constraint: Constraint) -> str:
-    """Describe a constraint as servers do."""
+    """Describe a constraint in the form that PostgreSQL prints."""
     table: Table = constraint.table
     if isinstance(constraint, CheckConstraint):
         terms = [f"({term})" for term in str(constraint.sqltext).split(" AND ")]
@@ -440,8 +464,9 @@ def _describe_constraint(constraint: Constraint) -> str:
 
 
 def _describe_index(index: Index) -> str:
-    """Describe an index as servers do."""
+    """Describe an index in the form that PostgreSQL prints."""
     assert index.table is not None
+    # the schema declares the condition of a partial index for SQLite only; both stores use it
     where = index.dialect_options["sqlite"]["where"]
     names = ", ".join(column.name for column in index.columns)
     unique = "UNIQUE " if index.unique else ""
@@ -450,9 +475,9 @@ def _describe_index(index: Index) -> str:
 
 
 def _compare_indexes(connection: Connection, location: _Location) -> Differences:
-    """Compare the indexes that belong to no key.
+    """Compare the indexes that do not belong to a key.
 
-    An operator's own index is on plain columns: it refuses no row and runs no code.
+    Additional indexes of plain columns are allowed, because they reject no row and run no code.
     """
     builtin = _EXTENSION.format("o", "pg_opclass")
     query = f"""SELECT r.relname, c.relname, concat_ws(' ', pg_get_indexdef(i.indexrelid),
@@ -466,13 +491,13 @@ def _compare_indexes(connection: Connection, location: _Location) -> Differences
     expected = {
         (table, str(index.name)): _describe_index(index)
         for table in location.tables
-        for index in _own_tables()[table].indexes
+        for index in _list_own_tables()[table].indexes
     }
-    # an index in place of a key is reported as the missing key
+    # an index with the name of a key is not reported here: `_compare_constraints` reports the missing key
     keys = {
         (table, str(constraint.name))
         for table in location.tables
-        for constraint in _own_tables()[table].constraints
+        for constraint in _list_own_tables()[table].constraints
         if _is_key(constraint)
     }
     actual = {
@@ -483,44 +508,44 @@ def _compare_indexes(connection: Connection, location: _Location) -> Differences
     yield from _compare_descriptions("index", expected, actual)
 
 
-# objects that must not exist: each query returns the names in its message
-_INTRUDER_QUERIES = {
+# queries for objects that must not exist, by the message for each row
+_ADDED_QUERIES = {
     "the trigger {} on {} was not created by this program": "SELECT t.tgname, c.relname, c.relname || '.' || t.tgname "
-    "FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid WHERE NOT t.tgisinternal AND t.tgrelid = ANY(:every)",
+    "FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid WHERE NOT t.tgisinternal AND t.tgrelid = ANY(:relations)",
     "the rule {} on {} was not created by this program": "SELECT r.rulename, c.relname FROM pg_rewrite r "
-    "JOIN pg_class c ON c.oid = r.ev_class WHERE c.oid = ANY(:every) "
+    "JOIN pg_class c ON c.oid = r.ev_class WHERE c.oid = ANY(:relations) "
     "AND NOT (c.relkind = 'v' AND r.rulename = '_RETURN')",
     "the policy {} on {} may hide rows": "SELECT p.polname, c.relname FROM pg_policy p "
-    "JOIN pg_class c ON c.oid = p.polrelid WHERE c.oid = ANY(:every)",
+    "JOIN pg_class c ON c.oid = p.polrelid WHERE c.oid = ANY(:relations)",
     "the table {} inherits from {}, and adds rows without guards": "SELECT inhrelid::regclass::text, c.relname "
     "FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhparent WHERE c.oid = ANY(:tables)",
-    "the operator {} may hide one of PostgreSQL's own": "SELECT o.oid::regoperator::text FROM pg_operator o "
+    "the operator {} may shadow a built-in operator": "SELECT o.oid::regoperator::text FROM pg_operator o "
     "WHERE o.oprnamespace = ANY(:path) AND o.oprnamespace <> 'pg_catalog'::regnamespace "
     "AND o.oprname IN (SELECT oprname FROM pg_operator WHERE oprnamespace = 'pg_catalog'::regnamespace) "
     f"AND NOT {_EXTENSION.format('o', 'pg_operator')}",
-    "the function {} may hide one of PostgreSQL's own": "SELECT p.oid::regprocedure::text FROM pg_proc p "
+    "the function {} may shadow a built-in function": "SELECT p.oid::regprocedure::text FROM pg_proc p "
     "WHERE p.pronamespace = ANY(:path) AND p.pronamespace <> 'pg_catalog'::regnamespace "
     "AND p.proname IN (SELECT proname FROM pg_proc WHERE pronamespace = 'pg_catalog'::regnamespace) "
     f"AND NOT {_EXTENSION.format('p', 'pg_proc')}",
-    # the server's own casts have lower numbers
-    "the cast from {} to {} may hide one of PostgreSQL's own": "SELECT format_type(c.castsource, NULL), "
+    # built-in casts have lower oids
+    "the cast from {} to {} may replace a built-in cast": "SELECT format_type(c.castsource, NULL), "
     "format_type(c.casttarget, NULL) FROM pg_cast c JOIN pg_type s ON s.oid = c.castsource "
     "JOIN pg_type t ON t.oid = c.casttarget WHERE c.oid >= 16384 AND s.typnamespace = 'pg_catalog'::regnamespace "
     f"AND t.typnamespace = 'pg_catalog'::regnamespace AND NOT {_EXTENSION.format('c', 'pg_cast')}",
-    # only if the search path names pg_catalog, and other schemas before it
-    "{} may hide one of PostgreSQL's own": "SELECT told FROM (SELECT relname AS name, relnamespace AS space, "
-    "oid::regclass::text AS told FROM pg_class UNION ALL SELECT typname, typnamespace, oid::regtype::text FROM pg_type "
-    "WHERE typrelid = 0 AND typelem = 0) o WHERE array_position(CAST(:path AS oid[]), space) "
+    # possible only if the search path names other schemas before pg_catalog
+    "{} may shadow a built-in table or type": "SELECT full_name FROM (SELECT relname AS name, relnamespace AS space, "
+    "oid::regclass::text AS full_name FROM pg_class UNION ALL SELECT typname, typnamespace, oid::regtype::text "
+    "FROM pg_type WHERE typrelid = 0 AND typelem = 0) o WHERE array_position(CAST(:path AS oid[]), space) "
     "< array_position(CAST(:path AS oid[]), 'pg_catalog'::regnamespace::oid) AND name IN (SELECT relname FROM pg_class "
     "WHERE relnamespace = 'pg_catalog'::regnamespace UNION ALL SELECT typname FROM pg_type "
     "WHERE typnamespace = 'pg_catalog'::regnamespace)",
 }
 
 
-def _find_intruders(connection: Connection, location: _Location) -> Differences:
-    """Yield foreign objects that can run code on our tables, hide or add rows, or hide objects."""
+def _find_added_objects(connection: Connection, location: _Location) -> Differences:
+    """Yield a message for each added object that can run code on our tables, hide or add rows, or shadow objects."""
     triggers = {f"{_find_table(sql)}.{name}" for name, sql in POSTGRES_TRIGGERS.items()}
-    for message, query in _INTRUDER_QUERIES.items():
+    for message, query in _ADDED_QUERIES.items():
         for row in _read_rows(connection, query, location):
             if row[-1] not in triggers:
                 yield message.format(*row)
@@ -528,7 +553,7 @@ def _find_intruders(connection: Connection, location: _Location) -> Differences:
     ours = set(_choose_own_functions(functions, location).values())
     for row in functions:
         if row not in ours:
-            yield f"the function {row.signature} has the name of one of this program's"
+            yield f"the function {row.signature} has the same name as a function of this program"
 
 
 def _read_named_functions(connection: Connection, location: _Location) -> Sequence[Any]:
@@ -541,17 +566,18 @@ def _read_named_functions(connection: Connection, location: _Location) -> Sequen
 
 
 def _choose_own_functions(functions: Sequence[Any], location: _Location) -> dict[str, Any]:
-    """Return, for each name, the function that is most likely ours: in our schema, with our arguments."""
+    """Return by name the function that is most likely ours: in our schema, then with our arguments."""
     expected = {name: _parse_function(sql) for name, sql in _FUNCTIONS.items()}
 
-    def count_differences(row: Any) -> tuple[bool, bool]:
-        return row.schema != location.schema, row.arguments.split() != expected[row.name][0].split()
+    def match_quality(row: Any) -> tuple[bool, bool]:
+        return row.schema == location.schema, row.arguments.split() == expected[row.name][0].split()
 
-    return {row.name: row for row in sorted(functions, key=count_differences, reverse=True)}
+    # the best match comes last and replaces the others
+    return {row.name: row for row in sorted(functions, key=match_quality)}
 
 
 def _compare_functions(connection: Connection, location: _Location) -> dict[str, bool]:
-    """Return, for each of our functions, whether it exists with this program's definition."""
+    """Return by name whether each of our functions exists with this program's definition."""
     own_functions = _choose_own_functions(_read_named_functions(connection, location), location)
     is_same = dict.fromkeys(_FUNCTIONS, False)
     for name, row in own_functions.items():
@@ -572,8 +598,9 @@ _SETTING = re.compile(r"\bSET (\w+) (?:=|TO) (.*?)(?= SET |$)")
 
 
 def _parse_function(definition: str) -> tuple[str, str, str, frozenset[str], str]:
-    """Return a function's arguments, result, language, options and body. Servers name only options that differ from
-    PostgreSQL's defaults.
+    """Return a function's arguments, result, language, options and body.
+
+    A server prints only the options that differ from PostgreSQL's defaults.
     """
     match = _HEADER.match(definition)
     if match is None:
@@ -581,31 +608,32 @@ def _parse_function(definition: str) -> tuple[str, str, str, frozenset[str], str
     arguments, result, language, options, _, body = match.groups()
     options = " ".join(options.split())
     settings = [f"{name}={_QUOTES.sub('', value)}" for name, value in _SETTING.findall(options)]
-    plain = _SETTING.sub("", options).strip()
-    return " ".join(arguments.split()), re.sub(r"\s+", "", result), language, frozenset([*settings, plain]), body
+    other_options = _SETTING.sub("", options).strip()
+    all_options = frozenset([*settings, other_options])
+    return " ".join(arguments.split()), re.sub(r"\s+", "", result), language, all_options, body
 
 
 def _compare_views(connection: Connection, location: _Location, views: dict[str, str], can_plan: bool) -> Differences:
-    """Compare the views: query, options and owner. Their queries can be planned only if no column is missing."""
+    """Compare the views' options and owners, and with `can_plan` their queries."""
     for name, oid in location.views.items():
         (flags,) = connection.execute(
             text(_VIEW_QUERY),
-            {"view": oid, "every": [oid, *location.tables.values()], "owner": location.owner},
+            {"view": oid, "relations": [oid, *location.tables.values()], "owner": location.owner},
         ).all()
         faults = [fault for fault, applies in zip(_VIEW_FAULTS, flags, strict=True) if applies]
-        escaped = location.prefix.replace("\\", r"\\")
-        # a view on other objects is not planned, because that would run their code
+        prefix = location.prefix.replace("\\", r"\\")
+        # a view on other objects is not planned, because planning might run their code
         if not faults and can_plan:
-            query = re.sub(r"\b(FROM|JOIN) (\w+)", rf"\1 {escaped}\2", views[name].partition(" AS")[2].strip())
-            if not _has_plan_of(connection, name, oid, location, query):
-                faults = [DIFFERS]
+            query = re.sub(r"\b(FROM|JOIN) (\w+)", rf"\1 {prefix}\2", views[name].partition(" AS")[2].strip())
+            if not _has_same_plan(connection, location, name, query):
+                faults = [_DIFFERS]
         yield f"the view {name} {' and '.join(faults)}" if faults else None
 
 
-# one flag per fault of a view
+# a flag for each of `_VIEW_FAULTS`
 _VIEW_QUERY = """SELECT
   EXISTS (SELECT FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid AND d.classid = 'pg_rewrite'::regclass
-    WHERE r.ev_class = :view AND NOT (d.refclassid = 'pg_class'::regclass AND d.refobjid = ANY(:every))),
+    WHERE r.ev_class = :view AND NOT (d.refclassid = 'pg_class'::regclass AND d.refobjid = ANY(:relations))),
   c.reloptions IS NOT NULL,
   c.relowner <> :owner,
   EXISTS (SELECT FROM pg_rewrite r WHERE r.ev_class = :view AND r.rulename = '_RETURN'
@@ -613,20 +641,20 @@ _VIEW_QUERY = """SELECT
   EXISTS (SELECT FROM pg_attrdef d WHERE d.adrelid = :view)
 FROM pg_class c WHERE c.oid = :view"""
 _VIEW_FAULTS = (
-    f"{DIFFERS}: it selects from other objects, or runs other functions",
-    "has options of its own",
-    "belongs to another role than the rest",
-    "is switched off",
-    "has defaults of its own",
+    f"{_DIFFERS}: it selects from other objects, or runs other functions",
+    "has additional options",
+    "is owned by a different role from the other views",
+    "is disabled",
+    "has additional defaults",
 )
 
 
-def _has_plan_of(connection: Connection, name: str, view: int, location: _Location, query: str) -> bool:
-    """Return whether a view has a query's columns, and the server plans both alike."""
+def _has_same_plan(connection: Connection, location: _Location, name: str, query: str) -> bool:
+    """Tell whether a view has the columns of a query, and the server makes the same plan for both."""
     attributes = text(
         "SELECT attname, atttypid FROM pg_attribute WHERE attrelid = :view AND attnum > 0 ORDER BY attnum"
     )
-    actual = [tuple(row) for row in connection.execute(attributes, {"view": view})]
+    actual = [tuple(row) for row in connection.execute(attributes, {"view": location.views[name]})]
     cursor = connection.exec_driver_sql(f"SELECT * FROM ({query}) AS q LIMIT 0").cursor
     if cursor is None or actual != [(column[0], column[1]) for column in cursor.description or ()]:
         return False

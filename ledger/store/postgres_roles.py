@@ -1,7 +1,7 @@
-"""Rights on a ledger in PostgreSQL: the documented roles, the statements that create them, and deviations from them.
+"""Roles for a ledger in PostgreSQL: the statements that create them, and a check of the rights of all users.
 
-A role is recognised by its rights, not by its name: a role that may append is a writer. `find_rights_problems` asks the
-server what each role can really do, however it got there.
+Rights, not names, define a role: a role that may append is a writer. `find_rights_problems` asks the server for the
+effective rights of each role, including inherited ones.
 """
 
 from collections import Counter, defaultdict
@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from sqlalchemy import Connection, text
 
 from ratings_ledger.ledger.store.dialect import NAME, PREFIX, Grants, RightsProblem
-from ratings_ledger.ledger.store.postgres_catalogue import plain_path
+from ratings_ledger.ledger.store.postgres_catalogue import use_catalogue_path
 
-# the rights of each role besides reading; all others are the owner's
+# the tables that a rebuild writes
 _STANDINGS = [
     "generations",
     "generation_ladders",
@@ -25,26 +25,30 @@ _STANDINGS = [
     "history_games",
     "history_participants",
 ]
+# by role and table: the rights besides SELECT; only the owner has further rights
 WRITES: dict[str, dict[str, tuple[str, ...]]] = {
     "writer": {"events": ("INSERT",)},
     "rebuilder": dict.fromkeys(_STANDINGS, ("INSERT", "UPDATE", "DELETE")),
 }
-DOES = {"writer": "append", "rebuilder": "store standings"}
-# the views of a role that must not see any event
+# the work of each role, for messages
+_WORK = {"writer": "append", "rebuilder": "store standings"}
+# the views of the role for dashboards, which must not read events
 DASHBOARD = ("live_changes", "live_games", "live_info", "live_ladders", "live_participants", "live_standings")
 # tables and views that only the owner changes
-KEPT = ("alembic_version", "events_readable", "ledger_identity")
+OWNER_ONLY = ("alembic_version", "events_readable", "ledger_identity")
 
-_READING = ("writer", "rebuilder", "reader")
+# the roles that read everything
+_READERS = ("writer", "rebuilder", "reader")
 _PRIVILEGES = ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER")
-_OF_COLUMNS = ("SELECT", "INSERT", "UPDATE", "REFERENCES")
+# the privileges that may be granted on single columns
+_COLUMN_PRIVILEGES = ("SELECT", "INSERT", "UPDATE", "REFERENCES")
 PUBLIC = "PUBLIC"
-ROLES_PAGE = "as docs/postgresql.md has it: ratings grants --sql"
+_ROLES_REMEDY = "set up the roles of docs/postgresql.md: ratings grants --sql"
 
 
-def grant_statements(database: str, prefix: str = PREFIX) -> Grants:
-    """Return the statements that create a ledger's roles and grant their rights, for a database of its own."""
-    roles = [f"{prefix}{name}" for name in ("owner", *_READING, "dashboard")]
+def build_grant_statements(database: str, prefix: str = PREFIX) -> Grants:
+    """Return the statements that create a database for a ledger, and its roles with their rights."""
+    roles = [f"{prefix}{name}" for name in ("owner", *_READERS, "dashboard")]
     owner, readers, users = roles[0], ", ".join(roles[1:4]), ", ".join(roles[1:])
     database_name = _quote_name(database)
     write_grants = [
@@ -53,11 +57,11 @@ def grant_statements(database: str, prefix: str = PREFIX) -> Grants:
         for rights, tables in _group_by_rights(WRITES[role])
     ]
     return Grants(
-        [
+        administrator=[
             *(f"CREATE ROLE {role} LOGIN" for role in roles),
             f"CREATE DATABASE {database_name} OWNER {owner} ENCODING 'UTF8' TEMPLATE template0",
         ],
-        [
+        owner=[
             f"REVOKE ALL ON DATABASE {database_name} FROM PUBLIC",
             "REVOKE CREATE ON SCHEMA public FROM PUBLIC",
             f"GRANT CONNECT ON DATABASE {database_name} TO {users}",
@@ -75,14 +79,14 @@ def _quote_name(name: str, always: bool = False) -> str:
 
 
 def find_rights_problems(connection: Connection) -> tuple[str, list[RightsProblem]]:
-    """Return the current user, and the excess and missing rights of all users."""
-    schema = connection.exec_driver_sql(_WHERE).scalar_one()
-    with plain_path(connection):
-        user, is_superuser, database = connection.exec_driver_sql(_ASKING).one()
+    """Return the current user, and the problems with the rights of all users."""
+    schema = connection.exec_driver_sql(_SCHEMA).scalar_one()
+    with use_catalogue_path(connection):
+        user, is_superuser, database = connection.exec_driver_sql(_CURRENT_USER).one()
         server = _ServerRights(connection, schema, database, user)
-    problems = (
-        [RightsProblem(user, "is a superuser, who bypasses all rights and guards", ROLES_PAGE)] if is_superuser else []
-    )
+    problems = []
+    if is_superuser:
+        problems.append(RightsProblem(user, "is a superuser, who bypasses all rights and guards", _ROLES_REMEDY))
     problems += [*server.check_owner(), *server.check_public()]
     for role in server.roles:
         problems += server.check_role(role)
@@ -91,72 +95,76 @@ def find_rights_problems(connection: Connection) -> tuple[str, list[RightsProble
 
 def read_change_rights(connection: Connection) -> tuple[str, str, bool]:
     """Return the current user, the owners of the tables, and whether the current user may change them."""
-    schema = connection.exec_driver_sql(_WHERE).scalar_one()
-    with plain_path(connection):
-        parameters = {"schema": schema, "tables": [*readable_tables(), *DASHBOARD]}
-        user, owners, may = connection.execute(text(_CHANGING), parameters).one()
-    return user, ", ".join(owners), may
+    schema = connection.exec_driver_sql(_SCHEMA).scalar_one()
+    with use_catalogue_path(connection):
+        parameters = {"schema": schema, "tables": [*_list_readable_tables(), *DASHBOARD]}
+        user, owners, may_change = connection.execute(text(_CHANGE_RIGHTS), parameters).one()
+    return user, ", ".join(owners), may_change
 
 
 def describe_missing_rights(connection: Connection, role: str) -> str:
     """Describe the rights that the current user lacks for the work of a role; empty if none is missing."""
+
+    def has_right(table: str, right: str) -> bool:
+        return bool(connection.execute(text(_HAS_RIGHT), {"table": table, "right": right}).scalar())
+
     missing = {
-        table: [
-            right for right in rights if not connection.execute(text(_MAY), {"table": table, "right": right}).scalar()
-        ]
-        for table, rights in _required_rights([role]).items()
+        table: [right for right in rights if not has_right(table, right)]
+        for table, rights in _find_required_rights([role]).items()
     }
     listed = [f"{rights} on {', '.join(tables)}" for rights, tables in _group_by_rights(missing)]
-    return f"this user lacks {'; '.join(listed)}, which {PREFIX}{role} has, {ROLES_PAGE}" if listed else ""
+    return f"this user lacks {'; '.join(listed)}, which the role {PREFIX}{role} has; {_ROLES_REMEDY}" if listed else ""
 
 
-def _required_rights(roles: Iterable[str]) -> dict[str, set[str]]:
-    """Return the rights that the work of these roles needs, by table; all except dashboards read everything."""
+def _find_required_rights(roles: Iterable[str]) -> dict[str, set[str]]:
+    """Return by table the rights that the work of these roles needs."""
     writes = [(table, rights) for role in roles for table, rights in WRITES[role].items()]
-    required = {table: {"SELECT"} for table in (*(table for table, _ in writes), *readable_tables(), *DASHBOARD)}
+    required = {table: {"SELECT"} for table in (*(table for table, _ in writes), *_list_readable_tables(), *DASHBOARD)}
     for table, rights in writes:
         required[table].update(rights)
     return required
 
 
-_MAY = """SELECT pg_catalog.has_table_privilege(pg_catalog.to_regclass(CAST(:table AS pg_catalog.text)),
+_HAS_RIGHT = """SELECT pg_catalog.has_table_privilege(pg_catalog.to_regclass(CAST(:table AS pg_catalog.text)),
   CAST(:right AS pg_catalog.text))"""
-_WHERE = "SELECT relnamespace FROM pg_catalog.pg_class WHERE oid = 'events'::pg_catalog.regclass"
-_ASKING = "SELECT rolname, rolsuper, current_database() FROM pg_roles WHERE rolname = current_user"
-# the effective rights of roles that are not owners, however granted; `public` stands for all users
-_TABLES = """WITH ours AS (
+_SCHEMA = "SELECT relnamespace FROM pg_catalog.pg_class WHERE oid = 'events'::pg_catalog.regclass"
+_CURRENT_USER = "SELECT rolname, rolsuper, current_database() FROM pg_roles WHERE rolname = current_user"
+# (role, table, right) of the effective rights of roles that are not owners; `public` stands for all users
+_EFFECTIVE_RIGHTS = """WITH ours AS (
   SELECT c.oid, c.relname, c.relowner FROM pg_class c
   WHERE c.relnamespace = :schema AND c.relname = ANY(:tables) AND c.relkind IN ('r', 'v')
 ), roles AS (
   SELECT 'public' AS name, NULL::oid AS oid
   UNION ALL SELECT rolname, oid FROM pg_roles WHERE rolname = ANY(:roles)
 )
-SELECT roles.name, ours.relname, wanted.privilege FROM roles CROSS JOIN ours CROSS JOIN
-  unnest(CAST(:privileges AS text[])) AS wanted (privilege)
+SELECT roles.name, ours.relname, privilege FROM roles CROSS JOIN ours CROSS JOIN
+  unnest(CAST(:privileges AS text[])) AS checked (privilege)
 WHERE CASE WHEN roles.oid IS NULL THEN true ELSE NOT pg_has_role(roles.oid, ours.relowner, 'USAGE') END
-  AND CASE WHEN wanted.privilege = ANY(:of_columns)
-      THEN has_any_column_privilege(roles.name, ours.oid, wanted.privilege)
-      ELSE has_table_privilege(roles.name, ours.oid, wanted.privilege) END"""
-# the roles with a granted right on one of our tables are the ledger's; all others are the server's
+  AND CASE WHEN privilege = ANY(:column_privileges)
+      THEN has_any_column_privilege(roles.name, ours.oid, privilege)
+      ELSE has_table_privilege(roles.name, ours.oid, privilege) END"""
+# (role, table, right) of each grant; the roles with a grant on one of our tables are the ledger's
 _GRANTED = """SELECT r.rolname, c.relname, a.privilege_type
 FROM pg_class c
 CROSS JOIN LATERAL (
   SELECT c.relacl AS acl UNION ALL SELECT t.attacl FROM pg_attribute t WHERE t.attrelid = c.oid
-) AS given
-CROSS JOIN LATERAL aclexplode(given.acl) a JOIN pg_roles r ON r.oid = a.grantee
+) AS acls
+CROSS JOIN LATERAL aclexplode(acls.acl) a JOIN pg_roles r ON r.oid = a.grantee
 WHERE c.relnamespace = :schema AND c.relname = ANY(:tables) AND NOT r.rolsuper AND a.grantee <> c.relowner"""
 _OWNERS = """SELECT c.relname, r.rolname FROM pg_class c JOIN pg_roles r ON r.oid = c.relowner
 WHERE c.relnamespace = :schema AND c.relname = ANY(:tables) ORDER BY c.relname"""
-_CHANGING = """SELECT current_user, array_agg(DISTINCT r.rolname), bool_and(pg_has_role(c.relowner, 'USAGE'))
+_CHANGE_RIGHTS = """SELECT current_user, array_agg(DISTINCT r.rolname), bool_and(pg_has_role(c.relowner, 'USAGE'))
 FROM pg_class c JOIN pg_roles r ON r.oid = c.relowner WHERE c.relnamespace = :schema AND c.relname = ANY(:tables)"""
-_ELSEWHERE = """SELECT r.rolname, r.rolcanlogin, r.rolcreaterole,
+# a row for each role, with the rights that `_check_other_rights` names
+_OTHER_RIGHTS = """SELECT r.rolname, r.rolcanlogin, r.rolcreaterole,
   has_database_privilege(r.oid, current_database(), 'CONNECT'),
   has_database_privilege(r.oid, current_database(), 'TEMP'),
   has_schema_privilege(r.oid, CAST(:schema AS oid), 'USAGE'),
   has_schema_privilege(r.oid, CAST(:schema AS oid), 'CREATE'),
   pg_has_role(r.oid, CAST(:owner AS regrole), 'MEMBER')
 FROM pg_roles r WHERE r.rolname = ANY(:roles) AND NOT r.rolsuper AND r.oid <> CAST(:owner AS regrole)"""
-_EVERYBODY = """SELECT has_database_privilege('public', current_database(), 'CONNECT'),
+# the rights of all users that `check_public` names, and the schema's quoted name
+_PUBLIC_RIGHTS = """SELECT has_database_privilege('public', current_database(), 'CONNECT'),
   has_database_privilege('public', current_database(), 'TEMP'),
   has_database_privilege('public', current_database(), 'CREATE'),
   has_schema_privilege('public', CAST(:schema AS oid), 'CREATE'),
@@ -168,71 +176,72 @@ class _ServerRights:
 
     def __init__(self, connection: Connection, schema: int, database: str, user: str) -> None:
         self.database = _quote_name(database)
-        parameters = {"schema": schema, "tables": [*readable_tables(), *DASHBOARD]}
+        parameters = {"schema": schema, "tables": [*_list_readable_tables(), *DASHBOARD]}
         owners = connection.execute(text(_OWNERS), parameters).all()
         self.owners: dict[str, str] = {row[0]: row[1] for row in owners}
         self.owner = Counter(self.owners.values()).most_common(1)[0][0]
         self.granted = {(*row,) for row in connection.execute(text(_GRANTED), parameters)}
-        # by role, table and right
-        self.can: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+        # the effective rights, by role and table
+        self.rights: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
         roles = sorted({user, *(row[0] for row in self.granted)})
         role_parameters = {
             **parameters,
             "roles": roles,
             "privileges": list(_PRIVILEGES),
-            "of_columns": list(_OF_COLUMNS),
+            "column_privileges": list(_COLUMN_PRIVILEGES),
         }
-        for role, table, privilege in connection.execute(text(_TABLES), role_parameters):
-            self.can[role][table].add(privilege)
-        self.everybody = self.can.pop("public", {})
+        for role, table, privilege in connection.execute(text(_EFFECTIVE_RIGHTS), role_parameters):
+            self.rights[role][table].add(privilege)
+        self.public_rights = self.rights.pop("public", {})
         owner_parameters = {"schema": schema, "owner": _quote_name(self.owner, always=True), "roles": roles}
-        self.elsewhere = {row[0]: row[1:] for row in connection.execute(text(_ELSEWHERE), owner_parameters)}
-        self.roles = sorted(self.elsewhere)
-        *self.open, self.schema = connection.execute(text(_EVERYBODY), {"schema": schema}).one()
+        self.other_rights = {row[0]: row[1:] for row in connection.execute(text(_OTHER_RIGHTS), owner_parameters)}
+        self.roles = sorted(self.other_rights)
+        *public_flags, self.schema = connection.execute(text(_PUBLIC_RIGHTS), {"schema": schema}).one()
+        self.public_may_connect, self.public_may_make_temporary = public_flags[:2]
+        self.public_may_make_schemas, self.public_may_create = public_flags[2:]
 
     def check_owner(self) -> Iterator[RightsProblem]:
-        """Check that all tables belong to one role, which leaves the daily work to others."""
+        """Check that one role owns all tables, and that other roles do the daily work."""
         for name, owner in self.owners.items():
             if owner != self.owner:
                 remedy = f"ALTER TABLE {self.schema}.{name} OWNER TO {_quote_name(self.owner)}"
-                yield RightsProblem(owner, f"owns {name}, while {self.owner} owns the rest", remedy)
-        for role, does in DOES.items():
+                yield RightsProblem(owner, f"owns {name}, but {self.owner} owns the other tables", remedy)
+        for role, work in _WORK.items():
             if not any(right in WRITES[role].get(table, ()) for _, table, right in self.granted):
-                message = f"owns the ledger and can switch its guards off, and no other role may {does}"
-                yield RightsProblem(self.owner, message, ROLES_PAGE)
+                problem = f"owns the ledger and can switch its guards off, and no other role may {work}"
+                yield RightsProblem(self.owner, problem, _ROLES_REMEDY)
 
     def check_public(self) -> Iterator[RightsProblem]:
         """Check the rights of PUBLIC, which all users of the server have."""
         database_rights, schema_right = f"ALL ON DATABASE {self.database}", f"CREATE ON SCHEMA {self.schema}"
-        possible = (
-            ("connect to the database", database_rights),
-            ("make temporary tables, which can stand before ours", database_rights),
-            ("make schemas", database_rights),
-            (f"make objects in the schema {self.schema}", schema_right),
-        )
-        for may, (action, rights) in zip(self.open, possible, strict=True):
-            if may:
+        for is_problem, action, rights in (
+            (self.public_may_connect, "connect to the database", database_rights),
+            (self.public_may_make_temporary, "create temporary tables, which can shadow ours", database_rights),
+            (self.public_may_make_schemas, "create schemas", database_rights),
+            (self.public_may_create, f"create objects in the schema {self.schema}", schema_right),
+        ):
+            if is_problem:
                 yield RightsProblem(PUBLIC, f"may {action}", f"REVOKE {rights} FROM PUBLIC")
-        for rights, tables in _group_by_rights(self.everybody):
+        for rights, tables in _group_by_rights(self.public_rights):
             yield RightsProblem(
                 PUBLIC, f"may {rights} on {', '.join(tables)}", f"REVOKE ALL ON {self._list_tables(tables)} FROM PUBLIC"
             )
 
     def check_role(self, role: str) -> Iterator[RightsProblem]:
-        """Check a role for excess rights, and for rights that it lacks for its purpose."""
-        # a role is of a kind if it has a right that only this kind of role has
-        can = self.can[role]
+        """Check that a role has no excess right, and all rights for its work."""
+        # a single right to write a table makes a role a writer or a rebuilder
+        role_rights = self.rights[role]
         kinds = [
             kind
             for kind, tables in WRITES.items()
-            if any(can.get(table, set()) & {*may} for table, may in tables.items())
+            if any(role_rights.get(table, set()) & {*rights} for table, rights in tables.items())
         ]
         yield from self._find_excess_rights(role)
-        yield from self._check_other_rights(role, bool(kinds))
-        reads = kinds or "SELECT" in can.get("events", ())
+        yield from self._check_other_rights(role, writes=bool(kinds))
+        reads_events = kinds or "SELECT" in role_rights.get("events", ())
         missing = {
-            table: rights - can.get(table, set()) - self.everybody.get(table, set())
-            for table, rights in (_required_rights(kinds) if reads else {}).items()
+            table: rights - role_rights.get(table, set()) - self.public_rights.get(table, set())
+            for table, rights in (_find_required_rights(kinds) if reads_events else {}).items()
             if table in self.owners
         }
         for rights, tables in _group_by_rights(missing):
@@ -243,41 +252,63 @@ class _ServerRights:
         return ", ".join(f"{self.schema}.{table}" for table in tables)
 
     def _find_excess_rights(self, role: str) -> Iterator[RightsProblem]:
-        excess: dict[bool, dict[str, set[str]]] = {True: {}, False: {}}
-        for table, rights in sorted(self.can[role].items()):
+        granted: dict[str, set[str]] = {}
+        inherited: dict[str, set[str]] = {}
+        for table, rights in sorted(self.rights[role].items()):
             allowed = {"SELECT"}.union(*(tables.get(table, ()) for tables in WRITES.values()))
-            too_much = rights - allowed - self.everybody.get(table, set())
-            directly_granted = {right for right in too_much if (role, table, right) in self.granted}
-            excess[True][table], excess[False][table] = directly_granted, too_much - directly_granted
-        for granted, rights_by_table in excess.items():
-            for rights_text, tables in _group_by_rights(rights_by_table):
-                revoke = f"REVOKE {rights_text} ON {self._list_tables(tables)} FROM {_quote_name(role)}"
-                member = f"it comes from a role that {role} is a member of: remove it from that"
-                yield RightsProblem(role, f"may {rights_text} on {', '.join(tables)}", revoke if granted else member)
+            excess = rights - allowed - self.public_rights.get(table, set())
+            granted[table] = {right for right in excess if (role, table, right) in self.granted}
+            inherited[table] = excess - granted[table]
+        for rights_text, tables in _group_by_rights(granted):
+            revoke = f"REVOKE {rights_text} ON {self._list_tables(tables)} FROM {_quote_name(role)}"
+            yield RightsProblem(role, f"may {rights_text} on {', '.join(tables)}", revoke)
+        for rights_text, tables in _group_by_rights(inherited):
+            remedy = f"leave the role that grants it: REVOKE GROUP FROM {_quote_name(role)}"
+            yield RightsProblem(role, f"may {rights_text} on {', '.join(tables)}", remedy)
 
-    def _check_other_rights(self, role: str, writes: bool) -> Iterator[RightsProblem]:
+    def _check_other_rights(self, role: str, *, writes: bool) -> Iterator[RightsProblem]:
         """Check rights outside the tables: those that lead to further rights, and those needed to reach the tables."""
-        logs_in, makes_roles, connects, temporary, usage, creates, may_be_owner = self.elsewhere[role]
-        name, own = _quote_name(role), any(role == row[0] for row in self.granted)
-        for wrong, what, remedy in (
-            (may_be_owner and own, f"may become {self.owner}, who owns the ledger",
-             f"REVOKE {_quote_name(self.owner)} FROM {name}"),
-            (makes_roles and writes, "may make roles, and so give itself rights", f"ALTER ROLE {name} NOCREATEROLE"),
-            (temporary and writes and not self.open[1], "may make temporary tables, which can stand before ours",
-             f"REVOKE TEMPORARY ON DATABASE {self.database} FROM {name}"),
-            (creates and not self.open[3], f"may make objects in the schema {self.schema}",
-             f"REVOKE CREATE ON SCHEMA {self.schema} FROM {name}"),
-            (logs_in and own and not connects, "lacks CONNECT on the database",
-             f"GRANT CONNECT ON DATABASE {self.database} TO {name}"),
-            (own and not usage, f"lacks USAGE on the schema {self.schema}",
-             f"GRANT USAGE ON SCHEMA {self.schema} TO {name}"),
-        ):  # fmt: skip
-            if wrong:
-                yield RightsProblem(role, what, remedy)
+        logs_in, makes_roles, connects, makes_temporary, uses_schema, creates, may_be_owner = self.other_rights[role]
+        name, is_granted = _quote_name(role), any(role == row[0] for row in self.granted)
+        makes_temporary = makes_temporary and not self.public_may_make_temporary
+        for is_problem, problem, remedy in (
+            (
+                may_be_owner and is_granted,
+                f"may become {self.owner}, who owns the ledger",
+                f"REVOKE {_quote_name(self.owner)} FROM {name}",
+            ),
+            (
+                makes_roles and writes,
+                "may create roles, and so grant itself rights",
+                f"ALTER ROLE {name} NOCREATEROLE",
+            ),
+            (
+                makes_temporary and writes,
+                "may create temporary tables, which can shadow ours",
+                f"REVOKE TEMPORARY ON DATABASE {self.database} FROM {name}",
+            ),
+            (
+                creates and not self.public_may_create,
+                f"may create objects in the schema {self.schema}",
+                f"REVOKE CREATE ON SCHEMA {self.schema} FROM {name}",
+            ),
+            (
+                logs_in and is_granted and not connects,
+                "lacks CONNECT on the database",
+                f"GRANT CONNECT ON DATABASE {self.database} TO {name}",
+            ),
+            (
+                is_granted and not uses_schema,
+                f"lacks USAGE on the schema {self.schema}",
+                f"GRANT USAGE ON SCHEMA {self.schema} TO {name}",
+            ),
+        ):
+            if is_problem:
+                yield RightsProblem(role, problem, remedy)
 
 
 def _group_by_rights(tables: Mapping[str, Collection[str]]) -> Iterator[tuple[str, list[str]]]:
-    """Yield each list of rights with the tables it applies to, leaving out tables without rights."""
+    """Yield each combination of rights with its tables, leaving out tables without rights."""
     tables_by_rights: dict[str, list[str]] = defaultdict(list)
     for table, rights in tables.items():
         if rights:
@@ -285,6 +316,6 @@ def _group_by_rights(tables: Mapping[str, Collection[str]]) -> Iterator[tuple[st
     yield from tables_by_rights.items()
 
 
-def readable_tables() -> Sequence[str]:
-    """Return the tables and views of a role that reads everything, without those of a dashboard."""
-    return [*(table for tables in WRITES.values() for table in tables), *KEPT]
+def _list_readable_tables() -> Sequence[str]:
+    """List the tables and views that only roles for reading everything may read, unlike a dashboard's views."""
+    return [*(table for tables in WRITES.values() for table in tables), *OWNER_ONLY]

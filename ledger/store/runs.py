@@ -1,18 +1,18 @@
-"""Runs of the maintenance jobs of a ledger, such as `rebuild`, `verify` and `backup`: each leaves a row.
+"""Record the runs of a ledger's maintenance jobs, such as `rebuild`, `verify` and `backup`, one row per run.
 
     with record_run(ledger, "backup", clock) as run:
         ...
-        run.position = 50_577            # how far it got
-        run.fail("two of 14 old backups could not be deleted")    # if it fails without an error
+        run.position = 50_577            # the last position that the job covered
+        run.fail("two of 14 old backups could not be deleted")    # if the job fails without an exception
 
-The row exists from the start. A killed run leaves it without an end, and the next reader reports that. Runs are
-operational state, not part of the log. A user who may not write them, such as a role that only reads or the user of a
-read-only file, leaves them in the account's state folder:
+The row is stored when the run begins. A killed run leaves it without an end, and the next reader reports that. Runs are
+operational state, not part of the log. If a user may not write rows, such as a role that only reads or the user of a
+read-only file, the account's state folder keeps the runs instead:
 
     ~/.local/state/ratings-ledger/LEDGER-ID-DATABASE/verify-4177382.json
 
-A run that cannot reach its ledger is left in this folder, too, under `unreached-DATABASE`. It counts as the last of its
-kind until the next run that reaches the ledger stores it there.
+The state folder also keeps a run that cannot reach its ledger, in `unreached-DATABASE`. Such a run counts as the last
+of its kind until the next run that reaches the ledger stores it there.
 
 A run's number gives the order in which runs began, since a clock may be wrong.
 """
@@ -45,17 +45,17 @@ from ratings_ledger.ledger.store.log import ledger_id
 from ratings_ledger.ledger.store.opening import Ledger, busy_seconds
 from ratings_ledger.ledger.store.schema import job_runs
 
-# how many runs of each kind are kept, besides the last success and the last failure
+# the number of runs of each kind to keep, besides the last success and the last failure
 KEPT_RUNS = 50
-# a run's number is this bit, then a counter, then a random part for simultaneous runs; earlier programs gave random
-# numbers without the bit
+# a run's number consists of this bit, a counter and a random part, which keeps simultaneous runs apart; earlier
+# versions of this program used random numbers without the bit
 ORDERED, COUNTER_BITS, RANDOM_BITS = 1 << 62, 40, 22
-# the first number of runs that could not reach their ledger: they come last until they get a number there
+# the first number of the runs that could not reach their ledger, so that they come last until the ledger numbers them
 UNREACHED = ORDERED | 1 << 61
 # the values of `result`: `failed` and `lost` are failures, `running` is never stored
 DONE, FAILED, LOST, RUNNING = "done", "failed", "lost", "running"
 NO_EXIT_STATUS = "no exit status was recorded: the process was killed or the machine crashed"
-# how long a job waits to record its start and its end; after Ctrl-C users do not want to wait
+# how long a job waits to record its start, its end, and its end after Ctrl-C, when the user does not want to wait
 BEGIN_SECONDS, END_SECONDS, INTERRUPTED_SECONDS = 2.0, 30.0, 0.3
 TEXT_MAX, READ_MAX, FILE_BYTES_MAX = 4_000, 2_000, 1 << 20
 _KIND = re.compile(r"[a-z][a-z-]{0,30}", re.ASCII)
@@ -65,9 +65,9 @@ logger = logging.getLogger(__name__)
 
 
 class Run(NamedTuple):
-    """A stored run, with instants in microseconds. `details` depend on the kind.
+    """A recorded run, with instants in microseconds. `details` depend on the kind.
 
-    `result` is `done`, `failed`, `lost` (no exit status was recorded, so its end is unknown) or `running`.
+    `result` is `done`, `failed`, `lost` (no exit status was recorded, so the end is unknown) or `running`.
     """
 
     run: int
@@ -88,18 +88,18 @@ class Run(NamedTuple):
 
     @property
     def order(self) -> tuple[int, int, int]:
-        """Return the sort key of a run: its number; runs numbered by an earlier program come first, by date."""
+        """Return the sort key of a run: its number; runs with a random number come first, by date."""
         return self.run if self.run >= ORDERED else 0, self.started_at, self.run
 
     @property
-    def dated(self) -> int:
-        """Return the latest instant in the run."""
+    def latest_instant(self) -> int:
+        """Return when the run ended, or when it started if it has not ended."""
         return max(self.started_at, self.finished_at or 0)
 
 
 @dataclass
 class RunOutcome:
-    """The outcome of a run so far, which the job fills in; with `no_trace` the run is not recorded at all."""
+    """The outcome of a run, which the job fills in; with `no_trace` the run is not recorded at all."""
 
     position: int | None = None
     message: str = ""
@@ -113,7 +113,7 @@ class RunOutcome:
 
 
 class LatestRuns(NamedTuple):
-    """The latest run of a kind, its latest success and its latest failure."""
+    """The latest run of a kind, the latest success and the latest failure."""
 
     last: Run
     done: Run | None
@@ -132,24 +132,24 @@ def record_run(
     clock: own_clock.Clock = own_clock.now,
     *,
     by: str | None = None,
-    only_if_well: bool = False,
-    only_one: bool = False,
+    only_after_success: bool = False,
+    exclusive: bool = False,
 ) -> Iterator[RunOutcome]:
     """Record the start and the outcome of a run of a kind (a word in lower case).
 
-    An exception passes through and makes the run a failure; `AlreadyRunning` leaves no trace. No job stops because its
-    run cannot be recorded. With `only_if_well` the ledger's file is not written before the run has succeeded: it may be
-    damaged, and a write might destroy sound data. With `only_one` it raises `AlreadyRunning` if another run of the kind
-    is visibly in progress.
+    An exception passes through and makes the run a failure; `AlreadyRunning` leaves no trace. A job continues even if
+    its run cannot be recorded. With `only_after_success` the ledger's file is not written unless the run succeeds: the
+    file may be damaged, and a write might destroy sound data. With `exclusive` another run of the kind in progress
+    raises `AlreadyRunning`.
     """
     assert _KIND.fullmatch(kind)
-    keeps_out_of_ledger = only_if_well and ledger.file is not None
+    keeps_out_of_ledger = only_after_success and ledger.file is not None
     folder, number = _prepare_run(ledger, keeps_out_of_ledger)
-    run = Run(number, kind, clock(), None, None, None, None, (by or os_account())[:TEXT_MAX], name_this_process(), {})
+    run = _start_run(number, kind, clock(), by)
     outcome, seconds, is_unreached = RunOutcome(), END_SECONDS, number >= UNREACHED
     with ledger.dialect.mark_running(ledger, run.run):
         is_in_ledger = not (keeps_out_of_ledger or is_unreached) and _store_run(
-            ledger, run, BEGIN_SECONDS, only_one=only_one
+            ledger, run, BEGIN_SECONDS, exclusive=exclusive
         )
         if not is_in_ledger:
             _write_to_folder(folder, run)
@@ -158,7 +158,7 @@ def record_run(
                 yield outcome
         except BaseException as error:
             outcome.no_trace |= isinstance(error, AlreadyRunning)
-            outcome.fail(_describe_outcome(error))
+            outcome.fail(describe_failure(error).message if isinstance(error, Exception) else "it was interrupted")
             seconds = END_SECONDS if isinstance(error, Exception) else INTERRUPTED_SECONDS
             raise
         finally:
@@ -170,75 +170,74 @@ def record_run(
                 details=outcome.details,
             )
             belongs_in_folder = is_unreached or (keeps_out_of_ledger and outcome.failed)
-            if belongs_in_folder or not _store_run(ledger, ended, seconds, outcome.no_trace):
-                _write_to_folder(folder, ended, outcome.no_trace)
+            if belongs_in_folder or not _store_run(ledger, ended, seconds, no_trace=outcome.no_trace):
+                _write_to_folder(folder, ended, no_trace=outcome.no_trace)
             elif not is_in_ledger:
                 _write_to_folder(folder, ended, no_trace=True)
 
 
-def leave_unreached(ledger: Ledger, kind: str, message: str, clock: own_clock.Clock = own_clock.now) -> None:
-    """Record a failed run of a kind in the state folder, without another try to reach the ledger."""
-    folder, now = _unreached_folder(ledger), clock()
-    run = Run(
-        run=_next_number(_read_folder(folder), UNREACHED),
+def record_unreached_run(ledger: Ledger, kind: str, message: str, clock: own_clock.Clock = own_clock.now) -> None:
+    """Record in the state folder a run that failed because it could not reach its ledger."""
+    folder, now = _find_unreached_folder(ledger), clock()
+    run = _start_run(_choose_number(_read_folder(folder), UNREACHED), kind, now)
+    _write_to_folder(folder, run._replace(finished_at=now, result=FAILED, message=message[:TEXT_MAX]))
+
+
+def _start_run(number: int, kind: str, now: int, by: str | None = None) -> Run:
+    """Return a run that begins now in this process; the default for `by` is the operating system's account."""
+    return Run(
+        run=number,
         kind=kind,
         started_at=now,
-        finished_at=now,
-        result=FAILED,
-        message=message[:TEXT_MAX],
+        finished_at=None,
+        result=None,
+        message=None,
         position=None,
-        run_by=os_account(),
+        run_by=(by or _read_account_name())[:TEXT_MAX],
         process=name_this_process(),
         details={},
     )
-    _write_to_folder(folder, run)
 
 
-def os_account() -> str:
-    """Return the operating system's user name."""
+def _read_account_name() -> str:
     try:
         return getpass.getuser()
     except (OSError, KeyError):
         return "unknown"
 
 
-def _describe_outcome(error: BaseException) -> str:
-    """Return the message that the command also prints."""
-    return describe_failure(error).message if isinstance(error, Exception) else "it was interrupted"
+def list_runs(ledger: Ledger, connection: Connection, now: int) -> list[Run]:
+    """List the runs known to this account, newest first: those in the ledger and those in the state folder.
 
-
-def all_runs(ledger: Ledger, connection: Connection, now: int) -> list[Run]:
-    """Return the runs known to this account, newest first: those in the ledger and those in its state folder.
-
-    A row that this program did not write is left out.
+    Rows that this program did not write are left out.
     """
-    unreached = _read_folder(_unreached_folder(ledger))
+    unreached = _read_folder(_find_unreached_folder(ledger))
     runs = sorted(unreached, key=lambda run: run.order, reverse=True) + _read_runs(ledger, connection)
     return [_update_result(connection, run, now) for run in runs]
 
 
 def _read_runs(ledger: Ledger, connection: Connection) -> list[Run]:
-    """Read the stored runs, newest first."""
+    """Read the runs stored in a ledger and in its state folder, newest first."""
     query = select(job_runs).order_by(job_runs.c.run.desc()).limit(READ_MAX)
     runs = {run.run: run for row in connection.execute(query) if (run := _parse_run(row._mapping))}
-    for run in _read_folder(_folder(ledger, connection)):
+    for run in _read_folder(_find_folder(ledger, connection)):
         if run.run not in runs or runs[run.run].finished_at is None:
             runs[run.run] = run
     return sorted(runs.values(), key=lambda run: run.order, reverse=True)
 
 
 def _prepare_run(ledger: Ledger, keeps_out_of_ledger: bool) -> tuple[Path | None, int]:
-    """Move runs that did not reach the ledger into it; return the state folder and the number of a new run.
+    """Store the runs that could not reach the ledger earlier; return the state folder and the number of a new run.
 
-    With `keeps_out_of_ledger` the runs move to the ledger's state folder instead.
+    With `keeps_out_of_ledger` the runs move to the ledger's state folder instead of the ledger.
     """
-    unreached = _unreached_folder(ledger)
+    unreached = _find_unreached_folder(ledger)
     try:
         with ledger.reading() as connection:
-            folder, recorded = _folder(ledger, connection), _read_runs(ledger, connection)
+            folder, recorded = _find_folder(ledger, connection), _read_runs(ledger, connection)
     except _store_errors(ledger):
-        return unreached, _next_number(_read_folder(unreached), UNREACHED)
-    number = _next_number(recorded)
+        return unreached, _choose_number(_read_folder(unreached), UNREACHED)
+    number = _choose_number(recorded)
     for run in sorted(_read_folder(unreached), key=lambda run: run.order):
         if run.result is None and is_process_running(run.process, run.started_at, own_clock.now()):
             continue
@@ -246,30 +245,30 @@ def _prepare_run(ledger: Ledger, keeps_out_of_ledger: bool) -> tuple[Path | None
         if keeps_out_of_ledger or not _store_run(ledger, numbered_run, BEGIN_SECONDS):
             _write_to_folder(folder, numbered_run)
         _write_to_folder(unreached, run, no_trace=True)
-        number = _next_number([numbered_run])
+        number = _choose_number([numbered_run])
     return folder, number
 
 
-def _next_number(runs: Iterable[Run], least: int = ORDERED) -> int:
-    """Return a number for a new run, above those of all these runs."""
-    counter = max(max((run.run for run in runs), default=0) - least, 0) >> RANDOM_BITS
-    return least + (min(counter + 1, (1 << COUNTER_BITS - 1) - 1) << RANDOM_BITS) + secrets.randbits(RANDOM_BITS)
+def _choose_number(runs: Iterable[Run], base: int = ORDERED) -> int:
+    """Return a number for a new run, above the numbers of all these runs and of `base`."""
+    counter = max(max((run.run for run in runs), default=0) - base, 0) >> RANDOM_BITS
+    return base + (min(counter + 1, (1 << COUNTER_BITS - 1) - 1) << RANDOM_BITS) + secrets.randbits(RANDOM_BITS)
 
 
-def latest_runs(runs: Iterable[Run]) -> dict[str, LatestRuns]:
+def find_latest_runs(runs: Iterable[Run]) -> dict[str, LatestRuns]:
     """Return the latest runs of each kind; `runs` come newest first."""
     return {
         kind: LatestRuns(
-            every[0],
-            next((run for run in every if run.result == DONE), None),
-            next((run for run in every if run.has_failed), None),
+            last=runs_of_kind[0],
+            done=next((run for run in runs_of_kind if run.result == DONE), None),
+            failed=next((run for run in runs_of_kind if run.has_failed), None),
         )
-        for kind, every in sorted(_group_by_kind(runs).items())
+        for kind, runs_of_kind in sorted(_group_by_kind(runs).items())
     }
 
 
-def runs_ahead(runs: Iterable[Run], now: int) -> list[Run]:
-    """Return the runs dated after now, except those before a run of their kind that ended well at a credible time.
+def find_runs_ahead(runs: Iterable[Run], now: int) -> list[Run]:
+    """Return the runs dated after now, unless a later run of their kind succeeded at a credible time.
 
     Args:
         runs: All runs, newest first.
@@ -277,9 +276,11 @@ def runs_ahead(runs: Iterable[Run], now: int) -> list[Run]:
     """
     return [
         run
-        for every in _group_by_kind(runs).values()
-        for run in takewhile(lambda run: run.result != DONE or own_clock.is_ahead(run.dated, now), every)
-        if own_clock.is_ahead(run.dated, now)
+        for runs_of_kind in _group_by_kind(runs).values()
+        for run in takewhile(
+            lambda run: run.result != DONE or own_clock.is_ahead(run.latest_instant, now), runs_of_kind
+        )
+        if own_clock.is_ahead(run.latest_instant, now)
     ]
 
 
@@ -302,36 +303,39 @@ def _update_result(connection: Connection, run: Run, now: int) -> Run:
 # in the ledger
 
 
-def _store_run(ledger: Ledger, run: Run, seconds: float, no_trace: bool = False, only_one: bool = False) -> bool:
-    """Store a run in place of its earlier row, and delete old runs; return whether the ledger now holds it."""
+def _store_run(ledger: Ledger, run: Run, seconds: float, *, no_trace: bool = False, exclusive: bool = False) -> bool:
+    """Store a run in place of its earlier row, and delete old runs; return whether the ledger now holds it.
+
+    With `no_trace` only delete its row. With `exclusive` raise `AlreadyRunning` if another run of the kind is going on.
+    """
     try:
         milliseconds = max(int(min(seconds, busy_seconds(ledger.url)) * 1_000), 1)
-        with ledger.reading() as connection, ledger.dialect.begin_on_runs(connection, milliseconds, only_one):
+        with ledger.reading() as connection, ledger.dialect.begin_on_runs(connection, milliseconds, exclusive):
             # another process may have marked this run's row as lost
             connection.execute(delete(job_runs).where(job_runs.c.run == run.run))
             if no_trace:
                 return True
-            same = select(job_runs).where(job_runs.c.kind == run.kind)
-            stored = [other for row in connection.execute(same) if (other := _parse_run(row._mapping))]
-            stored.sort(key=lambda other: other.order, reverse=True)
-            others = [_update_result(connection, other, run.started_at) for other in stored]
-            in_progress = [other for other in others if other.result == RUNNING]
-            if only_one and in_progress:
-                blocking, since = in_progress[0], format_instant(in_progress[0].started_at)[:19]
+            query = select(job_runs).where(job_runs.c.kind == run.kind)
+            stored_runs = [stored for row in connection.execute(query) if (stored := _parse_run(row._mapping))]
+            stored_runs.sort(key=lambda stored: stored.order, reverse=True)
+            earlier_runs = [_update_result(connection, stored, run.started_at) for stored in stored_runs]
+            blocking = next((earlier for earlier in earlier_runs if earlier.result == RUNNING), None)
+            if exclusive and blocking is not None:
+                since = format_instant(blocking.started_at)[:19]
                 raise AlreadyRunning(
                     f"the {blocking.kind} run of {ledger.location} that began at {since}Z, by {blocking.run_by}, is "
                     "still going on; this one did nothing"
                 )
-            lost = [other.run for other in others if other.result == LOST]
-            settled = update(job_runs).where(job_runs.c.run.in_(lost), job_runs.c.result.is_(None))
-            connection.execute(settled.values(result=LOST, message=NO_EXIT_STATUS))
+            lost = [earlier.run for earlier in earlier_runs if earlier.result == LOST]
+            lost_rows = update(job_runs).where(job_runs.c.run.in_(lost), job_runs.c.result.is_(None))
+            connection.execute(lost_rows.values(result=LOST, message=NO_EXIT_STATUS))
             details = json.dumps(run.details, ensure_ascii=False) if run.details else None
             connection.execute(insert(job_runs), {**run._asdict(), "details": details})
-            old = delete(job_runs).where(
+            expired_rows = delete(job_runs).where(
                 job_runs.c.kind == run.kind, job_runs.c.run.not_in(bindparam("kept", expanding=True))
             )
-            known = sorted([run, *others], key=lambda other: other.order, reverse=True)
-            connection.execute(old, {"kept": sorted({run.run, *_select_kept(known)})})
+            newest_first = sorted([run, *earlier_runs], key=lambda known: known.order, reverse=True)
+            connection.execute(expired_rows, {"kept": sorted({run.run, *_select_kept(newest_first)})})
     except AlreadyRunning:
         raise
     except _store_errors(ledger):
@@ -341,30 +345,30 @@ def _store_run(ledger: Ledger, run: Run, seconds: float, no_trace: bool = False,
 
 def _select_kept(runs: Iterable[Run]) -> set[int]:
     """Return the numbers of a kind's runs to keep; `runs` come newest first."""
-    every = list(runs)
-    ended = (run for latest in latest_runs(every).values() for run in (latest.done, latest.failed))
-    return {run.run for run in (*every[:KEPT_RUNS], *ended) if run is not None}
+    newest_first = list(runs)
+    last_results = (run for latest in find_latest_runs(newest_first).values() for run in (latest.done, latest.failed))
+    return {run.run for run in (*newest_first[:KEPT_RUNS], *last_results) if run is not None}
 
 
 def _store_errors(ledger: Ledger) -> tuple[type[Exception], ...]:
-    """Return the errors of a store, which concern the job and not its row."""
+    """Return the errors of a store that must not stop a job while its run is recorded."""
     return (LedgerError, SQLAlchemyError, ValueError, OSError, ledger.engine.dialect.loaded_dbapi.Error)
 
 
 def _parse_run(values: Any) -> Run | None:
-    """Parse a run from its columns or members; None if their types are wrong."""
+    """Parse a run from the columns of its row or the members of its file; return None if a type is wrong."""
     members = {name: values.get(name) for name in Run._fields}
     details = members.pop("details")
     if isinstance(details, str):
         with suppress(ValueError, RecursionError):
             details = json.loads(details)
-    if not all(_has_type_of(name, value) for name, value in members.items()) or not _KIND.fullmatch(members["kind"]):
+    if not all(_has_valid_type(name, value) for name, value in members.items()) or not _KIND.fullmatch(members["kind"]):
         return None
     is_valid = members["result"] in (None, DONE, FAILED, LOST) and (members["result"] or members["finished_at"] is None)
     return Run(**members, details=details if isinstance(details, dict) else {}) if is_valid else None
 
 
-def _has_type_of(name: str, value: Any) -> bool:
+def _has_valid_type(name: str, value: Any) -> bool:
     """Tell whether a value has the type of this member of a run."""
     if value is None:
         return name in ("finished_at", "result", "message", "position")
@@ -376,29 +380,29 @@ def _has_type_of(name: str, value: Any) -> bool:
 # in the state folder
 
 
-def _folder(ledger: Ledger, connection: Connection) -> Path | None:
-    """Return where this account keeps the runs of a ledger; None if the account has no home."""
-    return _state_folder(ledger, ledger_id(connection))
+def _find_folder(ledger: Ledger, connection: Connection) -> Path | None:
+    """Return the state folder for a ledger's runs; None if the account has no home folder."""
+    return _find_state_folder(ledger, ledger_id(connection))
 
 
-def _unreached_folder(ledger: Ledger) -> Path | None:
-    """Return where this account keeps the runs that could not reach a ledger."""
-    return _state_folder(ledger, "unreached")
+def _find_unreached_folder(ledger: Ledger) -> Path | None:
+    """Return the state folder for the runs that could not reach the ledger; None if the account has no home folder."""
+    return _find_state_folder(ledger, "unreached")
 
 
-def _state_folder(ledger: Ledger, name: str) -> Path | None:
+def _find_state_folder(ledger: Ledger, name: str) -> Path | None:
     if not (home := os.environ.get("XDG_STATE_HOME")):
         try:
             home = str(Path.home() / ".local" / "state")
         except RuntimeError:
             return None
-    # a copy of a ledger has the same id
-    mark = hashlib.sha256(_identify_database(ledger).encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    return Path(home) / "ratings-ledger" / f"{name}-{mark}"
+    # a copy of a ledger has the same id, so the database is part of the name
+    database_hash = hashlib.sha256(_identify_database(ledger).encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return Path(home) / "ratings-ledger" / f"{name}-{database_hash}"
 
 
 def _identify_database(ledger: Ledger) -> str:
-    """Return the identity of the database, the same for all users."""
+    """Return a text that identifies the database, the same for all its users."""
     if ledger.file is not None:
         return os.path.realpath(ledger.file)
     parameters = {
@@ -407,35 +411,34 @@ def _identify_database(ledger: Ledger) -> str:
     return json.dumps([ledger.url.host, ledger.url.port, ledger.url.database, sorted(parameters.items())])
 
 
-def _write_to_folder(folder: Path | None, run: Run, no_trace: bool = False) -> None:
-    """Write or delete a run's file, and delete files that are too old."""
+def _write_to_folder(folder: Path | None, run: Run, *, no_trace: bool = False) -> None:
+    """Write a run's file and delete old ones; with `no_trace` delete the run's file."""
     try:
         if no_trace:
             if folder is not None:
-                (folder / _file_name(run)).unlink(missing_ok=True)
+                (folder / _format_file_name(run)).unlink(missing_ok=True)
             return
         if folder is None:
-            raise OSError("this account has no home folder; name a place with XDG_STATE_HOME")
+            raise OSError("this account has no home folder; set XDG_STATE_HOME to a folder for state files")
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not is_own_folder(folder):
             raise OSError(f"{folder} is not a folder of this account")
-        draft_path = folder / f".{_file_name(run)}"
+        draft_path = folder / f".{_format_file_name(run)}"
         with open_own(draft_path, "wb") as file:
             file.write(json.dumps(run._asdict(), ensure_ascii=False).encode("utf-8", "backslashreplace"))
-        draft_path.replace(folder / _file_name(run))
-        same_kind = sorted(
-            (other for other in _read_folder(folder) if other.kind == run.kind), key=lambda other: other.order
-        )[::-1]
-        kept = {run.run, *_select_kept(same_kind)}
-        for one in same_kind:
-            if one.run not in kept:
-                (folder / _file_name(one)).unlink(missing_ok=True)
+        draft_path.replace(folder / _format_file_name(run))
+        runs_of_kind = [saved for saved in _read_folder(folder) if saved.kind == run.kind]
+        runs_of_kind.sort(key=lambda saved: saved.order, reverse=True)
+        kept = {run.run, *_select_kept(runs_of_kind)}
+        for saved in runs_of_kind:
+            if saved.run not in kept:
+                (folder / _format_file_name(saved)).unlink(missing_ok=True)
     except (OSError, ValueError) as problem:
         if not no_trace and run.finished_at is not None:
-            logger.warning("ratings: the outcome of this run is kept nowhere: %s", problem)
+            logger.warning("ratings: the outcome of this run could not be recorded: %s", problem)
 
 
-def _file_name(run: Run) -> str:
+def _format_file_name(run: Run) -> str:
     return f"{run.kind}-{run.run}.json"
 
 
@@ -449,5 +452,5 @@ def _read_folder(folder: Path | None) -> list[Run]:
             with suppress(OSError, ValueError, RecursionError), open_own(folder / name, "rb") as file:
                 values = json.loads(file.read(FILE_BYTES_MAX))
                 run = _parse_run(values) if isinstance(values, dict) else None
-                runs += [run] if run is not None and _file_name(run) == name else []
+                runs += [run] if run is not None and _format_file_name(run) == name else []
     return runs

@@ -1,4 +1,4 @@
-"""The tables and views of the ledger, as declared; the migrations build them, and a test compares the two."""
+"""Declare the tables and views of the ledger. The migrations create them, and a test compares both."""
 
 from sqlalchemy import (
     BigInteger,
@@ -15,7 +15,7 @@ from sqlalchemy import (
     text,
 )
 
-# the newest migration; `ratings init` brings a ledger there
+# the number of the newest migration; `ratings upgrade` runs the migrations that a ledger lacks
 SCHEMA_REVISION = "0012"
 
 # the query for the head; every append runs it, so the drivers get it as plain SQL
@@ -24,7 +24,7 @@ NEWEST = "SELECT position, chain_hash, recorded_at FROM events ORDER BY position
 # SQLite's rowid is an INTEGER, 64 bits wide
 Position = BigInteger().with_variant(Integer(), "sqlite")
 
-# the key in the metadata for a function that returns the views, by name, whose SQL differs between stores
+# the key in `metadata.info` of a function that returns the views whose SQL differs between stores, by name
 VIEWS_BY_DIALECT = "views by dialect"
 
 metadata = MetaData(
@@ -73,8 +73,8 @@ ledger_identity = Table(
     CheckConstraint("singleton = 1", name="one_row"),
 )
 
-# one row per run of a maintenance job (see `runs`); not part of the log. `result` is empty while it runs; if it is
-# killed, `finished_at` stays empty; `details` is a JSON object
+# one row per run of a maintenance job (see runs.py), not part of the log. `result` is empty while the job runs;
+# `finished_at` stays empty if it is killed; `details` is a JSON object
 job_runs = Table(
     "runs",
     metadata,

@@ -1,6 +1,6 @@
-"""A ledger in a SQLite file, opened only through Python's own `sqlite3`.
+"""The store of a ledger in a SQLite file, through Python's own `sqlite3`.
 
-The definition of every table, index, trigger and view in the file is compared with this program's own.
+Every write first compares the file's tables, indexes and triggers with this program's definitions.
 """
 
 import fcntl
@@ -37,7 +37,7 @@ from ratings_ledger.ledger.errors import (
 from ratings_ledger.ledger.events.records import ZERO, EventRow, chain_hash, is_head, leaf_hash
 from ratings_ledger.ledger.processes.identity import is_process_running
 from ratings_ledger.ledger.rejections import quote
-from ratings_ledger.ledger.store.catalogue import Objects, generated_objects, raise_on_difference
+from ratings_ledger.ledger.store.catalogue import Objects, load_generated_objects, raise_on_difference
 from ratings_ledger.ledger.store.dialect import (
     BUSY_SECONDS,
     Connections,
@@ -52,7 +52,7 @@ from ratings_ledger.ledger.store.schema import NEWEST
 
 # the number of values in one statement, 160 rows of the log; SQLite before 3.32 accepts at most 999
 VALUES_PER_STATEMENT = 1_920 if sqlite3.sqlite_version_info >= (3, 32) else 960
-# DELETE, SQLite's default journal, loses the last acknowledged commit in some power cuts; see docs/architecture.md
+# the default journal mode, DELETE, loses the last acknowledged commit in some power cuts; see docs/architecture.md
 PRAGMAS: dict[str, str | int] = {
     "journal_mode": "truncate",
     "synchronous": 2,  # FULL
@@ -62,7 +62,7 @@ PRAGMAS: dict[str, str | int] = {
     "trusted_schema": 0,
     "cell_size_check": 1,
     "cache_size": -65_536,  # KiB; the indexes of a large import stay in memory
-    # the guard triggers make SQLite keep undo data per row; in a temporary file, that costs more than the row itself
+    # the guard triggers make SQLite keep undo data per row; writing it to a temporary file would cost more than the row
     "temp_store": 2,  # MEMORY
     **({"fullfsync": 1} if sys.platform == "darwin" else {}),
 }
@@ -70,76 +70,75 @@ PRAGMAS: dict[str, str | int] = {
 REMEDY = "another program keeps this setting in effect: close every program that uses the file, then reopen it"
 
 _COLUMNS = EventRow._fields
-# SQLITE_DBCONFIG_DEFENSIVE: no SQL can damage the file
+# SQLITE_DBCONFIG_DEFENSIVE keeps SQL from damaging the file
 _DEFENSIVE = 1010
 IS_FILE = True
 GUARDS = tuple(SQLITE_TRIGGERS)
 READABLE_VIEW = SQLITE_VIEW
-instant = sqlite_instant
-# max(position) of a damaged table is unreliable, so the entries of a readable index are counted first
+sql_instant = sqlite_instant
+# max(position) of a damaged table is unreliable; counting the entries of an index that can be read comes first
 LAST_POSITIONS: tuple[str, ...] = (
     "SELECT count(*) FROM events INDEXED BY events_by_type",
     "SELECT count(*) FROM events INDEXED BY events_by_subject",
     "SELECT max(position) FROM events",
 )
 _FILE_QUERY = "SELECT file FROM pragma_database_list WHERE name = 'main'"
-# descriptors by process and file; none is ever closed, because closing one drops the locks that SQLite holds on the
-# file in this process
+# open descriptors by (process, device, inode); they stay open, because closing one drops all locks that SQLite holds on
+# the file in this process
 _descriptors: dict[tuple[int, int, int], int] = {}
 _locked_files: set[tuple[int, int, int]] = set()
 _LAST_ROW_QUERY = f"SELECT {', '.join(_COLUMNS)} FROM events ORDER BY position DESC LIMIT 1"
 
-# the records of a range as one blob, or NULL if one is missing; no record contains a newline, and a value that is not
-# text becomes null, which is no record
+# the records of a range as one blob, or NULL if a record is missing; no record contains a newline, and a value that is
+# not text becomes `null`, which is an invalid record
 _JOINED_RECORDS = """SELECT CASE count(*) WHEN {until} - {after} THEN CAST(group_concat(record, '') AS BLOB) END FROM (
 SELECT CASE typeof(record) WHEN 'text' THEN record ELSE 'null' END || char(10) AS record
 FROM events WHERE position > {after} AND position <= {until} ORDER BY position)"""
 
 
-def engine(url: URL, create: bool, pool: type[Pool], busy_seconds: float) -> Engine:
-    """Return an engine on the URL's file. Raises `NoLedger` if there is none and `create` is false."""
+def build_engine(url: URL, create: bool, pool: type[Pool], busy_seconds: float) -> Engine:
+    """Return an engine on the URL's file. Raises `NoLedger` if the file does not exist and `create` is false."""
     path = Path(url.database or "")
     if not url.database or url.database == ":memory:":
-        raise NotALedger("a ledger lives in a file or in PostgreSQL, not in memory")
+        raise NotALedger("a database in memory cannot be opened; name a file such as club.db, or a PostgreSQL URL")
     try:
         is_folder, has_file = path.is_dir(), path.exists()
     except OSError as problem:  # a name that is too long, or a folder that this account may not look into
         raise StoreUnavailable(f"{quote(str(path))} cannot be reached: {problem.strerror}") from None
     if is_folder:
-        raise NotALedger(f"{path} is a folder; name the ledger's file")
+        raise NotALedger(f"{path} is a folder; name the ledger's file in it, such as {path / 'club.db'}")
     if not create and not has_file:
         raise NoLedger(f"there is no ledger at {path}; create one with: ratings --db {shlex.quote(str(path))} init")
     if create and not path.absolute().parent.is_dir():
-        raise StoreUnavailable(f"the folder {path.absolute().parent} does not exist")
+        folder = path.absolute().parent
+        raise StoreUnavailable(f"the folder {folder} does not exist; create it: mkdir -p {shlex.quote(str(folder))}")
     if unknown := sorted(url.query.keys() - {"timeout"}):
         raise NotALedger(f"unknown URL parameter {unknown[0]!r}; SQLite accepts only timeout, in seconds")
 
-    name = f"file:{urllib.parse.quote(os.fspath(path.absolute()))}?mode={'rwc' if create else 'rw'}"
-    return _engine_on(name, PRAGMAS, pool, busy_seconds)
+    uri = f"file:{urllib.parse.quote(os.fspath(path.absolute()))}?mode={'rwc' if create else 'rw'}"
+    return _create_engine(uri, PRAGMAS, pool, busy_seconds)
 
 
-def engine_in_memory(pool: type[Pool]) -> Engine:
-    """Return an engine on a new database in memory, which lasts as long as one of its connections is open.
+def build_memory_engine(pool: type[Pool]) -> Engine:
+    """Return an engine on a new database in memory, which lasts while any of its connections is open.
 
     Raises `NotALedger` if this SQLite cannot share a database in memory between connections.
     """
     if sqlite3.sqlite_version_info < (3, 36):
         raise NotALedger(f"a ledger in memory needs SQLite 3.36; this Python has SQLite {sqlite3.sqlite_version}")
-    # it needs no journal on disk, and locks like a file
+    # the virtual file system memdb locks like a file, but a journal on disk would be useless
     pragmas = PRAGMAS | {"journal_mode": "memory"}
-    engine = _engine_on(f"file:/{uuid4()}?vfs=memdb", pragmas, pool, BUSY_SECONDS)
+    engine = _create_engine(f"file:/{uuid4()}?vfs=memdb", pragmas, pool, BUSY_SECONDS)
     engine.update_execution_options(in_memory=True)
     return engine
 
 
-def _engine_on(name: str, pragmas: Mapping[str, str | int], pool: type[Pool], busy_seconds: float) -> Engine:
-    """Return an engine on a database that SQLite opens by this URI."""
+def _create_engine(uri: str, pragmas: Mapping[str, str | int], pool: type[Pool], busy_seconds: float) -> Engine:
+    """Return an engine on the database at a URI of SQLite; its sessions start with these pragmas."""
 
     def connect() -> sqlite3.Connection:
         # a pool may hand a connection to another thread, but never to two at once
-        connection = sqlite3.connect(
-            name, uri=True, timeout=busy_seconds, isolation_level=None, check_same_thread=False
-        )
+        connection = sqlite3.connect(uri, uri=True, timeout=busy_seconds, isolation_level=None, check_same_thread=False)
         try:
             if (configure := getattr(connection, "setconfig", None)) is not None:  # since Python 3.12
                 configure(_DEFENSIVE, True)
@@ -156,13 +155,13 @@ def _engine_on(name: str, pragmas: Mapping[str, str | int], pool: type[Pool], bu
     return create_engine("sqlite://", creator=connect, poolclass=pool)
 
 
-def autocommit(connection: Connection) -> Connection:
-    """Return the connection unchanged; setting it would make SQLite prepare all statements again."""
+def set_autocommit(connection: Connection) -> Connection:
+    """Return the connection, which is always in autocommit mode; setting it would prepare all statements again."""
     return connection
 
 
 def begin(connection: Connection) -> None:
-    """Begin a transaction that writes, and take the lock before the first read."""
+    """Begin a transaction that writes, and take the file's only lock before any read."""
     connection.connection.cursor().execute("BEGIN IMMEDIATE")
 
 
@@ -172,12 +171,12 @@ def lock_schema(connection: Connection) -> None:
 
 def lock_appends(connection: Connection) -> None:
     """Check the catalogue, under the lock that BEGIN IMMEDIATE has taken. Raises `StoreDamaged`."""
-    refuse_foreign(connection)
+    refuse_unexpected(connection)
 
 
-def refuse_foreign(connection: Connection) -> None:
-    """Raise `StoreDamaged` if foreign objects could run code, refuse rows or hide rows on our tables."""
-    refuse_foreign_objects(connection.connection.cursor())
+def refuse_unexpected(connection: Connection) -> None:
+    """Raise `StoreDamaged` if an unexpected object can run code on, reject or hide rows of our tables."""
+    refuse_unexpected_objects(connection.connection.cursor())
 
 
 def lock_generations(connection: Connection) -> None:
@@ -186,14 +185,14 @@ def lock_generations(connection: Connection) -> None:
 
 @contextmanager
 def begin_on_runs(connection: Connection, milliseconds: int, exclusive: bool) -> Iterator[None]:
-    """Provide a transaction on the table `runs` that waits a limited time for its lock, which is always exclusive.
+    """Run the block in a transaction on the table `runs`, which waits a limited time for the file's lock.
 
-    Raises `StoreDamaged` for foreign objects: an untrusted file might run code even while it is verified.
+    Raises `StoreDamaged` for unexpected objects, because an untrusted file might run code even while it is verified.
     """
     timeout_before = connection.exec_driver_sql("PRAGMA busy_timeout").scalar()
     try:
         with transaction(connection, f"PRAGMA busy_timeout = {milliseconds}", "BEGIN IMMEDIATE"):
-            refuse_foreign(connection)
+            refuse_unexpected(connection)
             yield
     finally:
         with suppress(SQLAlchemyError):
@@ -201,7 +200,7 @@ def begin_on_runs(connection: Connection, milliseconds: int, exclusive: bool) ->
 
 
 def mark_running(ledger: Connections, number: int) -> AbstractContextManager[None]:
-    """Do nothing: the process of a run shows that it is in progress."""
+    """Do nothing: a run is in progress while its process exists."""
     return nullcontext()
 
 
@@ -211,25 +210,25 @@ def is_running(connection: Connection, number: int, process: str, started_at: in
 
 
 def lock_and_read_head(connection: Connection, names: Sequence[str]) -> tuple[Any, list[NamedEvent]]:
-    """Return the row of the head, and the events whose id or subject is in `names`; the append lock is already held.
+    """Return the row of the head, and the events whose id or subject is in `names`; BEGIN IMMEDIATE holds the lock.
 
-    Raises `StoreDamaged` for foreign objects.
+    Raises `StoreDamaged` for unexpected objects.
     """
     cursor: Any = connection.connection.cursor()
-    refuse_foreign_objects(cursor)
+    refuse_unexpected_objects(cursor)
     return cursor.execute(NEWEST).fetchone(), find_events_named(cursor, names) if names else []
 
 
 def append_one(ledger: Connections, values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
     """Append an event in one short transaction; return the new head, or None if the full append must decide.
 
-    `values`, called under the lock, returns the arguments of PostgreSQL's function `events_append_one`, which makes
-    some checks first; here the guard and the unique indexes make them.
+    `values` is called under the lock. The guard and the unique indexes make the checks that PostgreSQL's function
+    `events_append_one` makes itself.
     """
     with ledger.driving() as driver:
         driver.execute("BEGIN IMMEDIATE")
         try:
-            refuse_foreign_objects(driver)
+            refuse_unexpected_objects(driver)
             *members, now, by, record_start, record_end, expected_head = values()
             last = driver.execute(NEWEST).fetchone()
             position, chain, recorded_at = last or (0, ZERO, 0)
@@ -244,7 +243,7 @@ def append_one(ledger: Connections, values: Callable[[], Sequence[Any]]) -> tupl
                     raise StoreDamaged(NOT_STORED)
                 driver.execute("COMMIT")
                 return position, chain, now
-        except sqlite3.IntegrityError:  # the id or the game is already there
+        except sqlite3.IntegrityError:  # the id or the game exists
             pass
         finally:
             if driver.in_transaction:
@@ -253,9 +252,9 @@ def append_one(ledger: Connections, values: Callable[[], Sequence[Any]]) -> tupl
 
 
 def insert(cursor: sqlite3.Cursor, table: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
-    """Insert rows; each has the values of these columns.
+    """Insert rows in order; each holds the values of these columns.
 
-    Many rows per statement take half the time, as SQLite keeps its undo data once per statement.
+    Many rows per statement take half the time, because SQLite keeps undo data for each statement.
     """
     rows, batch_size = iter(rows), VALUES_PER_STATEMENT // len(columns)
     while len(batch := list(islice(rows, batch_size))) == batch_size:
@@ -270,7 +269,7 @@ def _insert_statement(table: str, columns: tuple[str, ...], rows: int) -> str:
 
 
 def join_records(connection: Connection, after: int, until: int) -> bytes | None:
-    """Return the records after a position up to another, one per line, or None if one is missing."""
+    """Return the records after `after` up to and including `until`, one per line, or None if a record is missing."""
     query = _JOINED_RECORDS.format(after=int(after), until=int(until))
     records: bytes | None = connection.exec_driver_sql(query).scalar()
     return records
@@ -278,7 +277,7 @@ def join_records(connection: Connection, after: int, until: int) -> bytes | None
 
 def find_events_named(cursor: sqlite3.Cursor, names: Sequence[str]) -> list[NamedEvent]:
     """Look up (id, subject, type, record) of the events whose id or subject is one of these names."""
-    # the names come first so that each is looked up in the indexes
+    # CROSS JOIN makes SQLite look up each name in the indexes
     cursor.execute(
         "SELECT events.event_id, events.subject, events.type, events.record FROM json_each(?) AS names "
         "CROSS JOIN events ON events.event_id = names.value OR events.subject = names.value",
@@ -293,14 +292,14 @@ def sql_head(table: str) -> str:
 
 
 def sql_as_bytes(column: str) -> str:
-    """Return SQL for a text as bytes, as it may not be UTF-8; blobs and numbers become a note of their type."""
+    """Return SQL that reads a text as bytes, since it may not be UTF-8; other values become a note of their type."""
     return (
         f"CASE WHEN typeof({column}) IN ('text', 'null') THEN CAST({column} AS BLOB) "
         f"ELSE 'a value of type ' || typeof({column}) END"
     )
 
 
-def settings(connection: Connection) -> list[Setting]:
+def read_settings(connection: Connection) -> list[Setting]:
     """Read the store's settings, with their safe values."""
     safe_values = {**PRAGMAS, "busy_timeout": BUSY_SECONDS * 1_000}
     return [
@@ -313,25 +312,22 @@ def settings(connection: Connection) -> list[Setting]:
 
 
 def identify_database(connection: Connection) -> tuple[str, ...]:
-    """Return a key that identifies this database to this account: the path of its file, with links resolved.
-
-    It is empty for a database in memory, which only this process reaches.
-    """
+    """Return the path of the database's file, with links resolved; empty for a database in memory."""
     if connection.get_execution_options().get("in_memory"):
         return ()
     return (os.path.realpath(connection.exec_driver_sql(_FILE_QUERY).scalar_one()),)
 
 
-def missing_guards(connection: Connection) -> list[str]:
-    """Return the triggers that are missing or altered."""
-    return altered_guards(connection.connection.cursor())
+def find_altered_guards(connection: Connection) -> list[str]:
+    """Return the names of the triggers that are missing or altered, sorted."""
+    return _list_altered_guards(connection.connection.cursor())
 
 
-def storage_findings(connection: Connection) -> list[str]:
-    """Return the damage that SQLite itself finds in the file, one text per finding."""
+def find_storage_damage(connection: Connection) -> list[str]:
+    """Return a message for each damage that SQLite itself finds in the file."""
     try:
         messages = [str(row[0]) for row in connection.exec_driver_sql("PRAGMA integrity_check(20)")]
-    except Exception as error:  # a damaged file can fail in any way
+    except Exception as error:  # a damaged file can raise any error
         cause = getattr(error, "orig", None) or error
         if isinstance(cause, sqlite3.Error) and not is_damage(cause):
             raise
@@ -341,24 +337,24 @@ def storage_findings(connection: Connection) -> list[str]:
 
 def is_damage(error: BaseException) -> bool:
     """Tell whether a driver error means damaged data, rather than a lock, a right or an interrupt."""
-    return isinstance(error, UnicodeDecodeError) or _code(error) in ("CORRUPT", "NOTADB", "FORMAT")
+    return isinstance(error, UnicodeDecodeError) or _find_code(error) in ("CORRUPT", "NOTADB", "FORMAT")
 
 
-def _code(error: BaseException) -> str | None:
-    """Return SQLite's code for an error, such as CORRUPT; None for an error that is a bug."""
+def _find_code(error: BaseException) -> str | None:
+    """Return SQLite's code for an error, such as CORRUPT; None if the error is a bug."""
     if not isinstance(error, sqlite3.DatabaseError) or isinstance(error, sqlite3.ProgrammingError):
         return None
-    # Python's own errors, about text that is not UTF-8, have no code
+    # an error that Python raises, about text that is not UTF-8, has no code
     return str(getattr(error, "sqlite_errorname", "SQLITE_CORRUPT")).split("_")[1]
 
 
 _BUSY = "{} is locked by another program; try again when it is done"
 _INACCESSIBLE = "{} cannot be read or written: {}; check the file's and the folder's permissions"
-# by SQLite's code: the error's class, its message with location and text, and its reason
+# by SQLite's code: the class of the error, the message with {location} and {driver's message}, and the reason
 FAILURES: dict[str, tuple[type[LedgerError], str, str | None]] = {
     "BUSY": (StoreUnavailable, _BUSY, "busy"),
     "LOCKED": (StoreUnavailable, _BUSY, "busy"),
-    "FULL": (StoreUnavailable, "no space left for {}; free some and run the same command again", "no-space"),
+    "FULL": (StoreUnavailable, "no space left for {}; free some space and run the same command again", "no-space"),
     "READONLY": (StoreUnavailable, _INACCESSIBLE, "read-only"),
     "PERM": (StoreUnavailable, _INACCESSIBLE, "no-right"),
     "AUTH": (StoreUnavailable, _INACCESSIBLE, "no-right"),
@@ -367,15 +363,15 @@ FAILURES: dict[str, tuple[type[LedgerError], str, str | None]] = {
     "NOTADB": (NotALedger, "{} is not a SQLite file", None),
     "CORRUPT": (
         StoreDamaged,
-        "{} is damaged, or its schema is not that of the migrations: {}; run: ratings verify",
+        "{} is damaged, or its schema differs from the migrations: {}; run: ratings verify",
         None,
     ),
 }
 
 
-def failure(error: BaseException, location: str) -> LedgerError | None:
-    """Convert a driver's error to one of this program's; None for an error that is a bug."""
-    if (code := _code(error)) is None:
+def translate_error(error: BaseException, location: str) -> LedgerError | None:
+    """Convert a driver's error to one of this program's; return None if the error is a bug."""
+    if (code := _find_code(error)) is None:
         return None
     if AHEAD in str(error):
         return StoreUnavailable(CLOCK_AHEAD, "clock-ahead")
@@ -383,30 +379,31 @@ def failure(error: BaseException, location: str) -> LedgerError | None:
     return kind(message.format(location, error), reason)
 
 
-def grant_statements(database: str, prefix: str) -> Grants | None:
-    """Return None: a file has permissions, and no roles."""
+def build_grant_statements(database: str, prefix: str) -> Grants | None:
+    """Return None: a file has permissions instead of roles."""
     return None
 
 
 def find_rights_problems(connection: Connection) -> tuple[str, list[RightsProblem]]:
-    """Return this account, and a problem for each of the file and its folder that every account may write."""
+    """Return this account, and a problem for the file and for its folder if every account may write it."""
     path = Path(*identify_database(connection))
     problems = []
     for file_or_folder, kind in ((path, "the file"), (path.parent, "the folder")):
         if file_or_folder.stat().st_mode & stat.S_IWOTH:
             remedy = f"chmod o-w {file_or_folder}"
-            problems.append(RightsProblem("everybody", f"may write {kind} {file_or_folder}, past all guards", remedy))
-    return f"the account {_account_name(os.geteuid())}", problems
+            problem = f"may write {kind} {file_or_folder}, bypassing all guards"
+            problems.append(RightsProblem("every account", problem, remedy))
+    return f"the account {_read_account_name(os.geteuid())}", problems
 
 
 def read_change_rights(connection: Connection) -> tuple[str, str, bool]:
     """Return this account, the file's owner, and whether this account may write the file and its folder."""
     path = Path(*identify_database(connection))
-    return _account_name(os.geteuid()), _account_name(path.stat().st_uid), not _find_unwritable(path)
+    return _read_account_name(os.geteuid()), _read_account_name(path.stat().st_uid), not _find_unwritable(path)
 
 
 def describe_missing_rights(connection: Connection, role: str) -> str:
-    """Describe what this account may not write; every role needs the same rights on a file."""
+    """Name the file or folder that this account may not write; every role needs the same rights on a file."""
     unwritable = _find_unwritable(Path(*identify_database(connection)))
     return f"this account may not write {' and '.join(unwritable)}" if unwritable else ""
 
@@ -415,7 +412,7 @@ def _find_unwritable(path: Path) -> list[str]:
     return [str(place) for place in (path, path.parent) if not os.access(place, os.W_OK)]
 
 
-def _account_name(number: int) -> str:
+def _read_account_name(number: int) -> str:
     try:
         return pwd.getpwuid(number).pw_name
     except KeyError:
@@ -424,7 +421,7 @@ def _account_name(number: int) -> str:
 
 @contextmanager
 def hold_rebuild_lock(ledger: Connections) -> Iterator[None]:
-    """Lock the file itself, so that all links to it share one lock, and no lock file can be deleted.
+    """Lock the file inside the block, rather than a lock file: all links share this lock, and it cannot be deleted.
 
     Raises `BlockingIOError` if another process holds the lock, and `StoreUnavailable`.
     """
@@ -448,12 +445,12 @@ def hold_rebuild_lock(ledger: Connections) -> Iterator[None]:
 
 
 _OBJECTS_QUERY = "SELECT type, tbl_name, name, CAST(sql AS BLOB) FROM sqlite_master"
-# the rows of the catalogue that was last compared without a difference
+# the rows of the last catalogue that was compared without a difference
 _compared: list[Sequence[Any]] = [()]
 
 
 def read_objects(cursor: Any) -> Objects:
-    """Read every object of the file."""
+    """Read all objects of the file."""
     return _to_objects(cursor.execute(_OBJECTS_QUERY).fetchall())
 
 
@@ -464,37 +461,37 @@ def _to_objects(rows: Sequence[Any]) -> Objects:
     }
 
 
-def refuse_foreign_objects(cursor: Any) -> None:
-    """Raise `StoreDamaged` if foreign objects could run code, refuse rows or hide rows on this program's tables.
+def refuse_unexpected_objects(cursor: Any) -> None:
+    """Raise `StoreDamaged` if an unexpected object can run code on, reject or hide rows of this program's tables.
 
-    SQLite runs the schema as parsed, and parses it again after each change. While this connection writes, no other can
-    change it.
+    The check holds until the transaction ends, because no other connection can change the schema while this one writes.
     """
     rows = cursor.execute(_OBJECTS_QUERY).fetchall()
     if rows != _compared[0]:
-        raise_on_difference(cursor, (f"the guard {name} is missing or altered" for name in altered_guards(cursor)))
+        raise_on_difference(
+            cursor, (f"the guard {name} is missing or altered" for name in _list_altered_guards(cursor))
+        )
         raise_on_difference(cursor, _find_differences(cursor, _to_objects(rows), all_objects=False))
         _compared[0] = rows
 
 
-def altered_guards(cursor: Any) -> list[str]:
-    """Return the triggers that are missing or altered."""
+def _list_altered_guards(cursor: Any) -> list[str]:
     triggers = {name: sql for (kind, _, name), sql in read_objects(cursor).items() if kind == "trigger"}
     return sorted(name for name, sql in SQLITE_TRIGGERS.items() if triggers.get(name) != sql)
 
 
 def find_object_differences(connection: Connection, views: dict[str, str]) -> Iterator[str | None]:
-    """Yield None for each object with the expected definition, else a message; guards are left out."""
+    """Yield a message for each object that differs, and None for each that matches, except guards."""
     cursor: Any = connection.connection.cursor()
     yield from _find_differences(cursor, read_objects(cursor), all_objects=True)
 
 
 def _find_differences(cursor: Any, objects: Objects, all_objects: bool) -> Iterator[str | None]:
-    """Compare the objects with this program's, and report foreign triggers, indexes and references.
+    """Compare the objects with this program's, and report unexpected triggers, indexes and foreign keys.
 
-    Without `all_objects` leave out views and plain indexes, whose absence neither runs code nor refuses rows.
+    Without `all_objects` leave out views and plain indexes: without them no row is lost, and no code runs.
     """
-    generated = generated_objects("sqlite")
+    generated = load_generated_objects("sqlite")
     tables = {table.lower() for _, table, _ in generated}
     expected = {
         (kind, name): (table, sql)
@@ -507,7 +504,7 @@ def _find_differences(cursor: Any, objects: Objects, all_objects: bool) -> Itera
         if kind == "index" and ("table", expected[kind, name][0]) not in definitions:
             continue  # a missing table's indexes are missing, too
         if (kind, name) not in definitions:
-            note = f"; a {kinds_by_name[name]} of that name exists" if name in kinds_by_name else ""
+            note = f"; a {kinds_by_name[name]} with that name exists" if name in kinds_by_name else ""
             yield f"the {kind} {name} is missing{note}"
         else:
             is_same = definitions[kind, name] == expected[kind, name]
@@ -530,10 +527,10 @@ def _find_differences(cursor: Any, objects: Objects, all_objects: bool) -> Itera
 _WORD = re.compile(r"\w+")
 _FOREIGN_KEYS_QUERY = """SELECT DISTINCT m.name, f."table" FROM sqlite_master m, pragma_foreign_key_list(m.name) f
 WHERE m.type = 'table' ORDER BY 1, 2"""
-# rows of these tables are never deleted, so no reference to them ever runs
+# the rows of these tables are never deleted, so foreign keys that refer to them never take effect
 _NEVER_CHANGED = {name.partition("_refuse_")[0] for name in SQLITE_TRIGGERS if "_refuse_" in name}
 
 
 def _is_plain_index(sql: str) -> bool:
-    """Tell whether an index is on plain columns only, so that it neither refuses rows nor runs code."""
+    """Tell whether an index is on plain columns only, so that it cannot reject rows or run code."""
     return bool(re.fullmatch(r"[^()]*\([^()]*\)\s*", sql)) and not re.search(r"\bUNIQUE\b", sql, re.IGNORECASE)

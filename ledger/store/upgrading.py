@@ -1,4 +1,4 @@
-"""Creating a ledger, and upgrading one to the schema of this program."""
+"""Create a ledger, and upgrade one to the schema of this program."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -8,14 +8,14 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, inspect
 
 from ratings_ledger.ledger.errors import NotALedger
-from ratings_ledger.ledger.store.catalogue import missing_views
+from ratings_ledger.ledger.store.catalogue import find_missing_views
 from ratings_ledger.ledger.store.migrations import build_config, make_tables
 from ratings_ledger.ledger.store.opening import (
     IN_MEMORY,
     Ledger,
+    build_ledger_exists_error,
     connect,
     connect_in_memory,
-    ledger_exists_error,
     open_ledger,
     schema_revision,
 )
@@ -23,7 +23,7 @@ from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
 
 
 def _find_other_program(connection: Connection) -> str | None:
-    """Find a sign that a store without a ledger belongs to another program; None if there is none."""
+    """Return a sign that a store without a ledger belongs to another program, or None."""
     if inspect(connection).has_table("events"):
         return "a table 'events'"
     return "migrations" if MigrationContext.configure(connection).get_current_heads() else None
@@ -45,7 +45,7 @@ def create_store(name: str) -> Ledger:
         return open_ledger(name)
     ledger = connect_in_memory()
     _upgrade_store(ledger)
-    return replace(ledger, compares=True)
+    return replace(ledger, checks_catalogue=True)
 
 
 def _upgrade_store(ledger: Ledger, *, refuses_ledger: bool = False) -> None:
@@ -53,14 +53,14 @@ def _upgrade_store(ledger: Ledger, *, refuses_ledger: bool = False) -> None:
     with ledger.reading() as connection:
         revision = schema_revision(connection)
     if revision is not None and refuses_ledger:
-        raise ledger_exists_error(ledger)
+        raise build_ledger_exists_error(ledger)
     if revision != SCHEMA_REVISION:
         with ledger.writing() as connection:
             ledger.dialect.lock_schema(connection)
-            # read again under the lock, as another process may have created it meanwhile
+            # read again under the lock, because another process may have created the ledger meanwhile
             revision = schema_revision(connection)
             if revision is not None and refuses_ledger:
-                raise ledger_exists_error(ledger)
+                raise build_ledger_exists_error(ledger)
             if revision is None and (sign := _find_other_program(connection)):
                 raise NotALedger(f"{ledger.location} has {sign} of another program; choose another database")
             known = {script.revision for script in ScriptDirectory.from_config(build_config()).walk_revisions()}
@@ -76,7 +76,7 @@ def _upgrade_store(ledger: Ledger, *, refuses_ledger: bool = False) -> None:
 class UpgradePlan(NamedTuple):
     """The plan of an upgrade: the current schema, (revision, description) of each step, and the missing views.
 
-    `may` tells whether `user` has the rights of `owner`, who may change the tables.
+    `may` tells whether `user` may change the tables, which belong to `owner`.
     """
 
     ledger: Ledger
@@ -98,7 +98,7 @@ def plan_upgrade(name: str) -> UpgradePlan:
         if revision not in revisions:
             open_ledger(name)  # raises the error for such a store
         steps = list(scripts.iterate_revisions("head", revision))[::-1]
-        views = [] if steps else sorted(missing_views(connection))
+        views = [] if steps else sorted(find_missing_views(connection))
         change_rights = ledger.dialect.read_change_rights(connection)
     return UpgradePlan(ledger, str(revision), [(step.revision, step.doc) for step in steps], views, *change_rights)
 
@@ -107,5 +107,5 @@ def recreate_views(ledger: Ledger) -> None:
     """Recreate the missing views."""
     with ledger.writing() as connection:
         ledger.dialect.lock_schema(connection)
-        for statement in missing_views(connection).values():
+        for statement in find_missing_views(connection).values():
             connection.exec_driver_sql(statement)

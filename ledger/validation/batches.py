@@ -1,4 +1,4 @@
-"""Batches in the log: the events that each import recorded from one file."""
+"""Batches in the log: a batch is the set of events that an import recorded from one file."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -8,11 +8,11 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.events.batches import name_of_original
 from ratings_ledger.ledger.events.canonical import parse_object
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
-from ratings_ledger.ledger.store.log import head, read_events_of_type, read_records_at, read_where, withdrawn_ids
+from ratings_ledger.ledger.store.log import find_withdrawn_ids, head, read_events_of_type, read_records_at, read_where
 
 
 class Batch(NamedTuple):
-    """An `import.recorded`, with its place in the log, when and by whom it was recorded; ranges include their ends."""
+    """A batch: its `import.recorded`, with the position, time and recorder. `ranges` are (first, last) positions."""
 
     position: int
     event_id: str
@@ -31,14 +31,14 @@ class Batch(NamedTuple):
         return [position for first, last in self.ranges for position in range(first, last + 1)]
 
     def has(self, position: int) -> bool:
-        """Tell whether a position holds an event from the file, or the batch's own event."""
+        """Tell whether the event at a position comes from the file, or is the `import.recorded`."""
         return position == self.position or any(first <= position <= last for first, last in self.ranges)
 
 
-def recorded_batches(
+def read_batches(
     connection: Connection, name: str | None = None, until: int | None = None, *, withdrawn: bool = False
 ) -> list[Batch]:
-    """Return the batches up to a position (default: the head), or those of one name, in log order.
+    """Return the batches up to a position (default: the head), in log order; `name` selects the batches of one name.
 
     Withdrawn batches are included only with `withdrawn`.
     """
@@ -47,7 +47,7 @@ def recorded_batches(
     rows = read_where(connection, until=until, type_name="import.recorded", subject=subject)
     batch_events = read_events_of_type("import.recorded", rows)
     if batch_events and not withdrawn:
-        withdrawn_events = withdrawn_ids(connection, until)
+        withdrawn_events = find_withdrawn_ids(connection, until)
         batch_events = [event for event in batch_events if event.event_id not in withdrawn_events]
     records = read_records_at(connection, [event.position or 0 for event in batch_events])
     return [
@@ -58,27 +58,27 @@ def recorded_batches(
 
 
 def find_imported_name(connection: Connection, name: str) -> str:
-    """Find the name under which a file was imported: its own, or else that of the original of a copy."""
-    names = [batch.name for batch in reversed(recorded_batches(connection))]
+    """Return the name under which a file was imported: its own name, or else the name of the original of a copy."""
+    names = [batch.name for batch in reversed(read_batches(connection))]
     if name in names:
         return name
     return next((known for known in names if name_of_original(known) == name_of_original(name)), name)
 
 
 def recall_answers(connection: Connection, name: str) -> dict[str, str]:
-    """Return the player that each name in a file stands for, as its imports were told; of two answers the later one."""
-    batches = recorded_batches(connection, find_imported_name(connection, name))
+    """Return by slip the player that earlier imports of a file took it for; a later answer replaces an earlier one."""
+    batches = read_batches(connection, find_imported_name(connection, name))
     return {slip: player for batch in batches for slip, player in batch.aliases.items()}
 
 
-def named_batches(connection: Connection, name: str, until: int | None = None) -> list[Batch]:
-    """Return the batches of a name, or the one recorded at a position; withdrawn ones are included.
+def find_batches(connection: Connection, name: str, until: int | None = None) -> list[Batch]:
+    """Return the batches with a name, or the batch at a position written as text, withdrawn ones included.
 
     Raises `Refused` (batch-unknown).
     """
-    batches = recorded_batches(connection, name, until, withdrawn=True)
+    batches = read_batches(connection, name, until, withdrawn=True)
     if not batches:
-        all_batches = recorded_batches(connection, until=until, withdrawn=True)
+        all_batches = read_batches(connection, until=until, withdrawn=True)
         batches = [batch for batch in all_batches if str(batch.position) == name]
         if not batches:
             hint = did_you_mean(name, {batch.name for batch in all_batches})
@@ -88,9 +88,8 @@ def named_batches(connection: Connection, name: str, until: int | None = None) -
 
 
 def refuse_batch(stated_position: int | None, data: dict[str, Any], position: int) -> None:
-    """Raise `Refused` (bad-batch) unless a batch stands at the position in its line, after the positions it names."""
+    """Raise `Refused` (bad-batch) unless a batch gets the position in its line, after all positions in its ranges."""
     if stated_position != position:
-        raise Refused("bad-batch", "only an import records a batch, because a batch names positions of its own ledger")
-    if data["ranges"][-1][1] >= position:
-        last = data["ranges"][-1][1]
-        raise Refused("bad-batch", f"the batch names position {last}, which is not before its own {position}")
+        raise Refused("bad-batch", "only an import may record a batch, because its positions are those of one ledger")
+    if (last := data["ranges"][-1][1]) >= position:
+        raise Refused("bad-batch", f"the batch at position {position} names position {last}, which must come before it")

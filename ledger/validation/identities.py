@@ -1,4 +1,4 @@
-"""Identities: the ids that live renames join to one person, and the renames and games that would contradict them."""
+"""Identities: renames join several ids to one person or club. Refuse renames and games that contradict this."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
@@ -13,7 +13,7 @@ Name = TypeVar("Name")
 
 
 def resolve_renames(renames: Iterable[tuple[Name, Name]]) -> tuple[dict[Name, Name], list[int]]:
-    """Return the new id of each renamed id, and the indices of renames that would form a circle and do not count.
+    """Return the next id of each renamed id, and the indices of ignored renames, which would form a circle.
 
     >>> resolve_renames([("a", "b"), ("b", "c"), ("c", "a")])
     ({'a': 'b', 'b': 'c'}, [2])
@@ -32,7 +32,7 @@ def resolve_renames(renames: Iterable[tuple[Name, Name]]) -> tuple[dict[Name, Na
 
 
 class Identities:
-    """The live renames. Chains lead to the current id; each id is renamed at most once, and never in a circle."""
+    """The live renames. Each id is renamed at most once, and chains of renames end at the current id."""
 
     def __init__(self, renames: Iterable[tuple[str, str]] = ()) -> None:
         self._next, _ = resolve_renames(renames)
@@ -44,12 +44,12 @@ class Identities:
         return player
 
     def ids(self, player: str) -> set[str]:
-        """Return all ids of the person with this one."""
+        """Return all ids of the person with this id."""
         person = self.current(player)
         return {person} | {old for old in self._next if self.current(old) == person}
 
     def list_ids(self, player: str) -> list[str]:
-        """List all ids of a person: the given one first, then the others."""
+        """List all ids of a person: this one first, then the others, sorted."""
         return [player, *sorted(self.ids(player) - {player})]
 
     def present(self, game: dict[str, Any]) -> dict[str, Any]:
@@ -83,7 +83,8 @@ class Identities:
             name = participant["player"]
             first_id = id_of_person.setdefault(self.current(name), name)
             if first_id != name:
-                raise Refused("player-twice", f"{quote(first_id)} and {quote(name)} are one person since a rename")
+                message = f"{quote(first_id)} and {quote(name)} are one person since a rename; correct one name"
+                raise Refused("player-twice", message)
 
     def refuse_rename(
         self, player: str, new_player: str, position_of: Callable[[str], int | None] = lambda _: None
@@ -97,12 +98,13 @@ class Identities:
             remedy = f"rename {quote(self.current(player))}, or {_describe_withdrawal(position_of(player))}"
             raise Refused("renamed-already", f"{quote(player)} is already renamed to {quote(new_id)}; {remedy}")
         if player == new_player:
-            raise Refused("rename-loop", f"the new id is also {quote(player)}; a rename needs a different one")
+            raise Refused("rename-loop", f"the new id is also {quote(player)}; name a different new id")
         if self.current(new_player) == player:
-            way_back = _describe_withdrawal(position_of(new_player))
-            way_back += f"; if anything is recorded under {quote(player)}, rename it then"
+            withdrawal = _describe_withdrawal(position_of(new_player))
             raise Refused(
-                "rename-loop", f"{quote(new_player)} already leads to {quote(player)}; to go back, {way_back}"
+                "rename-loop",
+                f"{quote(new_player)} is already renamed to {quote(player)}; to reverse this, {withdrawal}; then "
+                f"rename {quote(player)} if anything is recorded under that id",
             )
 
 
@@ -113,28 +115,28 @@ def _describe_withdrawal(position: int | None) -> str:
     return f"withdraw that rename first: ratings void --event {position} --reason WHY"
 
 
-def identities(connection: Connection, until: int | None = None) -> Identities:
-    """Return the identities of players after the events up to a position (default: the head)."""
+def read_identities(connection: Connection, until: int | None = None) -> Identities:
+    """Return the identities of players as of a position (default: the head)."""
     renames = read_live(connection, until=until, type_name="player.renamed")
     return Identities((event.data["player"], event.data["new_player"]) for event in renames)
 
 
-def club_identities(connection: Connection, until: int) -> Identities:
-    """Return the identities of clubs after the events up to a position."""
+def read_club_identities(connection: Connection, until: int) -> Identities:
+    """Return the identities of clubs as of a position."""
     renames = read_live(connection, until=until, type_name="club.renamed")
     return Identities((event.data["club"], event.data["new_club"]) for event in renames)
 
 
-def players_of(event: KnownEvent) -> set[str]:
-    """Return the ids of the players in an event: its own, or those of its game's participants."""
+def list_players(event: KnownEvent) -> set[str]:
+    """Return the ids of the players in an event, which may be the participants of its game."""
     data = event.data["game"] if event.type == "game.corrected" else event.data
     participants = data.get("participants", ()) if event.type.startswith("game.") else ()
     names = {data.get("player"), data.get("new_player"), *(participant["player"] for participant in participants)}
     return names - {None}
 
 
-def clubs_of(event: KnownEvent) -> set[str]:
-    """Return the clubs in an event: those it renames, or those of its game's participants."""
+def list_clubs(event: KnownEvent) -> set[str]:
+    """Return the clubs in an event: those of a rename, or those of its game's participants."""
     data = event.data["game"] if event.type == "game.corrected" else event.data
     if event.type == "club.renamed":
         return {data["club"], data["new_club"]}
@@ -143,20 +145,20 @@ def clubs_of(event: KnownEvent) -> set[str]:
 
 
 def find_meeting(candidates: Iterable[KnownEvent], events: EventLookup, left: set[str], right: set[str]) -> str | None:
-    """Find a live game in which a player of `left` met a player of `right`; return its id, or None.
+    """Return the id of a live game in which an id of `left` met an id of `right`, or None.
 
-    `candidates` are all events that may concern such a game; `events` has its revisions.
+    `candidates` are all events that may concern such a game; `events` looks up their revisions.
     """
-    fitting = (event for event in candidates if (players := players_of(event)) & left and players & right)
-    for game in live_games(fitting, events):
+    game_events = (event for event in candidates if (players := list_players(event)) & left and players & right)
+    for game in live_games(game_events, events):
         players = {participant["player"] for participant in game.data["participants"]}
         if players & left and players & right:
             return str(game.data["game_id"])
     return None
 
 
-def finished_games(candidates: Iterable[KnownEvent], events: EventLookup, ids: set[str]) -> list[int]:
-    """Return the times at which the live games that a player finished ended, in order.
+def list_finish_times(candidates: Iterable[KnownEvent], events: EventLookup, ids: set[str]) -> list[int]:
+    """List the times of the live games that a player with one of these ids finished, in order.
 
     `candidates` are all events that may concern such a game.
     """

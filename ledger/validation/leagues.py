@@ -51,7 +51,7 @@ def find_leagues_of_scheduled_games(connection: Connection, until: int | None = 
 
 
 def find_league(events: EventLookup, name: str) -> League | None:
-    """Find the live league of this name; None if there is none."""
+    """Return the live league of this name, or None."""
     league: League | None = None
     for event in events.about(f"league:{name}"):
         if event.type not in TYPES or not is_live(events, event):
@@ -72,14 +72,14 @@ def require_league(events: EventLookup, name: str) -> League:
     """Return the live league of this name. Raises `Refused` (league-unknown)."""
     league = find_league(events, name)
     if league is None:
-        hint = events.similar("league", name)
+        hint = events.suggest_similar("league", name)
         raise Refused("league-unknown", f"no league is called {quote(name)} ({_list_leagues(events)}){hint}")
     return league
 
 
 def _list_leagues(events: EventLookup) -> str:
     """List the live leagues; only the latest if there are more than `LISTED_MAX`."""
-    if not (names := events.league_names()):
+    if not (names := events.list_league_names()):
         return "none was created"
     latest = f"the latest of {len(names):,} leagues are " if len(names) > LISTED_MAX else "there are "
     return f"{latest}{', '.join(names[-LISTED_MAX:])}"

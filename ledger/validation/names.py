@@ -1,16 +1,17 @@
-"""Comparison of names: which may be mistyped forms of others, and which stand for no player.
+"""Compare names: find new names that may be slips of others, and words that name no player.
 
-Bne        is close to the known ben? No: two letters differ.      Jurgen       is close to Jürgen
-Ana Maria  is close to Anamaria                                    mira2        is not close to mira1
-Smith, Eva is close to Eva Smith                                   Annb Schmid  is not close to Anna Schmidt
-Pirya      is close to Priya: two neighbours changed places        Iav          is not close to Iva: too short
-mіrа       is close to mira: і and а are Cyrillic                  мира         is not close to mira
+Close names:                                                 Names that are not close:
+Jurgen and Jürgen                                            mira2 and mira1
+Ana Maria and Anamaria                                       Bne and Ben: too short
+Smith, Eva and Eva Smith                                     Iav and Iva: too short
+Pirya and Priya: two neighbouring letters are swapped        Annb Schmid and Anna Schmidt: two letters differ
+mіrа and mira: і and а are Cyrillic                          мира and mira
 
-Names look alike if their characters are hidden, or are drawn like others, as Cyrillic а is like a. Unicode Technical
-Standard 39 says which characters are confusable; `look_alikes.txt` has its data.
+Two names look alike if they differ in invisible characters, or in characters that are drawn alike, such as Cyrillic а
+and Latin a. `look_alikes.txt` holds the confusable characters of Unicode Technical Standard 39.
 
-A dash in an empty cell, or a word such as bye, stands for no player. A player with such a name would be rated: each
-player without an opponent would win against them, or lose.
+A dash in an empty cell, or a word such as bye, names no player. It must not become a player, because it would be rated
+as the opponent in each game without an opponent.
 """
 
 import unicodedata
@@ -18,16 +19,16 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-# the property Default_Ignorable_Code_Point of Unicode 18, reserved ranges included: they are drawn as nothing
+# the invisible characters: the property Default_Ignorable_Code_Point of Unicode 18, including reserved ranges
 _IGNORABLE = (
     range(0xAD, 0xAE), range(0x34F, 0x350), range(0x61C, 0x61D), range(0x115F, 0x1161), range(0x17B4, 0x17B6),
     range(0x180B, 0x1810), range(0x200B, 0x2010), range(0x202A, 0x202F), range(0x2060, 0x2070), range(0x3164, 0x3165),
     range(0xFE00, 0xFE10), range(0xFEFF, 0xFF00), range(0xFFA0, 0xFFA1), range(0xFFF0, 0xFFF9),
     range(0x1BCA0, 0x1BCA4), range(0x1D173, 0x1D17B), range(0xE0000, 0xE1000),
 )  # fmt: skip
-# drawn as a blank, though not spaces: the empty pattern of Braille, the null notehead, the filler of Khitan
+# characters that look blank but are not spaces: Braille pattern blank, null notehead, Khitan filler
 _BLANK = (0x2800, 0x1D159, 0x16FE4)
-# these choose a form of the character before them, of an emoji or of a Han or Mongolian letter, and are typed with it
+# variation selectors: keyboards type them after an emoji, a Han or a Mongolian letter to select its form
 _SELECTORS = (range(0x180B, 0x1810), range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0))
 
 
@@ -42,15 +43,15 @@ def is_hidden(character: str) -> bool:
 
 
 def is_selector(character: str) -> bool:
-    """Tell whether a character selects a form of the one before it."""
+    """Tell whether a character selects a form of the character before it."""
     return any(ord(character) in codes for codes in _SELECTORS)
 
 
 def list_look_alike_keys(name: str) -> tuple[str, str]:
-    """List two keys of a name, its skeleton and its Latin letters; names that look alike share one of them.
+    """Return two keys of a name, its skeleton and its Latin form; names that look alike share at least one key.
 
-    The skeleton is that of UTS 39, without blanks, where capitals count. The other also finds names that differ in
-    capitals and accents; it is the skeleton again if the name has a letter that is like none of the Latin ones.
+    The skeleton is defined by UTS 39, here without blanks; it depends on capitals. The Latin form does not depend on
+    capitals and accents. It is the skeleton if a letter of the name does not look like any Latin letter.
 
     >>> keys = {*list_look_alike_keys("mira")}
     >>> sorted(keys & {*list_look_alike_keys("mіrа")}), sorted(keys & {*list_look_alike_keys("Мира")})
@@ -58,45 +59,47 @@ def list_look_alike_keys(name: str) -> tuple[str, str]:
     """
     if name.isascii():
         skeleton = name = name.replace(" ", "")
-        for character, prototype in _ascii_prototypes():
+        for character, prototype in _list_ascii_prototypes():
             skeleton = skeleton.replace(character, prototype)
         return skeleton, "~" + name.casefold()
     name = "".join(name.split())
-    skeleton = unicodedata.normalize("NFD", unicodedata.normalize("NFD", name).translate(_prototypes()))
-    latin = unicodedata.normalize("NFKD", name).translate(_latin())
+    skeleton = unicodedata.normalize("NFD", unicodedata.normalize("NFD", name).translate(_load_prototypes()))
+    latin = unicodedata.normalize("NFKD", name).translate(_load_latin_table())
     return skeleton, skeleton if _NO_LATIN in latin else "~" + latin
 
 
-def list_odd_characters(name: str, *others: str) -> list[str]:
-    """Return the characters by which a name that looks like others differs from them, as U+XXXX.
+def list_odd_characters(name: str, *other_names: str) -> list[str]:
+    """Return the characters of a name that are in none of the other names that look like it, as U+XXXX.
 
     >>> list_odd_characters("mіra", "mira"), list_odd_characters("mira\\ufe0f", "mira"), list_odd_characters("é", "e")
     (['U+0456'], ['U+FE0F'], [])
     """
     if name.isascii():
         return []
-    look_alikes = [
-        other for other in others if not set(list_look_alike_keys(name)).isdisjoint(list_look_alike_keys(other))
-    ]
-    odd_characters = (
-        character for character in unicodedata.normalize("NFC", name)
-        if is_hidden(character) or (look_alikes and _latin()[ord(character)] != _NO_LATIN and _is_foreign(character))
-    )  # fmt: skip
+    keys = {*list_look_alike_keys(name)}
+    look_alikes = [other_name for other_name in other_names if not keys.isdisjoint(list_look_alike_keys(other_name))]
+
+    def is_confusing(character: str) -> bool:
+        looks_latin = (
+            bool(look_alikes) and _load_latin_table()[ord(character)] != _NO_LATIN and _is_non_latin(character)
+        )
+        return is_hidden(character) or looks_latin
+
     return [
         f"U+{ord(character):04X}"
-        for character in dict.fromkeys(odd_characters)
-        if not any(character in o for o in look_alikes)
+        for character in dict.fromkeys(unicodedata.normalize("NFC", name))
+        if is_confusing(character) and not any(character in look_alike for look_alike in look_alikes)
     ]
 
 
-# stands for a letter that is like no Latin one
+# the Latin form of a letter that does not look like any Latin letter
 _NO_LATIN = "\0"
 # combining characters of this class and above are accents; those below are parts of letters, as in kana and Devanagari
 ACCENT_CLASS_MIN = 200
 
 
 class _PrototypeTable(dict[int, str]):
-    """A lazy table by code: the prototype of all characters that look alike."""
+    """A lazy table by code: the common prototype of all characters that look alike."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -106,7 +109,7 @@ class _PrototypeTable(dict[int, str]):
 
 
 class _LatinTable(dict[int, str]):
-    """A lazy table by code: the small Latin letters, digits and signs that a character looks like."""
+    """A lazy table by code: the lower-case Latin letters, digits and signs that a character looks like."""
 
     def __missing__(self, code: int) -> str:
         self[code] = self._to_latin(chr(code))
@@ -118,19 +121,19 @@ class _LatinTable(dict[int, str]):
         if is_hidden(character) or unicodedata.combining(character) >= ACCENT_CLASS_MIN:
             return ""
         for variant in (character, character.upper(), character.lower()):
-            like = variant.translate(_prototypes())
-            if like.isascii():
-                # these prototypes stand for I and m as well
-                return "i" if like == "l" and variant.isupper() else like.replace("rn", "m").casefold()
-        return _NO_LATIN if _is_foreign(character) else character.casefold()
+            prototype = variant.translate(_load_prototypes())
+            if prototype.isascii():
+                # l is the prototype of I, and rn the prototype of m
+                return "i" if prototype == "l" and variant.isupper() else prototype.replace("rn", "m").casefold()
+        return _NO_LATIN if _is_non_latin(character) else character.casefold()
 
 
-def _is_foreign(character: str) -> bool:
+def _is_non_latin(character: str) -> bool:
     return character.isalpha() and not unicodedata.name(character, "").startswith("LATIN ")
 
 
 @cache
-def _prototypes() -> _PrototypeTable:
+def _load_prototypes() -> _PrototypeTable:
     table = _PrototypeTable()
     for line in (Path(__file__).parent / "look_alikes.txt").read_text(encoding="utf-8").splitlines():
         prototype, _, characters = line.partition("\t")
@@ -139,28 +142,30 @@ def _prototypes() -> _PrototypeTable:
 
 
 @cache
-def _ascii_prototypes() -> list[tuple[str, str]]:
-    """Return the few prototypes of ASCII characters; replacing these one by one is faster than a translation."""
+def _list_ascii_prototypes() -> list[tuple[str, str]]:
+    """Return the few (character, prototype) pairs of ASCII; replacing these in turn is faster than a translation."""
     return [
-        (chr(code), prototype) for code, prototype in _prototypes().items() if code < 0x80 and prototype != chr(code)
+        (chr(code), prototype)
+        for code, prototype in _load_prototypes().items()
+        if code < 0x80 and prototype != chr(code)
     ]
 
 
 @cache
-def _latin() -> _LatinTable:
+def _load_latin_table() -> _LatinTable:
     return _LatinTable()
 
 
-# names with this many letters are close if they differ by one
+# names of at least so many letters are close if one letter differs
 LETTERS_MIN = 5
-# shorter names differ by one letter too often to be reported
-ALIKE_MIN = 3
-# Hebrew and Arabic vowel points, which are mostly left out
+# names of at least so many letters are similar if one letter differs; among shorter names this is too common to report
+SIMILAR_LETTERS_MIN = 3
+# Hebrew and Arabic vowel points, which are usually omitted
 VOWEL_CLASSES = range(10, 36)
 
 
 def fold_name(name: str) -> str:
-    """Fold a name: drop capitals, accents and blanks, which people often omit, and invisible characters.
+    """Return a name in lower case, without accents, blanks and invisible characters.
 
     >>> fold_name("María José") == fold_name("mariajose"), fold_name("Jürgen")
     (True, 'jurgen')
@@ -177,9 +182,10 @@ class _FoldTable(dict[int, int | None]):
 
     def __missing__(self, code: int) -> int | None:
         character = chr(code)
-        mark = unicodedata.combining(character)
-        invisible = unicodedata.category(character) == "Cf" or is_hidden(character)
-        self[code] = None if mark >= ACCENT_CLASS_MIN or mark in VOWEL_CLASSES or invisible else code
+        mark_class = unicodedata.combining(character)
+        is_mark = mark_class >= ACCENT_CLASS_MIN or mark_class in VOWEL_CLASSES
+        is_invisible = unicodedata.category(character) == "Cf" or is_hidden(character)
+        self[code] = None if is_mark or is_invisible else code
         return self[code]
 
 
@@ -187,12 +193,17 @@ _FOLD_TABLE = _FoldTable()
 
 
 def find_close_names(new: Collection[str], known: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the new names that are close to known ones or to earlier new ones, each with those.
+    """Yield each new name that is close to known or earlier new names, with these names.
 
-    Two names are close if they are equal after `fold_name`, if they look alike (`list_look_alike_keys`), if one letter
-    differs or two neighbours are swapped where both have `LETTERS_MIN` letters and no digit differs, or if they have no
-    digits and the first or the last word of one is at the other end. The time grows with the sum of both lists, not
-    with their product.
+    Two names are close if one of these is true:
+
+    - they are equal after `fold_name`;
+    - they look alike (`list_look_alike_keys`);
+    - one letter differs or two neighbouring letters are swapped; both have at least `LETTERS_MIN` letters, and no digit
+      differs;
+    - they have no digits, and the first or last word of one name is at the other end in the other.
+
+    The time grows with the sum of both lists, not with their product.
     """
     close: dict[str, list[str]] = {}
     by_spelling, halves = dict[str, list[str]](), set[str]()
@@ -200,8 +211,8 @@ def find_close_names(new: Collection[str], known: Iterable[str]) -> Iterator[tup
     order = {name: number for number, name in enumerate(new)}
     for name in new:
         folded = fold_name(name)
-        halves.update(_half_keys(folded))
-        for key in _spelling_keys(folded):
+        halves.update(_list_half_keys(folded))
+        for key in _list_spelling_keys(folded):
             by_spelling.setdefault(key, []).append(name)
         for key in _rotate_words(name):
             by_rotation.setdefault(key, []).append(name)
@@ -209,47 +220,52 @@ def find_close_names(new: Collection[str], known: Iterable[str]) -> Iterator[tup
             by_look.setdefault(key, []).append(name)
     for name in (*known, *new):
         folded = fold_name(name)
-        others = set(by_rotation.get(folded.replace(",", ""), ()))
+        close_new_names = set(by_rotation.get(folded.replace(",", ""), ()))
         for key in list_look_alike_keys(name):
             if key in by_look:
-                others.update(by_look[key])
-        if not halves.isdisjoint(_half_keys(folded)):
-            sharing = {other for key in _spelling_keys(folded) for other in by_spelling.get(key, ())} - {name}
-            others.update(other for other in sharing if _differ_by_one_slip(folded, fold_name(other)))
-        for other in others:
+                close_new_names.update(by_look[key])
+        if not halves.isdisjoint(_list_half_keys(folded)):
+            candidates = {new_name for key in _list_spelling_keys(folded) for new_name in by_spelling.get(key, ())} - {
+                name
+            }
+            close_new_names.update(
+                new_name for new_name in candidates if _differ_by_one_slip(folded, fold_name(new_name))
+            )
+        for new_name in close_new_names:
             # of two new names, the later is reported
-            if order.get(name, -1) < order[other]:
-                close.setdefault(other, []).append(name)
+            if order.get(name, -1) < order[new_name]:
+                close.setdefault(new_name, []).append(name)
     for name in new:
         if name in close:
             yield name, close[name]
 
 
-def find_similar_names(new: Collection[str], others: Iterable[str]) -> dict[str, list[str]]:
-    """Return the new names that may be others mistyped, though they are not close enough to be refused.
+def find_similar_names(new: Collection[str], other_names: Iterable[str]) -> dict[str, list[str]]:
+    """Return the new names that may be slips, though they are not close enough to be refused, with the similar names.
 
-    Two letters changed places, or there is one more or one fewer, in names of at least `ALIKE_MIN` letters.
+    Two names are similar if two neighbouring letters are swapped or one letter is added, in names of at least
+    `SIMILAR_LETTERS_MIN` letters.
     """
-    texts = {fold_name(name): name for name in new}
+    by_folded = {fold_name(name): name for name in new}
     order = {name: number for number, name in enumerate(new)}
-    slips: dict[str, set[str]] = {}
-    for text, name in texts.items():
-        for slip in (*_swap_letters(text), *_drop_letters(text)):
-            slips.setdefault(slip, set()).add(name)
+    by_slip: dict[str, set[str]] = {}
+    for folded, name in by_folded.items():
+        for slip in (*_swap_letters(folded), *_drop_letters(folded)):
+            by_slip.setdefault(slip, set()).add(name)
     similar: dict[str, list[str]] = {}
-    for other in others:
-        text = fold_name(other)
-        matches = slips.get(text, set()) | {texts[shorter] for shorter in _drop_letters(text) if shorter in texts}
-        for name in matches:
+    for other_name in other_names:
+        folded = fold_name(other_name)
+        shorter_names = {by_folded[shorter] for shorter in _drop_letters(folded) if shorter in by_folded}
+        for name in by_slip.get(folded, set()) | shorter_names:
             # of two new names, the later is reported
-            if order.get(other, -1) < order[name]:
-                similar.setdefault(name, []).append(other)
+            if order.get(other_name, -1) < order[name]:
+                similar.setdefault(name, []).append(other_name)
     return similar
 
 
 def _swap_letters(name: str) -> Iterator[str]:
     """Yield a name with two neighbouring letters swapped."""
-    for place in range(len(name) - 1) if len(name) >= ALIKE_MIN else ():
+    for place in range(len(name) - 1) if len(name) >= SIMILAR_LETTERS_MIN else ():
         pair = name[place : place + 2]
         if pair[0] != pair[1] and not any(map(str.isdigit, pair)):
             yield name[:place] + pair[::-1] + name[place + 2 :]
@@ -257,16 +273,16 @@ def _swap_letters(name: str) -> Iterator[str]:
 
 def _drop_letters(name: str) -> Iterator[str]:
     """Yield a name with one letter left out."""
-    for place, letter in enumerate(name) if len(name) > ALIKE_MIN else ():
+    for place, letter in enumerate(name) if len(name) > SIMILAR_LETTERS_MIN else ():
         if not letter.isdigit():
             yield name[:place] + name[place + 1 :]
 
 
-def _half_keys(name: str) -> tuple[str, ...]:
-    """Return keys of which equal names and names one letter apart share one: a letter changes only one half, and
-    two swapped neighbours leave the shorter first half or the shorter last one unchanged.
+def _list_half_keys(name: str) -> tuple[str, ...]:
+    """Return keys of a name's halves; names that differ by one slip share at least one key.
 
-    Most names share none with the new ones, and need no `_spelling_keys`.
+    A changed letter leaves one half unchanged, and swapped neighbours leave the shorter first or last half unchanged.
+    These keys save time: most known names share none with the new ones, and so need no `_list_spelling_keys`.
     """
     size = len(name)
     start, end = size - size // 2, size - size // 2 - 1
@@ -281,10 +297,10 @@ def _rotate_words(name: str) -> set[str]:
     return {fold_name("".join([words[-1], *words[:-1]])), fold_name("".join([*words[1:], words[0]]))}
 
 
-def _spelling_keys(name: str) -> list[str]:
-    """Return keys of which names one letter apart share one: the name itself, and it without each of its letters.
+def _list_spelling_keys(name: str) -> list[str]:
+    """Return keys of a name: itself, and the name without each of its letters; names one slip apart share a key.
 
-    Names with two neighbours swapped share the one without either of these.
+    Names with two swapped neighbours share the key without one of these letters.
     """
     if len(name) < LETTERS_MIN:
         return [name]
@@ -294,6 +310,7 @@ def _spelling_keys(name: str) -> list[str]:
 
 
 def _differ_by_one_slip(left: str, right: str) -> bool:
+    """Tell whether two folded names are equal, or differ by one letter or two swapped neighbours, and no digit."""
     if left == right:
         return True
     if min(sum(map(str.isalpha, left)), sum(map(str.isalpha, right))) < LETTERS_MIN or abs(len(left) - len(right)) > 1:
@@ -301,15 +318,15 @@ def _differ_by_one_slip(left: str, right: str) -> bool:
     pairs = enumerate(zip(left, right, strict=False))
     start = next((place for place, (a, b) in pairs if a != b), min(len(left), len(right)))
     if len(left) == len(right):
-        changed = 2 if left[start : start + 2] == right[start : start + 2][::-1] else 1
-        rest, differing = left[start + changed :] == right[start + changed :], left[start] + right[start]
+        end = start + (2 if left[start : start + 2] == right[start : start + 2][::-1] else 1)
+        is_rest_equal, differing = left[end:] == right[end:], left[start] + right[start]
     else:
         longer, shorter = (left, right) if len(left) > len(right) else (right, left)
-        rest, differing = longer[start + 1 :] == shorter[start:], longer[start]
-    return rest and not any(map(str.isdigit, differing))
+        is_rest_equal, differing = longer[start + 1 :] == shorter[start:], longer[start]
+    return is_rest_equal and not any(map(str.isdigit, differing))
 
 
-# English, German, French, Spanish, Italian, Portuguese, Dutch, Polish, the Nordic languages; folded by `fold_name`
+# folded words for no player: English, German, French, Spanish, Italian, Portuguese, Dutch, Polish, Nordic languages
 _WORDS = """bye none null nil nobody noone noopponent n/a walkover
     freilos spielfrei niemand keiner kampflos
     exempt exempte repos personne aucun
@@ -320,9 +337,10 @@ _WORDS = """bye none null nil nobody noone noopponent n/a walkover
     pauza pauzuje nikt wolnylos
     frirunde ingen"""
 NOBODIES = frozenset(_WORDS.split())
+# characters around such a word, as in (bye)
 _EDGES = "()[]<>*.-–— "
-# emoji are other symbols (So), and may be names
-_EMPTY_KINDS = ("Sm", "Sc", "Sk", "Zs")
+# the categories of signs that name no player; an emoji (So) may be a name
+_SIGN_CATEGORIES = ("Sm", "Sc", "Sk", "Zs")
 
 
 def is_dash(text: str) -> bool:
@@ -331,14 +349,15 @@ def is_dash(text: str) -> bool:
     >>> [is_dash(text) for text in ("-", "–", "?", "...", "", "x", "7", "🦊", "-x-")]
     [True, True, True, True, False, False, False, False, False]
     """
-    # most names begin with a letter
+    # fast for most names, which begin with a letter
     if not text or text[0].isalnum():
         return False
-    return all(kind[0] == "P" or kind in _EMPTY_KINDS for kind in map(unicodedata.category, text))
+    categories = map(unicodedata.category, text)
+    return all(category[0] == "P" or category in _SIGN_CATEGORIES for category in categories)
 
 
 def is_nobody(name: str) -> bool:
-    """Tell whether a name is a word for no player, such as bye, or invisible.
+    """Tell whether a name is invisible, or a word for no player such as bye.
 
     >>> [is_nobody(name) for name in ("BYE", "(bye)", "no one", "\ufe0f", "Byers", "Nina")]
     [True, True, True, True, False, False]

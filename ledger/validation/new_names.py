@@ -1,7 +1,7 @@
-"""Names that the ledger does not know yet: new players, possible slips, and cells that hold two players.
+"""Check the names that are new to the ledger: new players, possible slips, and cells that hold two players.
 
-A name close to another is more often a slip than a new player. In a table, or in a game recorded by hand, it is
-refused; in events from a program it is accepted and reported.
+A name close to another is more often a slip than a new player. It is refused in a table and in a game recorded by hand;
+in events from a program it is accepted and reported.
 """
 
 import re
@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.rejections import Rejection, count, quote
-from ratings_ledger.ledger.validation.identities import Identities, identities
+from ratings_ledger.ledger.validation.identities import Identities, read_identities
 from ratings_ledger.ledger.validation.names import (
     find_close_names,
     find_similar_names,
@@ -24,28 +24,30 @@ from ratings_ledger.ledger.validation.names import (
     list_odd_characters,
 )
 
+# the combining class of viramas
 VIRAMA = 9
-# at most this many new players are listed
+# messages list at most so many new players
 TOLD_MAX = 20
-ACCEPT = "if it is not a slip, --new-names accept takes it"
+_ACCEPT = "if it is not a slip, pass --new-names accept"
 
 # where new names are refused: in tables, in all events, or nowhere
 Refusing = Literal["tables", "all", ""]
 
-REFUSED_NAMES = ("nobody", "tied-players", "bad-identifier")  # refused for these codes, a text is no name of a player
+# the codes of refusals for texts that are not the name of a player
+REFUSED_NAMES = ("nobody", "tied-players", "bad-identifier")
 
 _TIE = re.compile(r"[&+/;＆＋／；]")
 _SEPARATOR = re.compile("[&+/;,＆＋／；，]")
-# texts that join two names only if both are known
+# texts that join names only if all of these are known
 _AND = re.compile(r"\s*,\s*|\s+(?:and|und|u\.|et|y|e|en|og|och)\s+")
 
 
-# where a table has players' names: in rows of their own, in cells of places or sides, or in the headers of columns
+# where a table has the players' names: one per row, in cells for places or sides, or in the headers of columns
 TableForm = Literal["rows", "places", "sides", "columns", ""]
 
 
 class FirstOccurrence(NamedTuple):
-    """The first occurrence of a name: file and line, whether in a table, and where the table has players' names."""
+    """The first occurrence of a name: file and line, whether the file is a table, and where it has players' names."""
 
     file: str
     line: int
@@ -54,10 +56,10 @@ class FirstOccurrence(NamedTuple):
 
 
 class CloseName(NamedTuple):
-    """A new name that is close to others, with its first occurrence, if that is known.
+    """A new name that is close to others, with its first occurrence if it is known.
 
-    `others` has the number of games of each close name, or its first occurrence if it is new as well. `opponents` are
-    the names in the same games: none of them can be the same player.
+    `others` maps each close name to its number of games, or to its first occurrence if it is new as well. `opponents`
+    are the names in the same games; none of them can be the same player.
     """
 
     name: str
@@ -66,44 +68,45 @@ class CloseName(NamedTuple):
     opponents: frozenset[str] = frozenset()
 
     def question(self, placed: bool = True, numbered: bool = False) -> str:
-        """Return the question about the name, optionally with its place and with numbers for the others.
+        """Return the question whether the name is a slip, optionally with its line and with numbers for the others.
 
         >>> CloseName("ana", FirstOccurrence("club.csv", 14, True), {"anna": 37}).question()
         "new: 'ana' (line 14): did you mean 'anna', 37 games?"
         """
-        others = [f"{number}: {self._describe_other(other)}" for number, other in enumerate(self.others, 1)]
-        listed = ", or ".join(others if numbered else map(self._describe_other, self.others))
-        return f"{self._subject(placed)}: did you mean {listed}?"
+        descriptions = [*map(self._describe_close_name, self.others)]
+        if numbered:
+            descriptions = [f"{number}: {text}" for number, text in enumerate(descriptions, 1)]
+        return f"{self._describe_name(placed)}: did you mean {', or '.join(descriptions)}?"
 
     def question_of_opponents(self) -> str:
-        """Return the question about a name whose `others` all play against it, so that none is the same player."""
-        listed = " and ".join(map(self._describe_other, self.others))
-        return f"{self._subject()} plays against {listed}: is it a new player?"
+        """Return the question whether a name is new if all its `others` are opponents in the same game."""
+        listed = " and ".join(map(self._describe_close_name, self.others))
+        return f"{self._describe_name()} plays against {listed}: is it a new player?"
 
-    def _subject(self, placed: bool = True) -> str:
-        """Return the beginning of a question: the name, optionally with its place."""
+    def _describe_name(self, placed: bool = True) -> str:
+        """Return the beginning of a question: the name, optionally with its line."""
         place = f" (line {self.first.line})" if placed and self.first is not None and self.first.file else ""
         return f"new: {_quote_with_odd_characters(self.name, *self.others)}{place}"
 
-    def _describe_other(self, other: str) -> str:
-        """Describe one of the others by its games or its first occurrence."""
-        known, text = self.others[other], _quote_with_odd_characters(other, self.name)
-        if known is None:
+    def _describe_close_name(self, name: str) -> str:
+        """Describe one of `others` by its games or its first occurrence."""
+        evidence, text = self.others[name], _quote_with_odd_characters(name, self.name)
+        if evidence is None:
             return text
-        if isinstance(known, int):
-            return f"{text}, {count(known, 'game')}"
-        is_same_file = self.first is None or known.file == self.first.file
-        return f"{text}, new in line {known.line}{'' if is_same_file else f' of {known.file}'}"
+        if isinstance(evidence, int):
+            return f"{text}, {count(evidence, 'game')}"
+        is_same_file = self.first is None or evidence.file == self.first.file
+        return f"{text}, new in line {evidence.line}{'' if is_same_file else f' of {evidence.file}'}"
 
 
-def _quote_with_odd_characters(name: str, *others: str) -> str:
-    """Quote a name, and list the characters that look like others' but differ."""
-    odd_characters = list_odd_characters(name, *others)
+def _quote_with_odd_characters(name: str, *other_names: str) -> str:
+    """Quote a name, and list its characters that only look like those of the other names."""
+    odd_characters = list_odd_characters(name, *other_names)
     return quote(name) + (f" with {', '.join(odd_characters)}" if odd_characters else "")
 
 
 def describe_close_names(close: Collection[Any]) -> str:
-    """Return the phrase with the number of possible slips, for previews, imports and questions.
+    """Return a phrase with the number of possible slips, for previews, imports and questions.
 
     >>> describe_close_names(["ana", "bem"])
     '2 new names close to others'
@@ -112,10 +115,7 @@ def describe_close_names(close: Collection[Any]) -> str:
 
 
 class Newcomers:
-    """The names in an import's events.
-
-    `known` returns the names of the ledger, `games` the number of games of some of them.
-    """
+    """Collects the names in an import's events, and refuses new names that may be slips."""
 
     def __init__(
         self,
@@ -127,16 +127,22 @@ class Newcomers:
         report_close: bool = False,
         ranks_club: Callable[[Connection, str, str], bool] = lambda connection, ladder, name: False,
     ) -> None:
-        """Collect names by these rules.
+        """Set the rules.
 
-        With `strict` all new names are refused, otherwise those close to others and not `accepted`; with `report_close`
-        these are only reported. `ranks_club` tells whether a ladder ranks clubs and a club of this name has played.
+        Args:
+            known: Returns the names of the ledger.
+            refusing: Where new names are refused.
+            strict: Refuse all new names, rather than those close to others and not `accepted`.
+            accepted: Close names that are accepted as new players.
+            games: Returns the number of games of some names.
+            report_close: Only report close names.
+            ranks_club: Tells whether a ladder ranks clubs and a club of this name has played.
         """
         self._ranks_club = ranks_club
-        # the ladders of names that only adjustments mention
+        # the ladders of the names that only adjustments mention
         self._adjusted: dict[str, set[str]] = {}
-        self._known_of = known
-        self._games_of = games
+        self._read_known_names = known
+        self._count_games = games
         self._refusing = refusing
         self._strict = strict
         self._accepted = accepted
@@ -146,15 +152,17 @@ class Newcomers:
         self._renamed: dict[str, tuple[str, FirstOccurrence]] = {}
         self._mentioned: set[str] = set()
         self._tables: set[str] = set()
-        # the new players in input order, the new ids of known players, and the names close to others
+        # the new players, in the order of the input
         self.names: list[str] = []
+        # the new ids of known players
         self.new_ids: list[str] = []
+        # the new names that are close to others
         self.close: dict[str, CloseName] = {}
-        # for the first `TOLD_MAX` new names that are not close: other names that they may be slips of
+        # similar names for each of the first `TOLD_MAX` new names that are not close
         self.alike: dict[str, list[str]] = {}
 
-    def meet(self, type_name: str, data: dict[str, Any], first: FirstOccurrence) -> None:
-        """Collect the names of an event, with its place as their first occurrence."""
+    def collect_names(self, type_name: str, data: dict[str, Any], first: FirstOccurrence) -> None:
+        """Collect the names in an event; `first` is the place of the event."""
         if first.table:
             self._tables.add(first.file)
         if type_name == "player.renamed":
@@ -162,36 +170,36 @@ class Newcomers:
             return
         names = TYPES[type_name].brings(data)
         if type_name == "points.adjusted" or self._adjusted:
-            self._meet_adjusted(type_name, names, data)
-        self._meet_names(names, first)
+            self._collect_adjusted(type_name, names, data)
+        self._record_first(names, first)
 
-    def meet_refused(self, names: Iterable[str], first: FirstOccurrence) -> None:
-        """Note the names in a refused game of a table, so that what is wrong with them is told with everything else."""
+    def collect_names_of_refused(self, names: Iterable[str], first: FirstOccurrence) -> None:
+        """Collect the names in a refused game of a table, so that an import reports all problems together."""
         if first.table:
             self._tables.add(first.file)
-            self._meet_names(names, first)
+            self._record_first(names, first)
 
-    def _meet_names(self, names: Iterable[str], first: FirstOccurrence) -> None:
+    def _record_first(self, names: Iterable[str], first: FirstOccurrence) -> None:
         for name in names:
-            known = self._first.get(name)
-            if known is None or (first.table and not known.table):
+            earlier = self._first.get(name)
+            if earlier is None or (first.table and not earlier.table):
                 self._first[name] = first
 
-    def _meet_adjusted(self, type_name: str, names: Iterable[str], data: dict[str, Any]) -> None:
-        """Collect the names that only adjustments mention, and forget those that another event mentions, too."""
+    def _collect_adjusted(self, type_name: str, names: Iterable[str], data: dict[str, Any]) -> None:
+        """Collect the names that only adjustments mention, and drop those that another event mentions, too."""
         for name in names:
             if type_name != "points.adjusted":
                 self._adjusted.pop(name, None)
             elif name not in self._first or name in self._adjusted:
                 self._adjusted.setdefault(name, set()).add(data["ladder"])
 
-    def mention(self, names: Iterable[str]) -> None:
+    def collect_mentions(self, names: Iterable[str]) -> None:
         """Collect the names in a refused event, which adds no player."""
         self._mentioned.update(names)
 
-    def refusals(self, connection: Connection) -> dict[str, Rejection]:
-        """Determine the new names; return the refusals by name, each at the name's first line."""
-        known = self._known_of(connection)
+    def find_refusals(self, connection: Connection) -> dict[str, Rejection]:
+        """Find the new names; return the refusal of each refused name, at the name's first line."""
+        known = self._read_known_names(connection)
         for name, ladders in self._adjusted.items():
             if all(self._ranks_club(connection, ladder, name) for ladder in ladders):
                 del self._first[name]
@@ -202,38 +210,37 @@ class Newcomers:
             return {}
         self._first.update((name, self._renamed[name][1]) for name in self.new_ids)
         self.close = self._find_close(connection, known)
-        doubtful = [name for name in self.names if name not in self.close][:TOLD_MAX]
-        self.alike = find_similar_names(doubtful, [*sorted(known), *self.names])
+        other_new = [name for name in self.names if name not in self.close][:TOLD_MAX]
+        self.alike = find_similar_names(other_new, [*sorted(known), *self.names])
         if self.alike:
-            current = identities(connection).current
-            self.alike = {name: [*dict.fromkeys(map(current, others))] for name, others in self.alike.items()}
+            current = read_identities(connection).current
+            self.alike = {name: [*dict.fromkeys(map(current, similar))] for name, similar in self.alike.items()}
         refused = {
-            name: self._find_rejection_of_name(name, known)
-            if self.refuses(self._first[name].file)
-            else self._refuse_invisible(name)
+            name: self._check_name(name, known) if self.refuses(self._first[name].file) else self._check_invisible(name)
             for name in (*self.names, *self.new_ids)
         }
-        # no question is needed about a name that is refused anyway
+        # a text that cannot be a name is not a slip, either
         self.close = {
             name: close for name, close in self.close.items() if getattr(refused[name], "code", "") not in REFUSED_NAMES
         }
         return {name: rejection for name, rejection in refused.items() if rejection is not None}
 
     def _find_close(self, connection: Connection, known: Collection[str]) -> dict[str, CloseName]:
+        """Find the new names that are close to others and not accepted."""
         candidates = [*self.names, *self.new_ids]
         close_names = {
             name: close for name, close in find_close_names(candidates, sorted(known)) if name not in self._accepted
         }
-        people = identities(connection)
-        # a new id is mostly close to the id before it
+        people = read_identities(connection)
+        # the new id of a player is often close to the earlier id
         for name in close_names.keys() & set(self.new_ids):
-            own_ids = self._ids_before(name, people)
-            close_names[name] = [other for other in close_names[name] if other not in own_ids]
-        # a former id stands for the present one
-        close_names = {name: [*map(people.current, close)] for name, close in close_names.items()}
-        close_names = {name: present for name, close in close_names.items() if (present := [*dict.fromkeys(close)])}
-        mentioned = {other for close in close_names.values() for other in close}
-        games = self._games_of(connection, mentioned) if close_names else {}
+            own_ids = self._list_earlier_ids(name, people)
+            close_names[name] = [close_name for close_name in close_names[name] if close_name not in own_ids]
+        # questions name the current id of a player instead of an earlier one
+        current_names = {name: [*dict.fromkeys(map(people.current, close))] for name, close in close_names.items()}
+        close_names = {name: current for name, current in current_names.items() if current}
+        all_close = {close_name for close in close_names.values() for close_name in close}
+        games = self._count_games(connection, all_close) if close_names else {}
         return {
             name: CloseName(
                 name,
@@ -243,8 +250,8 @@ class Newcomers:
             for name, close in close_names.items()
         }
 
-    def _ids_before(self, name: str, people: Identities) -> set[str]:
-        """Return the earlier ids of a player, in the ledger or in the input."""
+    def _list_earlier_ids(self, name: str, people: Identities) -> set[str]:
+        """Return the earlier ids of a player, by the renames in the ledger and in the input."""
         ids: set[str] = set()
         while name in self._renamed and self._renamed[name][0] not in ids:
             name = self._renamed[name][0]
@@ -252,43 +259,44 @@ class Newcomers:
         return ids
 
     def refuses(self, file: str) -> bool:
-        """Tell whether names in this file are refused."""
+        """Tell whether new names in this file may be refused."""
         return self._refusing == "all" or (self._refusing == "tables" and file in self._tables)
 
     def is_refused(self, name: str, refused: Mapping[str, Rejection], file: str) -> bool:
-        """Tell whether a name in this file is among the refused ones, and refused there."""
+        """Tell whether a name is refused in this file."""
         return name in refused and (self.refuses(file) or refused[name].code == "bad-identifier")
 
-    def _refuse_invisible(self, name: str) -> Rejection | None:
-        """Return the refusal of a name with an invisible character: two players would look the same."""
+    def _check_invisible(self, name: str) -> Rejection | None:
+        """Return the refusal of a name with an invisible character, because two players would look the same."""
         if not (character := find_invisible(name)):
             return None
         first = self._first[name]
-        message = f"{quote(name)} holds {character}, which is invisible; leave it out"
+        message = f"{quote(name)} contains the invisible character {character}; leave it out"
         return Rejection("bad-identifier", message, first.file, first.line)
 
-    def _find_rejection_of_name(self, name: str, known: Collection[str]) -> Rejection | None:
+    def _check_name(self, name: str, known: Collection[str]) -> Rejection | None:
+        """Return the refusal of a new name, or None."""
         first = self._first[name]
-        if problem := self._refuse_invisible(name):
+        if problem := self._check_invisible(name):
             return problem
         is_player = name not in self.new_ids
         if is_player and name not in self._accepted and is_nobody(name):
-            rejection = nobody_refusal(name)
+            rejection = build_nobody_rejection(name)
         elif is_player and (parts := self._find_tied_names(name, known)):
-            rejection = tied_refusal(name, parts, first)
+            rejection = build_tied_rejection(name, parts, first)
         elif (close := self.close.get(name)) and (self._strict or not self._report_close):
             remedy = "correct it or name it with --aliases" if first.table else "correct it"
             message = f"{close.question(placed=False)} Then {remedy}"
-            rejection = Rejection("close-name", message if self._strict else f"{message}; {ACCEPT}")
+            rejection = Rejection("close-name", message if self._strict else f"{message}; {_ACCEPT}")
         elif is_player and self._strict:
             hint = f" (like {self.alike[name][0]}?)" if name in self.alike else ""
-            rejection = Rejection("new-player", f"{quote(name)} is new{hint}, and --strict takes no new names")
+            rejection = Rejection("new-player", f"{quote(name)} is new{hint}, and --strict accepts no new names")
         else:
             return None
         return rejection._replace(file=first.file, line=first.line)
 
     def _find_tied_names(self, name: str, known: Collection[str]) -> list[str]:
-        """Return the players that a cell seems to hold, if there are several."""
+        """Return the names of the players that a cell seems to hold; empty if it holds one player."""
         if parts := split_tied_names(name):
             return parts
         parts = _AND.split(name)
@@ -296,16 +304,16 @@ class Newcomers:
         return parts if len(parts) > 1 and are_all_known else []
 
 
-def nobody_refusal(name: str) -> Rejection:
-    """Return the refusal of a word such as bye in the place of a player."""
-    message = f"{quote(name)} stands for nobody: leave the cell empty, or the row out if nobody played"
+def build_nobody_rejection(name: str) -> Rejection:
+    """Build the refusal of a word such as bye in the place of a player."""
+    message = f"{quote(name)} stands for nobody: leave the cell empty, or omit the row if there was no game"
     return Rejection(
-        "nobody", message if "/" in name else f"{message}; if a player is called so, --new-names accept takes it"
+        "nobody", message if "/" in name else f"{message}; if a player has this name, pass --new-names accept"
     )
 
 
 def split_tied_names(name: str) -> list[str]:
-    """Split a cell into names joined by &, +, / or ;; empty if it holds one name.
+    """Split a cell into the names that &, +, / or ; join; return an empty list if nothing joins names.
 
     >>> split_tied_names("Anna & Ben"), split_tied_names("Anna/Ben"), split_tied_names("C++")
     (['Anna', 'Ben'], ['Anna', 'Ben'], [])
@@ -314,26 +322,26 @@ def split_tied_names(name: str) -> list[str]:
     return parts if all(parts) else []
 
 
-def tied_refusal(name: str, parts: Iterable[str], first: FirstOccurrence) -> Rejection:
-    """Return the refusal of a cell that holds several players."""
+def build_tied_rejection(name: str, parts: Iterable[str], first: FirstOccurrence) -> Rejection:
+    """Build the refusal of a cell that holds several players."""
     joint = _find_joint(name)
     sign = shlex.quote(joint) if joint else "TEXT, with the same text between all of them"
     partners = f"if they are partners on one side, pass --partners {sign}"
     if first.form == "rows":
-        remedy = "write a row for each of them, with the same place, and the same team if they are partners"
+        remedy = "write a row for each player, with the same place, and the same team if they are partners"
     elif first.form == "columns":
-        remedy = "give each of them a column"
+        remedy = "give each player a column"
     elif first.form == "sides":
         remedy = partners
     else:
         remedy = f"write {'='.join(parts)} if they tied"
         remedy += f", or pass --ties {sign}; {partners}" if first.table and joint else ""
-    accept = "" if "/" in name else f"; {ACCEPT}"
+    accept = "" if "/" in name else f"; {_ACCEPT}"
     return Rejection("tied-players", f"{quote(name)} looks like more than one player: {remedy}{accept}")
 
 
 def _find_joint(name: str) -> str:
-    """Find the text that joins all names of a cell; empty if the texts differ.
+    """Return the text that joins all names of a cell; empty if several texts join them.
 
     >>> _find_joint("Anna & Ben"), _find_joint("Anna und d"), _find_joint("A/B + C")
     ('&', ' und ', '')
@@ -345,10 +353,10 @@ def _find_joint(name: str) -> str:
 
 
 def find_invisible(name: str) -> str | None:
-    """Find the first invisible character in a name, such as U+200B; None if there is none.
+    """Return the first invisible character in a name, such as U+200B, or None.
 
-    Joiners (U+200C, U+200D) are allowed where a script needs them: after a virama, or between letters of an Arabic
-    script (RFC 5892, appendix A). So are the selectors that keyboards put behind an emoji or a Han letter.
+    Joiners (U+200C, U+200D) are allowed where a script needs them: after a virama, or between Arabic letters (RFC 5892,
+    appendix A). The variation selectors that keyboards add to an emoji or a Han letter are allowed, too.
 
     >>> [find_invisible(name) for name in ("an\\u200bna", "क्\\u200dष", "anna", "an\\u3164na", "❤\\ufe0f")]
     ['U+200B', None, None, 'U+3164', None]
@@ -356,9 +364,9 @@ def find_invisible(name: str) -> str | None:
     for place, character in enumerate(name):
         if character in "\u200c\u200d":
             before, after = name[place - 1 : place], name[place + 1 : place + 2]
-            virama = before and unicodedata.combining(before) == VIRAMA
-            arabic = all(side and unicodedata.bidirectional(side) in ("AL", "NSM") for side in (before, after))
-            if not (virama or (arabic and character == "\u200c")):
+            is_after_virama = before and unicodedata.combining(before) == VIRAMA
+            is_arabic = all(side and unicodedata.bidirectional(side) in ("AL", "NSM") for side in (before, after))
+            if not (is_after_virama or (is_arabic and character == "\u200c")):
                 return f"U+{ord(character):04X}"
         elif is_hidden(character) and not is_selector(character):
             return f"U+{ord(character):04X}"

@@ -1,7 +1,7 @@
-"""Published lists in the log: their rows, the latest ones, and the reasons to refuse a new one.
+"""Published lists in the log: read their rows, select the latest lists, and refuse invalid ones.
 
-The digest of a list leads to its rows: for each part, the last one recorded before the list. A list shows a ladder at
-an `as_of`, or at its publication; of several, the last live one counts.
+A list names the digest of its rows. Its rows are in one event per part: the last event recorded before the list. A list
+shows a ladder at an `as_of`, or at its publication. The last live list of a ladder and an `as_of` counts.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ TYPES = frozenset({"list.rows", "list.published"})
 
 
 class PublishedList(NamedTuple):
-    """A `list.published`, with its place in the log, when and by whom it was recorded."""
+    """A `list.published`, with its position, time and recorder."""
 
     position: int
     event_id: str
@@ -33,16 +33,16 @@ class PublishedList(NamedTuple):
     row_count: int
     parts: int
     games: int
-    own: bool  # the publisher gave no `as_of`: it is absent, or the instant of publication
+    own: bool  # whether the list has the default `as_of`: none, or the instant of publication
 
     @property
     def of(self) -> tuple[str, int | None]:
-        """Return the key of the list: its ladder, and the `as_of` that the publisher gave."""
+        """Return the key of the list: its ladder, and the publisher's `as_of` or None."""
         return self.ladder, None if self.own else self.as_of
 
 
-def published_lists(connection: Connection, until: int, ladder: str | None = None) -> list[PublishedList]:
-    """Return all live published lists up to a position, or those of one ladder, in log order."""
+def read_published_lists(connection: Connection, until: int, ladder: str | None = None) -> list[PublishedList]:
+    """Return the live published lists up to a position, in log order; `ladder` selects the lists of one ladder."""
     subject = None if ladder is None else f"ladder:{ladder}"
     list_events = read_live(connection, until=until, type_name="list.published", subject=subject)
     records = read_records_at(connection, [event.position or 0 for event in list_events])
@@ -60,7 +60,7 @@ def _build_list(event: KnownEvent, position: int, record: str) -> PublishedList:
         recorded_at=members["recorded_at"],
         by=members["by"],
         ladder=data["ladder"],
-        as_of=_as_of(data),
+        as_of=_parse_as_of(data),
         known_at=data["known_at"],
         ruleset=data["ruleset"],
         digest=data["digest"],
@@ -71,43 +71,48 @@ def _build_list(event: KnownEvent, position: int, record: str) -> PublishedList:
     )
 
 
-def _as_of(data: dict[str, Any]) -> int | None:
+def _parse_as_of(data: dict[str, Any]) -> int | None:
     return parse_instant(data["as_of"]) if "as_of" in data else None
 
 
 def _has_default_as_of(data: dict[str, Any], occurred_at: int) -> bool:
     """Tell whether the publisher of a list gave no `as_of`."""
-    return _as_of(data) in (None, occurred_at)
+    return _parse_as_of(data) in (None, occurred_at)
 
 
-def latest_lists(lists: Iterable[PublishedList]) -> list[PublishedList]:
-    """Return the last list of each ladder and `as_of`, sorted by both; `lists` are in log order."""
-    last = {published.of: published for published in lists}
+def select_latest_lists(lists: Iterable[PublishedList]) -> list[PublishedList]:
+    """Return the last list for each ladder and `as_of`, sorted by both; `lists` are in log order."""
+    last_by_key = {published.of: published for published in lists}
     return sorted(
-        last.values(), key=lambda published: (published.ladder, published.as_of is None, published.as_of or 0)
+        last_by_key.values(), key=lambda published: (published.ladder, published.as_of is None, published.as_of or 0)
     )
 
 
 def select_newest_list(lists: Iterable[PublishedList]) -> PublishedList:
-    """Return the list of the latest time, of lists in log order; of several for one time, the last published.
+    """Return the list with the latest `as_of`; if several have it, the last published.
 
-    So a list of an older month that was published again later does not stand for the ladder. A list of a whole month or
-    year has no time of its own; it counts as of when it was published.
+    The `as_of` counts, so that a list of an older month does not represent the ladder when it is published again. A
+    list of a whole month or year has no `as_of`; the time of its publication counts.
     """
-    return max(
-        lists, key=lambda one: (parse_record_instant(one.recorded_at) if one.as_of is None else one.as_of, one.position)
-    )
+
+    def find_time(published: PublishedList) -> int:
+        return parse_record_instant(published.recorded_at) if published.as_of is None else published.as_of
+
+    return max(lists, key=lambda published: (find_time(published), published.position))
 
 
-def published_rows(events: EventLookup, digest: str, parts: int, before: int = 2**62) -> list[dict[str, Any]]:
-    """Return the rows of a list published at `before`, as JSON. Raises `Refused` (bad-list) if a part is missing."""
+def read_published_rows(events: EventLookup, digest: str, parts: int, before: int = 2**62) -> list[dict[str, Any]]:
+    """Return the rows of the list published at the position `before`, as JSON.
+
+    Raises `Refused` (bad-list) if a part is missing.
+    """
     by_part: dict[int, KnownEvent] = {}
     for event in events.about(f"list:{digest}"):
-        earlier = event.position is None or event.position < before
-        if earlier and event.type == "list.rows" and event.data["parts"] == parts:
+        is_earlier = event.position is None or event.position < before
+        if is_earlier and event.type == "list.rows" and event.data["parts"] == parts:
             by_part[event.data["part"]] = event
     if len(by_part) < parts:
-        raise Refused("bad-list", f"of {parts:,} parts with the rows of {digest} {len(by_part):,} are recorded")
+        raise Refused("bad-list", f"only {len(by_part):,} of {parts:,} parts with the rows of {digest} are recorded")
     return [{"rank": None, **row} for part in range(1, parts + 1) for row in by_part[part].data["rows"]]
 
 
@@ -115,20 +120,21 @@ def refuse_list(events: EventLookup, data: dict[str, Any], occurred_at: int, pos
     """Raise `Refused` (bad-list, list-exists) if a list cannot be published at an instant and a position."""
     name = quote(data["ladder"])
     if data["known_at"] >= position:
-        raise Refused("bad-list", f"{name} is known at {data['known_at']}, which is not before its own {position}")
+        message = f"the list of {name} at position {position} has known_at {data['known_at']}, which must be lower"
+        raise Refused("bad-list", message)
     if data["ruleset"].partition("@")[0] != data["ladder"].partition("/")[0]:
-        raise Refused("bad-list", f"{quote(data['ruleset'])} does not rank {name}")
-    rows = published_rows(events, data["digest"], data["parts"])
+        raise Refused("bad-list", f"the ruleset {quote(data['ruleset'])} does not rank the ladder {name}")
+    rows = read_published_rows(events, data["digest"], data["parts"])
     if len(rows) != data["row_count"] or compute_digest(data["ruleset"], rows) != data["digest"]:
         raise Refused("bad-list", f"the rows of {name} do not have the digest that the list names")
     if len({row["player"] for row in rows}) < len(rows):
-        raise Refused("bad-list", f"a player is on {name} twice")
+        raise Refused("bad-list", f"a player is on the list of {name} twice")
     refuse_unequal_states(data["ladder"], rows)
     last, is_default = None, _has_default_as_of(data, occurred_at)
     for event in events.about(f"ladder:{data['ladder']}"):
         if event.type != "list.published" or _has_default_as_of(event.data, event.occurred_at) != is_default:
             continue
-        if (is_default or _as_of(event.data) == _as_of(data)) and is_live(events, event):
+        if (is_default or _parse_as_of(event.data) == _parse_as_of(data)) and is_live(events, event):
             last = event
     if last is not None and last.data["digest"] == data["digest"]:
         place = "" if last.position is None else f" at position {last.position}"
@@ -144,29 +150,30 @@ def refuse_unequal_states(ladder: str, rows: Sequence[Mapping[str, Any]]) -> Non
             left, right = (", ".join(sorted(names)) or "none" for names in (columns, first_columns))
             raise Refused(
                 "bad-list",
-                f"on {quote(ladder)} the state of {quote(row['player'])} has other columns ({left}) than that of "
+                f"the list of {quote(ladder)} has different state columns for {quote(row['player'])} ({left}) and "
                 f"{quote(rows[0]['player'])} ({right})",
             )
 
 
 def refuse_list_schedule(events: EventLookup, data: dict[str, Any]) -> None:
-    """Raise `Refused` (schedule-exists) if a ladder is scheduled already."""
+    """Raise `Refused` (schedule-exists) if the ladder already has a schedule."""
     for event in events.about(f"schedule:{data['ladder']}"):
         if event.type == "list.scheduled" and is_live(events, event):
-            remedy = "" if event.position is None else f"; to end that: ratings undo {event.position}"
+            remedy = "" if event.position is None else f"; to end this, run: ratings undo {event.position}"
             message = f"{data['ladder']} is already published every {event.data['every']}{remedy}"
             raise Refused("schedule-exists", message)
 
 
-def scheduled_ladders(connection: Connection, until: int) -> dict[str, str]:
-    """Return the ladders that are published periodically as of a position, with the period by name."""
+def read_scheduled_ladders(connection: Connection, until: int) -> dict[str, str]:
+    """Return the period of each ladder that is published periodically as of a position, by the ladder's name."""
     schedules = read_live(connection, until=until, type_name="list.scheduled")
     return {event.data["ladder"]: event.data["every"] for event in schedules}
 
 
-def refuse_rows_withdrawn(events: EventLookup, data: dict[str, Any]) -> None:
+def refuse_rows_withdrawal(events: EventLookup, data: dict[str, Any]) -> None:
     """Raise `Refused` (still-needed) if rows belong to a live list."""
     for event in events.about(f"ladder:{data['ladder']}"):
-        is_list_of_rows = event.type == "list.published" and event.data["digest"] == data["digest"]
-        if is_list_of_rows and is_live(events, event):
-            raise Refused("still-needed", f"the published list {quote(event.event_id)} consists of these rows; void it")
+        has_rows = event.type == "list.published" and event.data["digest"] == data["digest"]
+        if has_rows and is_live(events, event):
+            message = f"the published list {quote(event.event_id)} consists of these rows; void that list first"
+            raise Refused("still-needed", message)

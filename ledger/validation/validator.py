@@ -1,6 +1,6 @@
-"""Validation of new events against the log and the events that wait before them: revisions, identities, ladders.
+"""Validate new events against the log and the events that wait before them: revisions, identities, leagues, ladders.
 
-The same checks validate each event of a whole log against those before it.
+The same checks validate each event of a whole log against the events before it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,6 +25,7 @@ from ratings_ledger.ledger.rejections import Refused, Rejection, quote
 from ratings_ledger.ledger.store.log import (
     Head,
     Log,
+    find_withdrawn_ids,
     has_events_after,
     read_events_of_type,
     read_known_events,
@@ -32,21 +33,20 @@ from ratings_ledger.ledger.store.log import (
     read_records,
     read_records_at,
     read_where,
-    withdrawn_ids,
 )
 from ratings_ledger.ledger.validation import leagues, published_lists
 from ratings_ledger.ledger.validation.batches import refuse_batch
 from ratings_ledger.ledger.validation.identities import (
     Identities,
-    club_identities,
-    clubs_of,
     find_meeting,
-    finished_games,
-    identities,
-    players_of,
+    list_clubs,
+    list_finish_times,
+    list_players,
+    read_club_identities,
+    read_identities,
 )
 
-# types of events that, appended by others, can change the outcome for waiting events
+# types of events that can change the validity of waiting events if another process appends one
 WATCHED = tuple(name for name, kind in TYPES.items() if kind.is_watched)
 
 
@@ -55,20 +55,20 @@ EARLIEST = parse_instant("1900-01-01T00:00:00Z")
 
 
 class LadderChecks(Protocol):
-    """The checks of a new event by the ladders, which the ledger itself does not know."""
+    """Checks of new events by the ladders; the package `projections` implements them, because it knows the ladders."""
 
     def admit(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
-        """Raise `Refused` if a ladder cannot accept the event; otherwise it counts for later events."""
+        """Raise `Refused` if a ladder cannot accept the event; otherwise count it for later events."""
 
     def release(self, type_name: str, data: dict[str, Any]) -> None:
-        """Raise `Refused` if an event cannot be withdrawn; otherwise it does not count for later events."""
+        """Raise `Refused` if an event cannot be withdrawn; otherwise stop counting it for later events."""
 
     def refuse_unknown_game(self, data: dict[str, Any]) -> None:
-        """Raise `Refused` (unknown-game) if there are rulesets, and none scores games of this name."""
+        """Raise `Refused` (unknown-game) if rulesets exist, but none of them scores games of this name."""
 
 
 class NoLadderChecks:
-    """The checks of a ledger without ladders, which accept every event."""
+    """Checks that accept every event, for a ledger without ladders."""
 
     def admit(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
         """Accept every event."""
@@ -80,7 +80,7 @@ class NoLadderChecks:
         """Accept every game."""
 
 
-# creates the checks as of a position
+# (connection, position) -> the checks as of that position
 LadderChecksAt = Callable[[Connection, int], LadderChecks]
 
 
@@ -94,58 +94,62 @@ class WaitingEvents(EventLookup, Protocol):
 
     @property
     def count(self) -> int:
-        """Return how many events wait."""
+        """Return the number of waiting events."""
 
     def naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
-        """Return the waiting events whose text holds one of these names as a whole string, in order."""
+        """Yield the waiting events whose record contains one of these names as a string, in order."""
 
 
 class Validator:
-    """A validator of new events, one after the other, and again if others append meanwhile."""
+    """Validates new events in order, and again if another process has appended meanwhile."""
 
     def __init__(
         self,
         connection: Connection,
         waiting: WaitingEvents,
         ladders: LadderChecksAt,
-        seen: int,
+        checked_head: int,
         now: int | None = None,
         until: int | None = None,
     ) -> None:
-        """Read what the checks need.
+        """Load the state of the ledger.
 
         Args:
             connection: A connection to the ledger.
             waiting: The events that wait to be appended.
             ladders: Creates the checks of the ladders.
-            seen: The position of the log's head, at which the checks are created.
-            now: The current time, if games at unlikely dates are refused.
+            checked_head: The position of the log's head as of which the state is loaded.
+            now: The current time in microseconds, to refuse games at unlikely dates; None accepts any date.
             until: The last position of the log that counts, by default the head.
         """
-        self._ladders_of = ladders
+        self._create_ladder_checks = ladders
         self._now = now
         self._until = until
         self._outdated = False
-        self._load(connection, waiting, seen)
+        self._load(connection, waiting, checked_head)
 
-    def _load(self, connection: Connection, waiting: WaitingEvents, seen: int) -> None:
-        self.seen = seen
+    def _load(self, connection: Connection, waiting: WaitingEvents, checked_head: int) -> None:
+        self.checked_head = checked_head
         self._connection = connection
         self._waiting = waiting
         self._events = CombinedEvents(Log(connection) if self._until is None else Log(connection, self._until), waiting)
-        self._identities = identities(connection, seen)
+        self._identities = read_identities(connection, checked_head)
         self._club_identities: Identities | None = None
-        self._ladders = self._ladders_of(connection, seen)
+        self._ladders = self._create_ladder_checks(connection, checked_head)
         self._leagues: dict[str, leagues.League | None] = {}
 
     @property
     def _clubs(self) -> Identities:
-        if self._club_identities is None:  # loaded late, as few logs rename clubs
-            self._club_identities = club_identities(self._connection, self.seen)
+        if self._club_identities is None:  # loaded on first use, because few logs rename clubs
+            self._club_identities = read_club_identities(self._connection, self.checked_head)
         return self._club_identities
 
+    @property
+    def _next_position(self) -> int:
+        return self.checked_head + self._waiting.count + 1
+
     def validate(self, draft: Draft, data: dict[str, Any]) -> str | None:
-        """Return the id of the event that this one supersedes, or None. Raises `Refused` if it does not fit."""
+        """Return the id of the event that a draft supersedes, or None. Raises `Refused` if the draft is invalid."""
         refuse_stale(self._events, draft)
         supersedes, game = find_superseded(self._events, draft.type, data)
         if draft.type == "game.corrected" and game is not None:
@@ -159,7 +163,7 @@ class Validator:
         elif draft.type == "event.voided":
             self._withdraw(data["id"])
         elif draft.type == "import.recorded":
-            refuse_batch(draft.position, data, self.seen + self._waiting.count + 1)
+            refuse_batch(draft.position, data, self._next_position)
         elif draft.type != "game.voided":
             if draft.type == "game.recorded":
                 self._refuse_unlikely_date(draft.occurred_at)
@@ -169,11 +173,11 @@ class Validator:
     def recheck(
         self, connection: Connection, before: Head, fresh: Sequence[tuple[int, Draft]]
     ) -> list[tuple[int, Rejection]]:
-        """Validate drafts again under the lock, if others appended meanwhile; return the refused ones."""
-        has_moved = before.position != self.seen
-        self._outdated |= has_moved and has_events_after(connection, self.seen, WATCHED)
-        far_reaching = any(TYPES[draft.type].is_far for _, draft in fresh)
-        if not (self._outdated or (has_moved and far_reaching)):
+        """Validate drafts again under the lock if others appended meanwhile; return (index, refusal) of the refused."""
+        has_moved = before.position != self.checked_head
+        self._outdated |= has_moved and has_events_after(connection, self.checked_head, WATCHED)
+        is_far_reaching = any(TYPES[draft.type].is_far for _, draft in fresh)
+        if not (self._outdated or (has_moved and is_far_reaching)):
             return []
         refused = []
         batch = DraftBatch()
@@ -186,16 +190,16 @@ class Validator:
         return refused
 
     def _refuse_unlikely_date(self, played_at: int) -> None:
-        """Raise `Refused` (unlikely-date) for a game in the future, or too long ago to be likely."""
+        """Raise `Refused` (unlikely-date) for a game in the future or before 1900."""
         if self._now is not None and (reason := explain_unlikely_date(played_at, self._now)):
-            raise Refused("unlikely-date", f"{reason} (--any-date takes it)")
+            raise Refused("unlikely-date", f"{reason}; if the date is right, pass --any-date")
 
     def refuse_unknown_game(self, data: dict[str, Any]) -> None:
-        """Raise `Refused` (unknown-game) if there are rulesets, and none scores games of this name."""
+        """Raise `Refused` (unknown-game) if rulesets exist, but none of them scores games of this name."""
         self._ladders.refuse_unknown_game(data)
 
     def _admit(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
-        """Check an event, or a game as corrected, that comes into force."""
+        """Check an event that takes effect, or the game that a correction leads to."""
         if type_name == "game.recorded":
             self._refuse_game(data)
         elif type_name == "player.renamed":
@@ -207,18 +211,19 @@ class Validator:
         elif type_name == "list.scheduled":
             published_lists.refuse_list_schedule(self._events, data)
         elif type_name == "list.published":
-            published_lists.refuse_list(self._events, data, occurred_at, self.seen + self._waiting.count + 1)
+            published_lists.refuse_list(self._events, data, occurred_at, self._next_position)
         try:
             self._ladders.admit(type_name, occurred_at, data)
         except Refused:
-            if type_name == "player.renamed":  # it must not count for later events
+            if type_name == "player.renamed":  # a refused rename must not count for later events
                 self._identities.remove(data["player"])
             raise
 
     def _withdraw(self, event_id: str) -> None:
+        """Check the void of an event, or of a void, which reinstates the event at the root of the chain."""
         root, was_live = find_withdrawn(self._events, event_id)
         if not was_live:
-            # a publication comes back into force even if others followed it
+            # a publication may be reinstated even if later ones followed it
             if root.type not in published_lists.TYPES:
                 self._admit(root.type, root.occurred_at, root.data)
             return
@@ -226,7 +231,7 @@ class Validator:
             self._leagues.clear()
             leagues.refuse_withdrawal(self._events, root)
         if root.type == "list.rows":
-            published_lists.refuse_rows_withdrawn(self._events, root.data)
+            published_lists.refuse_rows_withdrawal(self._events, root.data)
         self._ladders.release(root.type, root.data)
         if root.type == "player.renamed":
             self._identities.remove(root.data["player"])
@@ -242,7 +247,7 @@ class Validator:
                 leagues.refuse_game(league, game, self._identities.current)
 
     def _check_league_step(self, type_name: str, data: dict[str, Any]) -> dict[str, Any]:
-        """Check a step of a league; return its data with the league's game and the player's finished games."""
+        """Check an event of a league; return its data, and for a subscription also the game and the finish times."""
         name = data["league"]
         self._leagues.clear()
         if type_name == "league.created":
@@ -254,14 +259,14 @@ class Validator:
             return data
         leagues.refuse_subscription(league, data["player"], self._identities.current)
         ids = self._identities.ids(data["player"])
-        return data | {"game": league.game, "finished": finished_games(self._read_naming(ids), self._events, ids)}
+        return data | {"game": league.game, "finished": list_finish_times(self._read_naming(ids), self._events, ids)}
 
     def _rename(self, player: str, new_player: str) -> None:
-        self._identities.refuse_rename(player, new_player, partial(self._position_of_rename, "player"))
+        self._identities.refuse_rename(player, new_player, partial(self._find_rename, "player"))
         own_ids, other_ids = self._identities.ids(player), self._identities.ids(new_player)
-        player_events = [event for event in self._read_naming(own_ids) if players_of(event) & own_ids]
+        player_events = [event for event in self._read_naming(own_ids) if list_players(event) & own_ids]
         if not player_events:
-            hint = self._events.similar("player", player, self._identities.current)
+            hint = self._events.suggest_similar("player", player, self._identities.current)
             raise Refused("player-unknown", f"nothing is recorded about {quote(player)}; see: ratings games{hint}")
         if (game_id := find_meeting(player_events, self._events, own_ids, other_ids)) is not None:
             raise Refused(
@@ -273,15 +278,15 @@ class Validator:
         self._identities.add(player, new_player)
 
     def _rename_club(self, club: str, new_club: str) -> None:
-        """Rename a club. Both names may occur in one game, as several of its players may be of one club."""
-        self._clubs.refuse_rename(club, new_club, partial(self._position_of_rename, "club"))
+        """Rename a club. Both names may occur in one game, because its players may be from one club."""
+        self._clubs.refuse_rename(club, new_club, partial(self._find_rename, "club"))
         ids = self._clubs.ids(club)
-        if not any(clubs_of(event) & ids for event in self._read_naming(ids)):
+        if not any(list_clubs(event) & ids for event in self._read_naming(ids)):
             raise Refused("club-unknown", f"no player has played for {quote(club)}; see: ratings games")
         self._clubs.add(club, new_club)
 
-    def _position_of_rename(self, kind: str, name: str) -> int | None:
-        """Return the position of the live rename of a player or a club; None if it is not recorded yet."""
+    def _find_rename(self, kind: str, name: str) -> int | None:
+        """Return the position of the live rename of a player or a club; None if it is not in the log."""
         for event in self._read_naming({name}):
             if event.type == f"{kind}.renamed" and event.data[kind] == name and is_live(self._events, event):
                 return event.position
@@ -292,32 +297,32 @@ class Validator:
         yield from self._waiting.naming(sorted(names))
 
 
-# Validation of each event of a log against those before it, as an import at that point would have validated it. Both
-# `verify` and `--restore` use it, so that a restore accepts exactly the logs in which `verify` finds nothing. Checks
-# that an option of the import waives do not count, nor do those of rules from packages.
+# Below, each event of a log is validated against the events before it, as an import would have done. Both `verify` and
+# `--restore` use this, so that a restore accepts exactly the logs in which `verify` finds nothing. Checks that an
+# option of the import can waive are left out, and so are those of rules from packages.
 
-# the end of almost all records; the members of a record are in a fixed order
+# the end of most records, which are plain games; the members of a record are in a fixed order
 PLAIN_END = '"type":"game.recorded"}'
 
 
-def misfits(
+def find_misfits(
     connection: Connection,
     until: int,
     ladders: LadderChecksAt = skip_ladder_checks,
 ) -> Iterator[tuple[int, Refused]]:
-    """Yield (position, refusal) of each event up to a position that does not fit those before it.
+    """Yield (position, refusal) of each event up to a position that contradicts the events before it.
 
-    Records that are not valid events are left out, as in a replay.
+    Invalid records are left out, as in a replay.
     """
     before, has_misfit = _EarlierEvents(connection, until), False
-    validator = Validator(connection, before, ladders, seen=0, until=0)
-    withdrawn = withdrawn_ids(connection, until)
+    validator = Validator(connection, before, ladders, checked_head=0, until=0)
+    withdrawn = find_withdrawn_ids(connection, until)
     for page in read_records(connection, until=until):
         for position, record in page:
             if record.endswith(PLAIN_END) and position not in before.games:
                 continue
             event = next(read_known_events([(position, record)]), None)
-            # a withdrawn list has no claims to check
+            # a withdrawn list need not have the right rows
             if event is None or (event.type == "list.published" and event.event_id in withdrawn):
                 continue
             before.until = position - 1
@@ -331,43 +336,43 @@ def misfits(
             except (LookupError, ValueError, AssertionError):
                 if not has_misfit:
                     raise
-                yield position, Refused("restore-mismatch", "it depends on an event that does not fit")
+                yield position, Refused("restore-mismatch", "it depends on an event that contradicts earlier events")
 
 
 class _EarlierEvents(Log):
-    """The events before a position of a log, as if they were waiting before it (see `WaitingEvents`).
+    """The events before a position of a log, in the role of `WaitingEvents`.
 
-    `games` are the positions of games whose players were renamed, or whose league was created.
+    `games` are the positions of the games that need a check: games between renamed players, and games of leagues.
     """
 
     def __init__(self, connection: Connection, until: int) -> None:
         super().__init__(connection, until=0)
         self.games: set[int] = set()
-        # the positions of the names that the checks look up: those of renames and of leagues
-        self._places: dict[str, list[int]] = {}
+        # by name, the positions of the events that the checks look up: those with a renamed player or club, or a league
+        self._positions: dict[str, list[int]] = {}
         renames = _read_data(connection, until, "player.renamed")
         ids = {name for data in renames for name in (data["player"], data["new_player"])}
         renames = _read_data(connection, until, "club.renamed")
         clubs = {name for data in renames for name in (data["club"], data["new_club"])}
         leagues = {data["league"] for data in _read_data(connection, until, "league.created")}
         names = ids | clubs | leagues
-        # a name stands between quotation marks in its records, unless it needs escaping; other records are not parsed
+        # a name is between quotation marks in its records, unless JSON escapes it; this saves parsing other records
         reads_all = any(dump(name) != f'"{name}"' for name in names)
         for page in read_records(connection, until=until) if names else ():
             rows = (row for row in page if reads_all or not names.isdisjoint(row[1].split('"')))
             for event in read_known_events(rows):
                 self._index_names(event, ids, leagues)
-                for name in clubs_of(event) & clubs:
-                    self._places.setdefault(name, []).append(event.position or 0)
+                for name in list_clubs(event) & clubs:
+                    self._positions.setdefault(name, []).append(event.position or 0)
 
     def _index_names(self, event: KnownEvent, ids: set[str], leagues: set[str]) -> None:
-        renamed = players_of(event) & ids
+        renamed = list_players(event) & ids
         data = event.data["game"] if event.type == "game.corrected" else event.data
         label = str(data.get("league", "")) if event.type.startswith("game.") else ""
         if event.type == "game.recorded" and (len(renamed) > 1 or label in leagues):
             self.games.add(event.position or 0)
         for name in renamed | ({label} & leagues):
-            self._places.setdefault(name, []).append(event.position or 0)
+            self._positions.setdefault(name, []).append(event.position or 0)
 
     @property
     def count(self) -> int:
@@ -375,9 +380,9 @@ class _EarlierEvents(Log):
         return self.until
 
     def naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
-        """Yield the events with one of these names, each of a renamed player or club, or of a league."""
-        places = {position for name in names for position in self._places.get(name, ()) if position <= self.until}
-        yield from read_known_events(sorted(read_records_at(self.connection, sorted(places)).items()))
+        """Yield the events with one of these names of renamed players, renamed clubs or leagues."""
+        positions = {position for name in names for position in self._positions.get(name, ()) if position <= self.until}
+        yield from read_known_events(sorted(read_records_at(self.connection, sorted(positions)).items()))
 
 
 def _read_data(connection: Connection, until: int, type_name: str) -> list[dict[str, str]]:
@@ -386,11 +391,11 @@ def _read_data(connection: Connection, until: int, type_name: str) -> list[dict[
 
 
 def explain_unlikely_date(played_at: int, now: int) -> str | None:
-    """Explain why a game at this time is unlikely, given the current time; None if it is likely."""
+    """Explain why the time of a game is unlikely at the current time; return None if it is likely."""
     if EARLIEST <= played_at <= now + DAY:
         return None
     if played_at < EARLIEST:
-        reason = "lies before 1900; is the century missing?"
+        reason = "is before 1900; is the century missing?"
     else:
-        reason = f"lies ahead: this machine's clock says {format_instant(now)[:19]}Z"
+        reason = f"is in the future: this machine's clock says {format_instant(now)[:19]}Z"
     return f"{format_instant(played_at)[:19]}Z {reason}"

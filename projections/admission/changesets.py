@@ -20,13 +20,13 @@ from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.store.log import (
     head,
     home_zone,
-    last_recorders,
+    list_last_recorders,
     read_known_events,
     read_newest,
     read_records,
     read_records_at,
 )
-from ratings_ledger.ledger.validation.batches import Batch, recorded_batches
+from ratings_ledger.ledger.validation.batches import Batch, read_batches
 from ratings_ledger.projections.rulesets.versions import SHIPPED_AT
 
 # types that are never undone: a setting is replaced by setting it again (and shipped rulesets are withdrawn)
@@ -78,7 +78,7 @@ def load_last_changeset(connection: Connection, by: str) -> Changeset:
         end = load_changeset(connection, previous.position or 0, by).position
         hint = f"to undo what {quote(by)} recorded before that: ratings undo {end}"
         raise Refused(problem.code, f"{problem.message}; {hint}")
-    authors = [name for name in last_recorders(connection, AUTHORS_MAX) if name != by]
+    authors = [name for name in list_last_recorders(connection, AUTHORS_MAX) if name != by]
     authors_text = f"; the last authors are {', '.join(map(quote, authors))}" if authors else ""
     command = f"; for example: ratings undo --by {shlex.quote(authors[0])}" if authors else ""
     raise Refused("nothing-to-undo", f"{quote(by)} has recorded nothing that can be undone{authors_text}{command}")
@@ -154,7 +154,7 @@ def load_changeset(connection: Connection, position: int, by: str | None = None)
 
     If several imports recorded the event, the last one is used; with `by`, the last one of that author.
     """
-    batches = recorded_batches(connection, withdrawn=True)
+    batches = read_batches(connection, withdrawn=True)
     matching_batches = [batch for batch in batches if batch.has(position) and by in (None, batch.by)]
     if matching_batches:
         ranges = _find_import_ranges(connection, batches, matching_batches[-1])

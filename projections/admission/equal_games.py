@@ -19,7 +19,7 @@ from ratings_ledger.ledger.intake.intake import WaitingDraft, WaitingDrafts
 from ratings_ledger.ledger.intake.matching import DAY, Ranges
 from ratings_ledger.ledger.rejections import csv_item
 from ratings_ledger.ledger.store.log import read_records_at
-from ratings_ledger.ledger.validation.batches import Batch, find_imported_name, recorded_batches
+from ratings_ledger.ledger.validation.batches import Batch, find_imported_name, read_batches
 from ratings_ledger.ledger.validation.repeated_games import describe_result
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.facts.columns import Facts
@@ -43,7 +43,7 @@ def describe_equal_games(connection: Connection, facts: Facts, drafts: WaitingDr
     if not len(facts.occurred_at):
         return
     by_file: dict[str, list[EqualGame]] = defaultdict(list)
-    batches = recorded_batches(connection)
+    batches = read_batches(connection)
     for equal in _find_equal_games(connection, facts, drafts, batches):
         by_file[equal.waiting.file].append(equal)
     for file, games in by_file.items():
@@ -79,7 +79,7 @@ def _find_equal_games(
             own_imports[waiting.file] = Ranges(batch.ranges for batch in batches if batch.name == name)
         positions = recorded.get(key, [])
         position = next(
-            (position for position in positions if own_imports[waiting.file].import_of(position) is None), None
+            (position for position in positions if own_imports[waiting.file].find_import(position) is None), None
         )
         if position is not None:
             positions.remove(position)

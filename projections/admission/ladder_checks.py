@@ -22,7 +22,7 @@ from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.events.zones import local_time
 from ratings_ledger.ledger.intake.intake import GamesOfReason
 from ratings_ledger.ledger.rejections import Refused, count, did_you_mean, quote
-from ratings_ledger.ledger.store.appending import version_exists_rejection
+from ratings_ledger.ledger.store.appending import build_version_exists_rejection
 from ratings_ledger.ledger.store.log import read_live
 from ratings_ledger.ledger.validation.leagues import TYPES as LEAGUE_TYPES
 from ratings_ledger.projections.admission.notes import DAY, ActivityRequirement, LeagueNotes, NewLadders
@@ -401,7 +401,7 @@ class Admission:
         assert version is not None
         for published in self.versions.get(ruleset.id, ()):
             if published.ruleset.version == ruleset.version:
-                rejection = version_exists_rejection(ruleset)
+                rejection = build_version_exists_rejection(ruleset)
                 raise Refused(rejection.code, rejection.message)
             if problem := find_sequel_problem(version, published):
                 raise Refused("partition-changed", f"{problem.key}: {problem.message}")

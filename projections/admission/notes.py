@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.revisions import CombinedEvents, EventLookup
 from ratings_ledger.ledger.rejections import Refused, quote
-from ratings_ledger.ledger.store.log import Log, first_positions, read_live
+from ratings_ledger.ledger.store.log import Log, find_first_positions, read_live
 from ratings_ledger.ledger.validation.leagues import PLAYERS_PER_LEAGUE, find_league, find_leagues_of_scheduled_games
 from ratings_ledger.ledger.validation.names import find_close_names, find_similar_names
 from ratings_ledger.projections.contract import FINISHED
@@ -265,7 +265,7 @@ class LeagueNotes:
             return []
         facts = decode(connection)
         facts.check()
-        positions = first_positions(connection, [*self._games])
+        positions = find_first_positions(connection, [*self._games])
         rows = {game_id: facts.row_of(position) for game_id, position in positions.items()}
         live = {game_id: row for game_id, row in rows.items() if row != NONE and row not in facts.voided}
         finish_times = _list_finish_times(facts, live.values())

@@ -19,7 +19,7 @@ from ratings_ledger.ledger.intake.importing import FileIntake
 from ratings_ledger.ledger.intake.intake import GamesOfReason, ImportPolicy, Intake, IntakeResult
 from ratings_ledger.ledger.intake.spool import Spool
 from ratings_ledger.ledger.rejections import ChangedMeanwhile, Refused, Rejection
-from ratings_ledger.ledger.store.log import Head, head, positions_of, read_known_events, read_records
+from ratings_ledger.ledger.store.log import Head, find_positions, head, read_known_events, read_records
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.validation.new_names import CloseName, Newcomers
 from ratings_ledger.projections.admission.equal_games import describe_equal_games
@@ -265,7 +265,7 @@ class Proposal:
         """
         committed = Committed(*require_head(self.append()))
         with self.ledger.reading() as connection:
-            positions = positions_of(connection, {event_id for event_id, _ in self._stored.values()})
+            positions = find_positions(connection, {event_id for event_id, _ in self._stored.values()})
         committed.events = tuple(
             CommittedEvent(event_id, positions[event_id], appended)
             for _, (event_id, appended) in sorted(self._stored.items())

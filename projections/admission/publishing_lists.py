@@ -10,7 +10,7 @@ from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.events.published_lists import split_rows
 from ratings_ledger.ledger.rejections import Refused, count
 from ratings_ledger.ledger.store.log import head
-from ratings_ledger.ledger.validation.published_lists import published_lists
+from ratings_ledger.ledger.validation.published_lists import read_published_lists
 from ratings_ledger.projections.queries.coordinates import Times, format_end
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.replay.ladders import ClosedPeriods, parse_name
@@ -67,7 +67,7 @@ def build_list_events(
 
 def refuse_published(connection: Connection, ladder: str, end: int) -> None:
     """Raise `Refused` (list-exists) if a ladder has been published up to an instant in the meantime."""
-    lists = published_lists(connection, head(connection).position, ladder)
+    lists = read_published_lists(connection, head(connection).position, ladder)
     if any(published.of == (ladder, end) for published in lists):
         raise Refused("list-exists", f"{ladder} was published up to {format_instant(end)[:19]}Z in the meantime")
 

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
 from ratings_ledger.ledger.store.log import read_events_of_type, read_live, read_where
-from ratings_ledger.ledger.validation.identities import identities
+from ratings_ledger.ledger.validation.identities import read_identities
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import decimal, joined
@@ -73,7 +73,7 @@ class SeedChecks:
         `playing` holds the players of the pending games; it may grow.
         """
         self._facts, self._playing = facts, playing
-        self._people = identities(connection, until)
+        self._people = read_identities(connection, until)
         # by ladder and current id: the seeds of a person under all of their ids
         self._live: dict[str, dict[str, list[LiveSeed]]] = {}
         live_seeds = list(read_live(connection, until=until, type_name=SEEDED))

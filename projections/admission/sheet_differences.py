@@ -6,7 +6,7 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.intake.syncing import SheetDifference, Sync
-from ratings_ledger.ledger.validation.identities import Identities, identities
+from ratings_ledger.ledger.validation.identities import Identities, read_identities
 from ratings_ledger.ledger.validation.repeated_games import describe_result
 from ratings_ledger.projections.admission.outcomes import DifferingGame, SheetDifferences
 from ratings_ledger.projections.queries.coordinates import Times, load_times, moment
@@ -17,7 +17,7 @@ GAMES_MAX = 10_000
 
 def describe_differences(connection: Connection, sync: Sync) -> SheetDifferences:
     """Return the differences that a sync found, with the first games in full."""
-    times, people = load_times(connection), identities(connection)
+    times, people = load_times(connection), read_identities(connection)
     counts = Counter(difference.what for difference in sync.differences)
     return SheetDifferences(
         name=sync.name,

@@ -23,7 +23,7 @@ from ratings_ledger.ledger.events.types import meaning
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.intake import IntakeResult
 from ratings_ledger.ledger.rejections import Refused, Rejection, quote
-from ratings_ledger.ledger.store.log import Log, changed_games, read_known_events, read_records, read_records_at
+from ratings_ledger.ledger.store.log import Log, find_changed_games, read_known_events, read_records, read_records_at
 from ratings_ledger.projections.admission.changesets import Changeset
 from ratings_ledger.projections.admission.outcomes import UndoOutcome, build_refusals, get_head_position
 from ratings_ledger.projections.diff.impact import Impact
@@ -121,7 +121,7 @@ class _UndoPlanner:
         self._connection, self._changeset, self._reason, self._at = connection, changeset, reason, at
         self._log = Log(connection)
         # games with more events than their first one
-        self._changed = changed_games(connection, changeset.ranges[0][0])
+        self._changed = find_changed_games(connection, changeset.ranges[0][0])
         self._planned: set[str] = set()
 
     def add_undo_of(self, event: KnownEvent) -> None:

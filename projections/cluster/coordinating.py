@@ -19,7 +19,7 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import StoreDamaged, StoreUnavailable
 from ratings_ledger.ledger.own_files import cache_folder, refuse_other_accounts
-from ratings_ledger.ledger.store.log import chain_hash_at, first_positions, ledger_id, read_page, read_where
+from ratings_ledger.ledger.store.log import find_first_positions, ledger_id, read_chain_hash, read_page, read_where
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.arrays import np
@@ -130,7 +130,7 @@ def list_segment_names(connection: Connection, until: int) -> list[SegmentName]:
     """Return the names of the segments of a log up to a position."""
     names = []
     for last in range(SEGMENT_EVENTS, until + 1, SEGMENT_EVENTS):
-        chain_hash = chain_hash_at(connection, last) or b""
+        chain_hash = read_chain_hash(connection, last) or b""
         names.append(SegmentName(last - SEGMENT_EVENTS, last, chain_hash.hex(), FORMAT))
     return names
 
@@ -145,7 +145,7 @@ def seal(connection: Connection, cluster: Cluster, until: int) -> SealedLog:
             "makes": str(name),
             "records": f"records-{name.first}-{name.last}-{name.chain_hash}",
             "ledger": ledger,
-            "behind": (chain_hash_at(connection, name.first) or b"").hex(),
+            "behind": (read_chain_hash(connection, name.first) or b"").hex(),
         }
         tasks.append(Task(json.dumps(plan), str(name), f"the events from {name.first + 1:,} to {name.last:,}"))
     for task in run_tasks(cluster, "sealing", tasks, partial(_copy_records, connection, objects)):
@@ -227,7 +227,7 @@ def prepare(connection: Connection, cluster: Cluster, position: int, accounts: b
         for name in RELEVANT_TYPES
         for row in read_where(connection, after=sealed_log.position, until=position, type_name=name)
     ]
-    games_at = first_positions(connection, facts.recorded.clocks)
+    games_at = find_first_positions(connection, facts.recorded.clocks)
     newest, numbers = _create_head(cluster.objects, facts, sealed_log)
     segments = [*sealed_log.segments, newest]
     cluster.own_objects.update((newest.name, to_numbers_name(newest.name)))

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import AlreadyRunning
 from ratings_ledger.ledger.processes.identity import is_process_running
-from ratings_ledger.ledger.store.log import chain_hash_at, head, ledger_id
+from ratings_ledger.ledger.store.log import head, ledger_id, read_chain_hash
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject
 from ratings_ledger.projections.cluster.coordinating import (
@@ -91,7 +91,7 @@ def check_segments(ledger: Ledger, url: str | None) -> AllSegments:
             if state.state != SEALED:
                 return state
             behind, records = (
-                chain_hash_at(connection, name.first) or b"",
+                read_chain_hash(connection, name.first) or b"",
                 b"".join(read_segment_records(connection, name)),
             )
             if has_different_bytes(

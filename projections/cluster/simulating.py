@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.store.opening import Ledger
-from ratings_ledger.ledger.validation.published_lists import latest_lists, published_lists
+from ratings_ledger.ledger.validation.published_lists import read_published_lists, select_latest_lists
 from ratings_ledger.projections.cluster.coordinating import (
     PreparedLog,
     create_pack_task,
@@ -151,7 +151,7 @@ def _compare_packs(
     planned, tasks = replace(facts, rulesets=versions_by_ruleset), list[Task]()
     published = {
         published_list.ladder: published_list
-        for published_list in latest_lists(published_lists(connection, facts.position))
+        for published_list in select_latest_lists(read_published_lists(connection, facts.position))
     }
     for ruleset_id, names in _list_affected(versions_by_ruleset, ruleset, ladders).items():
         lists = group_by_family(versions_by_ruleset[ruleset_id], published)

@@ -15,8 +15,8 @@ from ratings_ledger.ledger.errors import RuleFailed, Unknown
 from ratings_ledger.ledger.events.canonical import parse_record_instant
 from ratings_ledger.ledger.events.revisions import KnownEvent, find_root
 from ratings_ledger.ledger.store.log import Log, head, read_known_event, read_records_at
-from ratings_ledger.ledger.validation.identities import identities
-from ratings_ledger.ledger.validation.published_lists import published_lists
+from ratings_ledger.ledger.validation.identities import read_identities
+from ratings_ledger.ledger.validation.published_lists import read_published_lists
 from ratings_ledger.projections.contract import decimal
 from ratings_ledger.projections.diff.causes import Attribution, Cause, attribute_difference
 from ratings_ledger.projections.diff.comparison import SideLoader
@@ -144,9 +144,9 @@ def _resolve_ends(loader: SideLoader, ladder: str, before: CoordinateSpec, after
 def _find_contradictions(loader: SideLoader, ladder: str, player: str, end: AttributedEnd) -> Iterator[str]:
     """Describe each published list whose points differ from a replay of its coordinates; `verify` reports it, too."""
     connection = loader.connection
-    for entry in published_lists(connection, head(connection).position, ladder):
+    for entry in read_published_lists(connection, head(connection).position, ladder):
         if (loader.find_as_of(entry), entry.known_at) == (end.at.as_of, end.at.known_at):
-            ranking, ids = load_published_list(connection, entry), identities(connection).ids(player)
+            ranking, ids = load_published_list(connection, entry), read_identities(connection).ids(player)
             points = next((row.value(ranking.scale) for row in ranking.rows if row.player in ids), None)
             if points != end.points:
                 value = "nothing" if points is None else decimal(points.numerator, points.denominator)

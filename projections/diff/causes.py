@@ -20,7 +20,7 @@ from ratings_ledger.ledger.events.revisions import GAME_EVENTS, KnownEvent, find
 from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.log import Log
-from ratings_ledger.ledger.validation.identities import club_identities, clubs_of, identities, players_of
+from ratings_ledger.ledger.validation.identities import list_clubs, list_players, read_club_identities, read_identities
 from ratings_ledger.projections.diff.affected import (
     find_affected,
     find_first_version,
@@ -258,7 +258,7 @@ class _Path:
         self.as_of, self.rules = at.as_of, at.rules
         self.first = self._find_version(until)
         self.has_clubs = self.first.ruleset.entrant == "club"
-        names = club_identities(connection, until) if self.has_clubs else identities(connection, until)
+        names = read_club_identities(connection, until) if self.has_clubs else read_identities(connection, until)
         self.ids = names.list_ids(player)
         self.start = Fraction(self.first.start, self.first.rule.scale)
         self.is_running = self.first.ranking.running
@@ -446,7 +446,7 @@ class _Path:
             return row != NONE and self._has_player(row)
         # a club has no accounts, and another id of a player does not concern it
         is_of_club = self.has_clubs and root.type != "points.adjusted"
-        players = clubs_of(root) if is_of_club else players_of(root)
+        players = list_clubs(root) if is_of_club else list_players(root)
         return not players or any(map(self._is_player, players))
 
     def _is_player(self, player: str) -> bool:

@@ -19,9 +19,9 @@ from typing import ClassVar
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.types import TYPES
-from ratings_ledger.ledger.store.exports import place_at
+from ratings_ledger.ledger.store.exports import read_place
 from ratings_ledger.ledger.store.log import Log, recorded_at
-from ratings_ledger.ledger.validation.identities import identities
+from ratings_ledger.ledger.validation.identities import read_identities
 from ratings_ledger.projections.diff.affected import (
     LogEntry,
     find_affected,
@@ -143,7 +143,7 @@ def find_decisions(
     return Decisions(
         before=before,
         to=after,
-        head=str(place_at(connection, after)),
+        head=str(read_place(connection, after)),
         games=games,
         decisions=tuple(decisions),
         shares=tuple(path.list_shares()),
@@ -166,7 +166,7 @@ def _find_decision_key(entry: LogEntry) -> DecisionKey | None:
 def _build_decision(
     connection: Connection, key: DecisionKey, entries: list[LogEntry], end: Facts, times: Times
 ) -> Decision:
-    people = identities(connection, end.position)
+    people = read_identities(connection, end.position)
     descriptions = tuple(
         describe_decision(Log(connection, position - 1), event, times, people)
         for position, _, event in entries[:DESCRIPTIONS_MAX]

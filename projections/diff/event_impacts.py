@@ -18,7 +18,7 @@ from ratings_ledger.ledger.store.log import (
     read_known_event,
     read_records_at,
 )
-from ratings_ledger.ledger.validation.identities import identities
+from ratings_ledger.ledger.validation.identities import read_identities
 from ratings_ledger.projections.diff.affected import find_affected_between
 from ratings_ledger.projections.diff.comparison import (
     DifferingList,
@@ -74,7 +74,9 @@ def compute_event_impact(connection: Connection, before: Ladders, after: Ladders
         ),
         rows=impact.changes,
         published=impact.published,
-        description=describe_decision(Log(connection, position - 1), event, times, identities(connection, position))
+        description=describe_decision(
+            Log(connection, position - 1), event, times, read_identities(connection, position)
+        )
         if TYPES[event.type].decided
         else describe_recorded_event(RecordedEvent(fields), times),
         failed=impact.failed,

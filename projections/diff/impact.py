@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.types import Draft
-from ratings_ledger.ledger.validation.published_lists import PublishedList, latest_lists, published_lists
+from ratings_ledger.ledger.validation.published_lists import PublishedList, read_published_lists, select_latest_lists
 from ratings_ledger.projections.diff.affected import (
     apply_drafts,
     have_same_points,
@@ -93,7 +93,7 @@ class LogLookups(NamedTuple):
 def build_log_lookups(connection: Connection, position: int) -> LogLookups:
     """Return lookups in the log up to a position."""
     return LogLookups(
-        partial(published_lists, connection, position),
+        partial(read_published_lists, connection, position),
         lambda published: load_published_list(connection, published),
         lambda failure, facts: describe_failure(failure, facts, connection),
     )
@@ -105,7 +105,7 @@ def compute_impact_between(
     """Compare two states of the ladders that may be `affected`, or only of those in `only`."""
     failed = [problem.reason for side in (before, after) for problem in side.facts.unusable.values()]
     lists: dict[str, list[PublishedList]] = defaultdict(list)
-    for entry in latest_lists(lookups.load_lists()):
+    for entry in select_latest_lists(lookups.load_lists()):
         lists[entry.ladder].append(entry)
     effects, summaries, differing_lists = list[Effect](), list[ImpactSummary](), list[DifferingList]()
     periods, renamed = list[PeriodImpact](), list[DifferingList]()

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from ratings_ledger.ledger.validation.published_lists import PublishedList, latest_lists, published_lists
+from ratings_ledger.ledger.validation.published_lists import PublishedList, read_published_lists, select_latest_lists
 from ratings_ledger.projections.diff.comparison import (
     RankedPoints,
     RankedState,
@@ -171,7 +171,7 @@ def _find_previous(connection: Connection, known_at: int, published: PublishedLi
     """Return the list of the same ladder for the latest earlier time, as it was last published."""
     if published.as_of is None:
         return None
-    lists = latest_lists(published_lists(connection, known_at, published.ladder))
+    lists = select_latest_lists(read_published_lists(connection, known_at, published.ladder))
     earlier = [entry for entry in lists if entry.as_of is not None and entry.as_of < published.as_of]
     return earlier[-1] if earlier else None
 

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.rejections import count
-from ratings_ledger.ledger.validation.published_lists import PublishedList, published_lists, select_newest_list
+from ratings_ledger.ledger.validation.published_lists import PublishedList, read_published_lists, select_newest_list
 from ratings_ledger.projections.contract import joined
 from ratings_ledger.projections.diff.attribution import AttributedCause, describe_causes
 from ratings_ledger.projections.diff.causes import attribute_difference
@@ -145,7 +145,7 @@ def _find_last_list(connection: Connection, ladders: Ladders, ladder: str) -> tu
     ruleset = ladders.versions(ladder)[0].ruleset
     lists = {
         published: until
-        for published in published_lists(connection, ladders.facts.position, ladder)
+        for published in read_published_lists(connection, ladders.facts.position, ladder)
         if (until := find_comparison_time(published, ruleset)) is not None
         and (ladders.as_of is None or until <= ladders.as_of)
     }

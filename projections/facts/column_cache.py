@@ -36,7 +36,7 @@ from ratings_ledger.ledger.events.game_types import GAME_TYPES
 from ratings_ledger.ledger.events.games import STATUSES
 from ratings_ledger.ledger.own_files import cache_folder, is_own_folder, open_own, refuse_other_accounts
 from ratings_ledger.ledger.store.dialect import dialect_of
-from ratings_ledger.ledger.store.log import chain_hash_at, ledger_id
+from ratings_ledger.ledger.store.log import ledger_id, read_chain_hash
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.contract import NUMBERS, PLAYERS_MAX
 from ratings_ledger.projections.facts.column_files import (
@@ -381,7 +381,7 @@ def find_cache(connection: Connection, newest: int, locked: bool = False) -> Cac
     cache = Cache(Path(folder) / folder_of(connection), ledger)
     longest_first = sorted(files_in(cache.folder, f"-{FORMAT}"), reverse=True)
     names = {path.name: last for last, path in longest_first}
-    suffixes = {last: _name_suffix(last, chain_hash_at(connection, last)) for last in names.values()}
+    suffixes = {last: _name_suffix(last, read_chain_hash(connection, last)) for last in names.values()}
     try:
         while next_names := [name for name, last in names.items() if name == f"{cache.position}-{suffixes[last]}"]:
             del names[next_names[0]]

@@ -24,9 +24,9 @@ from ratings_ledger.ledger.events.types import TYPES, Draft, Ruleset
 from ratings_ledger.ledger.processes.memory import collect_rarely, trim_heap
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import (
-    chain_hash_at,
-    first_positions,
+    find_first_positions,
     head,
+    read_chain_hash,
     read_known_event,
     read_live,
     read_records,
@@ -110,7 +110,7 @@ def decode_to_store(connection: Connection, position: int | None = None) -> Fact
 
 def read_rulesets_at(connection: Connection, position: int) -> Facts:
     """Return facts with only the rulesets at a position. The length of the log does not matter."""
-    facts = Facts(position, chain_hash_at(connection, position) or ZERO)
+    facts = Facts(position, read_chain_hash(connection, position) or ZERO)
     for event in read_live(connection, until=position, type_name="ruleset.published"):
         apply(facts, event.position or 0, event)
     settle_facts(facts)
@@ -156,7 +156,7 @@ def _grow_cache(connection: Connection, root: Path, newest: int, position: int, 
                     if newest - until < DELTA_EVENTS // 8:  # the rest is too short for its own segment
                         until = newest
                     # segments cannot cover absent positions, and billions of positions may be absent
-                    if chain_hash_at(connection, until) is None or not cache.append(
+                    if read_chain_hash(connection, until) is None or not cache.append(
                         _read_delta(connection, cache, until)
                     ):
                         return None
@@ -177,7 +177,7 @@ def _read_delta(connection: Connection, cache: column_cache.Cache, until: int) -
     delta = cache.delta()
     _request_game_rows(connection, delta, until, cache.row_of)
     _apply_pages(delta, connection, until)
-    delta.position, delta.chain_hash = until, chain_hash_at(connection, until) or ZERO
+    delta.position, delta.chain_hash = until, read_chain_hash(connection, until) or ZERO
     return delta
 
 
@@ -186,7 +186,7 @@ def _complete_cached_facts(connection: Connection, cache: column_cache.Cache, po
     from ratings_ledger.projections.facts.column_files import TRACES, Damaged, files_in
 
     facts = cache.facts(position)
-    facts.chain_hash = chain_hash_at(connection, position) or ZERO
+    facts.chain_hash = read_chain_hash(connection, position) or ZERO
     try:
         for event_position, record in facts.other_records:
             apply_event(facts, event_position, record)
@@ -197,7 +197,7 @@ def _complete_cached_facts(connection: Connection, cache: column_cache.Cache, po
     }
     if unread_records != read_records_at(connection, list(unread_records)):
         raise Damaged("its events differ from the events in the log", cache.folder)
-    clock_positions = first_positions(connection, facts.recorded.clocks)
+    clock_positions = find_first_positions(connection, facts.recorded.clocks)
     facts.rows.update(
         {
             name: facts.row_of(event_position) if event_position <= position else NONE
@@ -215,7 +215,7 @@ def _complete_cached_facts(connection: Connection, cache: column_cache.Cache, po
     facts.cache, facts.proposed = cache.root, False
     for event_position, _ in files_in(cache.root / TRACES):
         # a trace beyond the end of the log belongs to the log before a restore
-        if (chain_hash := chain_hash_at(connection, event_position)) is not None:
+        if (chain_hash := read_chain_hash(connection, event_position)) is not None:
             facts.hashes[event_position] = chain_hash
     facts.hashes[position] = facts.chain_hash
     return facts
@@ -231,7 +231,7 @@ def _request_game_rows(
     names = _find_changed_games(connection, facts.position, until, (*CHANGES, "clock.started"))
     facts.rows.update(dict.fromkeys(names - facts.rows.keys(), NONE))
     if facts.position:
-        for name, first_position in first_positions(connection, names).items():
+        for name, first_position in find_first_positions(connection, names).items():
             if first_position <= facts.position:
                 facts.rows[name] = (row_of or facts.row_of)(first_position)
 
@@ -244,7 +244,7 @@ def _find_changed_games(connection: Connection, after: int, until: int, types: S
 def extend(facts: Facts, connection: Connection, until: int, chain_hash: bytes | None = None) -> None:
     """Apply the events recorded after the facts, up to a position. `chain_hash` is that of the position, if known."""
     _apply_pages(facts, connection, until)
-    facts.position, facts.chain_hash = until, chain_hash or chain_hash_at(connection, until) or ZERO
+    facts.position, facts.chain_hash = until, chain_hash or read_chain_hash(connection, until) or ZERO
     settle_facts(facts)
     set_recorded_until(facts, connection)
 
@@ -337,7 +337,7 @@ def decode_changes_after(
     changed_games = {event.data["game_id"] for event in _list_game_changes(earlier)}
     changed_games |= _find_changed_games(connection, position, until, CHANGES)
     facts.rows = dict.fromkeys(changed_games, NONE)
-    first_positions_of_games = first_positions(connection, changed_games)
+    first_positions_of_games = find_first_positions(connection, changed_games)
     originals = read_records_at(
         connection,
         sorted(event_position for event_position in first_positions_of_games.values() if event_position <= position),

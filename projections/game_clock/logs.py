@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.events.revisions import is_live
 from ratings_ledger.ledger.rejections import Refused, Rejection, quote
 from ratings_ledger.ledger.store.log import Log, head, read_live
-from ratings_ledger.ledger.validation.identities import Identities, identities
+from ratings_ledger.ledger.validation.identities import Identities, read_identities
 from ratings_ledger.projections.game_clock.events import replay_clock, take_event
 from ratings_ledger.projections.game_clock.state import GameClock
 from ratings_ledger.projections.rulesets.versions import Version, in_force
@@ -109,7 +109,7 @@ class Clocks:
 
     @cached_property
     def _people(self) -> Identities:
-        return identities(self._connection, self._until)
+        return read_identities(self._connection, self._until)
 
     def _load(self, game_id: str) -> None:
         if game_id not in self._events:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger.errors import Unknown
 from ratings_ledger.ledger.rejections import Rejection, quote
-from ratings_ledger.ledger.validation.identities import identities
+from ratings_ledger.ledger.validation.identities import read_identities
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import read_rulesets_at
 from ratings_ledger.projections.game_clock import GameClock, clock_at
@@ -88,7 +88,7 @@ def load_current_clock_events(
     events = load_clock_events(connection, read_rulesets_at(connection, until).rulesets, game_id, until)
     if not events:
         raise Unknown(None, f"no clock of a game {quote(game_id)} is recorded")
-    current = identities(connection, until).current
+    current = read_identities(connection, until).current
     players = {player for event in events for player in event["data"].get("players", ())}
     if len(set(map(current, players))) < len(players):
         return events, str

@@ -29,15 +29,15 @@ from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.events.zones import local_time, read_from, read_until
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
 from ratings_ledger.ledger.store.log import (
+    find_position_known_at,
     has_games_before,
     head,
     home_zones,
-    position_known_at,
     read_events_of_type,
     read_where,
     recorded_at,
 )
-from ratings_ledger.ledger.validation.published_lists import PublishedList, latest_lists, published_lists
+from ratings_ledger.ledger.validation.published_lists import PublishedList, read_published_lists, select_latest_lists
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.replay.ladders import parse_name
 
@@ -196,7 +196,7 @@ def resolve_known_at(connection: Connection, known_at: str | int | None, time_zo
     times, position = load_times(connection), 0
     if not is_position:
         instant = _parse_end(text, time_zone or times.zone, "known_at", ", nor a position of the log")
-        position = position_known_at(connection, instant)
+        position = find_position_known_at(connection, instant)
         if instant > newest.recorded_at and _is_in_future(text, time_zone or times.zone):
             last = times.format_second(newest.recorded_at)
             note(f"the last event was recorded at {last}; nothing is known from after it")
@@ -219,7 +219,7 @@ def resolve_since(connection: Connection, since: str | None) -> int:
             raise BadArgument(_describe_end_of_log(newest, since), "since")
         return max(0, int(since) - 1)
     instant = parse_since(since, load_times(connection).zone, ", nor a position of the log")
-    return position_known_at(connection, instant - 1)
+    return find_position_known_at(connection, instant - 1)
 
 
 def _describe_end_of_log(end: int, text: str) -> str:
@@ -311,7 +311,7 @@ class CoordinateSpec(NamedTuple):
         times = load_times(connection)
         zone = None if ladder is None else find_date_zone(connection, ladder, times)
         until = resolve_known_at(connection, self.known_at, zone, note)
-        latest = latest_lists(published_lists(connection, until, ladder))
+        latest = select_latest_lists(read_published_lists(connection, until, ladder))
         if self.as_of is None:
             return latest
         zones = {entry.ladder: find_date_zone(connection, entry.ladder, times) for entry in latest}

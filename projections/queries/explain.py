@@ -16,7 +16,7 @@ from ratings_ledger.ledger.events.zones import local_time
 from ratings_ledger.ledger.intake.forfeits import FORFEIT
 from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.log import (
-    first_positions,
+    find_first_positions,
     read_records_at,
     read_where,
 )
@@ -203,7 +203,7 @@ def find_game_row(connection: Connection, facts: Facts, game_id: str) -> int:
     recorded = read_where(connection, until=facts.position, subject=f"game:{game_id}", type_name="game.recorded")
     row = facts.row_of(recorded[0][0]) if recorded else NONE
     if row == NONE:
-        later = {} if recorded else first_positions(connection, [game_id])
+        later = {} if recorded else find_first_positions(connection, [game_id])
         hint = "".join(f" up to position {facts.position}; it was at {position}" for position in later.values())
         raise Unknown("game-unknown", f"no game {quote(game_id)} is recorded{hint}")
     return row

@@ -13,13 +13,13 @@ from ratings_ledger.ledger.events.revisions import UNREADABLE
 from ratings_ledger.ledger.events.types import corrected_game
 from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.log import (
-    first_positions,
-    games_by_position,
+    find_first_positions,
+    read_games_by_position,
+    read_recorded_times,
     read_records_at,
     read_where,
-    recorded_times,
 )
-from ratings_ledger.ledger.validation.identities import Identities, identities
+from ratings_ledger.ledger.validation.identities import Identities, read_identities
 from ratings_ledger.ledger.validation.repeated_games import describe_result
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
@@ -49,16 +49,16 @@ def load_timeline(survey: Survey, game_id: str) -> GameTimeline:
     """Return the timeline of a game. Raises `Unknown`."""
     row = find_game_row(survey.connection, survey.facts, game_id)
     (last,) = _load_last_events(survey, [row])
-    people = identities(survey.connection, survey.facts.position)
+    people = read_identities(survey.connection, survey.facts.position)
     return _build_timeline(survey, row, _read_events(survey, game_id), people, last)
 
 
 def load_timelines(survey: Survey, game_ids: Sequence[str], ladder: str | None = None) -> Iterator[GameTimeline]:
     """Yield the timelines of games, one at a time, with explanations for one ladder or all. Raises `Unknown`."""
-    facts, people = survey.facts, identities(survey.connection, survey.facts.position)
+    facts, people = survey.facts, read_identities(survey.connection, survey.facts.position)
     for begin in range(0, len(game_ids), CHUNK_GAMES):
         chunk = game_ids[begin : begin + CHUNK_GAMES]
-        firsts = first_positions(survey.connection, chunk)
+        firsts = find_first_positions(survey.connection, chunk)
         records = read_records_at(survey.connection, [*firsts.values()])
         rows = [
             facts.row_of(firsts[game_id])
@@ -76,14 +76,14 @@ def load_timelines(survey: Survey, game_ids: Sequence[str], ladder: str | None =
 def _load_last_events(survey: Survey, rows: Sequence[int]) -> list[LastEvent]:
     """Return the last event that each game depends on, by row."""
     positions = [find_last_event_of_game(survey.connection, survey.undated, row) for row in rows]
-    times = recorded_times(survey.connection, [*dict.fromkeys(positions)])
+    times = read_recorded_times(survey.connection, [*dict.fromkeys(positions)])
     return [LastEvent(position, moment(times[position])) for position in positions]
 
 
 def last_positions_of_games(survey: Survey) -> dict[str, int]:
     """Return, by game id, the position of the last event that the game depends on, in the order of first records."""
     facts = survey.facts
-    ids = games_by_position(survey.connection, facts.position)
+    ids = read_games_by_position(survey.connection, facts.position)
     rows = range(len(facts.first_position))
     positions = find_last_events_of_games(survey.connection, survey.undated, rows)
     return {ids[first]: last for first, last in zip(facts.first_position, positions, strict=True)}
@@ -205,7 +205,7 @@ class GameTimeline(Answer):
 
 def list_counting_ladders(survey: Survey, game_id: str) -> list[str] | None:
     """Return the ladders on which a game counts or, if there are none, those it belongs to; None if unknown."""
-    facts, firsts = survey.facts, first_positions(survey.connection, [game_id])
+    facts, firsts = survey.facts, find_first_positions(survey.connection, [game_id])
     row = facts.row_of(firsts[game_id]) if firsts else NONE
     if row == NONE:
         return None

@@ -35,8 +35,8 @@ from ratings_ledger.ledger.events.revisions import GAME_EVENTS, live_game
 from ratings_ledger.ledger.events.types import corrected_game
 from ratings_ledger.ledger.events.zones import local_time, read_until
 from ratings_ledger.ledger.store.log import Log, read_records_at
-from ratings_ledger.ledger.validation.identities import identities
-from ratings_ledger.ledger.validation.published_lists import published_lists
+from ratings_ledger.ledger.validation.identities import read_identities
+from ratings_ledger.ledger.validation.published_lists import read_published_lists
 from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.facts.columns import NONE, Facts
 from ratings_ledger.projections.facts.lookups import GameRecord, look_up_games
@@ -130,7 +130,7 @@ class GameVersions:
     def __init__(self, connection: Connection, facts: Facts, records: dict[int, str]) -> None:
         until = facts.position
         self._clubs = facts if facts.club_games is not None else None
-        self._people = identities(connection, until)
+        self._people = read_identities(connection, until)
         # the record of a void or a reinstatement does not have the data of the game
         names = [
             from_json(record)["data"]["game_id"]
@@ -202,7 +202,7 @@ def _find_contradicting_lists(
     """
     by_index: dict[int, list[ShownPoints]] = {}
     facts, ruleset = ladders.facts, ladders.versions(ladder)[0].ruleset
-    for entry in published_lists(connection, facts.position, ladder):
+    for entry in read_published_lists(connection, facts.position, ladder):
         until = find_comparison_time(entry, ruleset)
         if ladders.as_of is not None and (until is None or until > ladders.as_of):
             continue

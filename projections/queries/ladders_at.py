@@ -26,7 +26,7 @@ from ratings_ledger.ledger.events.records import ZERO
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.processes.memory import trim_heap
 from ratings_ledger.ledger.rejections import did_you_mean, quote
-from ratings_ledger.ledger.store.log import chain_hash_at, head
+from ratings_ledger.ledger.store.log import head, read_chain_hash
 from ratings_ledger.projections import arrays, compiling
 from ratings_ledger.projections.contract import State
 from ratings_ledger.projections.facts.column_files import Damaged, Unreadable
@@ -92,7 +92,7 @@ class LadderCache:
         known = None
         if self._by_position:
             with self._lock:
-                versions = self._by_position.get((position, chain_hash_at(connection, position) or ZERO), {})
+                versions = self._by_position.get((position, read_chain_hash(connection, position) or ZERO), {})
                 known = next(iter(versions.values()), None)
         earlier = self._find_earlier(connection, position) if known is None and self._by_position else None
         if known is not None:
@@ -127,7 +127,7 @@ class LadderCache:
             ]
         for cached_position, chain_hash, ladders in sorted(snapshots, key=lambda entry: entry[0], reverse=True):
             if ladders is not None and cached_position < position <= ladders.decoded_at + FOLLOWED_EVENTS:
-                return ladders if chain_hash_at(connection, cached_position) == chain_hash else None
+                return ladders if read_chain_hash(connection, cached_position) == chain_hash else None
         return None
 
     def load_checked(self, connection: Connection, position: int, rules: str | None = None) -> Ladders:

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.events.games import count_seats
 from ratings_ledger.ledger.events.types import corrected_game
 from ratings_ledger.ledger.store.log import (
-    first_positions,
+    find_first_positions,
     read_events_of_type,
     read_known_event,
     read_records_at,
@@ -152,7 +152,7 @@ def _load_revisions(connection: Connection, facts: Facts) -> list[GameRevision]:
     """Return each corrected game as it was before each of its corrections."""
     rows = read_where(connection, until=facts.position, type_name="game.corrected")
     corrections = [event for event in read_events_of_type("game.corrected", rows) if event.position not in facts.unread]
-    firsts = first_positions(connection, {event.data["game_id"] for event in corrections})
+    firsts = find_first_positions(connection, {event.data["game_id"] for event in corrections})
     records, revisions = read_records_at(connection, [*firsts.values()]), []
     current = {}
     for game_id, position in firsts.items():

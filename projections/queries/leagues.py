@@ -12,7 +12,7 @@ from ratings_ledger.ledger.errors import LedgerError, Unknown
 from ratings_ledger.ledger.events.revisions import live_game
 from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.store.log import Log, read_known_events, read_live, read_records
-from ratings_ledger.ledger.validation.identities import identities
+from ratings_ledger.ledger.validation.identities import read_identities
 from ratings_ledger.ledger.validation.leagues import PLAYERS_PER_LEAGUE, League, find_league, require_league
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.queries.coordinates import Times, moment
@@ -102,7 +102,7 @@ class UnmetOpponents(Answer, RowSequence[Entrant]):
 def load_league(survey: Survey, name: str) -> LeagueState:
     """Return the live league of this name. Raises `LedgerError` (league-unknown)."""
     position = survey.facts.position
-    log, current = Log(survey.connection, position), identities(survey.connection, position).current
+    log, current = Log(survey.connection, position), read_identities(survey.connection, position).current
     league = _require_league(log, name)
     games = tuple(
         LeagueGame(game_id, tuple(map(current, seats)), _find_end(log, game_id, survey.coordinates.until))

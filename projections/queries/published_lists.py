@@ -18,10 +18,10 @@ from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import Log
 from ratings_ledger.ledger.validation.published_lists import (
     PublishedList,
-    latest_lists,
-    published_lists,
-    published_rows,
+    read_published_lists,
+    read_published_rows,
     refuse_unequal_states,
+    select_latest_lists,
 )
 from ratings_ledger.projections.contract import State
 from ratings_ledger.projections.facts.columns import Facts
@@ -47,7 +47,7 @@ class Publication(Result):
 def load_published_list(connection: Connection, published: PublishedList) -> Ranking:
     """Return a list as recorded in its events. Raises `StoreDamaged` if rows are missing or their states differ."""
     try:
-        rows = published_rows(Log(connection), published.digest, published.parts, published.position)
+        rows = read_published_rows(Log(connection), published.digest, published.parts, published.position)
         refuse_unequal_states(published.ladder, rows)
     except Refused as problem:
         raise StoreDamaged(f"the list published at position {published.position}: {problem.message}") from None
@@ -178,5 +178,5 @@ def load_publication_rows(connection: Connection, until_position: int) -> tuple[
             recorded_at=published.recorded_at,
             by=published.by,
         )
-        for published in latest_lists(published_lists(connection, until_position))
+        for published in select_latest_lists(read_published_lists(connection, until_position))
     )

@@ -19,6 +19,7 @@ from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
 from ratings_ledger.ledger.store.log import (
     Log,
+    find_withdrawn_ids,
     head,
     read_events_of_type,
     read_known_event,
@@ -27,10 +28,9 @@ from ratings_ledger.ledger.store.log import (
     read_records,
     read_records_at,
     read_where,
-    withdrawn_ids,
 )
 from ratings_ledger.ledger.validation.batches import Batch
-from ratings_ledger.ledger.validation.identities import identities, players_of
+from ratings_ledger.ledger.validation.identities import list_players, read_identities
 from ratings_ledger.projections.queries.coordinates import moment
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, INLINE, Absent, Answer, Result, RowSequence
 
@@ -118,7 +118,7 @@ def read_live_games(connection: Connection, until: int, last: int | None, after:
         last: the instant up to which the games were played; None for all.
         after: games first recorded up to this position are skipped.
     """
-    people = identities(connection, until)
+    people = read_identities(connection, until)
     for game in chain.from_iterable(read_game_pages(connection, until, {}, after=after)):
         data = people.present(game.data)
         is_valid = len({participant["player"] for participant in data["participants"]}) == len(data["participants"])
@@ -203,7 +203,7 @@ def _build_events(connection: Connection, until: int, events: Iterable[dict[str,
     events = list(events)
     if not events:
         return ()
-    withdrawn, log = withdrawn_ids(connection, until), Log(connection)
+    withdrawn, log = find_withdrawn_ids(connection, until), Log(connection)
     rows = []
     for event in events:
         is_void = event["type"] == "event.voided" and UNREADABLE not in event
@@ -220,7 +220,7 @@ def _read_about(connection: Connection, until: int, subject: str) -> dict[int, s
             *read_where(connection, until=until, subject=f"event:{subject}"),
         ]
     )
-    ids = identities(connection, until).ids(subject)
+    ids = read_identities(connection, until).ids(subject)
     return records | read_records_at(connection, list(_find_player_positions(Log(connection, until), ids)))
 
 
@@ -236,7 +236,7 @@ def _read_batches(connection: Connection, batches: Iterable[Batch]) -> dict[int,
 def _find_player_positions(log: Log, ids: set[str]) -> Iterator[int]:
     """Yield the positions of the events about a player, and of the events that withdraw these events."""
     for event in read_naming(log.connection, sorted(ids), log.until):
-        if ids & players_of(event):
+        if ids & list_players(event):
             yield event.position or 0
             if event.type not in GAME_EVENTS:
                 yield from (later.position or 0 for later in successors(log, event))

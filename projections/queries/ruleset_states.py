@@ -16,7 +16,7 @@ from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.rejections import did_you_mean, quote
-from ratings_ledger.ledger.store.log import read_events_of_type, read_records_at, read_where, withdrawn_ids
+from ratings_ledger.ledger.store.log import find_withdrawn_ids, read_events_of_type, read_records_at, read_where
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, INLINE, NAMED_FROM, Absent, Answer, Result, Rows
 from ratings_ledger.projections.replay.eligibility import reads_teams
@@ -177,7 +177,7 @@ def _read_versions(connection: Connection, until: int) -> list[RecordedVersion]:
         "ruleset.published", read_where(connection, until=until, type_name="ruleset.published")
     )
     records = read_records_at(connection, [event.position or 0 for event in published])
-    withdrawn = withdrawn_ids(connection, until)
+    withdrawn = find_withdrawn_ids(connection, until)
     versions = []
     for event, position in zip(published, sorted(records), strict=True):
         ruleset, withdrawn_at = Ruleset.model_validate(event.data), withdrawn.get(event.event_id)

@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.errors import RuleFailed, Unknown
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import Ledger
-from ratings_ledger.ledger.validation.published_lists import PublishedList, published_lists, select_newest_list
+from ratings_ledger.ledger.validation.published_lists import PublishedList, read_published_lists, select_newest_list
 from ratings_ledger.projections.facts.column_files import Damaged, Unreadable
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.queries.coordinates import (
@@ -285,7 +285,7 @@ class SnapshotReader:
         position = resolve_known_at(connection, self.known_at, zone, self.note)
         if "/" not in ladder:
             ladder = full_name(self._load_ladders(connection, position, lazily=True).facts, ladder)
-        lists = published_lists(connection, position, ladder)
+        lists = read_published_lists(connection, position, ladder)
         if published_at is not None:
             lists = [entry for entry in lists if entry.position == published_at]
         else:

@@ -21,7 +21,7 @@ from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.events.zones import day_start, local_time
 from ratings_ledger.ledger.rejections import count, quote
 from ratings_ledger.ledger.store.log import head
-from ratings_ledger.ledger.validation.published_lists import published_lists, scheduled_ladders
+from ratings_ledger.ledger.validation.published_lists import read_published_lists, read_scheduled_ladders
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment, parse_as_of
 from ratings_ledger.projections.queries.ladders_at import (
     LADDERS_LISTED,
@@ -445,7 +445,7 @@ def _is_published_for(survey: Survey, publication: PublicationRow, period: str) 
 
 def list_due_streams(survey: Survey, now: int) -> list[tuple[Ladders, Stream]]:
     """Return the unpublished lists whose period is over, sorted by the end of the period."""
-    published = {entry.ladder for entry in published_lists(survey.connection, survey.facts.position)}
+    published = {entry.ladder for entry in read_published_lists(survey.connection, survey.facts.position)}
     due = []
     for ladders, stream in survey.streams(survey.usable):
         period = find_period(stream.versions[0].ruleset, parse_name(stream.ladder).values)
@@ -459,7 +459,7 @@ def find_missed_months(survey: Survey, scheduled: Iterable[str], now: int) -> li
 
     Each entry is (end of the month, the ladders up to it, name of the ladder), oldest first.
     """
-    published = {entry.of for entry in published_lists(survey.connection, survey.facts.position)}
+    published = {entry.of for entry in read_published_lists(survey.connection, survey.facts.position)}
     missed_months = []
     for ladder in scheduled:
         ruleset_id = parse_name(ladder).ruleset_id
@@ -493,7 +493,7 @@ def _find_zone(ladders: Ladders, ladder: str, times: Times) -> str:
 
 def find_schedules(survey: Survey, now: int) -> tuple[Schedule, ...]:
     """Return the scheduled ladders, each with the months that are due, oldest first."""
-    scheduled = scheduled_ladders(survey.connection, survey.facts.position)
+    scheduled = read_scheduled_ladders(survey.connection, survey.facts.position)
     due: dict[str, list[str]] = {ladder: [] for ladder in scheduled}
     for end, ladders, ladder in find_missed_months(survey, scheduled, now):
         due[ladder].append(local_time(end, _find_zone(ladders, ladder, survey.times)).strftime("%Y-%m"))

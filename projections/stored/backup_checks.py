@@ -12,7 +12,7 @@ from ratings_ledger.ledger.backups.backup_folder import BackupResult, backup_jso
 from ratings_ledger.ledger.backups.restoring import BackupContents, BackupFiles, RefusedFile, check_backup, store_backup
 from ratings_ledger.ledger.rejections import Refused, Rejection
 from ratings_ledger.ledger.store.exports import BEGINNING, Place
-from ratings_ledger.ledger.store.log import chain_hash_at
+from ratings_ledger.ledger.store.log import read_chain_hash
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.ledger.verification import Finding
@@ -123,7 +123,7 @@ def find_differing_ladders(restored: Ledger, live: Ledger, place: Place) -> Gene
     Returns the number of ladders. Raises `StoreDamaged`, `WorkerLost`.
     """
     with live.reading() as connection:
-        if chain_hash_at(connection, place.position) != place.chain_hash:
+        if read_chain_hash(connection, place.position) != place.chain_hash:
             yield Finding("head", place.position, f"{live.location} does not contain the history of this backup")
             return 0
     live_digests, restored_digests = _compute_digests(live, place.position), _compute_digests(restored, place.position)

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.events.game_clocks import CLOCK_TYPES
 from ratings_ledger.ledger.events.revisions import GAME_EVENTS, live_game
 from ratings_ledger.ledger.events.types import TYPES
-from ratings_ledger.ledger.store.log import Log, changed_games, read_types
+from ratings_ledger.ledger.store.log import Log, find_changed_games, read_types
 from ratings_ledger.projections.admission.ladder_checks import build_game_facts
 from ratings_ledger.projections.diff.affected import describe_affected, is_affected
 from ratings_ledger.projections.facts.columns import Facts
@@ -92,7 +92,7 @@ def _load_game_states(connection: Connection, facts: Facts, position: int) -> It
     for row in range(first_new_row, min(len(facts.first_position), first_new_row + GAMES_MAX + 1)):
         yield GameState(facts, row)
     earlier_log = Log(connection, position)
-    for subject in sorted(changed_games(connection, position))[: GAMES_MAX + 1]:
+    for subject in sorted(find_changed_games(connection, position))[: GAMES_MAX + 1]:
         row = facts.rows.get(subject.removeprefix("game:"), first_new_row)
         if row < first_new_row:
             yield GameState(facts, row)

@@ -75,11 +75,11 @@ def run_checks(ledger: Ledger) -> Checks:
         latest = head(connection)
         rows += [
             Check("ok", setting.name, setting.value)
-            if setting.fine
-            else Check(WRONG, setting.name, setting.value, f"should be {setting.wanted}", setting.remedy)
-            for setting in ledger.dialect.settings(connection)
+            if setting.is_safe
+            else Check(WRONG, setting.name, setting.value, f"should be {setting.safe_value}", setting.remedy)
+            for setting in ledger.dialect.read_settings(connection)
         ]
-        guards = ledger.dialect.missing_guards(connection)
+        guards = ledger.dialect.find_altered_guards(connection)
         rows.append(
             Check(WRONG, "guards", "missing", ", ".join(guards), RESTORE_GUARDS)
             if guards
@@ -103,7 +103,7 @@ def _check_objects(connection: Connection) -> Check:
     try:
         differences = [difference for difference in find_object_differences(connection) if difference is not None]
     except DBAPIError as error:
-        failure = dialect_of(connection).failure(error.orig or error, "")
+        failure = dialect_of(connection).translate_error(error.orig or error, "")
         if failure is None or failure.reason != "no-right":
             raise
         return Check(WRONG, "objects", "a right is missing", str(error.orig).strip(), "restore the rights first")

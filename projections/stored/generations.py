@@ -21,7 +21,7 @@ from ratings_ledger.ledger.errors import LockLost, NoEarlierGeneration, StoreDam
 from ratings_ledger.ledger.events.canonical import INSTANT_MAX, INSTANT_MIN, format_instant
 from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.dialect import dialect_of
-from ratings_ledger.ledger.store.log import driver_cursor
+from ratings_ledger.ledger.store.log import open_driver_cursor
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.lists.contract import RankedRow
@@ -120,7 +120,7 @@ def insert_rows(connection: Connection, table: Table, rows: list[tuple[Any, ...]
     if not rows:
         return
     columns = [column.name for column in table.columns][: len(rows[0])]
-    with driver_cursor(connection) as cursor:
+    with open_driver_cursor(connection) as cursor:
         dialect_of(connection).insert(cursor, table.name, columns, rows)
 
 

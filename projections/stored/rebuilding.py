@@ -18,9 +18,9 @@ from ratings_ledger.ledger.clock import Clock
 from ratings_ledger.ledger.errors import StoreDamaged
 from ratings_ledger.ledger.events.published_lists import compute_digest
 from ratings_ledger.ledger.events.records import ZERO
-from ratings_ledger.ledger.store.log import chain_hash_at, head, read_records_at
+from ratings_ledger.ledger.store.log import head, read_chain_hash, read_records_at
 from ratings_ledger.ledger.store.opening import Ledger
-from ratings_ledger.ledger.store.runs import RunOutcome, all_runs, record_run
+from ratings_ledger.ledger.store.runs import RunOutcome, list_runs, record_run
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode, decode_to_store, read_rulesets_at
@@ -228,7 +228,7 @@ def _find_changed_names(
 
     It is known only if this version of the program built the live generation from the history of this log.
     """
-    runs = all_runs(ledger, connection, now=0)  # only finished runs have details
+    runs = list_runs(ledger, connection, now=0)  # only finished runs have details
     builds = [run for run in runs if run.kind == "rebuild" and run.details.get("generation") == live.generation]
     if not builds or builds[0].details.get("program") != program_digest():
         return None
@@ -236,7 +236,7 @@ def _find_changed_names(
         chain_hash, _ = generations.read_stored_head(live)
     except StoreDamaged:
         return None
-    if not 0 < live.position <= facts.position or chain_hash_at(connection, live.position) != chain_hash:
+    if not 0 < live.position <= facts.position or read_chain_hash(connection, live.position) != chain_hash:
         return None
     changed = find_changed_ladders(connection, facts, live.position)
     if changed is None:

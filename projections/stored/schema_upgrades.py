@@ -62,5 +62,5 @@ def upgrade_ledger(name: str, *, dry_run: bool = False) -> LedgerUpgrade:
         may=plan.may,
         dry_run=dry_run,
         upgraded=should_upgrade,
-        has_roles=plan.ledger.dialect.grant_statements("", PREFIX) is not None,
+        has_roles=plan.ledger.dialect.build_grant_statements("", PREFIX) is not None,
     )

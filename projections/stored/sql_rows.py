@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.events.canonical import dump
 from ratings_ledger.ledger.events.revisions import live_game
 from ratings_ledger.ledger.store.log import Log, read_known_event, read_records_at
-from ratings_ledger.ledger.validation.identities import Identities, identities
+from ratings_ledger.ledger.validation.identities import Identities, read_identities
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.replay.trace import Trace
 
@@ -122,7 +122,7 @@ class GameBlock(NamedTuple):
 
 def split_games_into_blocks(connection: Connection, facts: Facts) -> Iterator[GameBlock]:
     """Yield the games that are not voided, in blocks; their rows are read from the log on demand."""
-    people = identities(connection, facts.position)
+    people = read_identities(connection, facts.position)
     for first in range(0, len(facts.first_position), GAMES_PER_BLOCK):
         rows = range(first, min(first + GAMES_PER_BLOCK, len(facts.first_position)))
         live_rows = [row for row in rows if row not in facts.voided]

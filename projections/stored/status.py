@@ -11,8 +11,8 @@ from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import format_instant, parse_instant
 from ratings_ledger.ledger.store.log import count_by_type, head, ledger_id
 from ratings_ledger.ledger.store.opening import Ledger
-from ratings_ledger.ledger.store.runs import DONE, FAILED, LOST, Run, all_runs, latest_runs, runs_ahead
-from ratings_ledger.ledger.validation.published_lists import scheduled_ladders
+from ratings_ledger.ledger.store.runs import DONE, FAILED, LOST, Run, find_latest_runs, find_runs_ahead, list_runs
+from ratings_ledger.ledger.validation.published_lists import read_scheduled_ladders
 from ratings_ledger.projections.queries.coordinates import Times, load_times
 from ratings_ledger.projections.queries.published_lists import Schedule
 from ratings_ledger.projections.queries.results import ABSENT, AS_IS, HIDDEN, Absent, Answer, Result
@@ -170,7 +170,7 @@ def find_last_comparison(ledger: Ledger, connection: Connection) -> str | None:
 
     A full `verify` compares them, unless it runs `--on` workers, which read sealed segments; so does `rebuild --check`.
     """
-    for run in all_runs(ledger, connection, clock.now()):
+    for run in list_runs(ledger, connection, clock.now()):
         details = run.details
         is_whole = details.get("without_cache") is True or (details.get("check") is True and details.get("asked") == [])
         if run.result == DONE and is_whole:
@@ -181,7 +181,7 @@ def find_last_comparison(ledger: Ledger, connection: Connection) -> str | None:
 def read_ledger_status(ledger: Ledger, connection: Connection) -> LedgerStatus:
     """Return the current status of a ledger. Raises `StoreDamaged`."""
     now = clock.now()
-    runs, times, latest = all_runs(ledger, connection, now), load_times(connection), head(connection)
+    runs, times, latest = list_runs(ledger, connection, now), load_times(connection), head(connection)
     generations, stale = list_generations(connection, now), find_stale_ladders(connection, runs, now)
     live, age, behind = None, None, None
     if generations:
@@ -220,7 +220,7 @@ def read_ledger_status(ledger: Ledger, connection: Connection) -> LedgerStatus:
                 last_failure=last_runs.failed and _build_run_state(last_runs.failed, now),
                 ended=last_runs.ended and _build_run_state(last_runs.ended, now),
             )
-            for kind, last_runs in latest_runs(runs).items()
+            for kind, last_runs in find_latest_runs(runs).items()
         },
         dated_ahead=tuple(_find_dated_ahead(runs, generations, stale, now)),
         schedules=_load_schedules(connection, latest.position, times, now) or ABSENT,
@@ -230,7 +230,7 @@ def read_ledger_status(ledger: Ledger, connection: Connection) -> LedgerStatus:
 
 def _load_schedules(connection: Connection, position: int, times: Times, now: int) -> tuple[Schedule, ...]:
     """Return the scheduled ladders with their due lists; the log is decoded only if there are any."""
-    if not scheduled_ladders(connection, position):
+    if not read_scheduled_ladders(connection, position):
         return ()
     from ratings_ledger.projections.facts.decoding import decode
     from ratings_ledger.projections.queries.ladders_at import Ladders
@@ -242,9 +242,9 @@ def _load_schedules(connection: Connection, position: int, times: Times, now: in
 def _find_dated_ahead(
     runs: Sequence[Run], generations: Sequence[Generation], stale: Sequence[StaleLadder], now: int
 ) -> Iterator[DatedAhead]:
-    for run in runs_ahead(runs, now):
+    for run in find_runs_ahead(runs, now):
         remedy = REMEDIES.get(run.kind, f"ratings {run.kind}")
-        yield DatedAhead("run", f"a run of {run.kind}", format_whole_second(run.dated), remedy)
+        yield DatedAhead("run", f"a run of {run.kind}", format_whole_second(run.latest_instant), remedy)
     for generation in generations:
         if clock.is_ahead(parse_instant(generation.finished), now):
             name = f"generation {generation.generation} of the stored standings"

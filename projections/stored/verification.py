@@ -16,10 +16,10 @@ from ratings_ledger.ledger.events.records import ZERO
 from ratings_ledger.ledger.processes.forking import TimeLimitExceeded
 from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.exports import Place, parse_place
-from ratings_ledger.ledger.store.log import chain_hash_at, head, read_where
+from ratings_ledger.ledger.store.log import head, read_chain_hash, read_where
 from ratings_ledger.ledger.store.opening import Ledger
-from ratings_ledger.ledger.store.runs import DONE, RUNNING, all_runs, record_run
-from ratings_ledger.ledger.validation.published_lists import PublishedList, published_lists
+from ratings_ledger.ledger.store.runs import DONE, RUNNING, list_runs, record_run
+from ratings_ledger.ledger.validation.published_lists import PublishedList, read_published_lists
 from ratings_ledger.ledger.verification import Finding, VerifiedCounts, verify_log, verify_order
 from ratings_ledger.projections.admission.ladder_checks import RecordedChecks
 from ratings_ledger.projections.facts.column_files import TRACES, files_in
@@ -104,7 +104,7 @@ def verify_published(
     A third-party rule runs in a separate process, for at most `rule_seconds` per list; if it returns no result, the
     other lists of its ruleset are not computed.
     """
-    published = published_lists(connection, head(connection).position)
+    published = read_published_lists(connection, head(connection).position)
     lists = sorted((entry for entry in published if entry.position > after), key=lambda entry: entry.known_at)
     if not lists:
         return 0
@@ -246,7 +246,7 @@ class _Comparison:
         is_newest = position == self.generation.position and not self.since
         hashes = {bytes(row.chain_hash) for row in remaining.values()}
         hashes |= {bytes(self.generation.chain_hash)} if is_newest else set()
-        if hashes != {chain_hash_at(self.connection, position)}:
+        if hashes != {read_chain_hash(self.connection, position)}:
             yield Finding("standings", position, "the live generation was computed from a different history")
             self._unseen |= {*remaining, *([sql_history.GAMES] if is_newest else [])}
             return
@@ -369,7 +369,7 @@ def verify_all(
             findings.append(finding)
             on_finding(finding)
 
-    with record_run(ledger, "verify", clock.now, only_if_well=True) as run:
+    with record_run(ledger, "verify", clock.now, only_after_success=True) as run:
         with ledger.reading() as connection:
             last, is_well = LastVerification(None, False)
             if only_new or since:
@@ -385,7 +385,7 @@ def verify_all(
             run.position = after + checked.events
             # move the verified place only if there is no unverified gap before this part
             if not findings and (since is None or (last is not None and after <= last.position)):
-                run.details["head"] = str(Place(run.position, chain_hash_at(connection, run.position) or ZERO))
+                run.details["head"] = str(Place(run.position, read_chain_hash(connection, run.position) or ZERO))
         run.details |= {"checked": checked._asdict(), "findings": len(findings)}
         run.details |= {"without_cache": work_at is None} if since is None else {"since": str(since)}
         if findings:
@@ -404,7 +404,7 @@ class LastVerification(NamedTuple):
 def find_last_verification(ledger: Ledger, connection: Connection) -> LastVerification:
     """Return the last verified place from the recorded runs; none if they cannot be read."""
     try:
-        runs_by_time = all_runs(ledger, connection, clock.now())
+        runs_by_time = list_runs(ledger, connection, clock.now())
     except DBAPIError:
         return LastVerification(None, False)
     runs = [run for run in runs_by_time if run.kind == "verify" and run.result != RUNNING]

@@ -9,7 +9,7 @@ from ratings_ledger.ledger.store.dialect import Dialect
 
 def build_history_views(dialect: Dialect) -> dict[str, str]:
     """Return the statements that make the views, by name."""
-    instant = dialect.instant
+    instant = dialect.sql_instant
     # a subquery, because in a join the server would assume that the two tables of one row are long
     live = (
         "JOIN history_parts p ON p.part = r.part AND p.generation = (SELECT h.generation FROM live_history h\n"

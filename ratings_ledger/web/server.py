@@ -38,7 +38,7 @@ from ratings_ledger.ledger.errors import (
     WorkerLost,
 )
 from ratings_ledger.ledger.rejections import Refused, quote
-from ratings_ledger.ledger.store.log import Head, chain_hash_at, read_events_of_type, read_where
+from ratings_ledger.ledger.store.log import Head, read_chain_hash, read_events_of_type, read_where
 from ratings_ledger.ledger.store.opening import parse_url
 from ratings_ledger.projections.queries.coordinates import UnknownLadder
 from ratings_ledger.projections.rulesets.registry import BUILT_IN
@@ -316,7 +316,7 @@ class Pages:
                 yield visit
             finally:
                 with visit.view.ledger.reading() as connection:
-                    if chain_hash_at(connection, head.position) != head.chain_hash:
+                    if read_chain_hash(connection, head.position) != head.chain_hash:
                         message = "This ledger was replaced by a different ledger a moment ago; try again."
                         raise _HttpError(503, message, RETRY)
 

@@ -21,7 +21,7 @@ from ratings_ledger import Ledger
 from ratings_ledger.ledger.errors import BadArgument, RuleFailed
 from ratings_ledger.ledger.own_files import name_file_in_errors, open_own
 from ratings_ledger.ledger.processes.forking import UNITS_MAX, available_cores, run_forked
-from ratings_ledger.ledger.store.log import chain_hash_at, types_after
+from ratings_ledger.ledger.store.log import read_chain_hash, read_types_after
 from ratings_ledger.web import addresses
 from ratings_ledger.web.games import GAMES, build_game_page, iterate_game_lines
 from ratings_ledger.web.openapi import OPENAPI, render_openapi
@@ -218,9 +218,9 @@ def _continue_after(visit: Visit, previous_basis: str, basis: str) -> int:
     if not position.isdecimal() or program != basis.partition(" ")[2]:
         return 0
     with visit.view.ledger.reading() as connection:
-        current_hash = chain_hash_at(connection, int(position))
+        current_hash = read_chain_hash(connection, int(position))
         is_same_log = current_hash is not None and current_hash.hex() == chain_hash
-        return int(position) if is_same_log and types_after(connection, int(position)) <= {"game.recorded"} else 0
+        return int(position) if is_same_log and read_types_after(connection, int(position)) <= {"game.recorded"} else 0
 
 
 def _build_all(writer: _SiteWriter, visit: Visit, tasks: Sequence[PageTask], games: Sequence[str]) -> None:

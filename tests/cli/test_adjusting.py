@@ -84,7 +84,7 @@ def test_one_wrong_row_records_nothing(ratings: Ratings, db: str, tmp_path: Path
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("player,too\nanna,5\n", "unknown-column: line 1 of {}: 'too' is none of player, points, to, reason, at"),
+        ("player,too\nanna,5\n", "unknown-column: line 1 of {}: 'too' is not one of player, points, to, reason, at"),
         ("player,reason\nanna,r\n", "missing-column: line 1 of {}: the columns player, and points or to, are needed"),
         ("player,to\nanna,x\n", "bad-decimal: line 2 of {}: 'x' is not a decimal number"),
         ("player,to\nanna,5\nanna,6\n", "player-twice: 'anna' is in lines 2 and 3 of {}"),

@@ -168,9 +168,9 @@ def test_files_out_of_sequence_are_refused(
         ((first, third), f"begins at position {SECOND + 1}, but the files before it end at {FIRST}"),
         ((first, overlapping), "they overlap"),
         ((first, first.with_name("copy.jsonl")), "they overlap"),
-        ((first, third, second), "is missing"),
-        ((second, first), "name the backup that it continues before it"),
-        ((second,), "name the backup that it continues before it"),
+        ((first, third, second), "export the events between"),
+        ((second, first), "name first the backup that it continues"),
+        ((second,), "name first the backup that it continues"),
         ((first, theirs), "an increment of another ledger"),
         ((first, their_nothing), "an increment of another ledger"),
     ]
@@ -261,7 +261,7 @@ def test_long_increment_needs_little_memory(
     full: str, tmp_path: Path, ratings: Ratings, empty: Callable[[], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An increment can be imported even if its hashes exceed what is held in memory."""
-    monkeypatch.setattr("ratings_ledger.ledger.store.exports._HELD_BYTES", 64)
+    monkeypatch.setattr("ratings_ledger.ledger.store.exports._MEMORY_BYTES", 64)
     file = export(ratings, full, tmp_path / "inc.jsonl", "--since", 3)
     assert ratings("import", file, db=empty()).exit_code == 0
 

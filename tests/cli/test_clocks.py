@@ -96,7 +96,7 @@ def test_two_auctions_in_one_millisecond_are_noted(db: str, ratings: Ratings) ->
     repeated = add(ratings, db, lines)
     note = (
         "note: -:3: this clock.auction_started of 'anna' in 'g-1' repeats line 2 of -, also at 5000 ms, so "
-        "both count as one event; if both happened, give each an id of its own\n"
+        "both count as one event; if both happened, give them different ids\n"
     )
     assert (repeated.exit_code, repeated.stderr) == (0, note)
     assert repeated.stdout.startswith("3 appended, 1 already there")

@@ -355,7 +355,7 @@ def test_scores_go_with_corrected_places(has_places: bool, ratings: Ratings, cop
     assert {one["player"]: one["score"] for one in row["participants"]} == {"ben": 10, "cleo": 8, "anna": 8}
     refused = ratings("correct", "s-1", "cleo", "ben", "--reason", "anna was not there", db=db)
     assert refused.exit_code == 1
-    assert "--score gives the scores in the order of the places, such as --score 3:2" in refused.stderr
+    assert "pass --score with the scores in the order of the places, such as --score 3:2" in refused.stderr
 
 
 def duel(ratings: Ratings, db: str) -> None:

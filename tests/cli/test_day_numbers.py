@@ -78,7 +78,7 @@ def test_tables_of_one_import_share_days(tables: Tables, ratings: Ratings, db: s
         files.append(tmp_path / f"{game}.csv")
         files[-1].write_text("\n".join(["Date,1st,2nd,3rd,Game", *lines]), encoding="utf-8")
     done = ratings("import", *files, db=db)
-    told = f"note: {files[1]}: skipped, as other games have them: 2024-09-17-1 (of catan) and 2 more\n"
+    told = f"note: {files[1]}: skipped ids that other games have: 2024-09-17-1 (of catan) and 2 more\n"
     assert told in done.stderr
     assert tables.ids("chess") == ["2024-09-17-3", "2024-09-17-4", "2024-09-18-2"]
     again = ratings("import", *files[::-1], db=db)
@@ -110,7 +110,7 @@ def test_one_table_of_several_games_counts_on(tables: Tables, ratings: Ratings, 
     file.write_text("\n".join([*rows[:3], rows[3].replace("catan", "chess")]), encoding="utf-8")
     edited = json.loads(ratings("import", file, "--format", "json", db=db).stdout)
     assert codes(edited) == [("id-conflict", 4)]
-    assert "--sync brings the ledger to what it says" in edited["rejected"][0]["message"]
+    assert "use --sync if the table was edited" in edited["rejected"][0]["message"]
 
 
 def test_other_game_of_the_same_table_is_refused(tables: Tables) -> None:
@@ -127,8 +127,8 @@ def test_tables_of_one_game_are_refused_in_few_words(tables: Tables) -> None:
     first, second, _ = (one["message"] for one in told["rejected"])
     there = "is already recorded with different content: there 1 Anna, 2 Ben; here 1 Emil, 2 Dora"
     assert first == (
-        f"the game '2024-09-17-1' {there}; games of two tables on one day: number them in a column of each table "
-        "(--map THEIRS=game_id), or keep the games of a day in one table"
+        f"the game '2024-09-17-1' {there}; two tables have games on the same day: number the games in a column of each "
+        "table (--map THEIRS=game_id), or keep all games of a day in one table"
     )
     assert second == f"the game '2024-09-17-2' {there.replace('Ben', 'Cleo').replace('Anna', 'Ben')}"
 
@@ -184,7 +184,8 @@ def test_correct_does_not_take_another_game_for_its_own(
     (one,) = json.loads(done.stdout)["rejected"]
     assert (one["code"], one["message"]) == (
         "id-conflict",
-        "'2024-09-17-1' is another game; to compare a table without ids run: ratings import FILE --sync",
+        "the recorded game '2024-09-17-1' is another game; to compare a table without ids run: ratings import FILE "
+        "--sync",
     )
 
 

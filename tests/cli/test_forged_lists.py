@@ -70,7 +70,7 @@ def test_rows_of_unequal_states_are_refused(other: Any, db: str, ratings: Rating
     rows = give_state(right["rows"], {"points": "1", "deviation": "2"}, other)
     (rejected,) = taken_in(db, "".join(forged(rows, right["ruleset"], known_at=1))).rejected
     assert rejected.code == "bad-list"
-    assert "has other columns" in rejected.message
+    assert "has different state columns" in rejected.message
 
 
 def test_recorded_rows_of_unequal_states_are_damage(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,7 +82,7 @@ def test_recorded_rows_of_unequal_states_are_damage(db: str, ratings: Ratings, m
         taken_in(db, "".join(forged(rows, right["ruleset"], known_at=1)))
     result = ratings("standings", BASIC, "--as-published", "--format", "json", db=db)
     assert (result.exit_code, json.loads(result.stderr.splitlines()[-1])["reason"]) == (1, "damaged"), result
-    assert "has other columns (none) than that of" in result.stderr
+    assert "has different state columns for" in result.stderr
 
 
 @pytest.mark.parametrize(

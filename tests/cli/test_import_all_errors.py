@@ -45,7 +45,7 @@ def test_rows_and_names_are_told_where_no_column_says_the_game(tmp_path: Path, r
     ratings("rules", "publish", "--shipped", "elo", "--game", "tichu", db=url)
     done = ratings("import", written(tmp_path, "2026-06-05;Johanna;Ben;x", "2026-06-06;Johana;Ben;3:0"), db=url)
     assert causes(done.stderr) == ["1 missing-column", "2 bad-value", "3 close-name"]
-    assert "say it of all rows: --set game=NAME (rulesets here score catan, tichu; " in done.stderr
+    assert "set it for all rows: --set game=NAME (rulesets here score catan, tichu; " in done.stderr
 
 
 def test_names_of_refused_games_are_checked(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
@@ -98,7 +98,10 @@ def test_numbers_that_begin_anew_each_day_are_one_cause(one_db: str, ratings: Ra
     )
     done = ratings("import", table, db=one_db)
     assert causes(done.stderr) == ["4 id-conflict"]
-    told = "column 'Game' repeats its numbers on other days, so they name no game; --map Game= numbers games by date "
+    told = (
+        "the numbers in column 'Game' start again on other days, so they do not identify games; --map Game= numbers "
+        "games by date instead "
+    )
     assert f"{told}(1 more like this, the last in line 5)" in done.stderr
     assert "--keep-going" not in done.stderr
     assert ratings("import", table, "--map", "Game=", db=one_db).stdout.startswith("4 appended")

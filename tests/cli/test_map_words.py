@@ -66,7 +66,7 @@ def test_right_side_that_the_layout_does_not_have(word: str, tmp_path: Path, one
     (file := tmp_path / "pairs.csv").write_text("Date,White,Black,Result,Note\n2024-11-22,anna,ben,1-0,x\n", "utf-8")
     done = ratings("import", file, "--map", f"Note={word}", "--set", "game=chess", "--layout", "pair", db=one_db)
     assert done.exit_code == 1
-    assert f"--map: 'Note={word}': right of the =, '{word}' is nothing that a table of this layout" in done.stderr
+    assert f"--map: 'Note={word}': right of the =, '{word}' is not a column of this layout" in done.stderr
     assert "(known: date, time, game, score, winner, loser, player 1 to 6" in done.stderr
 
 
@@ -75,4 +75,4 @@ def test_own_name_that_the_layout_does_not_have(tmp_path: Path, one_db: str, rat
     (file := tmp_path / "pairs.csv").write_text("Date,White,Black,Result,Club\n2024-11-22,anna,ben,1-0,x\n", "utf-8")
     done = ratings("import", file, "--set", "game=chess", db=one_db)
     assert done.exit_code == 1
-    assert "unknown-column: not known: 'Club'" in done.stderr
+    assert "unknown-column: unknown column: 'Club'" in done.stderr

@@ -94,7 +94,7 @@ def test_strict_refuses_new_ladder_or_player(db: str, ratings: Ratings) -> None:
     assert "'catan-elo/basci' is a new ladder; did you mean catan-elo/basic?" in slip.stderr
     newcomer = ratings(*RECORD, "--strict", "--game-id", "c-3", "--group", "basic", "anna", "ben", "celo", db=db)
     assert (newcomer.exit_code, newcomer.stderr.partition(":")[0]) == (1, "new-player")
-    assert "'celo' is new (like cleo?), and --strict takes no new names" in newcomer.stderr
+    assert "'celo' is new (like cleo?), and --strict accepts no new names" in newcomer.stderr
     assert head(ratings, db) == before
     known = ratings(*RECORD, "--strict", "--game-id", "c-3", "--group", "basic", *ALL_KNOWN, db=db)
     assert (known.exit_code, known.stderr) == (0, "")

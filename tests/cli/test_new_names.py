@@ -263,7 +263,7 @@ def test_long_form_wants_a_row_each(one_db: str, ratings: Ratings) -> None:
     for cell in ("Anna & Ole", "Anna/Ole"):
         told = imported(ratings, one_db, table.format(cell))
         assert codes(told) == [(2, "tied-players")]
-        assert "a row for each of them, with the same place" in told["rejected"][0]["message"]
+        assert "a row for each player, with the same place" in told["rejected"][0]["message"]
         assert "--ties" not in told["rejected"][0]["message"]
 
 

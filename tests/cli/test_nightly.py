@@ -23,7 +23,7 @@ from stores import own_server, postgres_database
 from thresholds import set_thresholds
 
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.ledger.store.runs import all_runs, record_run
+from ratings_ledger.ledger.store.runs import list_runs, record_run
 from ratings_ledger.projections.cluster import coordinating
 from ratings_ledger.projections.stored import generations
 from ratings_ledger.projections.stored.rebuild_lock import hold_rebuild_lock
@@ -168,7 +168,7 @@ with record_run(open_ledger({db!r}), "nightly"):
     assert ratings("nightly", db=db).exit_code == 0
     ledger = open_ledger(db)
     with ledger.reading() as connection:
-        results = [run.result for run in all_runs(ledger, connection, clock.now()) if run.kind == "nightly"]
+        results = [run.result for run in list_runs(ledger, connection, clock.now()) if run.kind == "nightly"]
     assert results == ["done", "lost"]
     assert ratings("status", "--no-failures", db=db).exit_code == 0
 
@@ -247,7 +247,7 @@ def test_night_that_cannot_begin_leaves_runs(impatient: str, ratings: Ratings, t
     assert ratings("status", "--no-failures", db=impatient).exit_code == 0
     ledger = open_ledger(impatient)
     with ledger.reading() as connection:
-        results = [run.result for run in all_runs(ledger, connection, clock.now()) if run.kind == "nightly"]
+        results = [run.result for run in list_runs(ledger, connection, clock.now()) if run.kind == "nightly"]
     assert results == ["done", "failed", "failed"]
 
 
@@ -341,7 +341,7 @@ def test_missing_rights_are_named_first(
             "ratings: rebuild: nothing can be stored: this user lacks INSERT, UPDATE, DELETE"
         )
         assert "generation_standings" in result.stderr
-        assert "which ratings_rebuilder has, as docs/postgresql.md has it" in result.stderr
+        assert "which the role ratings_rebuilder has" in result.stderr
         assert result.stderr.count("\n") == 1
 
 

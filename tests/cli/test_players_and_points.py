@@ -217,7 +217,7 @@ def test_renaming_back_in_one_file_names_no_position(db: str, ratings: Ratings) 
 
     assert (found.exit_code, found.stderr.count("rename-loop"), "--event" in found.stderr) == (1, 2, False)
     assert "leave out that rename, or withdraw it first" in found.stderr
-    assert "the new id is also 'ben'; a rename needs a different one" in found.stderr
+    assert "the new id is also 'ben'; name a different new id" in found.stderr
 
 
 def test_adjusting_old_id_reaches_player(db: str, ratings: Ratings) -> None:

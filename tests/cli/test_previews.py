@@ -239,7 +239,7 @@ def test_unknown_columns_hide_nothing(db: str, ratings: Ratings, tmp_path: Path)
     (table, later) = (one["preview"]["files"][0]["table"] for one in (found, dropped))
     assert (table["unknown"], table["dropped"], later["unknown"], later["dropped"]) == (["Mood"], [], [], ["Mood"])
     assert "\nunknown   column Mood, not read here\n" in done.stdout
-    assert "unknown-column: not known: 'Mood'; rename a column with --map" in done.stderr
+    assert "unknown-column: unknown column: 'Mood'; rename a column with --map" in done.stderr
 
 
 def test_unreadable_table_says_what_was_seen(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
@@ -260,7 +260,7 @@ def test_unreadable_table_says_what_was_seen(one_db: str, ratings: Ratings, tmp_
         "\n"
         "0 would be appended, 2 refused; the head is 4.\n"
     )
-    assert "unknown-column: not known: 'Mood'" in done.stderr
+    assert "unknown-column: unknown column: 'Mood'" in done.stderr
     assert "too-few-participants" in done.stderr
 
 

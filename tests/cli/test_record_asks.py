@@ -200,7 +200,7 @@ def test_time_is_asked_for_and_checked_at_once(one_db: str, ratings: Ratings) ->
     code, _, shown = typed(["--db", one_db, "record"], asked)
 
     assert code == 0, shown
-    for told in ("'Chess Club'", "'soon'", "the day or the month first", "lies ahead", "2024-11-22 20:05"):
+    for told in ("'Chess Club'", "'soon'", "the day or the month first", "is in the future", "2024-11-22 20:05"):
         assert told in shown, told
     (last,) = read(ratings, one_db, "log", "--limit", "1")["rows"]
     assert (last["occurred_at"], last["data"]["game_id"]) == ("2024-11-23T11:00:00.000000Z", "2024-11-22-1")

@@ -105,7 +105,7 @@ def test_scores_are_typed_behind_players(
 
 WRONG_SCORES = {
     "one alone": (("anna:3", "ben"), "score-missing", "'ben' has no score"),
-    "the loser first": (("anna:1", "ben:3"), "score-contradicts-place", "'ben:3' stands behind 'anna:1'"),
+    "the loser first": (("anna:1", "ben:3"), "score-contradicts-place", "'ben:3' comes after 'anna:1'"),
     "equal scores apart": (("anna:2", "ben:2"), "score-contradicts-place", "anna:2=ben:2"),
     "a tie apart": (("anna:2=ben:1",), "score-contradicts-place", "'anna:2=ben:1' ties"),
     "two scores": (("nina:2:1", "ben:1"), "bad-identifier", "'nina:2:1' has two scores"),

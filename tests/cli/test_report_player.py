@@ -335,7 +335,7 @@ def test_names_are_read_as_tables_are(encoding: str, one_db: str, ratings: Ratin
         (b"id;name\nanna;Anna\nben;\n", "{}, line 3: an id and a name are needed"),
         (b"id;name\nanna;Anna\n\nanna;Ann\n", "{}, line 4: anna has two names"),
         (b"id;name\nanna;Ann\x9d\n", "{}, line 2: 'anna;Ann?' is not UTF-8 (byte 0x9D); save the file as UTF-8"),
-        (b"PK\x03\x04", "{}: it is a spreadsheet; save the table in it as CSV"),
+        (b"PK\x03\x04", "{}: it is a spreadsheet; save the table as CSV"),
     ],
 )
 def test_file_of_names_is_refused_with_the_line(

@@ -47,7 +47,7 @@ def test_sheet_fixed_after_correction_matches(db: str, ratings: Ratings) -> None
 
     assert conflicts == [
         "the game 'g-1' is already recorded with different content: there 1 anna, 2 ben, 3 cara; here 1 anna, 2 ben, "
-        "3 clara; ratings correct puts it right; another game needs another game_id"
+        "3 clara; use ratings correct to correct it, or another game_id for another game"
     ]
     told = imported(ratings, db, late)
     assert (told["existing"], told["appended"], told["rejected"], told["head"]) == (2, 1, [], before + 2)
@@ -78,7 +78,7 @@ def test_sheet_with_new_name_matches(db: str, ratings: Ratings) -> None:
 def test_differing_sheet_is_refused(old: str, new: str, why: str, db: str, ratings: Ratings) -> None:
     """A sheet that says something else is refused with the difference."""
     (told,) = refused(ratings, db, SHEET.replace(old, new))
-    assert f"with different content: {why}; ratings correct" in told
+    assert f"with different content: {why}; use ratings correct" in told
 
 
 def test_sheet_whose_numbers_begin_again_is_of_other_games(db: str, ratings: Ratings, tmp_path: Path) -> None:
@@ -96,8 +96,8 @@ def test_sheet_whose_numbers_begin_again_is_of_other_games(db: str, ratings: Rat
     assert (
         "the game '1' is already recorded with different content: "
         "there 1 anna, 2 2025, played 2025-01-13; here 1 anna, 2 2026, played 2026-01-13; "
-        "a game of another day is another game, and needs another game_id: --map 'Match no=' drops that column, and "
-        "numbers games by day; if it is this one, ratings correct moves it\n"
+        "give it another game_id if it is another game (--map 'Match no=' drops the column and numbers games by day); "
+        "use ratings correct if this game moved to another day\n"
     ) in ratings(*new, db=db).stderr
     told = ratings(*new, "--map", "Match no=", db=db)
     assert told.exit_code == 0, told.stderr
@@ -111,7 +111,7 @@ def test_new_season_under_the_old_name_is_not_sent_to_sync_first(db: str, rating
         sheet.write_text(f"game_id,occurred_at,game,1st,2nd\n1,{day},chess,anna,ben\n", encoding="utf-8")
         done = ratings("import", sheet, db=db)
         assert done.exit_code == code
-    assert "there played 2025-01-13, here played 2026-01-13; a game of another day" in done.stderr
+    assert "there played 2025-01-13, here played 2026-01-13; give it another game_id" in done.stderr
     assert "--map game_id= drops that column, and numbers games by day; if it is this one, --sync" in done.stderr
     assert ratings("import", sheet, "--map", "game_id=", db=db).exit_code == 0
 
@@ -124,7 +124,7 @@ def test_edited_table_is_sent_to_sync(db: str, ratings: Ratings, tmp_path: Path)
     sheet.write_text(sheet.read_text(encoding="utf-8").replace("anna", "dora"), encoding="utf-8")
     done = ratings("import", sheet, db=db)
     first, second = done.stderr.splitlines()[:2]
-    advice = "; if the table was edited, --sync brings the ledger to what it says; another game needs another game_id"
+    advice = "; use --sync if the table was edited, or another game_id for another game"
     assert first.endswith(f"here 1 dora, 2 ben, 3 cara{advice}")
     assert second.endswith("here 1 ben, 2 clara, 3 dora")
 
@@ -135,8 +135,8 @@ def test_voided_game_conflicts_with_sheet(db: str, ratings: Ratings) -> None:
     ratings("void", "g-1", "--reason", "never played", db=db)
 
     assert refused(ratings, db, SHEET.replace("cara", "clara")) == [
-        "the game 'g-1' is recorded, and voided at position 5; ratings undo 5 takes that back (or ratings reinstate "
-        "g-1 --reason TEXT, for this game alone); then ratings correct puts it right"
+        "the game 'g-1' was recorded, and voided at position 5; take that back with ratings undo 5 (this game alone: "
+        "ratings reinstate g-1 --reason TEXT); then run ratings correct"
     ]
     assert imported(ratings, db, SHEET)["existing"] == 2
 
@@ -162,7 +162,7 @@ def test_tables_of_one_day_are_told_apart(together: bool, db: str, ratings: Rati
         assert ratings("import", blitz, *given, db=db).exit_code == 0
     done = ratings("import", *([blitz] if together else []), rapid, *given, db=db)
     assert (done.exit_code, "id-conflict" in done.stderr) == (1, True)
-    told = "number them in a column of each table (--map THEIRS=game_id), or keep the games of a day in one table"
+    told = "number the games in a column of each table (--map THEIRS=game_id), or keep all games of a day in one table"
     assert told in done.stderr
     rapid.write_text("Date,Code,1st,2nd\n2024-11-22,r-1,ben,anna\n", encoding="utf-8")
     assert ratings("import", blitz, *given, db=db).exit_code == 0

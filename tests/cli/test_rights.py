@@ -15,7 +15,7 @@ from stores import without_events
 
 from ratings_ledger.ledger.store.dialect import DIALECTS
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.ledger.store.postgres_roles import DASHBOARD, KEPT, WRITES, grant_statements
+from ratings_ledger.ledger.store.postgres_roles import DASHBOARD, OWNER_ONLY, WRITES, build_grant_statements
 from ratings_ledger.ledger.store.schema import metadata
 from ratings_ledger.projections.stored.rebuild_lock import hold_rebuild_lock
 from ratings_ledger.projections.stored.schema import VIEWS
@@ -43,7 +43,7 @@ def wrong(ratings: Ratings, url: str, what: str = "rights") -> list[tuple[str, s
 def test_every_table_has_decided_rights() -> None:
     """Every table and view is listed exactly once, with who may write it and who may see it."""
     written = {table for tables in WRITES.values() for table in tables}
-    named = [*written, *KEPT, *DASHBOARD]
+    named = [*written, *OWNER_ONLY, *DASHBOARD]
     assert len(named) == len(set(named))
     assert set(named) == {
         *metadata.tables,
@@ -75,12 +75,12 @@ def test_doctor_accepts_documented_roles(roles: Roles, ratings: Ratings) -> None
         ("GRANT TRUNCATE ON generations TO ROLE_rebuilder", "rebuilder", "may TRUNCATE on generations"),
         ("GRANT pg_write_all_data TO ROLE_reader", "reader", "may UPDATE, DELETE on events"),
         ("GRANT ROLE_owner TO ROLE_rebuilder", "rebuilder", "may become ROLE_owner, who owns the ledger"),
-        ("ALTER ROLE ROLE_writer CREATEROLE", "writer", "may make roles, and so give itself rights"),
-        ("GRANT CREATE ON SCHEMA public TO ROLE_writer", "writer", "may make objects in the schema public"),
+        ("ALTER ROLE ROLE_writer CREATEROLE", "writer", "may create roles, and so grant itself rights"),
+        ("GRANT CREATE ON SCHEMA public TO ROLE_writer", "writer", "may create objects in the schema public"),
         ("GRANT UPDATE ON events TO PUBLIC", "PUBLIC", "may UPDATE on events"),
-        ("GRANT CREATE ON SCHEMA public TO PUBLIC", "PUBLIC", "may make objects in the schema public"),
+        ("GRANT CREATE ON SCHEMA public TO PUBLIC", "PUBLIC", "may create objects in the schema public"),
         ("ALTER TABLE ledger_identity OWNER TO ROLE_writer", "writer",
-         "owns ledger_identity, while ROLE_owner owns the rest"),
+         "owns ledger_identity, but ROLE_owner owns the other tables"),
         ("REVOKE DELETE ON generations FROM ROLE_rebuilder", "rebuilder", "lacks DELETE on generations"),
         ("REVOKE SELECT ON live_ladders FROM ROLE_writer", "writer", "lacks SELECT on live_ladders"),
         ("REVOKE CONNECT ON DATABASE DATABASE_ FROM ROLE_dashboard", "dashboard", "lacks CONNECT on the database"),
@@ -93,7 +93,7 @@ def test_doctor_remedy_fixes_each_right(statement: str, who: str, what: str, rol
     found = {(value, note): remedy for value, note, remedy in wrong(ratings, roles.writer)}
     assert (named, what.replace("ROLE_", roles.prefix)) in found
     for remedy in found.values():
-        if remedy.startswith("it comes from"):
+        if remedy.startswith("leave the role"):
             remedy = "REVOKE pg_write_all_data FROM ROLE_reader"
         roles.execute(remedy)
     assert wrong(ratings, roles.writer) == []
@@ -108,7 +108,7 @@ def test_doctor_finds_restored_public_rights(roles: Roles, ratings: Ratings) -> 
     told = [(who, what) for who, what, _ in wrong(ratings, roles.writer)]
     assert told == [
         ("PUBLIC", "may connect to the database"),
-        ("PUBLIC", "may make temporary tables, which can stand before ours"),
+        ("PUBLIC", "may create temporary tables, which can shadow ours"),
     ]
 
 
@@ -137,14 +137,14 @@ def test_doctor_names_a_missing_view(ledger_url: str, ratings: Ratings) -> None:
 
 
 def test_doctor_reports_world_writable_file(copied_file: Callable[..., str], ratings: Ratings) -> None:
-    """`doctor` reports a ledger file or folder that everybody may write to, with the remedy."""
+    """`doctor` reports a ledger file or folder that every account may write to, with the remedy."""
     db = Path(copied_file(without_events))
     assert wrong(ratings, str(db)) == []
     for place, mode in ((db, 0o666), (db.parent, 0o777)):
         before = place.stat().st_mode
         os.chmod(place, mode)
         ((who, what, remedy),) = wrong(ratings, str(db))
-        assert (who, str(place) in what, remedy) == ("everybody", True, f"chmod o-w {place}")
+        assert (who, str(place) in what, remedy) == ("every account", True, f"chmod o-w {place}")
         os.chmod(place, before)
 
 
@@ -152,7 +152,7 @@ def test_grants_match_the_documentation(
     ratings: Ratings,
 ) -> None:
     """`grants` prints the documented statements, and quotes an odd name or refuses it."""
-    made = grant_statements("ratings")
+    made = build_grant_statements("ratings")
     whole, first, second = (
         ratings("grants", "--sql", *who, db="postgresql://db.example/ratings").stdout
         for who in ([], ["--as", "administrator"], ["--as", "owner"])

@@ -156,8 +156,8 @@ def test_changed_in_both_is_refused(club: Club) -> None:
 
     assert rejected(told) == [("changed-in-both", None), ("changed-in-both", 2)]
     assert told["rejected"][1]["message"] == (
-        "'2024-11-22-1' was changed in the ledger at position 7 (1 Cleo, 2 Ben, 3 Anna), and since in the sheet "
-        "(1 Ben, 2 Anna); make one say what the other does: ratings correct, void, reinstate, or edit it"
+        "'2024-11-22-1' was changed in the ledger at position 7 (1 Cleo, 2 Ben, 3 Anna), but differently in the "
+        "sheet (1 Ben, 2 Anna); edit the sheet, or use ratings correct, void or reinstate, so that both agree"
     )
     # once the ledger says what the sheet says, or the sheet what it said before, nothing stands against it
     club.ratings("correct", "2024-11-22-1", "Ben", "Anna", "--reason", "so it is", db=club.db)
@@ -209,7 +209,7 @@ def test_unknown_name_is_told_the_last_ones(one_club: Club) -> None:
         one_club.take(f"2024-12-0{day},Anna,Ben,Cleo", name=name)
     file = one_club.write("2024-12-04,Ben,Anna,Cleo", name="renamed.csv")
     done = one_club.ratings("import", file, *SET, "--sync", db=one_club.db)
-    assert "imported last: 'last.csv', 'chess.csv', 'club.csv'; if it is one of these, give the file that name" in (
+    assert "imported last: 'last.csv', 'chess.csv', 'club.csv'; if the file is one of these, rename it back" in (
         done.stderr
     )
     assert ("id-conflict: the game '2024-12-04-1'" in done.stderr, "--sync" in done.stderr) == (True, False)

@@ -40,7 +40,7 @@ def test_without_a_terminal_yes_is_needed(one_club: Club) -> None:
     told = one_club.sync(*EDITED, more=[], code=1)
     assert told["rejected"] == [
         {"file": str(one_club.folder / "club.csv"), "line": None, "code": "not-confirmed",
-         "message": "2 recorded games would be changed: --yes records it, --dry-run shows it"}
+         "message": "2 recorded games would be changed; pass --yes to record this, or --dry-run to see it"}
     ]  # fmt: skip
     assert (counts(told), one_club.head) == ({"changed": 1, "vanished": 1}, before)
     assert counts(one_club.sync(*ROWS, "2024-11-30,Anna,Ben,", more=[])) == {"new": 1}
@@ -75,7 +75,7 @@ def test_doubt_is_shown_before_it_is_asked(one_club: Club) -> None:
     one_club.take(*many)
     file = one_club.write(*many[:2])
     _, stdout, _ = typed(["--db", one_club.db, "import", str(file), *SET, "--sync"], [(QUESTION, "y\r")])
-    assert "13 of 15 games that imports of club.csv recorded are no longer in it" in " ".join(stdout.split())
+    assert "13 of 15 games recorded by imports of club.csv are no longer in the sheet" in " ".join(stdout.split())
     assert len(one_club.games()) == 2
 
 
@@ -119,14 +119,14 @@ def test_options_of_sync_need_it(one_club: Club, option: tuple[str, ...]) -> Non
 
 
 def test_json_lines_are_refused(one_club: Club) -> None:
-    """Events of JSON Lines are not compared: they have ids, and say themselves what they correct."""
+    """Events of JSON Lines are not compared, because they have ids."""
     file = one_club.folder / "games.jsonl"
     file.write_text(galactic("g-1", "anna", "ben") + galactic("g-2", "anna", "ben"), encoding="utf-8")
     done = one_club.ratings("import", file, "--sync", db=one_club.db)
     assert done.exit_code == 1
     assert done.stderr == (
-        f"{file}:1: not-a-table: --sync compares tables; events of JSON Lines have ids, and say themselves what they "
-        "change\n"
+        f"{file}:1: not-a-table: --sync compares tables only; import JSON Lines without --sync, because their events "
+        "have ids\n"
     )
 
 
@@ -159,7 +159,7 @@ def test_renamed_sheet_is_told_its_old_name(one_club: Club) -> None:
     file.write_bytes(xlsx(rows, name="Games 2024"))
     told = one_club.ratings("import", file, *SET, "--sync", "--yes", db=one_club.db)
     assert "under this name from the sheet 'Games 2024' before" in told.stderr
-    assert "club.xlsx was imported from 'Games'; if that is this sheet, name it so again" in told.stderr
+    assert "club.xlsx was imported from 'Games'; if you renamed the sheet, rename it back" in told.stderr
 
 
 @pytest.mark.slow_cases

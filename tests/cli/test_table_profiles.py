@@ -171,8 +171,8 @@ def test_a_table_that_a_profile_does_not_fit(one_db: str, ratings: Ratings, club
     others = table(club, "others.csv")
     others.write_text("Datum;Wer;Platz;Kommentar\n05.02.2024;Anna;1;gut\n05.02.2024;Johanna;2;\n", encoding="utf-8")
     told = (
-        f"{others}:1: bad-profile: the profile {club} does not fit this table; columns that are not here: 'Spieler', "
-        "'Bemerkung'; columns that it does not name: 'Wer'\n"
+        f"{others}:1: bad-profile: the profile {club} does not fit this table; columns missing from the table: "
+        "'Spieler', 'Bemerkung'; columns missing from the profile: 'Wer'\n"
     )
 
     for more in ((), ("--preview",)):

@@ -83,7 +83,7 @@ def test_known_id_stays_whole_and_is_told(table: Path, tmp_path: Path, ratings: 
     url = ledger(ratings, tmp_path, "--system", "weng-lin")
     ratings("record", "--game-id", "g-1", "--new-names", "accept", "anna & ben", "zoe", db=url)
     done = ratings("import", table, "--new-names", "accept", db=url)
-    assert "not taken apart, since the ledger knows them: anna & ben" in done.stderr
+    assert "not split, because the ledger knows these ids: anna & ben" in done.stderr
     found = [row for row in read(ratings, url, "games")["rows"] if row["game_id"] == "2024-11-22-1"]
     assert [one["player"] for one in found[0]["participants"]] == ["anna & ben", "cleo", "dora"]
 

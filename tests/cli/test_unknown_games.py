@@ -91,7 +91,7 @@ def test_advice_drops_no_player(db: str, tmp_path: Path, ratings: Callable[..., 
     path.write_text("Date,White,Black,Result,Player 7,Mood\n2024-11-22,anna,ben,1-0,cleo,good\n", encoding="utf-8")
     told = ratings("import", path, db=db).stderr
     assert "--map 'Player 7='" not in told
-    assert "drop one that holds no player and no result with --map 'Mood='" in told
+    assert "drop one without players and results with --map 'Mood='" in told
     path.write_text("Date,White,Black,Result,Mood\n2024-11-22,anna,ben,1-0,good\n", encoding="utf-8")
     assert ratings("import", path, "--map", "Mood=", db=db).exit_code == 0
 

@@ -45,7 +45,7 @@ def as_an_older_program() -> Iterator[None]:
     """Take the tables of an earlier schema for this program's."""
     with pytest.MonkeyPatch.context() as patch:
         for store in (sqlite, postgres):
-            patch.setattr(store, "refuse_foreign_objects", lambda cursor: None)
+            patch.setattr(store, "refuse_unexpected_objects", lambda cursor: None)
         patch.setattr(postgres, "prepare_append", lambda connection: False)
         yield
 
@@ -98,7 +98,7 @@ def test_older_schema_refuses_other_commands(store: str, ratings: Ratings) -> No
     for arguments in (["status"], ["verify"], ["rebuild"], ["export", "events"], ["doctor"]):
         told = ratings(*arguments, db=store)
         assert (told.exit_code, told.stdout) == (2, "")
-        assert f"has schema {OLD}, this program needs {SCHEMA_REVISION}" in told.stderr
+        assert f"has schema {OLD}, but this program needs {SCHEMA_REVISION}" in told.stderr
         assert told.stderr.endswith(" upgrade\n")
     assert records(store) == before
     # as ever, init upgrades and publishes what is missing

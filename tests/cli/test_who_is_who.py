@@ -177,7 +177,7 @@ def test_close_names_are_asked_about(db: str, ratings: Ratings, tmp_path: Path) 
     assert "new: 'Johana' (line 2): did you mean 'Johanna', 2 games? [yes, new, stop] yes" in shown
     assert "new: 'BEN' (line 3): did you mean 'ben', 2 games? [yes, new, stop] y" in shown
     assert "new: 'Emmilia' (line 4): did you mean 'Emilia', new in line 2? [yes, new, stop] new" in shown
-    assert "names as answered: Johana = Johanna, BEN = ben; --aliases changes that\r\n" in shown
+    assert "names as answered: Johana = Johanna, BEN = ben; change them with --aliases\r\n" in shown
     assert [players(ratings, db, f"g-{n}") for n in (3, 4, 5)] == [
         ["Johanna", "ben", "Emilia"], ["ben", "Johanna"], ["Emmilia", "zoe"],
     ]  # fmt: skip
@@ -191,7 +191,7 @@ def test_answers_hold_for_the_grown_file(one_db: str, ratings: Ratings, tmp_path
     grown = file(tmp_path, "t.csv", HEADER + row(3, "Johana", "ben") + row(4, "ben", "Johana"))
     again = ratings("import", grown, db=one_db)
     assert (again.exit_code, again.stdout) == (0, "1 appended, 1 already there; the head is 8.\n"), again.stderr
-    assert "t.csv: names as answered: Johana = Johanna; --aliases changes that" in again.stderr
+    assert "t.csv: names as answered: Johana = Johanna; change them with --aliases" in again.stderr
     assert "t.csv: position 5, Johana = Johanna" in ratings("log", "--batch", "t.csv", db=one_db).stdout
     corrected = ratings("correct", "--file", grown, "--reason", "as the sheet says", db=one_db)
     assert "2 games already recorded like this" in corrected.stderr, corrected

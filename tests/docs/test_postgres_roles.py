@@ -125,9 +125,9 @@ def test_only_the_writer_appends(filled: Roles, capsys: pytest.CaptureFixture[st
     assert [run_command(*game, db=url) for url in (filled.rebuilder, filled.reader, filled.writer)] == [3, 3, 0]
     told = capsys.readouterr().err
     assert "this database user may not do that" in told
-    assert "this user lacks INSERT on events, which ratings_writer has, as docs/postgresql.md has it" in told
+    assert "this user lacks INSERT on events, which the role ratings_writer has" in told
     assert [run_command("rebuild", db=url) for url in (filled.writer, filled.reader)] == [3, 3]
-    assert "which ratings_rebuilder has, as docs/postgresql.md has it" in capsys.readouterr().err
+    assert "which the role ratings_rebuilder has" in capsys.readouterr().err
 
 
 def test_refused_run_keeps_what_the_command_said(

@@ -20,7 +20,7 @@ from thresholds import set_thresholds
 from ratings_ledger import AlreadyRunning, StoreUnavailable
 from ratings_ledger.ledger.processes.identity import is_process_running, name_this_process
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
-from ratings_ledger.ledger.store.runs import Run, all_runs, latest_runs, record_run, runs_ahead
+from ratings_ledger.ledger.store.runs import Run, find_latest_runs, find_runs_ahead, list_runs, record_run
 
 MINUTE, HOUR = 60 * 1_000_000, 3_600 * 1_000_000
 
@@ -35,7 +35,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def known(ledger: Ledger, now: int = 10**15) -> list[Run]:
     with ledger.reading() as connection:
-        return all_runs(ledger, connection, now)
+        return list_runs(ledger, connection, now)
 
 
 def ticking(start: int = 1_000_000) -> Callable[[], int]:
@@ -154,12 +154,12 @@ def test_old_runs_are_swept(ledger_url: str, monkeypatch: pytest.MonkeyPatch) ->
     with record_run(ledger, "backup", clock):
         pass
     found = known(ledger)
-    (last, done, failed) = latest_runs(found)["verify"]
+    (last, done, failed) = find_latest_runs(found)["verify"]
 
     assert [one.kind for one in found].count("verify") <= 5
     assert (last, failed and failed.message) == (done, "long ago")
     assert found[-1] == failed
-    assert latest_runs(found)["backup"].failed is None
+    assert find_latest_runs(found)["backup"].failed is None
 
 
 # who may not write the ledger
@@ -350,7 +350,7 @@ def test_runs_are_ordered_by_their_start(ledger_url: str) -> None:
         pass
     with record_run(ledger, "verify", lambda: YEAR) as run:
         run.fail("2 findings")
-    latest = latest_runs(known(ledger, YEAR))["verify"]
+    latest = find_latest_runs(known(ledger, YEAR))["verify"]
 
     assert [run.started_at for run in known(ledger, YEAR)] == [YEAR, 2 * YEAR]
     assert latest.ended is not None
@@ -392,11 +392,11 @@ def test_dates_ahead_end_with_a_good_run(ledger_url: str) -> None:
             if fails:
                 run.fail("1 finding")
 
-    assert [run.dated for run in runs_ahead(known(ledger, YEAR), YEAR)] == [3 * YEAR, 2 * YEAR]
-    assert runs_ahead(known(ledger, YEAR), 3 * YEAR - MINUTE) == []
+    assert [run.latest_instant for run in find_runs_ahead(known(ledger, YEAR), YEAR)] == [3 * YEAR, 2 * YEAR]
+    assert find_runs_ahead(known(ledger, YEAR), 3 * YEAR - MINUTE) == []
     with record_run(ledger, "verify", lambda: YEAR):
         pass
-    assert runs_ahead(known(ledger, YEAR), YEAR) == []
+    assert find_runs_ahead(known(ledger, YEAR), YEAR) == []
 
 
 def test_process_of_another_machine_dated_ahead_is_gone() -> None:

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 from catalogue_mutations import Mutation
 
-from ratings_ledger.ledger.store.catalogue import generated_objects
+from ratings_ledger.ledger.store.catalogue import load_generated_objects
 from ratings_ledger.ledger.store.guards import SQLITE_TRIGGERS
 
 
 def sqlite_objects() -> dict[tuple[str, str], tuple[str, str]]:
     """The table and the definition of each object, by kind and name."""
-    objects = {(kind, name): (table, sql) for (kind, table, name), sql in generated_objects("sqlite").items()}
+    objects = {(kind, name): (table, sql) for (kind, table, name), sql in load_generated_objects("sqlite").items()}
     guards = {("trigger", name): (sql.partition(" ON ")[2].split()[0], sql) for name, sql in SQLITE_TRIGGERS.items()}
     return objects | guards
 

@@ -78,7 +78,7 @@ def found_after(ledger: Ledger, statements: Iterable[str]) -> list[str]:
                 told.append(next(findings).message)
         except StopIteration as end:
             if end.value[1]:
-                told += [f"the guard {name}" for name in ledger.dialect.missing_guards(connection)]
+                told += [f"the guard {name}" for name in ledger.dialect.find_altered_guards(connection)]
         except ProgrammingError as error:
             if "row-level security" not in str(error):
                 raise

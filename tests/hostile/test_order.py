@@ -245,7 +245,7 @@ def told_data(url: str, case: Case) -> tuple[dict[str, Any], str]:
     data = case.data
     with open_ledger(url).reading() as connection:
         for page in range(1, head(connection).position + 1):
-            event = Log(connection).event(Log(connection).id_at(page) or "")
+            event = Log(connection).event(Log(connection).find_event_id(page) or "")
             assert event is not None
             if data.get("id") == "ELO" and event.type == "ruleset.published" and event.data["id"] == "elo-chess":
                 return {**data, "id": event.event_id}, AT

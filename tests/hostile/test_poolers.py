@@ -119,7 +119,7 @@ def test_pooling_without_sessions_is_refused(
     mode: str, ratings: Ratings, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A pooler that keeps no session is refused by every command, and nothing is changed."""
-    set_thresholds(monkeypatch, hearing_seconds=1)
+    set_thresholds(monkeypatch, notify_seconds=1)
     with pooled(postgres_url, mode) as db:
         for made in (False, True):
             if made:
@@ -137,7 +137,7 @@ def test_single_pooled_connection_suffices(
     ratings: Ratings, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A pooler that claims session mode is trusted when it has only one connection to check it with."""
-    set_thresholds(monkeypatch, hearing_seconds=1)
+    set_thresholds(monkeypatch, notify_seconds=1)
     assert ratings("init", "--for", "chess", db=postgres_url).exit_code == 0
     with pooled(postgres_url, "session", connections=1) as db:
         told = ratings("status", db=db)

@@ -137,7 +137,7 @@ def test_foreign_search_path_is_refused(table: str, how: str, ratings: Ratings, 
         told = ratings(*command, db=url)
         assert (told.exit_code, told.stdout) == (2, ""), told
         assert f"leads to the ledger in the schema 'public', but to {table} in the schema 'evil'" in told.stderr
-        assert told.stderr.endswith("in the URL: options=-csearch_path%3Dpublic\n")
+        assert told.stderr.endswith("names only the ledger's schema: options=-csearch_path%3Dpublic\n")
     by_option = ratings("standings", "elo-chess/all", "--format", "json", db=with_options(db, "-csearch_path=public"))
     assert by_option == right
 
@@ -156,7 +156,7 @@ def test_other_encoding_is_refused(encoding: str, ratings: Ratings, postgres_url
     other = make_url(postgres_url).set(database=name).render_as_string(hide_password=False)
     try:
         told = ratings("init", db=other)
-        assert (told.exit_code, f"is in {encoding}; a ledger needs one made with ENCODING 'UTF8'" in told.stderr) == (
+        assert (told.exit_code, f"has the encoding {encoding}; create another with ENCODING 'UTF8'" in told.stderr) == (
             2,
             True,
         )
@@ -169,7 +169,7 @@ def test_read_only_database_is_reported(ratings: Ratings, db: str) -> None:
     execute(db, "ALTER DATABASE SET default_transaction_read_only = on")
     assert play(ratings, db, 1).exit_code == 0  # a default is overruled
     with reading(db) as connection:
-        failure = connect(db).dialect.failure(
+        failure = connect(db).dialect.translate_error(
             Failed("25006", "cannot execute INSERT in a read-only transaction"), "there"
         )
     assert failure.exit_code == 3
@@ -191,7 +191,7 @@ class Failed(Exception):
 def test_server_error_is_no_bug(state: str, db: str) -> None:
     """A server error is reported as neither a bug nor damage."""
     dialect = connect(db).dialect
-    assert dialect.failure(Failed(state, "of the server"), "there").exit_code == 3
+    assert dialect.translate_error(Failed(state, "of the server"), "there").exit_code == 3
     assert not dialect.is_damage(Failed(state, "of the server"))
 
 

@@ -114,7 +114,7 @@ SHEETS = {
     "words for nobody": csv(
         "Date,1st,2nd\n2024-11-22,anna,BYE\n2024-11-23,anna,(spielfrei)\n2024-11-24,anna,n/a\n",
         refused=[
-            ("2 nobody", "'BYE' stands for nobody: leave the cell empty, or the row out if nobody played; if"),
+            ("2 nobody", "'BYE' stands for nobody: leave the cell empty, or omit the row if there was no game"),
             ("3 nobody", "'(spielfrei)' stands for nobody"), ("4 nobody", "'n/a' stands for nobody"),
         ],
     ),
@@ -139,7 +139,7 @@ SHEETS = {
     ),
     "a column of totals among players": sheet(
         ["Date", "anna", "ben", "Summe"], [D22, 10, 7, 17], [D23, 4, 8, 12],
-        refused=[("1 unknown-column", "not known: 'Summe'; rename a column with --map 'Summe=OURS', drop it with")],
+        refused=[("1 unknown-column", "unknown column: 'Summe'; rename a column with --map 'Summe=OURS', drop it")],
     ),
     "a column of totals that is dropped": sheet(
         ["Date", "anna", "ben", "Total"], [D22, 1, 2, 3], options=(*SET, "--map", "Total="), games=ONE,
@@ -158,7 +158,7 @@ SHEETS = {
     ),
     "a formula for a name": csv(
         "Date,1st,2nd\n2024-11-22,=cmd,ben\n",
-        refused=[("2 bad-identifier", "1st: '=cmd' ties somebody with nobody; = stands between names")],
+        refused=[("2 bad-identifier", "1st: '=cmd' ties a player with an empty name; write = between names")],
     ),
     "ties with a slash, unsaid": sheet(
         [*HEAD, "3rd"], [D22, "anna", "ben/cleo"], refused=[("2 tied-players", "'ben/cleo' looks like more than one")]
@@ -245,7 +245,7 @@ SHEETS = {
         refused=[("2 bad-time", "Results!2: occurred_at: '99999999' is a number; format the column as dates")],
     ),
     "a date to come": sheet(
-        HEAD, [date(2999, 1, 1), "anna", "ben"], refused=[("2 unlikely-date", "2999-01-01T11:00:00Z lies ahead")]
+        HEAD, [date(2999, 1, 1), "anna", "ben"], refused=[("2 unlikely-date", "2999-01-01T11:00:00Z is in the future")]
     ),
     "an hour that the clocks leave out": csv(
         "Date,1st,2nd\n31.03.2024 02:30,anna,ben\n",
@@ -350,8 +350,8 @@ SHEETS = {
     "a header of two rows, merged": sheet(
         ["Date", "Players"], [None, "1st", "2nd"], [D22, "anna", "ben"], merged="B1:C1",
         refused=[
-            ("1 missing-column", "there is no column 'player', and 'Players' is not known; if it is that one"),
-            ("1 unknown-column", "column C has no name, and '2nd' is in it (line 2); give it a name"),
+            ("1 missing-column", "there is no column 'player', and 'Players' is unknown; if it is that column"),
+            ("1 unknown-column", "column C has no name, but contains '2nd' (line 2); give it a name"),
         ],
     ),
     "a second row of headers below": sheet(
@@ -382,7 +382,7 @@ SHEETS = {
     ),
     "a remark beside the table": sheet(
         HEAD, [D22, "anna", "ben", None, None, "ask Ben"], [D23, "ben", "anna"],
-        refused=[("1 unknown-column", "Results!1: column F has no name, and 'ask Ben' is in it (line 2); give it")],
+        refused=[("1 unknown-column", "Results!1: column F has no name, but contains 'ask Ben' (line 2); give it")],
     ),
     "a total that nothing calls so": sheet(
         ["Date", "Name", "Points"], [D22, "anna", 9], [D22, "ben", 8], [None, None, 17],
@@ -390,7 +390,7 @@ SHEETS = {
     ),
     "a column of totals in a row per player": sheet(
         ["Date", "Name", "Points", "Total"], [D22, "anna", 9, 9], [D22, "ben", 8, 8],
-        refused=[("1 unknown-column", "Results!1: not known: 'Total'; rename a column with --map 'Total=OURS', drop")],
+        refused=[("1 unknown-column", "Results!1: unknown column: 'Total'; rename a column with --map 'Total=OURS'")],
     ),
     "a total below": sheet(
         ["Date", "Name", "Points"], [D22, "anna", 9], [D22, "ben", 8], ["Total", None, 17],
@@ -410,7 +410,7 @@ SHEETS = {
     "a blank column": sheet(["Date", None, "1st", "2nd"], [D22, None, "anna", "ben"], games=ONE),
     "a column without a name": sheet(
         ["Date", None, "1st", "2nd"], [D22, "x", "anna", "ben"],
-        refused=[("1 unknown-column", "Results!1: column B has no name, and 'x' is in it (line 2)")],
+        refused=[("1 unknown-column", "Results!1: column B has no name, but contains 'x' (line 2)")],
     ),
     "notes beside the table": sheet(
         [*HEAD, "Notes"], [D22, "anna", "ben", "at Ben's"],
@@ -418,7 +418,7 @@ SHEETS = {
     ),
     "prices beside the table": sheet(
         [*HEAD, "Fee"], [D22, "anna", "ben", "2 EUR"],
-        refused=[("1 unknown-column", "not known: 'Fee'; rename a column with --map 'Fee=OURS', drop it with")],
+        refused=[("1 unknown-column", "unknown column: 'Fee'; rename a column with --map 'Fee=OURS', drop it with")],
     ),
     "notes that are dropped": sheet(
         [*HEAD, "Notes"], [D22, "anna", "ben", "at Ben's"], options=(*SET, "--map", "Notes="), games=ONE
@@ -431,14 +431,16 @@ SHEETS = {
         ["soon", UNWORKED, 1, 1, None, "x"], options=(),
         refused=[
             ("1 column-twice", "two columns are called 'place'"),
-            ("1 missing-column", "there is no column 'game', and 'Fee' is not known; if it is that one"),
-            ("1 unknown-column", "column F has no name, and 'x' is in it (line 4)"),
+            ("1 missing-column", "there is no column 'game', and 'Fee' is unknown; if it is that column"),
+            ("1 unknown-column", "column F has no name, but contains 'x' (line 4)"),
             ("3 bad-cell", "Results!C3: the error #REF!"), ("4 bad-cell", "Results!B4: a formula without a value"),
         ],
     ),
     "no header": sheet(
         [D22, "anna", "ben"], [D23, "ben", "anna"],
-        refused=[("1 unknown-column", "not known: '2024-11-22', 'anna', 'ben'"), ("1 missing-column", "no columns")],
+        refused=[
+            ("1 unknown-column", "unknown columns: '2024-11-22', 'anna', 'ben'"), ("1 missing-column", "no columns"),
+        ],
     ),
     "no game, nor who played": sheet(
         ["Date", "Points"], [D22, 3], options=(), refused=[("1 missing-column", "are no columns 'game', 'player'")]

@@ -68,7 +68,7 @@ SPREADSHEETS = {
     ),
     "a column without a name that may have places": csv(
         ";Spieler;Datum\n1;Anna;22.11.2024\n2;Ben;22.11.2024\n",
-        refused=[("1 unknown-column", "column A has no name, and '1' is in it (line 2); give it a name"),
+        refused=[("1 unknown-column", "column A has no name, but contains '1' (line 2); give it a name"),
                  ("2 place-missing", "'Anna' has no place")],
     ),
     "a Macintosh of old: CSV whose lines end otherwise": csv(
@@ -163,9 +163,10 @@ CHESS_FILES = {
     "chess-results: pairings": csv(
         PAIRINGS, options=CHESS,
         refused=[
-            ("1 column-twice", "two columns are called 'game_id' ('No.', 'No.'); --map 'No.=' drops the columns of"),
+            ("1 column-twice", "two columns are called 'game_id' ('No.', 'No.'); --map 'No.=' drops the columns with"),
             ("1 column-twice", "two columns are called 'score' ('Pts.', 'Pts.'); --map 'Pts.=' drops"),
-            ("1 unknown-column", "not known: 'Bo.', 'Rtg'"), ("1 missing-column", "there is no column 'occurred_at'"),
+            ("1 unknown-column", "unknown columns: 'Bo.', 'Rtg'"),
+            ("1 missing-column", "there is no column 'occurred_at'"),
         ],
     ),
     "chess-results: pairings, as said": csv(

@@ -86,7 +86,7 @@ CASES = {
     ),
     "first names beside whole names": csv(
         "Name;Vorname;Datum;Punkte\nAnna Adler;Anna;22.11.2024;9\nBen Berg;Ben;22.11.2024;8\n",
-        refused=[("1 unknown-column", "not known: 'Vorname'")],
+        refused=[("1 unknown-column", "unknown column: 'Vorname'")],
     ),
     "both players in one cell": csv(_text(MATCHES, ";"), games=MATCHES_GAMES, told=MATCHES_TOLD),
     "both players in one cell of a spreadsheet": sheet(*MATCHES, games=MATCHES_GAMES, told=MATCHES_TOLD),

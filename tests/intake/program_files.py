@@ -122,16 +122,16 @@ PGN = {
         tags("Jürgen", "Zoë") + "\n1-0\n", "latin-1", games=["2024-11-22-1 2024-11-22T11:00 Jürgen 1 Zoë 2"],
         told=["1 game with letters that are not UTF-8, read as Windows-1252"],
     ),
-    "PGN in UTF-16": pgn(tags() + "\n1-0\n", "utf-16", refused=[("1 bad-utf8", "it is UTF-16; save it as UTF-8")]),
+    "PGN in UTF-16": pgn(tags() + "\n1-0\n", "utf-16", refused=[("1 bad-utf8", "the file is UTF-16; save it as")]),
     "PGN with what is not known": pgn(
         f"{tags(date='????.??.??')}\n1-0\n\n{tags(date='2024.??.??')}\n1-0\n\n{tags(black='?')}\n1-0\n\n"
         f"{tags(result='2-0')}\n1-0\n\n{tags().replace('Result', 'Outcome')}\n1-0\n\n"
         f"{tags(white='a').replace(chr(34) + ']', ']', 1)}\n1-0\n",
         refused=[
-            ("1 bad-time", "Date: '????.??.??' does not say the day; write it as 2024.11.22"),
-            ("11 bad-time", "--set occurred_at=2024-11-22"), ("21 missing-member", "Black: '?' names no player"),
-            ("31 bad-value", "Result: '2-0' is none of 1-0"), ("41 missing-member", "the game has no tag Result"),
-            ("51 bad-value", """'[Event "Club]' is no tag such as [White "anna"]"""),
+            ("1 bad-time", "Date: '????.??.??' is not a full date; write the day as 2024.11.22"),
+            ("11 bad-time", "--set occurred_at=2024-11-22"), ("21 missing-member", "Black: '?' is not a player"),
+            ("31 bad-value", "Result: '2-0' is not one of 1-0"), ("41 missing-member", "the game has no tag Result"),
+            ("51 bad-value", """'[Event "Club]' is not a tag such as [White "anna"]"""),
         ],
     ),
     "PGN dated by an option": pgn(
@@ -155,7 +155,7 @@ PGN = {
     ),
     "PGN with a comment that never ends": pgn(
         f"{tags()}\n1. e4 1-0\n\n{tags(date='2024.11.23')}\n1. e4 {{ why not\n1-0\n\n{tags()}\n1-0\n",
-        refused=[("19 bad-value", "a comment begins here with { and never ends with }")],
+        refused=[("19 bad-value", "the comment that begins here with { has no }")],
     ),
     "PGN whose names are typed": pgn(
         f"{tags('Johanna')}\n1-0\n\n{tags('Johana')}\n1-0\n", refused=[("11 close-name", "Johanna")]
@@ -208,8 +208,8 @@ LICHESS = {
         lichess_line("benchess", "AnnaBlitz", id="aBcDeFg8", winner="green"),
         lichess_line("benchess", "AnnaBlitz", id="aBcDeFg8", players={}),
         lichess_line("benchess", "AnnaBlitz", id="aBcDeFg8", createdAt=1e300), '{"id":"q7Zvs\n',
-        refused=[("2 bad-value", "id: 'x/y' is not that of a game of Lichess"),
-                 ("3 bad-value", "winner: 'green' does not go with the status 'mate'"),
+        refused=[("2 bad-value", "id: 'x/y' is not the id of a game of Lichess"),
+                 ("3 bad-value", "winner: 'green' contradicts the status 'mate'"),
                  ("4 missing-member", "the game has no players.white"),
                  ("5 bad-time", "is not a number of milliseconds since 1970"), ("6 bad-json", "is not a JSON object")],
     ),
@@ -255,12 +255,12 @@ TRF = {
     ),
     "TRF of an opponent who is not there": trf(
         HEADS, DATED, line001(1, "Adler, Anna", "   7 w 1"), line001(2, "Berg, Ben", "   1 b 0"),
-        refused=[("5 bad-value", "round 1: 'Adler, Anna' has the opponent 7, who has no line"),
+        refused=[("5 bad-value", "round 1: 'Adler, Anna' has the opponent 7, but no player has this"),
                  ("6 bad-value", "round 1: line 6 has '1 b 0', line 5 '7 w 1'")],
     ),
     "TRF without dates of rounds": trf(
         HEADS, line001(1, "Adler, Anna", "   2 w 1"), line001(2, "Berg, Ben", "   1 b 0"),
-        refused=[("4 bad-time", "there is no line 132 with the date of round 1; add it")],
+        refused=[("4 bad-time", "there is no line 132 with the date of round 1; add the date")],
     ),
     "TRF with two of a name": trf(
         HEADS, DATED, line001(1, "Adler, Anna", "   2 w 1"), line001(2, "Adler, Anna", "   1 b 0"),
@@ -268,7 +268,7 @@ TRF = {
     ),
     "TRF out of its columns": trf(
         HEADS, DATED, line001(1, "Adler, Anna", " 2 w 1 "),
-        refused=[("5 bad-value", "round 1: ' 2 w 1    ' is none such as '  12 w 1' in columns 92-99")],
+        refused=[("5 bad-value", "round 1: ' 2 w 1    ' in columns 92-99 is not like '  12 w 1'")],
     ),
 }  # fmt: skip
 
@@ -319,9 +319,9 @@ BG_STATS = {
     ),
     "BG Stats with scores that are none": bg_stats(
         play("a1", "1 ten!", "2 8"), play("a2", "9 1!", "2 0"), play("a3", "1 1!", "2 0", game=9),
-        refused=[("1 bad-decimal", "play a1: the score 'ten' of 'anna' is no number and no sum such as 3+20+5"),
-                 ("2 bad-value", "playerRefId 9 is no player of the export"),
-                 ("3 bad-value", "gameRefId 9 is no game of the export")],
+        refused=[("1 bad-decimal", "play a1: the score 'ten' of 'anna' is not a number or a sum such as 3+20+5"),
+                 ("2 bad-value", "playerRefId 9 is not a player of the export"),
+                 ("3 bad-value", "gameRefId 9 is not a game of the export")],
     ),
     "BG Stats that is cut off": Case(
         bg_stats(play("a1", "1 3!", "2 1")).content[:-40], name="BGStatsExport.json", options=(),

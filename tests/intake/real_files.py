@@ -45,7 +45,7 @@ FILES = {
     "club.xlsm": real("club.xlsm", games=CLUB, told=CLUB_TOLD, options=DROPPED),
     "club.ods": real("club.ods", games=CLUB, told=CLUB_TOLD, options=DROPPED),
     "club.xlsx with all its columns": real(
-        "club.xlsx", refused=[("4 unknown-column", "Ergebnisse!4: not known: 'Beitrag', 'Anteil'")]
+        "club.xlsx", refused=[("4 unknown-column", "Ergebnisse!4: unknown columns: 'Beitrag', 'Anteil'")]
     ),
     "club.xls": real("club.xls", refused=[("None is-a-spreadsheet", "the old format of Excel; save it as .xlsx")]),
     "club-geheim.xlsx": real("club-geheim.xlsx", refused=PROTECTED),
@@ -58,7 +58,7 @@ FILES = {
         for name in ("faults.xlsx", "faults.ods")
     },
     "faults.ods with all its columns": real(
-        "faults.ods", refused=[("1 unknown-column", "Ergebnisse!1: not known: 'Rating'"), ALONE, *FAULTS]
+        "faults.ods", refused=[("1 unknown-column", "Ergebnisse!1: unknown column: 'Rating'"), ALONE, *FAULTS]
     ),
     **{
         name: real(name, games=MEMBERS, options=(*SET, "--map", "Bemerkung="))

@@ -73,11 +73,11 @@ CASES = {
     ),
     "winners without losers": csv(
         "Date,Winner 1,Winner 2,Winner 3\n2024-11-22,anna,ben,cleo\n",
-        refused=[("1 unknown-column", "not known: 'Winner 1', 'Winner 2', 'Winner 3'"), ("1 missing-column", "")],
+        refused=[("1 unknown-column", "unknown columns: 'Winner 1', 'Winner 2', 'Winner 3'"), ("1 missing-column", "")],
     ),
     "numbers for each half, which are no partners": csv(
         "Date,Home,Away,Home 1,Home 2,Away 1,Away 2,Result\n2024-11-22,anna,ben,2,1,0,0,3:0\n",
-        refused=[("1 unknown-column", "not known: 'Home 1', 'Home 2', 'Away 1', 'Away 2'")],
+        refused=[("1 unknown-column", "unknown columns: 'Home 1', 'Home 2', 'Away 1', 'Away 2'")],
     ),
     "an error in one of four columns": csv(
         _text([FOUR[0], ["22.11.2024", "anna", "#NV", "cleo", "dora", "6:4 6:3"]], ";"),
@@ -89,7 +89,7 @@ CASES = {
     ),
     "one of four columns dropped by an option": csv(
         _text(FOUR, ";"), options=(*SET, "--map", "Sieger 2="),
-        refused=[("1 unknown-column", "not known: 'Sieger 1', 'Verlierer 1 + Verlierer 2'"), ("1 missing-column", "")],
+        refused=[("1 unknown-column", "columns: 'Sieger 1', 'Verlierer 1 + Verlierer 2'"), ("1 missing-column", "")],
     ),
     "a partner without a name": csv(
         "Date,Winners,Losers\n2024-11-22,anna &  & ben,cleo\n",

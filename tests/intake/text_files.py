@@ -58,7 +58,7 @@ CASES = {
     "errors of formulas": csv(
         "Date;1st;2nd;3rd\n22.11.2024;#BEZUG!;ben;\n23.11.2024;ben;anna;#N/A\n24.11.2024;ben;anna\n",
         refused=[
-            ("2 bad-cell", "column B: the error #BEZUG!; put it right in a spreadsheet program"),
+            ("2 bad-cell", "column B: the error #BEZUG!; correct it in a spreadsheet program"),
             ("3 bad-cell", "column D: the error #N/A"),
         ],
     ),
@@ -85,11 +85,11 @@ CASES = {
     ),
     "a column of times in another zone": csv(
         "Date (UTC),1st,2nd\n2024-11-22 12:00,anna,ben\n",
-        refused=[("1 missing-column", "there is no column 'occurred_at', and 'Date (UTC)' is not known; if it is")],
+        refused=[("1 missing-column", "there is no column 'occurred_at', and 'Date (UTC)' is unknown; if it is")],
     ),
     "a column of thirds": csv(
         "Date,1st,2nd,Drei\n2024-11-22,anna,ben,cleo\n",
-        refused=[("1 unknown-column", "drop it with --map 'Drei=' if it holds no player and no result (known:")],
+        refused=[("1 unknown-column", "drop it with --map 'Drei=' if it contains no players and no results (known:")],
     ),
     "slips in results": csv(
         "Datum;Spieler 1;Spieler 2;Sätze\n22.11.2024;anna;ben;11:7 111:3 11:9\n23.11.2024;anna;ben;11:7 11:11 11:9\n"

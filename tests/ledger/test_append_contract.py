@@ -17,12 +17,12 @@ from ratings_ledger.ledger.events.records import ZERO, chain_hash, leaf_hash
 from ratings_ledger.ledger.events.types import Draft, read_event
 from ratings_ledger.ledger.store.appending import AppendResult, append
 from ratings_ledger.ledger.store.log import (
-    chain_hash_at,
     count_by_type,
+    find_position_known_at,
     head,
     ledger_id,
-    newest_games,
-    position_known_at,
+    list_newest_games,
+    read_chain_hash,
     read_records,
     read_records_at,
     read_where,
@@ -70,8 +70,8 @@ def test_empty_ledger_has_the_zero_head(ledger: Ledger) -> None:
     """The head of an empty ledger is position 0 with 32 zero bytes."""
     with ledger.reading() as connection:
         assert str(head(connection)) == f"0:{'00' * 32}"
-        assert chain_hash_at(connection, 0) == ZERO
-        assert chain_hash_at(connection, 1) is None
+        assert read_chain_hash(connection, 0) == ZERO
+        assert read_chain_hash(connection, 1) is None
     assert records(ledger) == []
 
 
@@ -96,7 +96,7 @@ def test_hashes_follow_from_the_records(
         for page in read_records(connection):
             for position, record in page:
                 before = chain_hash(before, leaf_hash(record))
-                assert chain_hash_at(connection, position) == before
+                assert read_chain_hash(connection, position) == before
         assert head(connection) == done.head == (3, before, NOON)
 
 
@@ -277,8 +277,8 @@ def test_reading_selects_exact_events(ledger: Ledger) -> None:
         assert [p for p, _ in read_where(connection, until=3, type_name="game.recorded")] == [2]
         assert [p for p, _ in read_where(connection, until=4, after=2, type_name="game.recorded")] == [4]
         assert [p for p, _ in read_where(connection, until=4, subject="player:ben")] == [3]
-        assert [newest_games(connection, until) for until in (4, 3, 1)] == [["g-1", "g-2"], ["g-1"], []]
-        assert newest_games(connection, 4, "player.registered") == ["anna", "ben"]
+        assert [list_newest_games(connection, until) for until in (4, 3, 1)] == [["g-1", "g-2"], ["g-1"], []]
+        assert list_newest_games(connection, 4, "player.registered") == ["anna", "ben"]
         assert read_records_at(connection, [4, 1, 99]).keys() == {1, 4}
         assert count_by_type(connection) == {"player.registered": 2, "game.recorded": 2}
 
@@ -291,4 +291,4 @@ def test_time_maps_to_last_known_position(ledger: Ledger, seconds: int, position
     add(ledger, player("dora"), now=NOON + 20 * SECOND)
 
     with ledger.reading() as connection:
-        assert position_known_at(connection, NOON + seconds * SECOND) == position
+        assert find_position_known_at(connection, NOON + seconds * SECOND) == position

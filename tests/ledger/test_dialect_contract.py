@@ -34,9 +34,9 @@ from ratings_ledger.ledger.events.types import Draft, read_event
 from ratings_ledger.ledger.processes.identity import name_this_process
 from ratings_ledger.ledger.store import postgres
 from ratings_ledger.ledger.store.appending import append
-from ratings_ledger.ledger.store.catalogue import find_object_differences, missing_views
+from ratings_ledger.ledger.store.catalogue import find_missing_views, find_object_differences
 from ratings_ledger.ledger.store.dialect import DIALECTS, PREFIX, Dialect, dialect_of, transaction
-from ratings_ledger.ledger.store.log import Head, driver_cursor, head, read_page, read_records
+from ratings_ledger.ledger.store.log import Head, head, open_driver_cursor, read_page, read_records
 from ratings_ledger.ledger.store.opening import Ledger, connect, open_ledger
 
 # a process that had this one's number before
@@ -71,7 +71,7 @@ def run_row(number: int) -> tuple[Any, ...]:
 
 
 def insert(connection: Connection, *rows: tuple[Any, ...]) -> None:
-    with driver_cursor(connection) as cursor:
+    with open_driver_cursor(connection) as cursor:
         dialect_of(connection).insert(cursor, "runs", COLUMNS, iter(rows))
 
 
@@ -91,7 +91,7 @@ def impatient(ledger: Ledger) -> Ledger:
 
 
 def reason_of(error: BaseException, ledger: Ledger) -> str | None:
-    return getattr(ledger.dialect.failure(error, "the-location"), "reason", None)
+    return getattr(ledger.dialect.translate_error(error, "the-location"), "reason", None)
 
 
 class DialectContract:
@@ -130,12 +130,12 @@ class DialectContract:
 
     # opening
 
-    def test_engine_connects_to_this_store(self, ledger: Ledger) -> None:
+    def test_build_engine_connects_to_this_store(self, ledger: Ledger) -> None:
         """The URL's backend chooses the store, as every connection says; a URL that cannot be meant is refused."""
         assert ledger.dialect is DIALECTS[self.backend]()
         with ledger.reading() as reading, ledger.engine.connect() as plain:
             assert dialect_of(reading) is dialect_of(plain) is ledger.dialect
-        engine = ledger.dialect.engine(ledger.url, False, NullPool, 30)
+        engine = ledger.dialect.build_engine(ledger.url, False, NullPool, 30)
         with engine.connect() as connection:
             assert connection.exec_driver_sql("SELECT 1").scalar_one() == 1
         with pytest.raises(NotALedger, match="timeout"):
@@ -145,7 +145,7 @@ class DialectContract:
         """A ledger in a file names it, and one on a server none."""
         assert (ledger.file is not None and Path(ledger.file).is_file()) == ledger.dialect.IS_FILE
 
-    def test_failure_of_a_locked_store_is_busy(self, ledger: Ledger) -> None:
+    def test_translate_error_of_a_locked_store_is_busy(self, ledger: Ledger) -> None:
         """Whoever waits for a lock in vain is told that the store is busy, and where it is."""
         with ledger.writing() as connection:
             ledger.dialect.lock_appends(connection)
@@ -155,22 +155,22 @@ class DialectContract:
         error = raised.value.__cause__
         assert not ledger.dialect.is_damage(getattr(error, "orig", None) or error)
 
-    def test_failure_of_an_event_from_the_future_names_the_clock(self, ledger: Ledger) -> None:
+    def test_translate_error_of_an_event_from_the_future_names_the_clock(self, ledger: Ledger) -> None:
         """The guard refuses an event from days ahead of the clock, and the reason is the clock."""
         with pytest.raises(StoreUnavailable) as raised:
             add(ledger, player("anna"), now=clock.now() + 2 * 86_400_000_000)
         assert (raised.value.reason, records(ledger)) == ("clock-ahead", [])
 
-    def test_failure_tells_damage_from_mistakes(self, ledger: Ledger) -> None:
+    def test_translate_error_tells_damage_from_mistakes(self, ledger: Ledger) -> None:
         """Damaged data and absent tables are damage for people, a mistake of the program is nothing they can mend."""
         assert (reason_of(self.damage, ledger), reason_of(self.mistake, ledger)) == ("damaged", None)
-        assert "the-location" in str(ledger.dialect.failure(self.damage, "the-location"))
+        assert "the-location" in str(ledger.dialect.translate_error(self.damage, "the-location"))
         self.execute(ledger, "ALTER TABLE events RENAME TO gone")
         with pytest.raises(LedgerError) as raised, ledger.reading() as connection:
             head(connection)
         assert raised.value.reason == "damaged"
 
-    def test_failure_tells_driver_errors_apart(self, ledger: Ledger) -> None:
+    def test_translate_error_tells_driver_errors_apart(self, ledger: Ledger) -> None:
         """Each error of the driver has its reason, exit code and words, and names the location."""
         assert {reason for _, reason, _ in self.failures} >= {
             "busy",
@@ -180,13 +180,13 @@ class DialectContract:
             "unreachable",
         }
         for error, reason, words in self.failures:
-            found = ledger.dialect.failure(error, "the-location")
+            found = ledger.dialect.translate_error(error, "the-location")
             assert found is not None
             assert (found.reason, found.exit_code, "the-location" in str(found)) == (reason, REASONS[reason][0], True)
             assert {one for _, _, one in self.failures if one in str(found)} == {words}
             assert not ledger.dialect.is_damage(error)
 
-    def test_failure_of_a_change_says_that_it_was_refused(self, ledger: Ledger) -> None:
+    def test_translate_error_of_a_change_says_that_it_was_refused(self, ledger: Ledger) -> None:
         """An event that is changed is refused by the store itself."""
         add(ledger, player("anna"))
         with pytest.raises(LedgerError, match="immutable") as raised:
@@ -201,10 +201,10 @@ class DialectContract:
 
     # transactions
 
-    def test_autocommit_keeps_each_statement(self, ledger: Ledger) -> None:
+    def test_set_autocommit_keeps_each_statement(self, ledger: Ledger) -> None:
         """What a statement changes is there for others at once, whatever comes after it."""
         with ledger.engine.connect() as connection:
-            insert(ledger.dialect.autocommit(connection), run_row(1))
+            insert(ledger.dialect.set_autocommit(connection), run_row(1))
             assert runs(ledger) == [run_row(1)]
             connection.rollback()
         assert runs(ledger) == [run_row(1)]
@@ -284,13 +284,13 @@ class DialectContract:
                 ledger.dialect.lock_and_read_head(connection, ())
         assert raised.value.reason in ("damaged", "unsafe-settings")
 
-    def test_refuse_foreign_leaves_a_plain_index(self, ledger: Ledger) -> None:
+    def test_refuse_unexpected_leaves_a_plain_index(self, ledger: Ledger) -> None:
         """A stranger's trigger is refused, not an operator's index."""
         self.execute(ledger, "CREATE INDEX plain ON events (recorded_by)")
         with ledger.writing() as connection:  # which compares, too
             connection.exec_driver_sql(self.intrude)
             with pytest.raises(StoreDamaged, match="trigger theirs"):
-                ledger.dialect.refuse_foreign(connection)
+                ledger.dialect.refuse_unexpected(connection)
 
     def test_append_one_continues_the_log(self, ledger: Ledger) -> None:
         """Events come one behind the other, each row with its hashes, and the new head is given."""
@@ -336,7 +336,7 @@ class DialectContract:
         """A boolean is stored whether it is given as such or as a number, in one row as in several."""
         columns = ("part", "position", "game_id", "occurred_at", "game", "kind", "participants", "rated", "aborted")
         rows = [(1, number, f"g-{number}", -(2**60), "chess", "placing", 2, 1, False) for number in range(size)]
-        with ledger.writing() as connection, driver_cursor(connection) as cursor:
+        with ledger.writing() as connection, open_driver_cursor(connection) as cursor:
             ledger.dialect.insert(cursor, "history_games", columns, rows)
             told = connection.exec_driver_sql("SELECT occurred_at, rated, aborted FROM history_games").all()
         assert [(*one,) for one in told] == [(-(2**60), True, False)] * size
@@ -348,7 +348,7 @@ class DialectContract:
             "a": ["a"], "player:anna": ["a"], "game:g-1": ["game:g-1"], "q\"'\\": ["q\"'\\"],
             "player:o'x": ["q\"'\\"], "A": [], "' OR 1=1 --": [],
         }  # fmt: skip
-        with ledger.reading() as connection, driver_cursor(connection) as cursor:
+        with ledger.reading() as connection, open_driver_cursor(connection) as cursor:
             for name, found in ids.items():
                 assert {one[0] for one in ledger.dialect.find_events_named(cursor, [name])} == {*found}
             many = ledger.dialect.find_events_named(cursor, [f"n-{number}" for number in range(1_500)] + ["a"])
@@ -373,9 +373,9 @@ class DialectContract:
     # SQL for what is said in different words
 
     @pytest.mark.parametrize("instant", [0, 1, -1, 1_267_817_400_000_001, parse_instant("9999-12-31T23:59:59Z")])
-    def test_instant_is_exact(self, ledger: Ledger, instant: int) -> None:
+    def test_sql_instant_is_exact(self, ledger: Ledger, instant: int) -> None:
         """A view shows an instant to the microsecond, in a way that sorts."""
-        query = f"SELECT {ledger.dialect.instant('t.x')} FROM (SELECT CAST({instant} AS bigint) AS x) AS t"
+        query = f"SELECT {ledger.dialect.sql_instant('t.x')} FROM (SELECT CAST({instant} AS bigint) AS x) AS t"
         with ledger.reading() as connection:
             found = connection.exec_driver_sql(query).scalar_one()
         shown = datetime.fromisoformat(found) if isinstance(found, str) else found
@@ -404,15 +404,15 @@ class DialectContract:
         with ledger.reading() as connection:
             assert connection.exec_driver_sql("SELECT event_id FROM events_readable").scalars().all() != []
             assert [told for told in find_object_differences(connection) if told] == []
-            assert missing_views(connection) == {}
+            assert find_missing_views(connection) == {}
 
     # looking after it
 
-    def test_settings_are_safe_and_have_remedies(self, ledger: Ledger) -> None:
+    def test_read_settings_are_safe_and_have_remedies(self, ledger: Ledger) -> None:
         """A new ledger's settings are as they should be."""
         with ledger.reading() as connection:
-            found = ledger.dialect.settings(connection)
-        assert [setting for setting in found if not setting.fine] == []
+            found = ledger.dialect.read_settings(connection)
+        assert [setting for setting in found if not setting.is_safe] == []
         assert len({setting.name for setting in found}) == len(found) > 3
 
     def test_identify_database_tells_ledgers_apart(self, new_ledger: Callable[[], Ledger]) -> None:
@@ -422,12 +422,12 @@ class DialectContract:
             key = ledger.dialect.identify_database(reader)
             assert ledger.dialect.identify_database(writer) == key != copy.dialect.identify_database(other)
 
-    def test_missing_guards_names_what_is_gone(self, ledger: Ledger) -> None:
+    def test_find_altered_guards_names_what_is_gone(self, ledger: Ledger) -> None:
         """A migrated ledger has all its guards, and one that is dropped is named."""
         with ledger.reading() as connection:
-            assert ledger.dialect.missing_guards(connection) == []
+            assert ledger.dialect.find_altered_guards(connection) == []
             connection.exec_driver_sql(self.unguard)
-            assert ledger.dialect.missing_guards(connection) == ["events_refuse_update"]
+            assert ledger.dialect.find_altered_guards(connection) == ["events_refuse_update"]
 
     def test_guards_are_named_once(self, ledger: Ledger) -> None:
         """Guards have names, among them those that keep events as they are."""
@@ -442,17 +442,17 @@ class DialectContract:
             found = sorted(filter(None, find_object_differences(connection)))
         assert ["events_by_type" in found[0], "trigger theirs" in found[1], len(found)] == [True, True, 2]
 
-    def test_storage_findings_of_a_sound_store_are_none(self, ledger: Ledger) -> None:
+    def test_find_storage_damage_of_a_sound_store_are_none(self, ledger: Ledger) -> None:
         """A sound store finds nothing wrong with itself."""
         add(ledger, player("anna"))
         with ledger.reading() as connection:
-            assert ledger.dialect.storage_findings(connection) == []
+            assert ledger.dialect.find_storage_damage(connection) == []
 
     # rights
 
-    def test_grant_statements_are_for_a_store_with_roles(self, ledger: Ledger) -> None:
+    def test_build_grant_statements_are_for_a_store_with_roles(self, ledger: Ledger) -> None:
         """A server has roles, which statements make; a file has none."""
-        made = ledger.dialect.grant_statements("club", PREFIX)
+        made = ledger.dialect.build_grant_statements("club", PREFIX)
         assert (made is None) == ledger.dialect.IS_FILE
         assert made is None or all(made)
 
@@ -546,8 +546,8 @@ class TestPostgres(DialectContract):
         (psycopg.OperationalError("connection refused"), "unreachable", "cannot be reached"),
         (psycopg.errors.LockNotAvailable("canceling statement"), "busy", "is busy"),
         (psycopg.errors.SerializationFailure("could not serialize access"), "busy", "is busy"),
-        (psycopg.errors.ReadOnlySqlTransaction("cannot execute INSERT"), "read-only", "takes no changes"),
-        (psycopg.errors.InsufficientPrivilege("permission denied"), "no-right", "may not do that"),
+        (psycopg.errors.ReadOnlySqlTransaction("cannot execute INSERT"), "read-only", "is read-only"),
+        (psycopg.errors.InsufficientPrivilege("permission denied"), "no-right", "lacks a right"),
     ]
 
     @pytest.fixture
@@ -556,14 +556,14 @@ class TestPostgres(DialectContract):
         with ExitStack() as stack:
             yield lambda: open_ledger(stack.enter_context(postgres_database(server, original)))
 
-    def test_missing_guards_names_a_changed_function(self, ledger: Ledger) -> None:
+    def test_find_altered_guards_names_a_changed_function(self, ledger: Ledger) -> None:
         """An append function that is changed or missing is named among the missing guards."""
         name = "events_append_one"
         with ledger.reading() as connection:
             connection.exec_driver_sql(f"ALTER FUNCTION {name} RENAME TO gone")
-            assert ledger.dialect.missing_guards(connection) == [name]
+            assert ledger.dialect.find_altered_guards(connection) == [name]
             connection.exec_driver_sql(f"CREATE FUNCTION {name}() RETURNS int LANGUAGE sql AS 'SELECT 1'")
-            assert ledger.dialect.missing_guards(connection) == [name]
+            assert ledger.dialect.find_altered_guards(connection) == [name]
 
 
 class TestThirdStore(TestSqlite):

@@ -65,7 +65,7 @@ def test_migrated_store_has_all_guards(ledger_url: str) -> None:
     """A migrated store has all of its guards and the current schema revision."""
     ledger = open_ledger(ledger_url)
     with ledger.reading() as connection:
-        assert ledger.dialect.missing_guards(connection) == []
+        assert ledger.dialect.find_altered_guards(connection) == []
         assert schema_revision(connection) == SCHEMA_REVISION
 
 
@@ -82,7 +82,7 @@ def test_empty_ledger_survives_down_and_up(store: str) -> None:
     ledger = open_ledger(store)
     with ledger.reading() as connection:
         assert head(connection).position == 1
-        assert ledger.dialect.missing_guards(connection) == []
+        assert ledger.dialect.find_altered_guards(connection) == []
 
 
 def test_downgrade_with_events_is_refused(ledger_url: str) -> None:
@@ -138,7 +138,7 @@ def test_upgrade_replaces_an_older_guard(ledger_url: str) -> None:
 
     ledger = open_ledger(ledger_url)
     with ledger.reading() as connection:
-        assert ledger.dialect.missing_guards(connection) == []
+        assert ledger.dialect.find_altered_guards(connection) == []
 
 
 def test_newer_schema_is_left_alone(ledger_url: str) -> None:

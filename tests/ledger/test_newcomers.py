@@ -7,7 +7,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from ratings_ledger.ledger.validation.names import _spelling_keys, find_close_names, find_similar_names
+from ratings_ledger.ledger.validation.names import _list_spelling_keys, find_close_names, find_similar_names
 from ratings_ledger.ledger.validation.new_names import split_tied_names
 
 CLOSE = [
@@ -51,8 +51,8 @@ def test_different_names_are_not_close(one: str, other: str) -> None:
 
 def test_repeated_letters_are_looked_at_once() -> None:
     """Names of one letter many times over are compared as often as any others, not once for each of its places."""
-    assert _spelling_keys("é" * 40) == ["é" * 40, "é" * 39]
-    assert _spelling_keys("annas") == ["annas", "nnas", "anas", "anns", "anna"]
+    assert _list_spelling_keys("é" * 40) == ["é" * 40, "é" * 39]
+    assert _list_spelling_keys("annas") == ["annas", "nnas", "anas", "anns", "anna"]
 
 
 def test_later_new_name_is_reported() -> None:

@@ -14,7 +14,7 @@ from time_ledgers import enter
 
 from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
-from ratings_ledger.ledger.validation.identities import identities
+from ratings_ledger.ledger.validation.identities import read_identities
 from ratings_ledger.projections.diff.causes import attribute_difference
 from ratings_ledger.projections.diff.decisions import find_decisions
 from ratings_ledger.projections.facts.decoding import decode
@@ -55,7 +55,7 @@ def test_decisions_match_players_causes(tmp_path: Path, at_length: bool) -> None
 def _check(ledger: Ledger, before: int, after: int, names: list[str], done: Counter[str]) -> None:
     with ledger.reading() as connection:
         found = find_decisions(connection, before, after, load_times(connection))
-        people = identities(connection, after)
+        people = read_identities(connection, after)
         number = {position: n for n, one in enumerate(found.decisions) for position in one.positions}
         skipped: set[str] = set()
         shares = {(share.ladder, share.player): share for share in found.shares}

@@ -26,7 +26,7 @@ import ratings_ledger as rl
 from ratings_ledger.ledger.events.canonical import to_microseconds
 from ratings_ledger.ledger.store.log import head, read_known_event, read_records_at
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
-from ratings_ledger.ledger.validation.published_lists import published_lists
+from ratings_ledger.ledger.validation.published_lists import read_published_lists
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries import last_events
@@ -85,7 +85,7 @@ def standings(past: Past, ladders: Ladders, ladder: str) -> Any:
     """All that is said of a ladder."""
     found = ladders.standings(ladder)
     totals = found.held, found.started, found.minted, found.burned, found.adjusted
-    shown = published_lists(past.connection, ladders.facts.position, ladder)
+    shown = read_published_lists(past.connection, ladders.facts.position, ladder)
     return found.ruleset, found.games, [*found.rows], found.digest, totals, [*ladders.facts.left_out], shown
 
 
@@ -97,7 +97,7 @@ def course(past: Past, ladders: Ladders, ladder: str, player: str) -> Any:
     )
     why = explain_player(past.connection, ladders, ladder, player)
     told = why.ruleset, why.points, why.start, why.games
-    shown = published_lists(past.connection, ladders.facts.position, ladder)
+    shown = read_published_lists(past.connection, ladders.facts.position, ladder)
     return now, row, load_course(past.connection, ladders, ladder, now).rows, told, shown
 
 

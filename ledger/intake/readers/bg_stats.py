@@ -1,4 +1,4 @@
-"""BG Stats, the app for board gamers: the plays of an export (BGStatsExport.json), with their games and players.
+"""Read an export of BG Stats, the app for board gamers: plays with their games and players (BGStatsExport.json).
 
     {"games":[{"id":1,"name":"Catan","highestWins":true}],"players":[{"id":1,"name":"anna"},{"id":2,"name":"ben"}],
      "plays":[{"uuid":"6f1c...","gameRefId":1,"playDate":"2024-11-22 20:05:00","playerScores":[
@@ -23,12 +23,12 @@ FILE_BYTES_MAX = 200_000_000
 _NUMBER = r"\d{1,12}(?:[.,]\d{1,6})?"
 _SUM = re.compile(rf"[+-]?{_NUMBER}(?:[+-]{_NUMBER})*", re.ASCII)
 _PART = re.compile(rf"[+-]?{_NUMBER}", re.ASCII)
-# members of games, players and plays that no other JSON has
-_SIGNS = (b'"playerScores"', b'"gameRefId"', b'"isAnonymous"', b'"highestWins"', b'"bggUsername"')
+# members that occur only in exports of BG Stats
+_MEMBERS = (b'"playerScores"', b'"gameRefId"', b'"isAnonymous"', b'"highestWins"', b'"bggUsername"')
 
 
 class _Seat(NamedTuple):
-    """A player in a play, or a side of several players."""
+    """A player in a play, or a team of several players; `rank` is 0 if it is unknown."""
 
     players: list[str]
     team: str | None
@@ -38,29 +38,28 @@ class _Seat(NamedTuple):
 
 
 class _Export:
-    """A converter of the plays of an export to events, which counts the plays left out."""
+    """Converts the plays of an export to events, and counts the plays that it leaves out."""
 
     def __init__(self, data: dict[str, Any], options: TableOptions) -> None:
         self.left_out = LeftOut()
         self._games, self._players = _index_by_id(data, "games"), _index_by_id(data, "players")
         self._shared, self._options = Shared.of(options), options
 
-    def event(self, play: Any) -> dict[str, Any] | None:
-        """Convert a play to an event; None if it is left out. Raises `Refused`."""
+    def convert_play(self, play: Any) -> dict[str, Any] | None:
+        """Convert a play to an event; return None for a play that is left out. Raises `Refused`."""
         if not isinstance(play, dict) or not isinstance(play.get("uuid"), str):
             raise Refused("missing-member", f"{quote(play)} has no uuid")
         game = self._games.get(play.get("gameRefId"))
         if game is None or not isinstance(game.get("name"), str):
-            raise Refused(
-                "bad-value", f"play {play['uuid']}: gameRefId {quote(play.get('gameRefId'))} is no game of the export"
-            )
+            message = f"gameRefId {quote(play.get('gameRefId'))} is not a game of the export"
+            raise Refused("bad-value", f"play {play['uuid']}: {message}")
         if game.get("cooperative") is True:
             self.left_out.add("of cooperative games")
             return None
-        seats = self._seats(play)
+        seats = self._read_seats(play)
         if seats is None:
             return None
-        participants = _participants(seats, is_low=game.get("highestWins") is False)
+        participants = _build_participants(seats, is_low=game.get("highestWins") is False)
         if participants is None:
             self.left_out.add("without a winner, scores or ranks")
             return None
@@ -76,15 +75,15 @@ class _Export:
         if play.get("ignored") is True:
             data["rated"] = False
             self.left_out.add("ignored in the statistics of BG Stats", "recorded but not rated")
-        at = self._shared.occurred_at
-        if at is None:
+        occurred_at = self._shared.occurred_at
+        if occurred_at is None:
             if not isinstance(play.get("playDate"), str):
                 raise Refused("missing-member", f"play {play['uuid']} has no playDate")
-            at = normalise_instant(play["playDate"], self._options.zone)
-        return {"type": "game.recorded", "occurred_at": at, "data": data}
+            occurred_at = normalise_instant(play["playDate"], self._options.zone)
+        return {"type": "game.recorded", "occurred_at": occurred_at, "data": data}
 
-    def _seats(self, play: dict[str, Any]) -> list[_Seat] | None:
-        """Return the sides of a play; None if it is left out. Raises `Refused`."""
+    def _read_seats(self, play: dict[str, Any]) -> list[_Seat] | None:
+        """Return the sides of a play, or None if the play is left out. Raises `Refused`."""
         scores = play.get("playerScores")
         if not isinstance(scores, list) or not all(isinstance(entry, dict) for entry in scores):
             raise Refused("missing-member", f"play {play['uuid']} has no playerScores")
@@ -93,7 +92,7 @@ class _Export:
             player = self._players.get(entry.get("playerRefId"))
             name = None if player is None else player.get("name")
             if player is None or not isinstance(name, str):
-                message = f"playerRefId {quote(entry.get('playerRefId'))} is no player of the export"
+                message = f"playerRefId {quote(entry.get('playerRefId'))} is not a player of the export"
                 raise Refused("bad-value", f"play {play['uuid']}: {message}")
             if player.get("isAnonymous") is True and name not in self._options.aliases:
                 self.left_out.add("with an anonymous player, unless --aliases says who it is")
@@ -111,10 +110,12 @@ class _Export:
         if len(seats) < 2:
             self.left_out.add("of one player alone")
             return None
-        return self._sides(seats) if play.get("usesTeams") is True else [seat._replace(team=None) for seat in seats]
+        if play.get("usesTeams") is True:
+            return self._join_teams(seats)
+        return [seat._replace(team=None) for seat in seats]
 
-    def _sides(self, seats: list[_Seat]) -> list[_Seat] | None:
-        """Return the teams of a play; None if it is left out."""
+    def _join_teams(self, seats: list[_Seat]) -> list[_Seat] | None:
+        """Return the teams of a play, or None if the play is left out."""
         if any(seat.team is None for seat in seats):
             self.left_out.add("with teams that are not named for each player")
             return None
@@ -128,16 +129,16 @@ class _Export:
             _Seat(
                 players=[name for seat in side for name in seat.players],
                 team=team,
-                score=_common_value([seat.score for seat in side if seat.score is not None]),
+                score=_find_common_value([seat.score for seat in side if seat.score is not None]),
                 is_winner=any(seat.is_winner for seat in side),
-                rank=_common_value([seat.rank for seat in side]) or 0,
+                rank=_find_common_value([seat.rank for seat in side]) or 0,
             )
             for team, side in sides.items()
         ]
 
 
-def _common_value(values: list[Any]) -> Any:
-    """Return the value that all have in common, or None."""
+def _find_common_value(values: list[Any]) -> Any:
+    """Return the common value if all values are equal, or None."""
     return values[0] if values and all(value == values[0] for value in values) else None
 
 
@@ -145,28 +146,28 @@ def _index_by_id(data: dict[str, Any], name: str) -> dict[Any, dict[str, Any]]:
     """Return the games or players of an export by their ids. Raises `Refused`."""
     rows = data.get(name)
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise Refused("missing-member", f"the export of BG Stats has no list of {name}; export it again")
+        raise Refused("missing-member", f"the export of BG Stats has no list of {name}; export the plays again")
     return {row["id"]: row for row in rows if isinstance(row.get("id"), int)}
 
 
 def _parse_score(play: dict[str, Any], name: str, score: Any) -> Decimal | None:
-    """Parse a score, which is text and may be a sum. Raises `Refused` (bad-decimal)."""
+    """Parse a score, which may be a sum such as 3+20+5. Raises `Refused` (bad-decimal)."""
     text = "" if score is None else str(score).replace(" ", "")
     if not text:
         return None
     if not _SUM.fullmatch(text):
-        problem = f"the score {quote(score)} of {quote(name)} is no number and no sum such as 3+20+5"
+        problem = f"the score {quote(score)} of {quote(name)} is not a number or a sum such as 3+20+5"
         raise Refused("bad-decimal", f"play {play['uuid']}: {problem}")
     return sum((Decimal(part.replace(",", ".")) for part in _PART.findall(text)), Decimal(0))
 
 
-def _participants(seats: list[_Seat], is_low: bool) -> list[dict[str, Any]] | None:
-    """Return the participants of a game; None if ranks, winners and scores are missing.
+def _build_participants(seats: list[_Seat], is_low: bool) -> list[dict[str, Any]] | None:
+    """Build the participants of a game; return None if ranks, winners and scores are missing.
 
-    Ranks count first, then winners, then scores. Scores are kept unless they contradict the places: a winner with fewer
-    points than others was chosen by hand.
+    Ranks determine the places, or else winners and then scores. Scores that contradict the places are dropped: the
+    players chose a winner with fewer points by hand.
     """
-    # lower is better
+    # negated unless low scores win, so that a lower key is better
     scores = [seat.score if is_low else -seat.score for seat in seats if seat.score is not None]
     has_scores = len(scores) == len(seats)
     if all(seat.rank > 0 for seat in seats):
@@ -178,16 +179,15 @@ def _participants(seats: list[_Seat], is_low: bool) -> list[dict[str, Any]] | No
     else:
         return None
     pairs = sorted(zip(keys, scores, strict=True)) if has_scores else []
-    is_kept = has_scores and all(better[1] <= worse[1] for better, worse in pairwise(pairs))
+    scores_agree = has_scores and all(better[1] <= worse[1] for better, worse in pairwise(pairs))
     participants = []
     for seat, key in zip(seats, keys, strict=True):
-        better = (other for other, other_key in zip(seats, keys, strict=True) if other_key < key)
-        place = 1 + sum(len(other.players) for other in better)
+        place = 1 + sum(len(better.players) for better, better_key in zip(seats, keys, strict=True) if better_key < key)
         for name in seat.players:
             participant: dict[str, Any] = {"player": name, "place": place}
             if seat.team is not None:
                 participant["team"] = seat.team
-            if is_kept and seat.score is not None:
+            if scores_agree and seat.score is not None:
                 participant["score"] = (
                     int(seat.score) if seat.score == seat.score.to_integral_value() else f"{seat.score.normalize():f}"
                 )
@@ -198,7 +198,8 @@ def _participants(seats: list[_Seat], is_low: bool) -> list[dict[str, Any]] | No
 def _read(opened: Opened, options: TableOptions) -> Iterator[Read]:
     content = opened.content.read(FILE_BYTES_MAX + 1)
     if len(content) > FILE_BYTES_MAX:
-        raise Refused("file-too-large", f"an export of BG Stats of more than {FILE_BYTES_MAX:,} bytes is not read")
+        message = f"the export of BG Stats has more than {FILE_BYTES_MAX:,} bytes; export fewer plays"
+        raise Refused("file-too-large", message)
     try:
         data = json.loads(content.removeprefix(b"\xef\xbb\xbf"))
     except (ValueError, RecursionError) as problem:
@@ -214,7 +215,7 @@ def _read(opened: Opened, options: TableOptions) -> Iterator[Read]:
     export = _Export(data, options)
     for number, play in enumerate(plays, 1):
         try:
-            event = export.event(play)
+            event = export.convert_play(play)
         except Refused as problem:
             yield number, problem, play, None
             continue
@@ -224,9 +225,9 @@ def _read(opened: Opened, options: TableOptions) -> Iterator[Read]:
 
 
 def _is_bg_stats(name: str, start: bytes) -> bool:
-    begins = start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
+    is_object = start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
     is_named = "bgstats" in name.lower() or name.lower().endswith(".bgsplay")
-    return begins and b'"type"' not in start[:100] and (is_named or any(sign in start for sign in _SIGNS))
+    return is_object and b'"type"' not in start[:100] and (is_named or any(member in start for member in _MEMBERS))
 
 
 BG_STATS = Reader("BG Stats", _is_bg_stats, _read, tables=True)

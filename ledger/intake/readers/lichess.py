@@ -1,9 +1,9 @@
-"""NDJSON of Lichess: one game per line, the site's export of a player or a tournament.
+"""Read NDJSON of Lichess, the site's export of a player's or a tournament's games, one game per line.
 
     {"id":"q7ZvsdUF","rated":true,"variant":"standard","createdAt":1732302307000,"lastMoveAt":1732302607000,
      "status":"mate","winner":"white","players":{"white":{"user":{"name":"anna"}},"black":{"user":{"name":"ben"}}}}
 
-A game has the same id as in the site's PGN, so both exports may be imported.
+A game gets the same id as from the site's PGN, so both exports may be imported.
 """
 
 import json
@@ -22,24 +22,25 @@ from ratings_ledger.ledger.rejections import Refused, quote
 SITE = "lichess.org/"
 _ID = re.compile(r"\w{8}", re.ASCII)
 _PLACES = {"white": (1, 2), "black": (2, 1), None: (1, 1)}
-_CAME = {"white": FIRST_CAME, "black": SECOND_CAME}
+# the value of `extra.forfeit`, by winner
+_FORFEITS = {"white": FIRST_CAME, "black": SECOND_CAME}
 _DRAWN = frozenset({"draw", "stalemate", "insufficientMaterialClaim", "outoftime", "timeout"})
 _UNFINISHED = frozenset({"created", "started", "aborted", "unknownFinish"})
 # a player lost without playing, or by cheating
 _NOT_PLAYED = frozenset({"noStart", "cheat"})
-# members of every game that no event of this program has
+# members that every game has, and no event of this program
 _MEMBERS = (b'"id"', b'"rated"', b'"variant"', b'"players"')
 
 
 class _LichessFile:
-    """A converter of the games of a file to events, which counts the games left out."""
+    """Converts the games of a file to events, and counts the games that it leaves out."""
 
     def __init__(self, options: TableOptions) -> None:
         self.left_out = LeftOut()
         self._shared = Shared.of(options)
 
-    def event(self, line: bytes) -> dict[str, Any] | None:
-        """Convert a game to an event; None if it is left out. Raises `Refused`."""
+    def convert_game(self, line: bytes) -> dict[str, Any] | None:
+        """Convert a game to an event; return None for a game that is left out. Raises `Refused`."""
         game = _parse_game(line)
         status, winner = game.get("status"), game.get("winner")
         if status in _UNFINISHED:
@@ -48,23 +49,23 @@ class _LichessFile:
         game_id = game.get("id")
         if not isinstance(game_id, str) or not _ID.fullmatch(game_id):
             raise Refused(
-                "bad-value", f"id: {quote(game_id)} is not that of a game of Lichess, which has 8 letters or digits"
+                "bad-value", f"id: {quote(game_id)} is not the id of a game of Lichess, which has 8 letters or digits"
             )
-        names = [_player_name(game, colour) for colour in ("white", "black")]
+        names = [_read_player_name(game, colour) for colour in ("white", "black")]
         if None in names:
             self.left_out.add("with the computer or a player without an account")
             return None
         if winner not in _PLACES or not isinstance(status, str) or (winner is None and status not in _DRAWN):
-            raise Refused("bad-value", f"winner: {quote(winner)} does not go with the status {quote(status)}")
+            raise Refused("bad-value", f"winner: {quote(winner)} contradicts the status {quote(status)}")
         data = {"game": "chess", **self._shared.members, "game_id": SITE + game_id}
         if "game" not in self._shared.members and (variant := game.get("variant", "standard")) != "standard":
             problem = f"variant: {quote(variant)} is not standard chess, so it needs a name as a game"
-            raise Refused("bad-value", f"{problem}: put such games in a file of their own, with --set game=NAME")
+            raise Refused("bad-value", f"{problem}: put such games in another file, and import it with --set game=NAME")
         data["participants"] = [
             {"player": name, "place": place} for name, place in zip(names, _PLACES[winner], strict=True)
         ]
         if status in _NOT_PLAYED and winner is not None:
-            data["extra"] = {FORFEIT: _CAME[winner]}
+            data["extra"] = {FORFEIT: _FORFEITS[winner]}
         if game.get("rated") is not True:
             data["rated"] = False
             self.left_out.add("that was casual", "recorded but not rated")
@@ -82,8 +83,8 @@ def _parse_game(line: bytes) -> dict[str, Any]:
     return game
 
 
-def _player_name(game: dict[str, Any], colour: str) -> str | None:
-    """Return the name of a player; None for the computer or a player without an account. Raises `Refused`."""
+def _read_player_name(game: dict[str, Any], colour: str) -> str | None:
+    """Return a player's name, or None for the computer or a player without an account. Raises `Refused`."""
     players = game.get("players")
     player = players.get(colour) if isinstance(players, dict) else None
     if not isinstance(player, dict):
@@ -99,14 +100,14 @@ def _player_name(game: dict[str, Any], colour: str) -> str | None:
 
 def _parse_start(game: dict[str, Any]) -> str:
     """Return the start of a game in whole seconds, as in PGN. Raises `Refused` (bad-time)."""
-    at = game.get("createdAt")
+    created_at = game.get("createdAt")
     try:
-        if not isinstance(at, int) or isinstance(at, bool):
+        if not isinstance(created_at, int) or isinstance(created_at, bool):
             raise ValueError
-        return format_instant(at // 1_000 * 1_000_000)
+        return format_instant(created_at // 1_000 * 1_000_000)
     except (ValueError, OverflowError, Refused):
-        message = "is not a number of milliseconds since 1970"
-        raise Refused("bad-time", f"createdAt: {quote(at)} {message}") from None
+        message = f"createdAt: {quote(created_at)} is not a number of milliseconds since 1970"
+        raise Refused("bad-time", message) from None
 
 
 def _read(opened: Opened, options: TableOptions) -> Iterator[Read]:
@@ -118,16 +119,16 @@ def _read(opened: Opened, options: TableOptions) -> Iterator[Read]:
         try:
             if isinstance(line, Refused):
                 raise line
-            event = file.event(line)
+            event = file.convert_game(line)
         except Refused as problem:
-            yield number, problem, _source(line), None
+            yield number, problem, _decode_source(line), None
             continue
         if event is not None:
-            yield number, event, _source(line), None
+            yield number, event, _decode_source(line), None
     yield from file.left_out.notes()
 
 
-def _source(line: bytes | Refused) -> str | None:
+def _decode_source(line: bytes | Refused) -> str | None:
     return None if isinstance(line, Refused) else line.decode("utf-8", "backslashreplace")
 
 

@@ -1,4 +1,4 @@
-"""PGN, the text format of chess programs and sites: the tags of each game, without its moves.
+"""Read PGN, the text format of chess programs and sites: the tags of each game, without its moves.
 
     [Event "Club evening"]
     [Date "2024.11.22"]
@@ -8,9 +8,9 @@
 
     1. e4 {[Event "not a tag"]} e5 2. Qh5 1-0
 
-The reader skips the moves except comments, which may contain text that looks like the next game. Nearly all files have
-one tag per line, a blank line before the moves, and no comment around a tag: it reads these in large steps, and all
-others token by token.
+The reader skips the moves, but must parse comments, which may contain text that looks like the next game. Nearly all
+files have one tag per line, a blank line before the moves, and no comment around a tag. The reader takes large steps
+through these, and reads other files token by token.
 """
 
 import re
@@ -26,37 +26,38 @@ from ratings_ledger.ledger.intake.tables.columns import TableOptions, normalise_
 from ratings_ledger.ledger.rejections import Refused, quote
 
 PIECE_BYTES = 1 << 20
-# larger than any game; a comment without an end would otherwise include the rest of the file
+# larger than any game; limits the memory if a comment has no end
 GAME_BYTES_MAX = 8 << 20
 FALLBACK_ENCODING = "cp1252"  # a superset of the printable part of Latin-1, the encoding of the standard
 
-# possessive, to avoid backtracking over many blanks without a tag
+# possessive quantifiers avoid backtracking over many blanks without a tag
 _BEGINNING = re.compile(rb'(?:\xef\xbb\xbf)?(?:\s++|[;%][^\n]*+\n)*+\[\w+\s+"[^"\n]*"\s*\]')
 _TAG_BEGINS = re.compile(rb'\[\s*\w+\s+"')
-# tags in the form of nearly all programs, at most as many as games have, and the beginning of the moves
+# up to a hundred tags in the form of nearly all programs, before the beginning of the moves
 _PLAIN_TAGS = re.compile(rb'((?:\[\w+ "[^"\\\r\n]*"\]\r?\n){1,100})\r?\n(?=[^\s\[%;])')
 _PLAIN_TAG = re.compile(r'\[(\w+) "([^"]*)"\]')
 # tokens between tags
-_AMONG_TAGS = re.compile(
+_TAG_TOKENS = re.compile(
     rb'\s+|;[^\n]*|^%[^\n]*|\{[^}]*\}|\[\s*(?P<name>\w+)\s+"(?P<value>(?:[^"\\\r\n]|\\.)*)"\s*\]|(?P<bad>\[[^\n]*)',
     re.M,
 )
-# tokens of the moves that may hide a tag, and tags
-_AMONG_MOVES = re.compile(rb'\{[^}]*\}|;[^\n]*|^%[^\n]*|(?P<open>\{)|(?P<tag>\[\s*\w+\s+")', re.M)
+# tokens among the moves that may contain what looks like a tag, and tags
+_MOVE_TOKENS = re.compile(rb'\{[^}]*\}|;[^\n]*|^%[^\n]*|(?P<open>\{)|(?P<tag>\[\s*\w+\s+")', re.M)
 _ESCAPED = re.compile(r"\\(.)")
 
 # the places of White and Black
 _RESULTS = {"1-0": (1, 2), "0-1": (2, 1), "1/2-1/2": (1, 1), "½-½": (1, 1)}
 _FORFEITS = {text.replace(":", joint): text for text in (FIRST_CAME, SECOND_CAME, NOBODY_CAME) for joint in (":", "/")}
-_WON = {(1, 2): FIRST_CAME, (2, 1): SECOND_CAME}
-# terminations: those of Lichess for games lost without playing on, and others for games that a player did not attend
+# the value of `extra.forfeit`, by the places of White and Black
+_FORFEITS_BY_PLACES = {(1, 2): FIRST_CAME, (2, 1): SECOND_CAME}
+# terminations of games that a player lost without playing on (Lichess) or did not attend
 _NOT_PLAYED = frozenset({"rules infraction", "abandoned", "forfeit", "walkover", "default"})
 _UNFINISHED = "unterminated"
 _STANDARD = frozenset({"standard", "chess", "normal"})
 _COMPUTER = "lichess AI level"
 _DAY = re.compile(r"(\d{4})[.\-/](\d\d)[.\-/](\d\d)", re.ASCII)
 _TIME = re.compile(r"\d\d:\d\d:\d\d", re.ASCII)
-# the addresses of games at the sites that name them in Site or Link
+# the addresses of games that sites write into the tags Site or Link
 _ADDRESS = re.compile(
     r"https?://(?:www\.)?(lichess\.org/study/\w{8}/\w{8}|lichess\.org/\w{8}(?=\w{4}|\b)|chess\.com/(?:game/(?:\w+/)?|\w+/game/)\d+)(?:\w{4})?(?:[/?#][!-~]*)?",
     re.ASCII,
@@ -65,7 +66,7 @@ SITES = (b"lichess.org/", b"chess.com")
 
 
 class TaggedGame(NamedTuple):
-    """The tags of a game, their first line, their text, and the first text among them that is no tag."""
+    """The tags of a game, the number of their first line, their text, and a text among them that is not a tag."""
 
     line: int
     tags: dict[str, str]
@@ -74,7 +75,7 @@ class TaggedGame(NamedTuple):
 
 
 class _GameExtent(NamedTuple):
-    """The ends of a game's tags and moves, and the tags if they are not in the plain form."""
+    """The ends of a game's tags and moves; for tags that are not in the plain form also the tags and a bad text."""
 
     tags_end: int
     end: int
@@ -83,7 +84,7 @@ class _GameExtent(NamedTuple):
 
 
 class _OpenComment(Exception):
-    """A comment without an end; the argument is its position."""
+    """A comment has no end; the argument is its position."""
 
 
 def read_games(content: IO[bytes], decode: Callable[[bytes], str]) -> Iterator[TaggedGame | tuple[int, Refused]]:
@@ -94,7 +95,7 @@ def read_games(content: IO[bytes], decode: Callable[[bytes], str]) -> Iterator[T
         buffer += piece
         if is_first:
             if buffer.startswith((b"\xff\xfe", b"\xfe\xff")):
-                yield 1, Refused("bad-utf8", "it is UTF-16; save it as UTF-8")
+                yield 1, Refused("bad-utf8", "the file is UTF-16; save it as UTF-8")
                 return
             buffer, is_first = buffer.removeprefix(b"\xef\xbb\xbf"), False
         position = 0
@@ -104,8 +105,8 @@ def read_games(content: IO[bytes], decode: Callable[[bytes], str]) -> Iterator[T
                 try:
                     tags, bad = _parse_tags(extent, text, decode)
                     if len(tags) < text.count(b"\n") and extent.tags is None:
-                        # a repeated tag belongs to the next game
-                        extent = _find_odd_extent(buffer, position, not piece) or extent
+                        # a tag is repeated, so the second one belongs to the next game
+                        extent = _find_irregular_extent(buffer, position, not piece) or extent
                         text = buffer[position : extent.tags_end]
                         tags, bad = _parse_tags(extent, text, decode)
                     if tags or bad or buffer[position : extent.end].strip():
@@ -116,22 +117,20 @@ def read_games(content: IO[bytes], decode: Callable[[bytes], str]) -> Iterator[T
                 position = extent.end
         except _OpenComment as problem:
             comment_line = line + buffer.count(b"\n", position, problem.args[0])
-            message = (
-                "a comment begins here with { and never ends with }; the games after it cannot be separated from it"
-            )
+            message = "the comment that begins here with { has no }; add it, so that the next games can be read"
             yield comment_line, Refused("bad-value", message)
             return
         if not piece:
             return
         buffer = buffer[position:]
         if len(buffer) > GAME_BYTES_MAX:
-            message = f"no game ends within {GAME_BYTES_MAX:,} bytes from here; is it PGN, and does each comment end?"
+            message = f"no game ends within {GAME_BYTES_MAX:,} bytes from here; check that each comment ends with }}"
             yield line, Refused("line-too-long", message)
             return
 
 
 def _parse_tags(extent: _GameExtent, text: bytes, decode: Callable[[bytes], str]) -> tuple[dict[str, str], str | None]:
-    """Parse the tags of a game by name, and the text among them that is no tag. Raises `Refused`."""
+    """Return the tags of a game by name, and a text among them that is not a tag, or None. Raises `Refused`."""
     if extent.tags is None:
         return dict(_PLAIN_TAG.findall(decode(text))), None
     tags = {name.decode(): _ESCAPED.sub(r"\1", decode(value)) for name, value in extent.tags.items()}
@@ -139,16 +138,16 @@ def _parse_tags(extent: _GameExtent, text: bytes, decode: Callable[[bytes], str]
 
 
 def _find_extent(buffer: bytes, begin: int, is_last: bool) -> _GameExtent | None:
-    """Find the extent of the game at a position; None if more bytes are needed. Raises `_OpenComment`."""
+    """Return the extent of the game at a position, or None if more bytes are needed. Raises `_OpenComment`."""
     if (plain := _PLAIN_TAGS.match(buffer, begin)) is None:
-        return _find_odd_extent(buffer, begin, is_last)
+        return _find_irregular_extent(buffer, begin, is_last)
     end = _find_end_of_moves(buffer, plain.end(1), is_last)
     return None if end is None else _GameExtent(plain.end(1), end)
 
 
-def _find_odd_extent(buffer: bytes, begin: int, is_last: bool) -> _GameExtent | None:
-    """Find the extent of a game that is not in the plain form."""
-    tags_end, tags, bad = _read_odd_tags(buffer, begin)
+def _find_irregular_extent(buffer: bytes, begin: int, is_last: bool) -> _GameExtent | None:
+    """Return the extent of a game that is not in the plain form, or None if more bytes are needed."""
+    tags_end, tags, bad = _read_irregular_tags(buffer, begin)
     if tags_end == len(buffer) and not is_last:
         return None
     if tags and _TAG_BEGINS.match(buffer, tags_end):
@@ -157,13 +156,13 @@ def _find_odd_extent(buffer: bytes, begin: int, is_last: bool) -> _GameExtent | 
     return None if end is None else _GameExtent(tags_end, end, tags, bad)
 
 
-def _read_odd_tags(buffer: bytes, position: int) -> tuple[int, dict[bytes, bytes], bytes | None]:
-    """Read the tags of a game; return their end, the tags, and the text among them that is no tag.
+def _read_irregular_tags(buffer: bytes, position: int) -> tuple[int, dict[bytes, bytes], bytes | None]:
+    """Return the end of a game's tags, the tags, and a text among them that is not a tag, or None.
 
     A repeated tag begins another game.
     """
     tags, bad = dict[bytes, bytes](), None
-    while (match := _AMONG_TAGS.match(buffer, position)) is not None:
+    while (match := _TAG_TOKENS.match(buffer, position)) is not None:
         if match["name"] is not None:
             if match["name"] in tags:
                 break
@@ -175,24 +174,25 @@ def _read_odd_tags(buffer: bytes, position: int) -> tuple[int, dict[bytes, bytes
 
 
 def _find_end_of_moves(buffer: bytes, begin: int, is_last: bool) -> int | None:
-    """Find the beginning of the next game's tags; None if more bytes are needed. Raises `_OpenComment`."""
+    """Return the beginning of the next game's tags, or None if more bytes are needed. Raises `_OpenComment`."""
     # outside comments, quotation marks occur only in tags
-    mark = buffer.find(b'"', begin)
-    if mark < 0 and not is_last:
+    quotation_mark = buffer.find(b'"', begin)
+    if quotation_mark < 0 and not is_last:
         return None
     end, newline = len(buffer), begin - 1
-    if mark >= 0:
-        while (newline := buffer.find(b"\n[", newline + 1, mark)) >= 0:
+    if quotation_mark >= 0:
+        while (newline := buffer.find(b"\n[", newline + 1, quotation_mark)) >= 0:
             if _TAG_BEGINS.match(buffer, newline + 1) is not None:
                 break
         end = newline + 1
-    # a position after the end of the last comment is outside comments
-    is_plain = end > 0 and buffer.rfind(b"{", begin, end) <= buffer.rfind(b"}", begin, end)
-    return end if is_plain else _find_end_among_comments(buffer, begin, is_last)
+    # the end is outside comments if no comment is open there
+    is_outside = end > 0 and buffer.rfind(b"{", begin, end) <= buffer.rfind(b"}", begin, end)
+    return end if is_outside else _find_end_among_comments(buffer, begin, is_last)
 
 
 def _find_end_among_comments(buffer: bytes, begin: int, is_last: bool) -> int | None:
-    for match in _AMONG_MOVES.finditer(buffer, begin):
+    """Find the end of the moves as `_find_end_of_moves` does, but token by token."""
+    for match in _MOVE_TOKENS.finditer(buffer, begin):
         if match["tag"] is not None:
             return match.start()
         if match["open"] is not None:
@@ -203,7 +203,7 @@ def _find_end_among_comments(buffer: bytes, begin: int, is_last: bool) -> int | 
 
 
 class _PgnFile:
-    """A converter of the games of a file to events, which counts the games left out."""
+    """Converts the games of a file to events, and counts the games that it leaves out."""
 
     def __init__(self, options: TableOptions) -> None:
         self.left_out = LeftOut()
@@ -215,7 +215,7 @@ class _PgnFile:
         self._numbers = Counter[str]()
 
     def decode(self, raw: bytes) -> str:
-        """Decode the text of tags, nearly always UTF-8. Raises `Refused` (bad-utf8)."""
+        """Decode the text of tags, by default UTF-8 or else Windows-1252. Raises `Refused` (bad-utf8)."""
         try:
             return raw.decode(self._encoding or "utf-8")
         except UnicodeDecodeError as problem:
@@ -228,37 +228,40 @@ class _PgnFile:
                     self.left_out.add("with letters that are not UTF-8", "read as Windows-1252")
                     return text
             byte = raw[problem.start]
-            message = f"the byte 0x{byte:02X} of {quote(raw[:40])} is no letter of {self._encoding or 'UTF-8'}"
+            message = f"the byte 0x{byte:02X} of {quote(raw[:40])} is not a letter in {self._encoding or 'UTF-8'}"
             raise Refused("bad-utf8", f"{message}; name the encoding with --encoding") from None
 
-    def event(self, game: TaggedGame) -> tuple[dict[str, Any], bool] | None:
-        """Convert a game to an event, and tell whether it has an id; None if it is left out. Raises `Refused`."""
+    def convert_game(self, game: TaggedGame) -> tuple[dict[str, Any], bool] | None:
+        """Convert a game to an event, and tell whether it has an address; return None for a game that is left out.
+
+        Raises `Refused`.
+        """
         tags = game.tags
         if game.bad is not None:
-            raise Refused("bad-value", f'{quote(game.bad)} is no tag such as [White "anna"]')
+            raise Refused("bad-value", f'{quote(game.bad)} is not a tag such as [White "anna"]')
         result = tags.get("Result")
         if result is None:
             raise Refused("missing-member", 'the game has no tag Result, such as [Result "1-0"]')
         termination = tags.get("Termination", "").casefold()
         address = _find_address(tags)
         if result == "*" or termination == _UNFINISHED:
-            # such games are numbered, too, so that later ones keep their numbers once the result is known
+            # these games get numbers, too, so that later games keep their numbers when the result is known
             with suppress(Refused):
                 _ = address or self._number_game(tags)
             self.left_out.add("without a result (*)")
             return None
         game_id = address or self._number_game(tags)
-        white, black = _player_name(tags, "White"), _player_name(tags, "Black")
+        white, black = _read_player_name(tags, "White"), _read_player_name(tags, "Black")
         if white.startswith(_COMPUTER) or black.startswith(_COMPUTER):
             self.left_out.add("against the computer")
             return None
         forfeit = _FORFEITS.get(result)
         places = PLACES[forfeit] if forfeit else _RESULTS.get(result)
         if places is None:
-            message = f"Result: {quote(result)} is none of 1-0, 0-1, 1/2-1/2, +/-, -/+ and -/-"
-            raise Refused("bad-value", f"{message}; an unfinished game has *")
+            message = f"Result: {quote(result)} is not one of 1-0, 0-1, 1/2-1/2, +/-, -/+ and -/-"
+            raise Refused("bad-value", f"{message}; write * for an unfinished game")
         if forfeit is None and termination in _NOT_PLAYED:
-            forfeit = _WON.get(places)
+            forfeit = _FORFEITS_BY_PLACES.get(places)
         if (variant := tags.get("Variant")) is not None and variant.casefold() not in _STANDARD:
             self._check_variant(variant)
         data = {
@@ -271,12 +274,12 @@ class _PgnFile:
         if tags.get("Event", "")[:6].casefold() == "casual":
             data["rated"] = False
             self.left_out.add('of an Event "Casual ..."', "recorded but not rated")
-        at = self._shared.occurred_at or _played_at(tags, self._zone)
-        return {"type": "game.recorded", "occurred_at": at, "data": data}, address is not None
+        occurred_at = self._shared.occurred_at or _read_end_time(tags, self._zone)
+        return {"type": "game.recorded", "occurred_at": occurred_at, "data": data}, address is not None
 
     def _number_game(self, tags: dict[str, str]) -> str:
         """Return the id of a game without an address: its day and its number on that day. Raises `Refused`."""
-        day = _numbering_day(tags, self._shared.occurred_at)
+        day = _find_day(tags, self._shared.occurred_at)
         self._numbers[day] += 1
         return f"{day}-{self._numbers[day]}"
 
@@ -284,20 +287,22 @@ class _PgnFile:
         if not self._has_game:
             name = re.sub(r"\W+", "-", variant.casefold()).strip("-")
             message = f"Variant: {quote(variant)} is not standard chess, so it needs a name as a game"
-            raise Refused("bad-value", f"{message}: put such games in a file of their own, with --set game={name}")
+            remedy = f"put such games in another file, and import it with --set game={name}"
+            raise Refused("bad-value", f"{message}: {remedy}")
         self.variants[variant] += 1
 
 
-def _player_name(tags: dict[str, str], colour: str) -> str:
+def _read_player_name(tags: dict[str, str], colour: str) -> str:
+    """Return the name of a player. Raises `Refused` (missing-member)."""
     name = tags.get(colour, "").strip()
     if not name.strip("?"):
-        problem = f"{colour}: {quote(name)} names no player" if colour in tags else f"the game has no tag {colour}"
-        raise Refused("missing-member", f"{problem}; put the player's name there, or remove the game from the file")
+        problem = f"{colour}: {quote(name)} is not a player" if colour in tags else f"the game has no tag {colour}"
+        raise Refused("missing-member", f"{problem}; write the player's name there, or remove the game from the file")
     return name
 
 
-def _numbering_day(tags: dict[str, str], fixed: str | None) -> str:
-    """Return the day by which a game is numbered. Raises `Refused` (bad-time)."""
+def _find_day(tags: dict[str, str], fixed: str | None) -> str:
+    """Return the day of a game, from the fixed time or else from the tags. Raises `Refused` (bad-time)."""
     if fixed is not None:
         return fixed[:10]
     name = "Date" if "Date" in tags else "UTCDate"
@@ -305,24 +310,24 @@ def _numbering_day(tags: dict[str, str], fixed: str | None) -> str:
     match = _DAY.fullmatch(text)
     if match is not None:
         return f"{match[1]}-{match[2]}-{match[3]}"
-    problem = f"{name}: {quote(text)}" if text else "the game has no Date, which"
-    remedy = "write it as 2024.11.22, or set it for all games of the file: --set occurred_at=2024-11-22"
-    raise Refused("bad-time", f"{problem} does not say the day; {remedy}")
+    problem = f"{name}: {quote(text)} is not a full date" if text else "the game has no tag Date"
+    remedy = "write the day as 2024.11.22, or set it for all games of the file: --set occurred_at=2024-11-22"
+    raise Refused("bad-time", f"{problem}; {remedy}")
 
 
-def _played_at(tags: dict[str, str], zone: str | None) -> str:
-    """Return the end of a game, as far as its tags state it. Raises `Refused`."""
-    # Chess.com states the beginning and the end of a game, both in UTC
+def _read_end_time(tags: dict[str, str], zone: str | None) -> str:
+    """Return the end of a game, or else its start or its day. Raises `Refused` (bad-time)."""
+    # Chess.com writes the start and the end of a game in UTC
     for date, time in (("EndDate", "EndTime"), ("UTCDate", "UTCTime")):
         if "UTCDate" in tags and _DAY.fullmatch(tags.get(date, "")) and _TIME.fullmatch(tags.get(time, "")):
             return f"{tags[date].replace('.', '-')}T{tags[time]}Z"
-    day = _numbering_day(tags, None)
+    day = _find_day(tags, None)
     time = tags.get("Time", "")
     return normalise_instant(f"{day} {time}" if "Date" in tags and _TIME.fullmatch(time) else day, zone)
 
 
 def _find_address(tags: dict[str, str]) -> str | None:
-    """Find the address of a game in its tags, without the parts that all addresses share.
+    """Return the address of a game in its tags, without the parts that all addresses share, or None.
 
     >>> _find_address({"Site": "https://lichess.org/q7ZvsdUF/black"}), _find_address({"Site": "Chess.com"})
     ('lichess.org/q7ZvsdUF', None)
@@ -341,9 +346,9 @@ def _read(opened: Opened, options: TableOptions) -> Iterator[Read]:
             yield game[0], game[1], None, None
             continue
         try:
-            converted = file.event(game)
+            converted = file.convert_game(game)
         except Refused as problem:
-            yield game.line, problem, _source(game), None
+            yield game.line, problem, _decode_source(game), None
             continue
         if converted is None:
             continue
@@ -354,14 +359,14 @@ def _read(opened: Opened, options: TableOptions) -> Iterator[Read]:
                 options.found(COLUMNS._replace(is_numbered=is_numbered))
             example = f"; games without an address are numbered by day, such as {event['data']['game_id']}"
             yield ReadAs(f"read as PGN{example if is_numbered else ''}", is_numbered)
-        yield game.line, event, _source(game), None
+        yield game.line, event, _decode_source(game), None
     yield from file.left_out.notes()
     if file.variants:
         listed = ", ".join(f"{variant} ({number:,})" for variant, number in file.variants.most_common())
         yield f"variants other than Standard: {listed}"
 
 
-def _source(game: TaggedGame) -> str:
+def _decode_source(game: TaggedGame) -> str:
     return game.text.decode("utf-8", "backslashreplace").strip()
 
 
@@ -370,7 +375,7 @@ def _is_pgn(name: str, start: bytes) -> bool:
 
 
 def _is_of_site(name: str, start: bytes) -> bool:
-    """Tell whether a file comes from a site, where players' names are those of accounts."""
+    """Tell whether a file comes from a site, where players' names are names of accounts."""
     return _is_pgn(name, start) and any(site in start.lower() for site in SITES)
 
 

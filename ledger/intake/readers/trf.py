@@ -1,13 +1,13 @@
-"""TRF16 and TRF26, reports of tournaments to FIDE: a line per player, with the opponents of all rounds.
+"""Read TRF16 and TRF26, reports of tournaments to FIDE, with a line per player and the opponents of all rounds.
 
     012 Club Open                                        the name of the tournament
     132                       24/11/22  24/11/29         the dates of the rounds, in the columns of their results
     001    1      anna ...       2 w 1     3 b =       round 1: against 2 with White, won; round 2: drawn with 3
     001    2      ben  ...       1 b 0  0000 - U       round 2: a bye
 
-Each game is in two lines, which have to agree. The results `+` and `-` are forfeits, `W`, `D` and `L` are games of less
-than a move, which are never rated, and `H`, `F`, `U` and `Z` are byes. The annex to FIDE's handbook (C.04, TRF16 and
-TRF26) defines the columns.
+Each game is in two lines, which must agree. The results `+` and `-` are forfeits; `W`, `D` and `L` are games of less
+than a move, which are never rated; `H`, `F`, `U` and `Z` are byes. The annex to FIDE's handbook (C.04, TRF16 and TRF26)
+defines the columns.
 """
 
 import re
@@ -23,19 +23,18 @@ from ratings_ledger.ledger.intake.tables.table_games import make_slug
 from ratings_ledger.ledger.rejections import Refused, quote
 
 FILE_BYTES_MAX = 8 << 20
-# the first column of the rounds in a line, and the width of a round
-ROUNDS_AT, ROUND_WIDTH = 91, 10
+# the column (from 0) where the rounds start in a line, and the width of a round
+ROUNDS_START, ROUND_WIDTH = 91, 10
 PLAYER, DATES, NUMBER_OF_ROUNDS, NAME, START, END = "001", "132", "142", "012", "042", "052"
 _LINES = re.compile(r"\r\n|\n|\r")
 _DAY = re.compile(r"(\d{4})[/.\-](\d\d)[/.\-](\d\d)", re.ASCII)
 _SHORT_DAY = re.compile(r"(\d\d)[/.\-](\d\d)[/.\-](\d\d)", re.ASCII)
-# the opponent's result for each result
+# the opponent's result, by result
 _MIRRORED = {"1": "0", "0": "1", "=": "=", "+": "-", "-": "+", "W": "L", "L": "W", "D": "D"}
 _PLACES = {"1": (1, 2), "0": (2, 1), "=": (1, 1), "+": (1, 2), "-": (2, 1), "W": (1, 2), "L": (2, 1), "D": (1, 1)}
 _FORFEITS = {"+": FIRST_CAME, "-": SECOND_CAME}
-_BYES = frozenset("HFUZ")
 _SHORT = frozenset("WDL")
-_ENDINGS = (".trf", ".trfx", ".trf16", ".trf26")
+_SUFFIXES = (".trf", ".trfx", ".trf16", ".trf26")
 _BEGINNING = re.compile(rb"(?:\xef\xbb\xbf)?(?:###[^\r\n]*+[\r\n]++)*+0[1-9]2 ")
 
 
@@ -48,7 +47,7 @@ class _RoundEntry(NamedTuple):
 
 
 class _Player(NamedTuple):
-    """A player of the tournament, with the number of their line and its rounds."""
+    """A player of the tournament: the number of their line, the name, the rounds, and the text of the line."""
 
     line: int
     name: str
@@ -62,14 +61,15 @@ class _Tournament:
     def __init__(self, text: str, zone: str | None) -> None:
         self.players = dict[int, _Player]()
         self.problems = list[tuple[int, Refused]]()
-        self._heads = dict[str, tuple[int, str]]()
+        # by code, the number and the text of the line
+        self._header_lines = dict[str, tuple[int, str]]()
         self._zone = zone
         for number, line in enumerate(_LINES.split(text), 1):
             code = line[:3]
             if code == PLAYER:
                 self._add_player(number, line)
             elif code in (DATES, NUMBER_OF_ROUNDS, NAME, START, END):
-                self._heads.setdefault(code, (number, line))
+                self._header_lines.setdefault(code, (number, line))
 
     def _add_player(self, number: int, line: str) -> None:
         start, name = line[4:8].strip(), line[14:47].strip()
@@ -77,25 +77,26 @@ class _Tournament:
             if not start.isdecimal() or not name:
                 raise Refused("bad-value", f"{quote(line[:47])} has no start number in columns 5-8 and name in 15-47")
             start_number = int(start)
-            for other in self.players.values():
-                if other.name == name:
-                    message = f"{quote(name)} is also the player of line {other.line}; give them different names"
+            for earlier in self.players.values():
+                if earlier.name == name:
+                    message = f"{quote(name)} is also the player of line {earlier.line}; give them different names"
                     raise Refused("player-twice", message)
             if start_number in self.players:
-                message = f"the start number {start_number} is also that of line {self.players[start_number].line}"
-                raise Refused("player-twice", f"{message}; each player needs one of their own")
+                message = f"line {self.players[start_number].line} has the start number {start_number}, too"
+                raise Refused("player-twice", f"{message}; give the players different start numbers")
             self.players[start_number] = _Player(number, name, [*_parse_rounds(line)], line)
         except Refused as problem:
             self.problems.append((number, problem))
 
     @property
     def label(self) -> str:
-        """Return the prefix of its games' ids: its name and its first day."""
-        name = self._heads.get(NAME, (0, ""))[1][4:].strip()
+        """Return the prefix of the games' ids: the tournament's name and first day."""
+        name = self._header_lines.get(NAME, (0, ""))[1][4:].strip()
         label = "tournament"
         with suppress(Refused):
             label = make_slug(name)
-        day = _DAY.search(self._heads.get(START, (0, ""))[1]) or _SHORT_DAY.search(self._heads.get(DATES, (0, ""))[1])
+        start, dates = (self._header_lines.get(code, (0, ""))[1] for code in (START, DATES))
+        day = _DAY.search(start) or _SHORT_DAY.search(dates)
         return f"{label}-{'-'.join(day.groups())}" if day else label
 
     @property
@@ -103,60 +104,59 @@ class _Tournament:
         """Return the number of rounds in the players' lines."""
         return max((len(player.rounds) for player in self.players.values()), default=0)
 
-    def day(self, number: int) -> str:
-        """Return the day of a round. Raises `Refused` (bad-time)."""
-        if DATES in self._heads:
-            line, text = self._heads[DATES]
-            column = ROUNDS_AT + ROUND_WIDTH * number
+    def find_day(self, number: int) -> str:
+        """Return the day of a round (counted from 0). Raises `Refused` (bad-time)."""
+        if DATES in self._header_lines:
+            line, text = self._header_lines[DATES]
+            column = ROUNDS_START + ROUND_WIDTH * number
             match = _SHORT_DAY.fullmatch(text[column : column + 8].strip())
             if match is not None:
                 return f"20{match[1]}-{match[2]}-{match[3]}"
             columns = f"columns {column + 1}-{column + 8}"
             problem = f"line {line} (132) has no date such as 24/11/22 in {columns} for round {number + 1}"
         else:
-            first, last = (_DAY.search(self._heads.get(code, (0, ""))[1]) for code in (START, END))
+            first, last = (_DAY.search(self._header_lines.get(code, (0, ""))[1]) for code in (START, END))
             if first is not None and (last is None or first[0] == last[0]):
                 return "-".join(first.groups())
             problem = f"there is no line 132 with the date of round {number + 1}"
-        raise Refused("bad-time", f"{problem}; add it, or set one for all games: --set occurred_at=2024-11-22")
+        raise Refused("bad-time", f"{problem}; add the date, or set one for all games: --set occurred_at=2024-11-22")
 
     def check_rounds(self) -> None:
         """Raise `Refused` if there are more rounds than the report states."""
-        line, text = self._heads.get(NUMBER_OF_ROUNDS, (0, ""))
+        line, text = self._header_lines.get(NUMBER_OF_ROUNDS, (0, ""))
         stated = text[3:].strip()
         if stated.isdecimal() and self.rounds > int(stated):
             raise Refused(
-                "bad-value", f"line {line} states {int(stated)} rounds, but there are results of {self.rounds}"
+                "bad-value", f"line {line} states {int(stated)} rounds, but players have results of {self.rounds}"
             )
 
 
 def _parse_rounds(line: str) -> Iterator[_RoundEntry | None]:
-    """Yield the rounds of a player's line, None for an empty one. Raises `Refused`."""
+    """Yield the rounds of a player's line, and None for an empty round. Raises `Refused`."""
     line = line.rstrip()
-    for at in range(ROUNDS_AT, len(line), ROUND_WIDTH):
-        cell = line[at : at + ROUND_WIDTH].ljust(ROUND_WIDTH)
+    for start in range(ROUNDS_START, len(line), ROUND_WIDTH):
+        cell = line[start : start + ROUND_WIDTH].ljust(ROUND_WIDTH)
         opponent, colour, result = cell[:4].strip(), cell[5].lower(), cell[7].upper()
         if not cell.strip():
             yield None
         elif (opponent and not opponent.isdecimal()) or (cell[4] + cell[6] + cell[8:]).strip():
-            number = (at - ROUNDS_AT) // ROUND_WIDTH + 1
-            raise Refused(
-                "bad-value", f"round {number}: {quote(cell)} is none such as '  12 w 1' in columns {at + 1}-{at + 8}"
-            )
+            number = (start - ROUNDS_START) // ROUND_WIDTH + 1
+            message = f"round {number}: {quote(cell)} in columns {start + 1}-{start + 8} is not like '  12 w 1'"
+            raise Refused("bad-value", message)
         else:
             yield _RoundEntry(int(opponent or 0), colour, result.strip())
 
 
 class _TrfFile:
-    """A converter of the games of a report to events, which counts the games left out."""
+    """Converts the games of a report to events, and counts the games that it leaves out."""
 
     def __init__(self, tournament: _Tournament, options: TableOptions) -> None:
         self.left_out = LeftOut()
         self._tournament = tournament
         self._shared, self._zone = Shared.of(options), options.zone
 
-    def games(self, number: int) -> Iterator[Read]:
-        """Yield the games of a round, each once, and refusals of invalid ones."""
+    def convert_round(self, number: int) -> Iterator[Read]:
+        """Yield the games of a round (counted from 0), each once, and refusals of invalid games."""
         players = self._tournament.players
         for start in sorted(players):
             player = players[start]
@@ -175,16 +175,17 @@ class _TrfFile:
                 yield player.line, problem, player.text, None
 
     def _find_opponent_entry(self, number: int, start: int, entry: _RoundEntry) -> _RoundEntry | None:
-        """Return the opponent's entry; None if it has yielded the game already, or there is no result.
+        """Return the opponent's entry, or None if the game was already yielded or has no result.
 
-        Raises `Refused`.
+        Raises `Refused` if the entries contradict each other.
         """
         players = self._tournament.players
         player, opponent = players[start], players.get(entry.opponent)
         if opponent is None:
             raise Refused(
                 "bad-value",
-                f"round {number + 1}: {quote(player.name)} has the opponent {entry.opponent}, who has no line",
+                f"round {number + 1}: {quote(player.name)} has the opponent {entry.opponent}, but no player has this "
+                "start number",
             )
         opponent_entry = opponent.rounds[number] if number < len(opponent.rounds) else None
         if opponent_entry is not None and opponent_entry.opponent == start and start > entry.opponent:
@@ -198,12 +199,12 @@ class _TrfFile:
             and {entry.colour, opponent_entry.colour} in ({"w", "b"}, {"-"}, {" "})
         )
         if not agrees or opponent_entry is None or (entry.result and entry.result not in _MIRRORED):
-            raise Refused("bad-value", f"round {number + 1}: {statements}; correct the wrong one")
+            raise Refused("bad-value", f"round {number + 1}: {statements}; correct the wrong line")
         is_double_forfeit = entry.result == opponent_entry.result == "-"
         if _MIRRORED.get(entry.result, "") != opponent_entry.result and not is_double_forfeit:
             raise Refused(
                 "bad-value",
-                f"round {number + 1}: the results contradict each other: {statements}; correct the wrong one",
+                f"round {number + 1}: the results contradict each other: {statements}; correct the wrong line",
             )
         if not entry.result:
             self.left_out.add("without a result")
@@ -232,8 +233,8 @@ class _TrfFile:
         if result in _SHORT:
             data["rated"] = False
             self.left_out.add("of less than a move (W, D, L)", "recorded but not rated")
-        at = self._shared.occurred_at or normalise_instant(self._tournament.day(number), self._zone)
-        return {"type": "game.recorded", "occurred_at": at, "data": data}
+        occurred_at = self._shared.occurred_at or normalise_instant(self._tournament.find_day(number), self._zone)
+        return {"type": "game.recorded", "occurred_at": occurred_at, "data": data}
 
 
 def _quote_entry(entry: _RoundEntry | None) -> str:
@@ -243,36 +244,34 @@ def _quote_entry(entry: _RoundEntry | None) -> str:
 def _read(opened: Opened, options: TableOptions) -> Iterator[Read]:
     content = opened.content.read(FILE_BYTES_MAX + 1)
     if len(content) > FILE_BYTES_MAX:
-        raise Refused("file-too-large", f"no report of a tournament has more than {FILE_BYTES_MAX:,} bytes; is it TRF?")
+        raise Refused("file-too-large", f"the file has more than {FILE_BYTES_MAX:,} bytes; no TRF report is so large")
     tournament = _Tournament(_decode(content, options.encoding), options.zone)
     if options.found is not None:
         options.found(COLUMNS)
     yield ReadAs(f"read as TRF; games have ids such as {tournament.label}-r1-1-2")
     if not tournament.players and not tournament.problems:
-        raise Refused("bad-value", "there is no line of a player, which begins with 001")
+        raise Refused("bad-value", "the report has no player; the lines of players begin with 001")
     for line, problem in tournament.problems:
         yield line, problem, None, None
     tournament.check_rounds()
     file = _TrfFile(tournament, options)
-    # results against a player with an unreadable line would only repeat the problem
+    # each result against a player with an invalid line would only repeat the problem
     for number in range(tournament.rounds if not tournament.problems else 0):
-        yield from file.games(number)
+        yield from file.convert_round(number)
     yield from file.left_out.notes()
 
 
 def _decode(content: bytes, encoding: str | None) -> str:
-    """Decode a report, which older programs write in Windows-1252. Raises `Refused` (bad-utf8)."""
+    """Decode a report; older programs write Windows-1252. Raises `Refused` (bad-utf8)."""
     for name in (encoding,) if encoding else ("utf-8-sig", "cp1252"):
         with suppress(UnicodeDecodeError):
             return content.decode(name)
-    raise Refused("bad-utf8", f"it is not {encoding or 'UTF-8'}; name the encoding with --encoding")
+    raise Refused("bad-utf8", f"the file is not {encoding or 'UTF-8'}; name the encoding with --encoding")
 
 
 def _is_trf(name: str, start: bytes) -> bool:
-    by_content = _BEGINNING.match(start) is not None and (
-        b"\n001 " in start or b"\r001 " in start or b"\n042 " in start
-    )
-    return name.lower().endswith(_ENDINGS) or by_content
+    has_lines = b"\n001 " in start or b"\r001 " in start or b"\n042 " in start
+    return name.lower().endswith(_SUFFIXES) or (_BEGINNING.match(start) is not None and has_lines)
 
 
 TRF = Reader("TRF", _is_trf, _read, tables=True)

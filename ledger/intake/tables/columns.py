@@ -1,8 +1,8 @@
-"""The columns of tables, and the values in their cells.
+"""Read the columns of tables, and the values in their cells.
 
-The delimiter is recognised in the header. An empty cell is an absent member.
+The header determines the delimiter. An empty cell is an absent member.
 
-Errors of formulas are recognised as spreadsheet programs write them in the languages of many clubs:
+Errors of formulas are recognised in the spelling of many languages:
 
 #REF!   #BEZUG!   #N/D   #NOMBRE?   Err:502
 """
@@ -33,7 +33,7 @@ GAME_COLUMNS = (
     "score_order",
 )
 PLAYER_COLUMNS = ("player", "place", "score", "status", "seat", "seconds_played", "replaces", "team", "club", "home")
-# the words for columns that messages about unknown columns list, and what a column of that name holds
+# the words for columns that messages list, each with the meaning of such a column
 _WORDS = {
     "date": "occurred_at", "time": "time", "game": "game", "player": "player", "place": "place", "score": "score",
     "winner": "winner", "loser": "loser", "player 1 to 6": "first player", "score 1 to 6": "first score",
@@ -42,14 +42,14 @@ _WORDS = {
 }  # fmt: skip
 INTEGER_COLUMNS = frozenset({"place", "seat", "seconds_played"})
 BOOLEAN_COLUMNS = frozenset({"rated", "aborted", "home"})
-NUMBERS = "numbers."  # the prefix of columns of custom numbers
+NUMBERS = "numbers."  # the prefix of columns with custom numbers
 EXTRA = "extra."  # the prefix of cells that a layout composes for the game's `extra`
-NEEDED = ("game_id", "occurred_at", "game")  # in a new game
+NEEDED = ("game_id", "occurred_at", "game")  # the columns that a table of new games needs
 READ_COLUMNS = INTEGER_COLUMNS | BOOLEAN_COLUMNS | {"score"}
 DELIMITERS = ",;\t|"
 _ORDINAL = re.compile(r"([1-9]\d{0,3})(st|nd|rd|th)", re.ASCII | re.IGNORECASE)
 _PLACE = re.compile(r"(\d+)(?:\.|st|nd|rd|th|er|ère|e|ème|eme|\.?[ºª°])", re.IGNORECASE)
-# parts of the names of columns that say who played, or how the game ended
+# parts of column names that say who played, or how the game ended
 _OF_RESULT = re.compile(
     r"\d|player|spieler|joueu|jugador|giocat|speler|team|mannschaft|partner|winner|loser|sieger|verlierer|score|points"
     r"|punkte|place|platz|rank|result|ergebnis|opponent|gegner",
@@ -57,7 +57,7 @@ _OF_RESULT = re.compile(
 )
 _NUMBER = re.compile(re.escape(NUMBERS) + NUMBER_NAME)
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
-# control characters, which no text file has
+# control characters that do not occur in text files
 _NO_TEXT = re.compile(r"[\0-\x08\x0e-\x1a]")
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 Header = list[str | None]
@@ -65,16 +65,16 @@ Cells = dict[str, str]
 
 
 def list_column_words(holds: Callable[[str], bool] = lambda meaning: True) -> str:
-    """List the words for columns whose meaning a layout holds."""
+    """List the words for the columns that a layout can hold."""
     return ", ".join(word for word, meaning in _WORDS.items() if holds(meaning))
 
 
 class CsvColumns(NamedTuple):
     """The columns of a table.
 
-    game:        those about the whole game
-    player:      those about one player
-    places:      those with the players of a place, by name: the place
+    game:        the columns about the whole game
+    player:      the columns about one player
+    places:      the place of each column with the players of a place, by name
     is_numbered: whether the games have no ids, and are numbered by day
     sheet:       the name of the sheet of a spreadsheet
     """
@@ -87,29 +87,29 @@ class CsvColumns(NamedTuple):
 
 
 class TableOptions(NamedTuple):
-    """How to read a table, as far as the table itself does not show it.
+    """The options that determine how a table is read.
 
     zone:         the zone of times without an offset
-    renamed:      by name of a column, what it holds; "" drops it. The table must have these columns
-    fixed:        values for all rows, by column
-    found:        is called with the columns of the table
+    renamed:      the meanings of columns by name; "" drops a column. The table must have these columns
+    fixed:        values for all rows, by meaning
+    found:        called with the columns of the table
     sheet:        the name of the sheet of a spreadsheet
     layout:       the name of the layout
     dates:        the order of dates: dmy, mdy or ymd
     encoding:     the encoding of a text file
     ties:         the separators of tied players, besides =
     partners:     the separators of the players of one side
-    whole:        ids with a separator that are not split
-    aliases:      by name in the table, the player's id
-    answered:     the names among the aliases that the answer to a question gave
-    columns:      the same as `renamed`, from a profile; the table may lack these columns
+    whole:        ids that contain a separator and are not split
+    aliases:      the players' ids by name in the table
+    answered:     the aliases that come from answers to questions
+    columns:      like `renamed`, but from a profile; the table may lack these columns
     profile:      the name of the profile
     forfeits:     whether forfeits are rated
     others:       the places of those who did not win, if only the winner is known
     games:        the games that published rulesets score
-    team_columns: the columns whose names say that they hold partners
-    needed:       the columns without which a game is refused; fewer if the game is recorded already
-    checks_all:   whether the games of a refused table are checked, too, so that all problems are reported at once
+    team_columns: the columns whose names say that they contain partners
+    needed:       the required columns; fewer if the games are already recorded
+    checks_all:   whether to check the games of a refused table, too, so that all problems are reported at once
     """
 
     zone: str | None = None
@@ -136,12 +136,12 @@ class TableOptions(NamedTuple):
 
     @property
     def only_game(self) -> str | None:
-        """Return the only game that rulesets score, the game of tables that name none; None if there are several."""
+        """Return the game of tables that do not name it: the only game that rulesets score, or None."""
         return self.games[0] if len(self.games) == 1 else None
 
     @property
     def meanings_by_name(self) -> dict[str, str]:
-        """Return what columns hold according to the options, by name in lower case."""
+        """Return the meanings of columns by the options, by name in lower case."""
         return {theirs.casefold(): ours for theirs, ours in [*self.columns.items(), *self.renamed.items()]}
 
 
@@ -159,7 +159,7 @@ def split_header(line: str) -> tuple[str, list[str]]:
 
 
 def is_usual(meaning: str) -> bool:
-    """Tell whether a table of the usual form may have a column of this name."""
+    """Tell whether a column of a table in the usual form may have this meaning."""
     return meaning in GAME_COLUMNS or meaning in PLAYER_COLUMNS or is_place(meaning) or is_number(meaning)
 
 
@@ -167,18 +167,18 @@ def resolve_columns(
     names: list[str],
     options: TableOptions,
     holds: Callable[[str], bool] = is_usual,
-    given_besides: Collection[str] = (),
+    implied: Collection[str] = (),
 ) -> tuple[Header, list[Refused]]:
-    """Return what each column holds, and all problems of the header.
+    """Return the meaning of each column, and all problems of the header.
 
     Args:
-        names: the names of the columns in the table.
-        options: how the table is read.
-        holds: tells whether the table may have a column of a meaning.
-        given_besides: what the table says without a column.
+        names: The names of the columns in the table.
+        options: How to read the table.
+        holds: Tells whether the table may have a column of a meaning.
+        implied: Meanings that need no column.
 
     Returns:
-        By column its meaning, "" without a name, None if it is dropped or unknown; and the refusals.
+        The meaning of each column ("" without a name, None if the column is dropped or unknown), and the refusals.
     """
     folded = options.meanings_by_name
     header: Header = [folded.get(name.casefold(), name.casefold()) for name in names]
@@ -195,115 +195,123 @@ def resolve_columns(
     ]
     unknown = [name for name in misplaced if name.casefold() not in sources]
     header = [None if name in misplaced else ours for name, ours in zip(names, header, strict=True)]
-    given = [name for name in header if name]
-    has_places = any(map(is_place, given))
+    present = [name for name in header if name]
+    has_places = any(map(is_place, present))
     problems += _find_contradictions(names, header)
-    known = {*given, *options.fixed} - {"game_id"}
+    known = {*present, *options.fixed} - {"game_id"}
     # a table about recorded games may have no columns about players
-    has_players = options.needed == NEEDED or not known or not known.isdisjoint(PLAYER_COLUMNS)
-    needed = (*options.needed, *(("player",) if has_players and not has_places else ()))
-    given_besides = (*given_besides, *(["game"] if options.only_game else []))
-    absent = [name for name in needed if name not in (*given, *options.fixed, *given_besides)]
+    needs_player = options.needed == NEEDED or not known or not known.isdisjoint(PLAYER_COLUMNS)
+    needed = (*options.needed, *(("player",) if needs_player and not has_places else ()))
+    implied = (*implied, *(["game"] if options.only_game else []))
+    missing = [name for name in needed if name not in (*present, *options.fixed, *implied)]
     # a single unknown column is probably the missing one
-    is_missing_one = len(unknown) == len(absent) == 1
-    if unknown and not is_missing_one:
+    is_probably_missing = len(unknown) == len(missing) == 1
+    if unknown and not is_probably_missing:
         message = (
-            f"not known: {', '.join(map(quote, unknown))}; rename a column with --map '{unknown[0]}=OURS'"
-            f"{_advise_dropping(unknown)} (known: {list_column_words(holds)})"
+            f"unknown column{'s' if len(unknown) > 1 else ''}: {', '.join(map(quote, unknown))}; rename a column with "
+            f"--map '{unknown[0]}=OURS'{_advise_dropping(unknown)} (known: {list_column_words(holds)})"
         )
         problems.append(Refused("unknown-column", message))
-    if absent:
-        numbered = next((theirs for theirs, ours in zip(names, header, strict=True) if ours == "game_id"), "game_id")
-        problems.append(
-            _explain_missing_columns(absent, options.games, numbered, unknown[0] if is_missing_one else None)
+    if missing:
+        id_column = next((theirs for theirs, ours in zip(names, header, strict=True) if ours == "game_id"), "game_id")
+        problem = _explain_missing_columns(
+            missing,
+            games=options.games,
+            id_column=id_column,
+            unknown=unknown[0] if is_probably_missing else None,
         )
+        problems.append(problem)
     return header, problems
 
 
 def _find_contradictions(names: Sequence[str], header: Header) -> Iterator[Refused]:
-    """Yield the refusals of columns that hold the same, and of columns of players beside columns of places."""
-    given = [meaning for meaning in header if meaning]
-    # 1st and 1th would be the same place
-    places = {name: match.group(1) for name in given if (match := _ORDINAL.fullmatch(name))}
-    meanings = [places.get(name, name) for name in given]
-    twice = dict.fromkeys(name for name, meaning in zip(given, meanings, strict=True) if meanings.count(meaning) > 1)
-    yield from (_explain_repeated_column(meaning, names, header) for meaning in twice)
-    if places and (of_players := [name for name in given if name in PLAYER_COLUMNS]):
-        listed = ", ".join(map(quote, of_players))
-        message = "columns of one row per player do not go with 1st, 2nd ..., which belong to one row per game"
+    """Yield refusals of columns with the same meaning, and of columns for one player beside columns for places."""
+    present = [meaning for meaning in header if meaning]
+    # 1st and 1th mean the same place
+    places = {name: match.group(1) for name in present if (match := _ORDINAL.fullmatch(name))}
+    meanings = [places.get(name, name) for name in present]
+    repeated = dict.fromkeys(
+        name for name, meaning in zip(present, meanings, strict=True) if meanings.count(meaning) > 1
+    )
+    yield from (_explain_repeated_column(meaning, names, header) for meaning in repeated)
+    if places and (player_columns := [name for name in present if name in PLAYER_COLUMNS]):
+        listed = ", ".join(map(quote, player_columns))
+        message = "a table has either columns for one player per row or columns 1st, 2nd ... for one game per row"
         yield Refused("unknown-column", f"{message}: {listed}")
 
 
 def _explain_missing_columns(
-    absent: Sequence[str], games: Sequence[str], numbered: str, unknown: str | None
+    missing: Sequence[str], *, games: Sequence[str], id_column: str, unknown: str | None
 ) -> Refused:
-    """Return the refusal of a table without some columns.
+    """Build the refusal of a table without some columns.
 
-    `games` are those that rulesets score, `numbered` is the column read as the game's id, and `unknown` an unknown
-    column that may be the missing one.
+    Args:
+        missing: The missing columns.
+        games: The games that rulesets score.
+        id_column: The name of the column that is read as the game's id.
+        unknown: The name of an unknown column that may be the missing one.
     """
-    another = "for another game first: ratings rules publish --shipped elo --game NAME"
-    known = f" (rulesets here score {', '.join(games)}; {another})" if games else ""
-    fixed = f", or say it of all rows: --set game=NAME{known}" if "game" in absent else ""
-    listed = f"{'are no columns' if len(absent) > 1 else 'is no column'} {', '.join(map(repr, absent))}"
-    if "game" in absent and numbered != "game_id":
-        listed += f" ({quote(numbered)} is read as game_id)"
-    rename = f"rename yours with --map THEIRS={absent[0]}"
+    other_game = "for another game first run: ratings rules publish --shipped elo --game NAME"
+    known = f" (rulesets here score {', '.join(games)}; {other_game})" if games else ""
+    fixed = f", or set it for all rows: --set game=NAME{known}" if "game" in missing else ""
+    listed = f"{'are no columns' if len(missing) > 1 else 'is no column'} {', '.join(map(repr, missing))}"
+    if "game" in missing and id_column != "game_id":
+        listed += f" ({quote(id_column)} is read as game_id)"
+    rename = f"rename yours with --map THEIRS={missing[0]}"
     if unknown is not None:
-        listed += f", and {quote(unknown)} is not known"
-        rename = f"if it is that one, rename it with --map '{unknown}={absent[0]}'{_advise_dropping([unknown])}"
+        listed += f", and {quote(unknown)} is unknown"
+        rename = f"if it is that column, rename it with --map '{unknown}={missing[0]}'{_advise_dropping([unknown])}"
     message = f"there {listed}; {rename}{fixed}"
-    if "game_id" in absent:
-        message += "; game_id is the game's own number or name, different for each game: number the rows"
-    if "player" in absent:
-        message += "; with one row per game, there are columns 1st, 2nd ... instead of player"
+    if "game_id" in missing:
+        message += "; game_id is a number or name that differs for each game: number the rows"
+    if "player" in missing:
+        message += "; a table with one row per game has columns 1st, 2nd ... instead of player"
     return Refused("missing-column", message)
 
 
 def _explain_repeated_column(ours: str, names: Sequence[str], header: Header) -> Refused:
-    """Return the refusal of two columns that hold the same."""
+    """Build the refusal of two columns with the same meaning."""
     theirs = [name for name, meaning in zip(names, header, strict=True) if meaning == ours]
     message = f"two columns are called {quote(ours)}"
     if {*theirs} != {ours}:
         message += f" ({', '.join(map(quote, theirs))})"
         if not is_of_result(theirs[-1]):
-            message += f"; --map '{theirs[-1]}=' drops the columns of that name"
+            message += f"; --map '{theirs[-1]}=' drops the columns with this name"
     return Refused("column-twice", message)
 
 
 def _explain_missing_name(name: str, names: Sequence[str]) -> Refused:
-    """Return the refusal of --map for a name that no column of the table has."""
+    """Build the refusal of --map for a column that the table lacks."""
     listed = ", ".join(quote(column) for column in names if column)
     message = f"left of the =, {quote(name)} is no column of the table{did_you_mean(name, filter(None, names))}"
     return Refused("missing-column", f"--map: {message} (columns: {listed})")
 
 
 def _explain_misplaced_column(where: str, name: str, ours: str, holds: Callable[[str], bool]) -> Refused:
-    """Return the refusal of a meaning that the table's layout does not hold; `where` names the option or profile."""
+    """Build the refusal of a meaning that the layout does not have; `where` names the option or the profile."""
     word = next((word for word, meaning in _WORDS.items() if meaning == ours), ours)
     ours = re.split(" to |,", word)[0]
-    message = f"right of the =, {quote(ours)} is nothing that a table of this layout holds"
+    message = f"right of the =, {quote(ours)} is not a column of this layout"
     return Refused("unknown-column", f"{where}: '{name}={ours}': {message} (known: {list_column_words(holds)})")
 
 
 def is_of_result(name: str) -> bool:
-    """Tell whether a column's name says that it holds players or results."""
+    """Tell whether a column's name says that it contains players or results."""
     return _OF_RESULT.search(name) is not None
 
 
 def _advise_dropping(unknown: Sequence[str]) -> str:
-    """Return how to drop an unknown column, or not to if all of them seem to hold players or results.
+    """Return advice how to drop an unknown column, or not to drop it if all seem to contain players or results.
 
     >>> _advise_dropping(["Player 3", "Fee"]), _advise_dropping(["Spieler 7"])
-    (", drop one that holds no player and no result with --map 'Fee='", '; without it games would be wrong, so do not \
-drop it')
+    (", drop one without players and results with --map 'Fee='", '; do not drop it, because games would be wrong')
     """
     name = next((name for name in unknown if not is_of_result(name)), None)
     if name is None:
-        return "; without it games would be wrong, so do not drop it"
+        return "; do not drop it, because games would be wrong"
     if name == unknown[0]:
-        return f", drop it with --map '{name}=' if it holds no player and no result"
-    return f", drop one that holds no player and no result with --map '{name}='"
+        return f", drop it with --map '{name}=' if it contains no players and no results"
+    return f", drop one without players and results with --map '{name}='"
 
 
 def strip_place_mark(text: str) -> str:
@@ -317,17 +325,17 @@ def strip_place_mark(text: str) -> str:
 
 
 def is_place(name: str) -> bool:
-    """Tell whether a column is named after a place, such as 1st."""
+    """Tell whether a meaning is a place, such as 1st."""
     return _ORDINAL.fullmatch(name) is not None
 
 
 def is_number(name: str) -> bool:
-    """Tell whether a column is named after a custom number, such as numbers.length."""
+    """Tell whether a meaning is a custom number, such as numbers.length."""
     return _NUMBER.fullmatch(name) is not None
 
 
 def describe_only_game(header: Collection[str | None], options: TableOptions) -> tuple[str, ...]:
-    """Return the sentence that names the game of all rows, if neither the table nor an option names it."""
+    """Return a sentence that names the game of all rows, if neither the table nor an option names it."""
     is_named = options.only_game is None or options.profile is not None or "game" in (*header, *options.fixed)
     return () if is_named else (f"all games are {options.only_game}, the only game that rulesets here score",)
 
@@ -342,27 +350,27 @@ def group_columns(header: Header) -> CsvColumns:
 
 
 def has_invalid_utf8(text: str) -> bool:
-    """Tell whether a text that was read with `surrogateescape` has bytes that are not UTF-8."""
+    """Tell whether a text that was read with `surrogateescape` contains bytes that are not UTF-8."""
     return any("\udc80" <= character <= "\udcff" for character in text)
 
 
 def describe_invalid_utf8(
     text: str, remedy: str = "save the file as UTF-8, or name its encoding with --encoding"
 ) -> str:
-    """Return a message about a text that is not UTF-8; it was read with `surrogateescape`."""
+    """Return a message about a text that is not UTF-8 and was read with `surrogateescape`."""
     byte = next(ord(character) - 0xDC00 for character in text if "\udc80" <= character <= "\udcff")
     return f"{quote(make_legible(text))} is not UTF-8 (byte 0x{byte:02X}); {remedy}"
 
 
 def make_legible(text: str) -> str:
-    """Replace the bytes that are not UTF-8 in a text read with `surrogateescape` by question marks."""
+    """Replace bytes that are not UTF-8 by question marks in a text that was read with `surrogateescape`."""
     return text.encode("utf-8", "replace").decode()
 
 
 def read_game(cells: Cells, columns: CsvColumns, options: TableOptions) -> dict[str, Any]:
-    """Return the event of a game without participants, and without a time if the options need none.
+    """Return the event of a game without participants, and without a time if the options do not require one.
 
-    Raises `Refused` (missing-member, and as `read_members` does).
+    Raises `Refused` (missing-member, and the codes of `read_members`).
     """
     members = {name: cells[name] for name in columns.game if name in cells} | options.fixed
     for needed in ("game_id", "occurred_at"):
@@ -370,44 +378,45 @@ def read_game(cells: Cells, columns: CsvColumns, options: TableOptions) -> dict[
             raise Refused("missing-member", f"the row has no {needed}")
     if options.only_game:
         members.setdefault("game", options.only_game)
-    at = members.pop("occurred_at", None)
-    dated = {} if at is None else {"occurred_at": normalise_instant(at, options.zone)}
-    return {"type": "game.recorded", **dated, "data": read_members(members)}
+    time = members.pop("occurred_at", None)
+    time_member = {} if time is None else {"occurred_at": normalise_instant(time, options.zone)}
+    return {"type": "game.recorded", **time_member, "data": read_members(members)}
 
 
 def read_members(cells: Mapping[str, str]) -> dict[str, Any]:
-    """Return the members of a game or a player, given cells by column. Raises `Refused` as `read_value` does."""
+    """Return the members of a game or a player from cells by meaning. Raises `Refused` as `read_value` does."""
     members: dict[str, Any] = dict(cells)
-    for name in _converted_columns(tuple(cells)):
+    for name in _select_converted(tuple(cells)):
         if name in READ_COLUMNS:
             members[name] = read_value(name, cells[name])
             continue
-        group, _, own = name.partition(".")
+        group, _, member = name.partition(".")
         text = members.pop(name)
-        members.setdefault(group, {})[own] = text if group == EXTRA[:-1] else read_value(name, text)
+        members.setdefault(group, {})[member] = text if group == EXTRA[:-1] else read_value(name, text)
     return members
 
 
+# the rows of a table have few different sets of columns
 @lru_cache(maxsize=1_024)
-def _converted_columns(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the columns whose cells are more than text; the rows of a table have few different sets of columns."""
+def _select_converted(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the columns whose cells are converted to other values than texts."""
     return tuple(name for name in names if name in READ_COLUMNS or name.startswith((NUMBERS, EXTRA)))
 
 
 def normalise_instant(text: str, zone: str | None) -> str:
-    """Return a time in UTC as events have it. Raises `Refused` if a time without an offset is invalid in the zone."""
-    # a time with Z needs no zone, and is validated with its event
-    return text if text.endswith("Z") else _local_instant(text, zone)
+    """Return a time in UTC as events write it. Raises `Refused` if a time without an offset is invalid in the zone."""
+    # a time with Z needs no zone; the check of the event validates it
+    return text if text.endswith("Z") else _convert_local_time(text, zone)
 
 
 @lru_cache(maxsize=1_024)
-def _local_instant(text: str, zone: str | None) -> str:
+def _convert_local_time(text: str, zone: str | None) -> str:
     return format_instant(read_instant(text, zone))
 
 
 @lru_cache(maxsize=1_024)
 def read_value(name: str, text: str) -> Any:
-    """Return the number or truth value in a cell of one of the `READ_COLUMNS`.
+    """Return the number or truth value in a cell of a column of `READ_COLUMNS`, or of custom numbers.
 
     Raises `Refused` (bad-value, not-an-integer, integer-too-large, bad-decimal).
     """
@@ -433,17 +442,20 @@ def read_value(name: str, text: str) -> Any:
 
 COMMA_DELIMITERS = (";", "\t")  # with these, a comma in a score is a decimal comma
 _COMMA = re.compile(r"-?\d+,\d+", re.ASCII)
-# a whole number with separated thousands, or a fraction: both readings are possible
+# texts that may be a whole number with separated thousands, or a fraction
 _THOUSANDS = re.compile(r"-?(?:\d{1,3}(?:,\d{3})+|[1-9]\d{0,2}(?:\.\d{3})+)", re.ASCII)
 
 
 def is_doubtful(text: str) -> bool:
-    """Tell whether a text may be a whole number with separated thousands, or a fraction."""
+    """Tell whether a text may be a whole number with separated thousands or a fraction."""
     return _THOUSANDS.fullmatch(text) is not None
 
 
 def convert_decimal_comma(name: str, text: str) -> str:
-    """Return a number of a column with a decimal point for a comma. Raises `Refused` (bad-decimal) if doubtful."""
+    """Return a number with a decimal point instead of a comma; `name` is its column.
+
+    Raises `Refused` (bad-decimal) if the number is doubtful.
+    """
     if is_doubtful(text):
         whole, *parts = text.replace(",", ".").split(".")
         digits = parts[0].rstrip("0") or "0"
@@ -453,7 +465,7 @@ def convert_decimal_comma(name: str, text: str) -> str:
     return text.replace(",", ".") if _COMMA.fullmatch(text) else text
 
 
-PUT_RIGHT = "; put it right in a spreadsheet program"
+CELL_REMEDY = "; correct it in a spreadsheet program"
 # English, German, French, Spanish, Italian, Dutch, Polish, Portuguese, the Nordic languages
 _ERROR_TEXTS = """#NULL! #DIV/0! #VALUE! #REF! #NAME? #NUM! #N/A #SPILL! #CALC! #ERROR! #GETTING_DATA
     #WERT! #BEZUG! #ZAHL! #NV #ÜBERLAUF! #KALK!
@@ -470,24 +482,24 @@ _NUMBERED_ERROR = re.compile(r"Err:\d{3}", re.ASCII)
 
 
 def may_hold_errors(text: str) -> bool:
-    """Tell whether cells may have errors, given all of their text."""
+    """Tell whether some cells, whose texts are joined in `text`, may contain errors."""
     return "#" in text or "Err:" in text
 
 
 def describe_cell_error(text: str) -> str | None:
-    """Return a message about a cell whose text is an error; None for any other text.
+    """Return a message about a cell whose text is an error of a formula; None for other texts.
 
     >>> describe_cell_error("#BEZUG!"), describe_cell_error("#1")
-    ('the error #BEZUG!; put it right in a spreadsheet program', None)
+    ('the error #BEZUG!; correct it in a spreadsheet program', None)
     """
-    return f"the error {text}{PUT_RIGHT}" if text in ERRORS or _NUMBERED_ERROR.fullmatch(text) else None
+    return f"the error {text}{CELL_REMEDY}" if text in ERRORS or _NUMBERED_ERROR.fullmatch(text) else None
 
 
 def write_column_letters(column: int) -> str:
-    """Return the letters of a column, counted from 0, in a spreadsheet: A, B ... Z, AA ..."""
+    """Return the letters of a column (counted from 0) in a spreadsheet: A, B ... Z, AA ..."""
     letters = ""
     column += 1
     while column:
-        column, rest = divmod(column - 1, 26)
-        letters = chr(65 + rest) + letters
+        column, digit = divmod(column - 1, 26)
+        letters = chr(65 + digit) + letters
     return letters

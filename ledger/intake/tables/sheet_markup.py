@@ -14,7 +14,7 @@ from typing import IO, Any, NamedTuple
 from xml.parsers.expat import ExpatError, ParserCreate
 from zipfile import BadZipFile, ZipFile
 
-from ratings_ledger.ledger.intake.tables.columns import PUT_RIGHT
+from ratings_ledger.ledger.intake.tables.columns import CELL_REMEDY
 from ratings_ledger.ledger.rejections import Refused, quote
 
 EXPANDED_BYTES_MAX = 1 << 30
@@ -329,7 +329,7 @@ class _XlsxHandler:
         elif tag == "c":
             cell = self._row, self._column
             if self._type == "e":
-                _add_fault(self._markup, cell, f"the error {self._value or '#'}{PUT_RIGHT}")
+                _add_fault(self._markup, cell, f"the error {self._value or '#'}{CELL_REMEDY}")
             elif self._has_formula and not self._value and self._type != "str":
                 _add_fault(self._markup, cell, NOT_CALCULATED)
             elif self._style in self._time_styles and _WHOLE_NUMBER.fullmatch(self._value):
@@ -404,7 +404,7 @@ class _OdsHandler:
         errors = UNMISTAKABLE_ERRORS if value_type == "float" else ERRORS
         is_error = attributes.get("calcext:value-type") == "error" or (has_formula and errors.fullmatch(self._value))
         if is_error or (has_formula and value_type is None):
-            message = f"the error {self._value or '#'}{PUT_RIGHT}" if is_error else NOT_CALCULATED
+            message = f"the error {self._value or '#'}{CELL_REMEDY}" if is_error else NOT_CALCULATED
             for cell in self._list_cells():
                 _add_fault(self._markup, cell, message)
         elif value_type == "date" and ":" in self._value:

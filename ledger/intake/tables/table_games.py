@@ -1,4 +1,4 @@
-"""Games from the rows of a table, in the long form (one row per participant) and the wide form (one row per game).
+"""Read games from the rows of a table, in the long form (one row per participant) or the wide form (one row per game).
 
 game_id,occurred_at,player,place        game_id,occurred_at,1st,2nd,3rd
 g-1,2010-03-05T19:30Z,anna,1            g-1,2010-03-05T19:30Z,anna,ben=cleo,
@@ -52,7 +52,7 @@ _MARKS = re.compile(r"[\W_]+")
 
 @lru_cache(maxsize=1_024)  # most games of a table are the same
 def make_slug(name: str) -> str:
-    """Return a game's name as a slug: in lower case, with hyphens and without accents. Raises `Refused` (bad-slug).
+    """Return a game's name in lower case, with hyphens and without accents. Raises `Refused` (bad-slug).
 
     >>> make_slug("Settlers of Catan"), make_slug("¡Sí, Señor!")
     ('settlers-of-catan', 'si-senor')
@@ -67,9 +67,9 @@ def make_slug(name: str) -> str:
 
 
 def apply_slug(event: Any, slugs: dict[str, str]) -> Any:
-    """Replace the name of a game in an event by its slug, and add the two to `slugs` if they differ.
+    """Replace the name of a game in an event by its slug; add both to `slugs` if they differ.
 
-    Returns the event, or a `Refused` if the name has no slug.
+    Return the event, or a `Refused` if the name cannot become a slug.
     """
     data = event.get("data") if isinstance(event, dict) else None
     if not isinstance(data, dict) or not isinstance(name := data.get("game"), str):
@@ -87,7 +87,7 @@ ROWS_MAX = 4_096
 TIE = "="
 _NAMES = ("player", "replaces", LOSER, *SIDES)
 _ODD = re.compile("[\udc80-\udcff\n\r]")
-# the line, the event or its refusal, the rows as read, and the game id if the game consists of rows
+# (line, event or its refusal, rows from which it was read, game id if the game consists of several rows)
 ReadGame = tuple[int, dict[str, Any] | Refused, Any, str | None]
 
 
@@ -100,7 +100,7 @@ def read_row_games(
 ) -> Iterator[ReadGame]:
     """Yield the games of some rows, which follow a game with the id `last_id`.
 
-    With `is_row_whole`, each game comes from one line of the table, so an unreadable row is no part of another game.
+    With `is_row_whole`, each line of the table is a game, so an unreadable row cannot belong to another game.
     """
     if columns.places:
         return (_read_wide_game(line, cells, columns, options) for line, cells in rows)
@@ -108,9 +108,9 @@ def read_row_games(
 
 
 def plain_cells(rows: Sequence[list[str]], header: Header) -> list[Cells] | None:
-    """Return the cells of rows by column if every column has a name, and every cell a text without blanks around it.
+    """Return the cells of rows by column, if each column has a name and each cell a text without blanks around it.
 
-    Returns None for all other rows. Several rows at once take half the time of each row by itself.
+    Return None for other rows. Several rows together take half the time of single rows.
     """
     texts = rows[0] if len(rows) == 1 else [*chain.from_iterable(rows)]
     text = "|".join(texts)
@@ -123,7 +123,7 @@ def plain_cells(rows: Sequence[list[str]], header: Header) -> list[Cells] | None
 
 
 def read_row_cells(row: list[str], header: Header) -> Cells | Refused:
-    """Return the non-empty cells of a row by column, without dropped columns; or why the row cannot be read."""
+    """Return the non-empty cells of a row by column, without dropped columns, or a refusal of the row."""
     if (plain := plain_cells([row], header)) is not None:
         return plain[0]
     text = "|".join(row)
@@ -143,13 +143,13 @@ def read_row_cells(row: list[str], header: Header) -> Cells | Refused:
         if has_invalid_utf8(text):
             return Refused("bad-utf8", describe_invalid_utf8(text))
         if "\n" in text or "\r" in text:
-            # an unclosed quote swallows the rows after it, and with them other games
+            # after an unclosed quotation mark, the cell contains the rows of other games
             return Refused("line-break", f"{name}: {quote(text)} runs over several lines; is a quotation mark missing?")
     return cells
 
 
 def find_name_columns(header: Header) -> tuple[int, ...]:
-    """Return the indexes of the columns with names of players, and of those named after a player."""
+    """Return the indexes of the columns that contain players' names, or are named after a player."""
     return tuple(column for column, name in enumerate(header) if name and _names_players(name))
 
 
@@ -158,21 +158,21 @@ def _names_players(name: str) -> bool:
 
 
 def has_dashes(rows: Sequence[list[str]], columns: Iterable[int]) -> bool:
-    """Tell whether a dash may stand for an empty cell in one of the columns; the cells are not empty."""
+    """Tell whether one of the columns may contain a dash for an empty cell. The cells must not be empty."""
     return not "".join([row[column][0] for column in columns for row in rows]).isalnum()
 
 
 def blank_dashes(row: list[str], columns: Iterable[int]) -> list[str]:
-    """Return a row with empty cells for the dashes in its columns of players."""
+    """Return a row in which cells with only dashes are empty, in the given columns."""
     for column in columns:
-        # most names begin with a letter
+        # fast for most names, which begin with a letter
         if column < len(row) and not row[column][:1].isalnum() and is_dash(row[column].strip()):
             row = [*row[:column], "", *row[column + 1 :]]
     return row
 
 
 def _read_wide_game(line: int, cells: Cells | Refused, columns: CsvColumns, options: TableOptions) -> ReadGame:
-    """Return the game of a row with a column per place."""
+    """Return the game of a row in a table with a column per place."""
     if isinstance(cells, Refused):
         return line, cells, None, None
     try:
@@ -182,7 +182,7 @@ def _read_wide_game(line: int, cells: Cells | Refused, columns: CsvColumns, opti
                 refuse_tied_partners(text)
             if name in columns.places and "" in map(str.strip, _split_ties(text, options)):
                 separator = (*options.ties, TIE)[0]
-                message = f"{name}: {quote(text)} ties somebody with nobody; {separator} stands between names"
+                message = f"{name}: {quote(text)} ties a player with an empty name; write {separator} between names"
                 raise Refused("bad-identifier", message)
     except Refused as problem:
         return line, problem, cells, None
@@ -200,9 +200,9 @@ def _read_wide_game(line: int, cells: Cells | Refused, columns: CsvColumns, opti
 
 
 def build_participants(sides: Iterable[tuple[int, list[str]]]) -> list[dict[str, Any]]:
-    """Return the participants of a game, given the place and the players of every side.
+    """Build the participants of a game from the place and the players of each side.
 
-    If a side has several players, every side is a team.
+    If one side has several players, each side is a team.
     """
     numbered = list(enumerate(sides, 1))
     in_teams = any(len(players) > 1 for _, (_, players) in numbered)
@@ -227,7 +227,7 @@ def _read_long_games(
     last_id: str | None,
     is_row_whole: bool,
 ) -> Iterator[ReadGame]:
-    """Yield the games of rows with a row per participant; the arguments are those of `read_row_games`."""
+    """Yield the games of rows in a table with a row per participant. The arguments are those of `read_row_games`."""
 
     fixed_id = options.fixed.get("game_id")
 
@@ -241,7 +241,7 @@ def _read_long_games(
 
     unreadable: int | None = None
     for key, group in groupby(rows, find_game):
-        # only as many as a record can hold, so that a wrong game_id column does not fill the memory
+        # no more rows than a record can hold, so that a wrong column for game_id does not fill the memory
         numbered = list(islice(group, ROWS_MAX + 1))
         line = numbered[0][0]
         if isinstance(key, int):
@@ -269,9 +269,9 @@ def _read_long_games(
 def _read_long_game(
     numbered: list[tuple[int, Any]], columns: CsvColumns, options: TableOptions
 ) -> dict[str, Any] | Refused:
-    """Return the game of some rows, or its refusal, which has the line if one row is the cause.
+    """Return the game of some rows, or a refusal, which has the line if a single row is the cause.
 
-    A table without a player column gives games without participants.
+    If the table has no columns about players, the game has no participants.
     """
     line, (others, has_numbers, read_others) = None, _split_player_columns(columns.player)
     try:
@@ -309,12 +309,12 @@ def _read_members_besides(names: tuple[str, ...], texts: tuple[str | None, ...])
 
 @lru_cache(maxsize=1)
 def _pick(names: tuple[str, ...]) -> Callable[[Cells], tuple[str, ...]]:
-    """Return a function that picks the cells of some columns, several times as fast as column by column."""
+    """Return a function that picks the cells of some columns; it is several times as fast as a loop."""
     return itemgetter(*names) if len(names) > 1 else lambda cells: tuple(cells[name] for name in names)
 
 
 def _share_numbers(game: dict[str, Any]) -> None:
-    """Move the numbers that are the same in all rows of a game from its participants to the game."""
+    """Move numbers that are equal in all rows of a game from its participants to the game."""
     first, *others = (participant.get("numbers", {}) for participant in game["participants"])
     shared = {name: number for name, number in first.items() if all(other.get(name) == number for other in others)}
     if not shared:
@@ -326,7 +326,7 @@ def _share_numbers(game: dict[str, Any]) -> None:
 
 
 def _join_shared_cells(rows: list[Cells], columns: CsvColumns) -> Cells:
-    """Return the cells of a game's rows about the whole game. Raises `Refused` (rows-disagree)."""
+    """Return the cells about the whole game from its rows. Raises `Refused` (rows-disagree)."""
     try:
         values: list[tuple[str | None, ...]] = [*map(_pick(columns.game), rows)]
     except KeyError:  # a cell is empty
