@@ -382,10 +382,8 @@ class Ledger:
         is_new = not proposal.is_refused and not proposal.result.existing
         if based_on and is_new and (unknown := based_on.keys() - {draft.subject for draft in proposal.drafts()}):
             proposal.close()
-            subject = _quote(min(unknown))
-            raise BadArgument(
-                f"based_on names {subject}, but no event is about it; write subjects like game:wl-09", "based_on"
-            )
+            message = f"based_on names {_quote(min(unknown))}, but no event is about it; write subjects like game:wl-09"
+            raise BadArgument(message, "based_on")
         return proposal
 
     @_check_arguments

@@ -112,7 +112,7 @@ def test_new_season_under_the_old_name_is_not_sent_to_sync_first(db: str, rating
         done = ratings("import", sheet, db=db)
         assert done.exit_code == code
     assert "there played 2025-01-13, here played 2026-01-13; give it another game_id" in done.stderr
-    assert "--map game_id= drops that column, and numbers games by day; if it is this one, --sync" in done.stderr
+    assert "(--map game_id= drops the column and numbers games by day); use --sync if this game moved" in done.stderr
     assert ratings("import", sheet, "--map", "game_id=", db=db).exit_code == 0
 
 
