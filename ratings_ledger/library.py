@@ -316,8 +316,8 @@ class Ledger:
                 means now.
             known_at: The same, or a position of the log.
             rules: A version, ID@VERSION, that scores all games of its ruleset. None means the rulesets' own timelines.
-            close_now: Score open rating periods as if they closed now. Publications, comparisons, simulations and
-                decisions ignore this.
+            close_now: Score open rating periods as if they closed now. Publications, simulations and decisions
+                ignore this; a comparison refuses such a view.
 
         Returns:
             A view. The first query of the view raises `BadArgument` if the coordinates are invalid.
@@ -350,7 +350,7 @@ class Ledger:
             any_date: Accept games dated more than a day ahead, or before 1900.
             allow_uncounted: Accept games that the rule of a ladder cannot score.
             based_on: By subject, such as game:wl-09, the id or position of the last event that you read (see
-                `Snapshot.story`). The events are refused if a subject has changed since.
+                `Snapshot.timeline`). The events are refused if a subject has changed since.
 
         Returns:
             A proposal. Errors in the events are in `rejections`; with several events, the `line` of an error is the
@@ -665,7 +665,8 @@ def _to_spec(side: Snapshot | CoordinateSpec) -> CoordinateSpec:
         return side
     if side.close_now:
         raise BadArgument(
-            "a comparison ignores close_now, because open rating periods stay open; use views without it", "close_now"
+            "a view with close_now cannot be compared, because open rating periods stay open; use views without it",
+            "close_now",
         )
     return CoordinateSpec("", False, side.as_of, side.known_at, side.rules)
 

@@ -68,7 +68,7 @@ from ratings_ledger.projections.stored.computing import (
     plan as plan_ladders,
 )
 
-COMPARED_BYTES, CRC_BYTES = 1 << 22, 4
+CRC_BYTES = 4
 ONE_PLACE = "--segments must lead all workers and this machine to one place"
 
 

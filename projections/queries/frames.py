@@ -8,7 +8,7 @@
 | a player's state | a column of floats for each number; with `exact`, a struct of texts |
 | other JSON | its text |
 
-Missing values are null. Columns without any value are left out.
+Missing values are null. Columns whose values are all absent are left out.
 """
 
 from __future__ import annotations

@@ -388,7 +388,7 @@ class _FunctionChecker:
             return self._infer_integer_operation(node, UNKNOWN if UNKNOWN in (left, right) else INT)
         if isinstance(node.op, ast.Pow | ast.FloorDiv | ast.Mod):
             is_power = isinstance(node.op, ast.Pow)
-            remedy = "use the contract's power(base, exponent)" if is_power else "only whole numbers have a remainder"
+            remedy = "use the contract's power(base, exponent)" if is_power else "it takes whole numbers only"
             symbol = _OPERATOR_SYMBOLS[type(node.op)]
             return self._report(node, f"uses {symbol} on doubles: {ast.unparse(node)}; {remedy}")
         if isinstance(node.op, ast.Add | ast.Sub | ast.Mult) and FLOAT in (left, right):

@@ -197,7 +197,7 @@ LICHESS = {
                "lichess.org/aBcDeFg8 2024-11-22T19:05 benchess 1 AnnaBlitz 1",
                "lichess.org/aBcDeFgc 2024-11-22T19:05 benchess 2 AnnaBlitz 1"],
         told=["1 game aborted or unfinished, left out", "2 games with the computer or a player without an account",
-              "1 game that was casual, recorded but not rated", "1 forfeit, recorded but not rated"],
+              "1 game marked as casual, recorded but not rated", "1 forfeit, recorded but not rated"],
     ),
     "games of Lichess of a variant": ndjson(
         lichess_line("benchess", "AnnaBlitz", variant="atomic"),

@@ -85,8 +85,8 @@ REFUSED: dict[str, tuple[str, str]] = {
     "power": ("x = 2.0\ny = x ** 2.0", "uses ** on doubles: x ** 2.0; use the contract's power(base, exponent)"),
     "power of a whole number": ("x = 2.0\ny = x ** 2", "uses ** on doubles: x ** 2"),
     "power that may be a fraction": ("k = n\ny = 10 ** k", "uses ** with an exponent that is not a literal: 10 ** k"),
-    "remainder": ("x = 2.0\ny = x % 1.0", "uses % on doubles: x % 1.0; only whole numbers have a remainder"),
-    "floor division": ("x = 2.0\ny = x // 1.0", "uses // on doubles: x // 1.0; only whole numbers have a remainder"),
+    "remainder": ("x = 2.0\ny = x % 1.0", "uses % on doubles: x % 1.0; it takes whole numbers only"),
+    "floor division": ("x = 2.0\ny = x // 1.0", "uses // on doubles: x // 1.0; it takes whole numbers only"),
     "sum": ("x = 2.0\ny = sum([x, x])", "calls sum; Python 3.12 changed how sum adds doubles"),
     "round": ("x = 2.0\ny = round(x)", "calls round; units(value, scale) rounds"),
     "pow": ("x = 2.0\ny = pow(x, 2.0)", "calls pow; use the contract's power(base, exponent)"),
@@ -160,7 +160,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     "a dict within a constant": ("x = 1\ny = TABLES[1]", "reads TABLES, which is not a numeric constant"),
     "a double of the kit as a whole number": (
         "x = kit.real(n, 1)\ny = x // 2",
-        "uses // on doubles: x // 2; only whole numbers have a remainder",
+        "uses // on doubles: x // 2; it takes whole numbers only",
     ),
     "a member of the kit that is none": (
         "x = 1.0\ny = kit.absent(x)",

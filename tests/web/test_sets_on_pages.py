@@ -66,7 +66,7 @@ def test_changed_sets_are_told_as_sets(db: str, ratings: Ratings, tmp_path: Path
     corrected = ratings("correct", "2024-11-22-1", "--sets", "11:7 11:4 11:1", "--reason", "third set", db=db)
     assert corrected.exit_code == 0
     refused = ratings("import", file, "--set", "game=tt", "--sync", "--dry-run", db=db).stderr
-    assert "(1 ben (3), 2 anna (0), sets 11:7 11:4 11:1), and since in the sheet (1 ben (3), " in refused
+    assert "(1 ben (3), 2 anna (0), sets 11:7 11:4 11:1), but differently in the sheet (1 ben (3), " in refused
 
 
 def test_forfeits_are_told_as_such(db: str, ratings: Ratings, tmp_path: Path) -> None:

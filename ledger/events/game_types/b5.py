@@ -112,7 +112,7 @@ def generate(seats: Seats, rng: Random) -> dict[str, Any]:
 
 
 def _place_key(participant: dict[str, Any]) -> tuple[int, int, int]:
-    """Return the sort key of a place; lower is better. If a leaver has no values, the substitute's are used."""
+    """Return the sort key of a place; lower is better. A missing value counts as 0."""
     victory = VICTORIES.index(participant.get("victory"))
     return victory, -participant.get("power", 0), -participant.get("influence", 0)
 

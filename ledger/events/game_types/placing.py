@@ -77,7 +77,7 @@ def check(game: dict[str, Any]) -> None:
 
 
 def places(game: dict[str, Any]) -> list[int]:
-    """Return competition places (1, 2, 2, 4) in the order of the participants; seats share one place.
+    """Return competition places (1, 2, 2, 4) in the order of the participants; those of one seat share a place.
 
     The recorded places of a checked game may be dense, or absent if scores decide.
     """

@@ -68,7 +68,7 @@ class _LichessFile:
             data["extra"] = {FORFEIT: _FORFEITS[winner]}
         if game.get("rated") is not True:
             data["rated"] = False
-            self.left_out.add("that was casual", "recorded but not rated")
+            self.left_out.add("marked as casual", "recorded but not rated")
         at = self._shared.occurred_at or _parse_start(game)
         return {"type": "game.recorded", "occurred_at": at, "data": data}
 
