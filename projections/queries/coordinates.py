@@ -286,7 +286,7 @@ class CoordinateSpec(NamedTuple):
     rules: str | None = None
 
     def resolve(self, connection: Connection, ladder: str, note: Note) -> Coordinates:
-        """Return the coordinates for one ladder, in the ledger's home zone or else in its ruleset's. Raises `BadArgument`."""
+        """Return the coordinates for one ladder, by the home zone, else its ruleset's. Raises `BadArgument`."""
         coordinates = self.resolve_among(connection, ladder, note)
         if coordinates.rules != self.rules:
             message = f"{quote(str(self.rules))} is no version of the ruleset of {ladder}"
