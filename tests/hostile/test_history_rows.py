@@ -45,7 +45,7 @@ DONE = {
     "whether it is rated": ("UPDATE history_games SET rated = (1 = 0) WHERE game_id = 'g-1'", "the stored games"),
     "no name of games": ("DELETE FROM history_parts WHERE ladder = ''", "stored games are missing"),
     "names of games twice": ("INSERT INTO history_parts SELECT generation, ladder, block + 1, 99, scale, rows, digest "
-                             "FROM history_parts WHERE ladder = ''", "stored games that the log does not have"),
+                             "FROM history_parts WHERE ladder = ''", "stored games that the log does not contain"),
 }  # fmt: skip
 
 

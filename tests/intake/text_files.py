@@ -67,7 +67,7 @@ CASES = {
         refused=[("4 bad-cell", "column C: the error Err:502")],
     ),
     "an error for the name of a player": csv(
-        "Date,anna,ben,#REF!\n2024-11-22,1,2,3\n", refused=[("1 bad-cell", "column D: the error #REF!; put it")],
+        "Date,anna,ben,#REF!\n2024-11-22,1,2,3\n", refused=[("1 bad-cell", "column D: the error #REF!; correct it")],
     ),
     "errors in a dropped column, and a name that looks like one": csv(
         "Date,1st,2nd,x\n2024-11-22,#1,ben,#NAME?\n", options=(*SET, "--map", "x="),
