@@ -229,7 +229,8 @@ def replay_interpreted(
         return _check_bounds(stream, loop((), (), *arguments), totals, lambda: stream.row[totals[loops.CURRENT]])
 
     # lists hold integers of any size, so the loop can report numbers out of bounds
-    game_arrays = [[[0] * players_max for _ in range(stream.width)] for _ in range(2)]
+    width = stream.width
+    game_arrays = [[[0] * players_max for _ in range(width)] for _ in range(2)]
     gaps = _measure_gaps(stream, entry_states, earlier)
     backend = LoopBackend(
         run=run,

@@ -124,7 +124,7 @@ def test_only_the_writer_appends(filled: Roles, capsys: pytest.CaptureFixture[st
     game = ["record", "--game", "club-catan", "--game-id", "one-more", "mira", "yusuf"]
     assert [run_command(*game, db=url) for url in (filled.rebuilder, filled.reader, filled.writer)] == [3, 3, 0]
     told = capsys.readouterr().err
-    assert "this database user may not do that" in told
+    assert "this database user lacks a right" in told
     assert "this user lacks INSERT on events, which the role ratings_writer has" in told
     assert [run_command("rebuild", db=url) for url in (filled.writer, filled.reader)] == [3, 3]
     assert "which the role ratings_rebuilder has" in capsys.readouterr().err
@@ -179,4 +179,4 @@ def test_dashboard_reads_standings_but_no_events(filled: Roles, capsys: pytest.C
     capsys.readouterr()
     # the commands replay events, which it does not see
     assert run_command("standings", "club-catan-elo/all", db=filled.dashboard) == 3
-    assert "this database user may not do that" in capsys.readouterr().err
+    assert "this database user lacks a right" in capsys.readouterr().err

@@ -129,7 +129,7 @@ def of_tables(connection: Connection, ledger: Shape) -> Mutations:
             return Mutation(f"table {table}", how, sql, name, more)  # noqa: B023
 
         def shadow(how: str, *sql: str) -> Mutation:
-            return mutation(f"shadowed by {how}", *sql, name=f"the name of public.{table}")  # noqa: B023
+            return mutation(f"shadowed by {how}", *sql, name=f"the same name as public.{table}")  # noqa: B023
 
         own = {one.name for one in ledger.constraints if one.type == "f" and one.tbl == table}
         alter = f"ALTER TABLE {table}"
