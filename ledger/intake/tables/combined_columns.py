@@ -74,12 +74,12 @@ def _find_parts(
         yield parts, " "
     sides: dict[str, dict[int, int]] = defaultdict(dict)
     for column, name in names.items():
-        if (partner := find_partner(name)) is not None and _holds_names(body, column):
+        if (partner := find_partner(name)) is not None and _has_names(body, column):
             side, number = partner
             sides[side].setdefault(number, column)
     for column, meaning in meanings.items():
         # the first of several partners may have the column of the side
-        if meaning in sides and _holds_names(body, column):
+        if meaning in sides and _has_names(body, column):
             sides[meaning].setdefault(1, column)
     present = {*sides, *meanings.values()}
     for side, columns in sides.items():
@@ -103,7 +103,7 @@ def _find_name_parts(names: Mapping[int, str], meanings: Mapping[int, str | None
     return None if is_whole_name else [firsts[0], lasts[0]]
 
 
-def _holds_names(body: TextRows, column: int) -> bool:
+def _has_names(body: TextRows, column: int) -> bool:
     """Tell whether no cell of a column is a number."""
     return not any(NUMBER.fullmatch(read_cell(row, column)) for _, row in body)
 
@@ -131,12 +131,12 @@ def _find_versus(
     candidates = [
         column
         for column, name in names.items()
-        if meanings[column] in (None, "game", "game_id") and _holds_matches(name, body, column)
+        if meanings[column] in (None, "game", "game_id") and _has_matches(name, body, column)
     ]
     return candidates[0] if len(candidates) == 1 else None
 
 
-def _holds_matches(name: str, body: TextRows, column: int) -> bool:
+def _has_matches(name: str, body: TextRows, column: int) -> bool:
     """Tell whether most texts of a column, apart from its repeated name, are matches of two players."""
     texts = [text for _, row in body if (text := read_cell(row, column)) and text != name]
     return 2 * sum(_split_match(text) is not None for text in texts) > len(texts)
