@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from ratings_ledger import Proposal
 from ratings_ledger.cli.arguments.writing import WriteContext
 from ratings_ledger.cli.commands import report
 from ratings_ledger.ledger.intake import intake
-from ratings_ledger.projections.admission.proposals import Proposal
 
 STEPS: dict[str, tuple[Any, str]] = {
     "proposed": (WriteContext, "propose"), "committed": (Proposal, "append"), "appended": (intake, "append"),

@@ -10,9 +10,9 @@ from ratings_ledger.ledger.store import opening
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.admission.publishing_rulesets import publish_missing
 from ratings_ledger.projections.admission.trials import try_rule
-from ratings_ledger.projections.contract import Rule
 from ratings_ledger.projections.rulesets import registry, versions
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
+from ratings_ledger.rules import Rule
 
 SHIPPED = Path(__file__).parents[1] / "projections" / "shipped"
 

@@ -3,8 +3,8 @@
 import pytest
 from correction_helpers import Ratings, event, placing, read, refusal, take_in
 
+from ratings_ledger import BadArgument
 from ratings_ledger.cli.commands import publish
-from ratings_ledger.ledger.errors import BadArgument
 
 
 def chess(ratings: Ratings, url: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 from lengths import at_length_but
 from own_rules import offer_rule
 
-from ratings_ledger.projections.contract import Params, Rule, Term, no_table
+from ratings_ledger.rules import Params, Rule, Term, no_table
 
 Ratings = Callable[..., Any]
 HALF = 1 << 31

@@ -8,7 +8,7 @@ import pytest
 from correction_helpers import Ratings, event, placing, read, take_in
 
 import ratings_ledger
-from ratings_ledger.projections.queries.coordinates import CoordinateSpec
+from ratings_ledger import CoordinateSpec
 
 
 def chess(ratings: Ratings, url: str) -> None:

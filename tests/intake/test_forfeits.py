@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from ratings_ledger import Refused
 from ratings_ledger.ledger.intake.forfeits import FIRST_CAME, NOBODY_CAME, describe_forfeits, settle_forfeit
 from ratings_ledger.ledger.intake.tables.layouts.result_cells import parse_result
-from ratings_ledger.ledger.rejections import Refused
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from damages import TABLES
 
+from ratings_ledger import Refused
 from ratings_ledger.ledger.intake.json_lines import LINE_BYTES_MAX
 from ratings_ledger.ledger.intake.tables import csv_files, similar_rows, table_games
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
@@ -15,7 +16,6 @@ from ratings_ledger.ledger.intake.tables.csv_files import read_csv_table
 from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS
 from ratings_ledger.ledger.intake.tables.layouts.layout import Example
 from ratings_ledger.ledger.intake.tables.recognition import TableRead
-from ratings_ledger.ledger.rejections import Refused
 
 EXAMPLES = [(name, example) for name, layout in LAYOUTS.items() for example in layout.examples]
 

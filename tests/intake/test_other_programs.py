@@ -12,11 +12,11 @@ import pytest
 from damages import RAW
 from program_files import CASES, LICHESS_PGN, bg_stats, lichess_line, line001, play, trf
 
+from ratings_ledger import Refused
 from ratings_ledger.ledger.intake.parsing import read_draft
 from ratings_ledger.ledger.intake.readers import find_reader
 from ratings_ledger.ledger.intake.readers.reader import Opened
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
-from ratings_ledger.ledger.rejections import Refused
 
 Ratings = Callable[..., Any]
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from program_files import PGN as CASES
 
+from ratings_ledger import Refused
 from ratings_ledger.ledger.intake.readers import find_reader, pgn
 from ratings_ledger.ledger.intake.readers.reader import Opened
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
-from ratings_ledger.ledger.rejections import Refused
 
 
 def read(content: bytes) -> list[Any]:

@@ -25,7 +25,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 from stores import coded, postgres_database, without_events
 
-from ratings_ledger import LedgerError, NotALedger, StoreDamaged, StoreUnavailable
+from ratings_ledger import Head, LedgerError, NotALedger, StoreDamaged, StoreUnavailable
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import REASONS
 from ratings_ledger.ledger.events.canonical import parse_instant
@@ -36,7 +36,7 @@ from ratings_ledger.ledger.store import postgres
 from ratings_ledger.ledger.store.appending import append
 from ratings_ledger.ledger.store.catalogue import find_missing_views, find_object_differences
 from ratings_ledger.ledger.store.dialect import DIALECTS, PREFIX, Dialect, dialect_of, transaction
-from ratings_ledger.ledger.store.log import Head, head, open_driver_cursor, read_page, read_records
+from ratings_ledger.ledger.store.log import head, open_driver_cursor, read_page, read_records
 from ratings_ledger.ledger.store.opening import Ledger, connect, open_ledger
 
 # a process that had this one's number before

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from ratings_ledger import Refused
 from ratings_ledger.ledger.events.game_types import places
 from ratings_ledger.ledger.events.games import number_sides
 from ratings_ledger.ledger.events.types import meaning, read_data
-from ratings_ledger.ledger.rejections import Refused
 
 Participant = dict[str, Any]
 

@@ -6,12 +6,11 @@ import pytest
 from ledgers import reading, writing
 from sqlalchemy import text
 
-from ratings_ledger import Refused
+from ratings_ledger import Head, Refused
 from ratings_ledger.ledger.events.canonical import dump
 from ratings_ledger.ledger.events.records import ZERO, chain_hash, index_record, leaf_hash
 from ratings_ledger.ledger.events.types import STEPS, TYPES, Data, Draft, upcast
 from ratings_ledger.ledger.store.appending import insert_event_rows
-from ratings_ledger.ledger.store.log import Head
 
 
 def named_twice(data: Data) -> Data:

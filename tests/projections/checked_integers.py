@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ratings_ledger.projections.contract import INT64_MAX
+from ratings_ledger.rules import INT64_MAX
 
 
 def _checked(name: str) -> Callable[..., Any]:

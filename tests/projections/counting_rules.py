@@ -3,17 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ratings_ledger.projections.contract import (
-    MISSING,
-    Columns,
-    Numbers,
-    Params,
-    Rule,
-    State,
-    StateValues,
-    Term,
-    no_table,
-)
+from ratings_ledger.rules import MISSING, Columns, Numbers, Params, Rule, State, StateValues, Term, no_table
 
 COLUMNS = ("place", "team", "home", "score", "numbers.bonus", "games_before", "days_since", "first_of_season")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ratings_ledger.projections import compiling
-from ratings_ledger.projections.contract import Rule
+from ratings_ledger.rules import Rule
 
 State = list[list[int]]
 

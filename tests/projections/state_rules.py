@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ratings_ledger.projections.contract import (
+from ratings_ledger.rules import (
     INVERSE,
     ONE,
     Columns,

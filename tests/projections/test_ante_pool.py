@@ -10,7 +10,7 @@ from checked_integers import checked
 from histories import facts_of, fill, ruleset, standings_of, stream_of
 from own_rules import built_in, problems_in, shipped_text
 
-from ratings_ledger.projections.contract import LEAVERS, PLAYERS_MAX, SUBSTITUTE, UNITS_MAX
+from ratings_ledger.rules import LEAVERS, PLAYERS_MAX, SUBSTITUTE, UNITS_MAX
 
 RULE = built_in("ante-pool/1")
 

@@ -10,9 +10,9 @@ from math import lcm
 import pytest
 from pydantic import ValidationError
 
-from ratings_ledger.projections.contract import BestOfParams
 from ratings_ledger.projections.lists import LISTS
 from ratings_ledger.projections.lists.contract import Results
+from ratings_ledger.rules import BestOfParams
 
 BEST_OF = LISTS["best-of"]
 

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from own_rules import offer_rule
 
+from ratings_ledger import Ruleset
 from ratings_ledger.projections.compiling import extract_reason
-from ratings_ledger.projections.contract import Params, Rule, Term, no_table
-from ratings_ledger.projections.rulesets.versions import Ruleset, bind, parse_toml, read_toml
+from ratings_ledger.projections.rulesets.versions import bind, parse_toml, read_toml
+from ratings_ledger.rules import Params, Rule, Term, no_table
 
 ROOT = Path(__file__).parents[2]
 

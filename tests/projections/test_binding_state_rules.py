@@ -6,9 +6,9 @@ import pytest
 from own_rules import built_in, built_in_names, offer_rule, problems_in, read_ruleset
 from state_rules import BY_GAME, BY_PERIOD, SCALE
 
-from ratings_ledger.projections.contract import UNITS_MAX, Rule, State
 from ratings_ledger.projections.rulesets.registry import find_malformed_members
 from ratings_ledger.projections.rulesets.versions import Version, bind, find_sequel_problem
+from ratings_ledger.rules import UNITS_MAX, Rule, State
 
 TEXT = 'id = "x"\nversion = "1"\nrule = "own/1"\n[scope]\ngame = ["chess"]\n'
 RATING, DEVIATION = State("rating", SCALE), State("deviation", SCALE)

@@ -9,7 +9,7 @@ from histories import facts_of, fill, ruleset, standings_of, stream_of
 from kind_games import battle, columns_of, players_of, random_battle
 from own_rules import built_in, shipped_text
 
-from ratings_ledger.projections.contract import PLAYERS_MAX
+from ratings_ledger.rules import PLAYERS_MAX
 
 RULE = built_in("blue-max/1")
 

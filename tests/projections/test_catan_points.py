@@ -10,7 +10,7 @@ from builders import game
 from histories import facts_of, fill, ruleset, standings_of, stream_of
 from own_rules import built_in, problems_in, read_ruleset, shipped_text
 
-from ratings_ledger.projections.contract import PLAYERS_MAX, exact
+from ratings_ledger.rules import PLAYERS_MAX, exact
 
 RULE = built_in("catan-points/1")
 

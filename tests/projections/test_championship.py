@@ -10,8 +10,8 @@ import championship_seasons as seasons
 import pytest
 from histories import facts_of, fill, ruleset
 
-from ratings_ledger.projections.contract import decimal
 from ratings_ledger.projections.queries.ladders_at import Ladders
+from ratings_ledger.rules import decimal
 
 pytestmark = pytest.mark.skipif(
     not seasons.FOLDER.is_dir(), reason="the results of Formula 1 (shared/data/formula-1) are absent"

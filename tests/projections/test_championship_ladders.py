@@ -6,10 +6,10 @@ import pytest
 from histories import facts_of, fill, ruleset
 from own_rules import built_in, read_ruleset
 
-from ratings_ledger.projections.contract import LEAVERS, MISSING, SUBSTITUTE
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay.classification import _classify
 from ratings_ledger.projections.rulesets.versions import bind
+from ratings_ledger.rules import LEAVERS, MISSING, SUBSTITUTE
 
 CUP = """
 id = "cup"

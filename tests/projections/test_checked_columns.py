@@ -19,6 +19,7 @@ from paths import set_paths
 from time_histories import ADJUSTED, INSTANTS, history
 from time_ledgers import enter
 
+from ratings_ledger import Snapshot
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
@@ -27,7 +28,6 @@ from ratings_ledger.projections.facts.column_files import Damaged, encode_column
 from ratings_ledger.projections.facts.stored_columns import LayeredColumn, StoredColumn
 from ratings_ledger.projections.queries.ladders_at import LadderCache
 from ratings_ledger.projections.replay import trace_cache
-from ratings_ledger.projections.snapshot import Snapshot
 
 NUMBERS = st.lists(st.integers(-(2**31), 2**31 - 1), max_size=40)
 SMALL_BLOCK = 16

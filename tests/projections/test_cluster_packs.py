@@ -13,8 +13,7 @@ from kind_games import battle
 from ledgers import create_ledger
 from time_ledgers import enter
 
-from ratings_ledger import Snapshot
-from ratings_ledger.ledger.events.types import Ruleset
+from ratings_ledger import Ruleset, Snapshot
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.projections.cluster import coordinating

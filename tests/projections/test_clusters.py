@@ -12,9 +12,8 @@ from ledgers import create_ledger
 from time_histories import history
 from time_ledgers import enter
 
-from ratings_ledger import Snapshot
+from ratings_ledger import Ruleset, Snapshot
 from ratings_ledger.ledger.clock import now
-from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.projections.cluster import coordinating

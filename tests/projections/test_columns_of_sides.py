@@ -10,19 +10,20 @@ import pytest
 from paths import set_paths, told
 from time_ledgers import enter
 
+from ratings_ledger import Ruleset
 from ratings_ledger.ledger.events.revisions import KnownEvent
-from ratings_ledger.ledger.events.types import Ruleset, read_event
+from ratings_ledger.ledger.events.types import read_event
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.cluster import base, segments
 from ratings_ledger.projections.cluster.columnar import OpenedObject
 from ratings_ledger.projections.cluster.object_store import open_object_store
-from ratings_ledger.projections.contract import MISSING
 from ratings_ledger.projections.facts import decoding
 from ratings_ledger.projections.facts.columns import Facts, find_row_at
 from ratings_ledger.projections.replay.rule_inputs import GameSlots, read_columns
 from ratings_ledger.projections.rulesets.columns import Reading, find_reading
+from ratings_ledger.rules import MISSING
 
 COLUMNS = (
     "place", "team", "home", "score", "side_score", "league", "year", "numbers.length", "numbers.points",

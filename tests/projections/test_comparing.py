@@ -5,9 +5,9 @@ from itertools import combinations
 from hypothesis import event, example, given
 from hypothesis import strategies as st
 
+from ratings_ledger import Effect
 from ratings_ledger.projections.diff.comparison import (
     TOP_RANKS,
-    Effect,
     RankedPoints,
     RankedState,
     compare_states,

@@ -17,7 +17,6 @@ from test_rule_contract import PARAMS, boards
 from thresholds import set_thresholds
 
 from ratings_ledger.projections import compiling
-from ratings_ledger.projections.contract import Rule
 from ratings_ledger.projections.replay import replay as replaying
 from ratings_ledger.projections.replay.ladders import Stream, StreamAdjustment
 from ratings_ledger.projections.replay.replay import replay
@@ -25,6 +24,7 @@ from ratings_ledger.projections.replay.rule_calls import RuleFailure
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.registry import rule
 from ratings_ledger.projections.rulesets.versions import Version
+from ratings_ledger.rules import Rule
 
 compiles = pytest.mark.skipif(not compiling.is_available(), reason="the extra fast is not installed")
 

@@ -26,17 +26,17 @@ from oracle.rulesets import BOOK, ruleset_of
 from oracle.running import Ladder, Played
 from oracle.times import instant
 
+from ratings_ledger import GameExplanation, Proposal
 from ratings_ledger.ledger.events.canonical import parse_object, to_microseconds
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.intake import ImportPolicy
 from ratings_ledger.ledger.store.log import read_records
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.projections.admission import proposals
-from ratings_ledger.projections.admission.proposals import Proposal
 from ratings_ledger.projections.admission.publishing_rulesets import publish_missing
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.coordinates import Times
-from ratings_ledger.projections.queries.explain import GameExplanation, explain_game, find_game_row
+from ratings_ledger.projections.queries.explain import explain_game, find_game_row
 from ratings_ledger.projections.queries.history import load_course
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.standings import build_balance

@@ -11,8 +11,8 @@ from own_rules import SHIPPED, built_in
 
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.arrays import np
-from ratings_ledger.projections.contract import Rule, decimal
 from ratings_ledger.projections.rulesets.versions import bind, read_toml
+from ratings_ledger.rules import Rule, decimal
 
 C_DIPLO = built_in("c-diplo/1")
 SQUARES = built_in("sum-of-squares/1")

@@ -15,11 +15,10 @@ import pytest
 from test_views import LADDER, with_games
 
 import ratings_ledger as rl
-from ratings_ledger import ExactNumber
-from ratings_ledger.projections.contract import decimal
+from ratings_ledger import ExactNumber, Result, RowSequence
 from ratings_ledger.projections.queries.display import ROWS_MAX
-from ratings_ledger.projections.queries.results import Result, RowSequence
 from ratings_ledger.projections.replay.ladders import distinct_ladders, drop_duplicate_ladders
+from ratings_ledger.rules import decimal
 
 NAMES = ["<script>alert(1)</script>", "Ольга & Łukasz", "美咲", 'O"Hara', "ʻŌlelo", "مريم"]
 SEQUENCES: dict[str, Callable[[rl.Ledger, rl.View], RowSequence[Any]]] = {

@@ -8,8 +8,8 @@ from kernel_calls import check_compiled_game, check_compiled_period, play, play_
 from lengths import few_of_many
 from own_rules import built_in
 
-from ratings_ledger.projections.contract import MISSING, ONE
 from ratings_ledger.projections.rules.egf import game_points
+from ratings_ledger.rules import MISSING, ONE
 
 RULE = built_in("egf-gor/1")
 SCALE = RULE.scale

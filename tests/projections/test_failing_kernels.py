@@ -14,7 +14,7 @@ from state_rules import BY_GAME, BY_PERIOD, SCALE
 from thresholds import set_thresholds
 
 from ratings_ledger.projections import compiling
-from ratings_ledger.projections.contract import UNITS_MAX, Rule, exp, ln, real, root, units
+from ratings_ledger.rules import UNITS_MAX, Rule, exp, ln, real, root, units
 
 Ratings = Callable[..., Any]
 SOUND = "elo-chess/all"

@@ -17,9 +17,9 @@ from own_rules import SHIPPED, built_in
 
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.arrays import np
-from ratings_ledger.projections.contract import MISSING, ONE, UNITS_MAX, decimal
 from ratings_ledger.projections.rulesets.registry import find_malformed_members
 from ratings_ledger.projections.rulesets.versions import bind, find_sequel_problem, read_toml
+from ratings_ledger.rules import MISSING, ONE, UNITS_MAX, decimal
 
 RULE = built_in("fide-elo/1")
 SCALE = RULE.scale

@@ -15,9 +15,9 @@ from test_display import SEQUENCES
 from test_views import LADDER, with_games
 
 import ratings_ledger
-from ratings_ledger import BadArgument
+from ratings_ledger import BadArgument, Result, RowSequence
 from ratings_ledger.projections.queries.coordinates import Coordinates
-from ratings_ledger.projections.queries.results import Result, RowSequence, members
+from ratings_ledger.projections.queries.results import members
 
 GAMES = """game_id,occurred_at,game,1st,2nd,3rd
 g-1,2024-03-01T20:00:00Z,catan,anna,ben,cleo

@@ -16,8 +16,8 @@ from lengths import few_of_many
 from own_rules import built_in
 from pydantic import ValidationError
 
-from ratings_ledger.projections.contract import LEAVERS, MISSING, ONE, SUBSTITUTE, Rule, results_of_game
 from ratings_ledger.projections.rules import glicko_1, glicko_2
+from ratings_ledger.rules import LEAVERS, MISSING, ONE, SUBSTITUTE, Rule, results_of_game
 
 VECTORS = Path(__file__).parents[1] / "golden" / "glicko.json"
 RULES = ["glicko-1/1", "glicko-2/1"]

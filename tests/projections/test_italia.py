@@ -9,7 +9,7 @@ from histories import facts_of, fill, ruleset, standings_of, stream_of
 from kind_games import POWERS, columns_of, diplomacy, players_of, random_diplomacy
 from own_rules import built_in, shipped_text
 
-from ratings_ledger.projections.contract import PLAYERS_MAX, decimal, exact
+from ratings_ledger.rules import PLAYERS_MAX, decimal, exact
 
 RULE = built_in("italia/1")
 

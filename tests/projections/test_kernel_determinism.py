@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from own_rules import built_in
 
-from ratings_ledger.projections.contract import Rule
 from ratings_ledger.projections.rulesets.kernel_determinism import find_nondeterminism
 from ratings_ledger.projections.rulesets.registry import BUILT_IN
 from ratings_ledger.projections.rulesets.rule_errors import can_compile, find_inexact_place, list_inexact_places
+from ratings_ledger.rules import Rule
 
 WITH_STATE = [name for name in BUILT_IN if built_in(name).state]
 NUMBERS = count()

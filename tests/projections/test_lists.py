@@ -6,10 +6,10 @@ from functools import partial
 
 import pytest
 
-from ratings_ledger.projections.contract import Params, PeriodParams, TableParams
 from ratings_ledger.projections.lists import LISTS
 from ratings_ledger.projections.lists.contract import RankedRow, Results
 from ratings_ledger.projections.rules.annual_places import AnnualPlacesParams
+from ratings_ledger.rules import Params, PeriodParams, TableParams
 
 
 def explained(kind, given, name):

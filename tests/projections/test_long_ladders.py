@@ -15,10 +15,10 @@ from thresholds import set_thresholds
 from time_histories import INSTANTS, history
 from time_ledgers import enter
 
+from ratings_ledger import DifferingRow
 from ratings_ledger.ledger.events.canonical import parse_record_instant
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.contract import Params
-from ratings_ledger.projections.diff.comparison import DifferingRow, RankedState, compare_states
+from ratings_ledger.projections.diff.comparison import RankedState, compare_states
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.lists import points
@@ -27,6 +27,7 @@ from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinate
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.queries.standings import build_standings
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
+from ratings_ledger.rules import Params
 
 pytest.importorskip("numpy")
 

@@ -18,6 +18,7 @@ from time_ledgers import enter
 
 import ratings_ledger
 import ratings_ledger.projections
+from ratings_ledger import Snapshot
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.facts import column_files, decoding
@@ -28,7 +29,6 @@ from ratings_ledger.projections.replay import continuation, trace, trace_cache
 from ratings_ledger.projections.replay.ladders import Stream
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.replay.trace_cache import find_trace
-from ratings_ledger.projections.snapshot import Snapshot
 
 GAMES = 30
 LADDERS = ("elo", "elo-2", "elo-3")

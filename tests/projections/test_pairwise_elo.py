@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from own_rules import built_in
 
-from ratings_ledger.projections.contract import ONE, expected, expected_scores, rounded
+from ratings_ledger.rules import ONE, expected, expected_scores, rounded
 
 RULE = built_in("pairwise-elo/1")
 

@@ -15,9 +15,9 @@ from kernel_calls import call_compiled, check_compiled_game, play
 from lengths import few_of_many
 from own_rules import built_in
 
-from ratings_ledger.projections.contract import MISSING, ONE
 from ratings_ledger.projections.rules.pairwise_elo_2 import k_of, side_lead
 from ratings_ledger.projections.rulesets.versions import read_ruleset, read_toml
+from ratings_ledger.rules import MISSING, ONE
 
 RULE = built_in("pairwise-elo/2")
 NFL = {"k": 20, "home": 65, "margin": "ln", "reversion": "1/3", "reversion_to": 1505}

@@ -15,11 +15,11 @@ import ratings_ledger as rl
 from ratings_ledger.ledger.events.canonical import parse_instant
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.diff.causes import attribute_difference
-from ratings_ledger.projections.expected_scores import expected_scores
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.coordinates import Coordinates
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay.trace import Trace
+from ratings_ledger.rules import expected_scores
 from tests import own_rules
 from tests.builders import draft, drafted, event, game_data
 from tests.ledgers import append_drafts, create_ledger, reading, run_command

@@ -12,7 +12,6 @@ import pytest
 from ratings_ledger.ledger.events.canonical import INSTANT_MAX, INSTANT_MIN, to_microseconds
 from ratings_ledger.ledger.events.zones import day_start
 from ratings_ledger.projections.arrays import np
-from ratings_ledger.projections.contract import MISSING
 from ratings_ledger.projections.replay.periods import (
     LadderSlots,
     Periods,
@@ -21,6 +20,7 @@ from ratings_ledger.projections.replay.periods import (
     label_events,
     number_periods,
 )
+from ratings_ledger.rules import MISSING
 
 KINDS = ("day", "week", "month")
 ZONES = ("UTC", "Europe/Berlin", "America/St_Johns", "Pacific/Apia", "America/Sao_Paulo", "Asia/Gaza")

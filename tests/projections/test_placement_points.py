@@ -9,7 +9,7 @@ import pytest
 from histories import facts_of, fill, ruleset, standings_of, stream_of
 from own_rules import built_in, shipped_text
 
-from ratings_ledger.projections.contract import PLAYERS_MAX, exact
+from ratings_ledger.rules import PLAYERS_MAX, exact
 
 RULE = built_in("placement-points/1")
 

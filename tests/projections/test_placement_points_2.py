@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.arrays import np
-from ratings_ledger.projections.contract import LEAVERS, MISSING, SUBSTITUTE, decimal
 from ratings_ledger.projections.rules.placement_points_2 import RULE
+from ratings_ledger.rules import LEAVERS, MISSING, SUBSTITUTE, decimal
 
 NUMBERS = ("fastest_lap", "pole", "guest", "drivers", "other_points", "percent")
 POINTS = {"points": [8, 6, 4, 3, 2]}

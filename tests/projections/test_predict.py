@@ -9,11 +9,11 @@ import pytest
 from own_rules import offer_rule, publish_untried
 from state_rules import BY_GAME
 
+from ratings_ledger import CannotPredict
 from ratings_ledger import open as open_ledger
-from ratings_ledger.ledger.errors import CannotPredict
-from ratings_ledger.projections.contract import MISSING, ONE, Rule, Term
 from ratings_ledger.projections.queries import forecast
 from ratings_ledger.projections.rulesets.versions import bind, read_toml
+from ratings_ledger.rules import MISSING, ONE, Rule, Term
 
 Ratings = Callable[..., Any]
 LADDER = "elo-chess/all"

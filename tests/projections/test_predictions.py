@@ -8,9 +8,9 @@ from paths import set_paths
 from time_histories import history
 from time_ledgers import enter
 
+from ratings_ledger import Quality
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.diff import predictions
-from ratings_ledger.projections.diff.predictions import Quality
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.ladders_at import Ladders
 

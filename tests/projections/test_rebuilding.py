@@ -9,7 +9,8 @@ from catan_years import year_of
 from histories import adjustment, club_game, facts_of, fill, random_games, ruleset, ticking
 from sqlalchemy import text
 
-from ratings_ledger.ledger.errors import AlreadyRunning, NoEarlierGeneration, WorkerLost
+from ratings_ledger import AlreadyRunning
+from ratings_ledger.ledger.errors import NoEarlierGeneration, WorkerLost
 from ratings_ledger.ledger.processes import forking
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade

@@ -16,7 +16,7 @@ from checked_integers import checked
 from kind_games import columns_of, players_of, random_battle, random_diplomacy
 from own_rules import built_in, built_in_names, is_about
 
-from ratings_ledger.projections.contract import INT64_MAX, LEAVERS, PLAYERS_MAX, SUBSTITUTE, UNITS_MAX, Rule
+from ratings_ledger.rules import INT64_MAX, LEAVERS, PLAYERS_MAX, SUBSTITUTE, UNITS_MAX, Rule
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "rules.json"
 

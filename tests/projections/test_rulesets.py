@@ -6,7 +6,7 @@ import pytest
 from histories import club_game, facts_of, fill, ruleset, standings_of, stream_of
 from own_rules import shipped_text
 
-from ratings_ledger.ledger.events.types import Ruleset
+from ratings_ledger import Ruleset
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.rulesets.registry import rule
 from ratings_ledger.projections.rulesets.versions import bind, in_force, read_shipped_texts, read_toml

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
+from ratings_ledger import Refused, Ruleset
 from ratings_ledger.ledger.events.revisions import KnownEvent
-from ratings_ledger.ledger.events.types import STATE_MAX, Ruleset, read_data
-from ratings_ledger.ledger.rejections import Refused
-from ratings_ledger.projections.contract import STATE_COLUMNS_MAX, UNITS_MAX, State
+from ratings_ledger.ledger.events.types import STATE_MAX, read_data
 from ratings_ledger.projections.facts.columns import Facts, Seed
 from ratings_ledger.projections.facts.decoding import apply, settle_facts
 from ratings_ledger.projections.facts.players import known_players
@@ -17,6 +16,7 @@ from ratings_ledger.projections.replay.continuation import read_trace_inputs
 from ratings_ledger.projections.replay.ladders import build_streams, compute_seeded_state, find_seeds, state_columns
 from ratings_ledger.projections.replay.replay import replay, replay_compiled, replay_interpreted
 from ratings_ledger.projections.rulesets.versions import Version, bind
+from ratings_ledger.rules import STATE_COLUMNS_MAX, UNITS_MAX, State
 
 LADDERS = ("elo-x/all", "elo-x/b")
 PLAYERS = ("anna", "ben", "cleo", "dora")

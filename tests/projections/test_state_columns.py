@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ratings_ledger.projections.contract import UNITS_MAX
 from ratings_ledger.projections.replay import loops
+from ratings_ledger.rules import UNITS_MAX
 
 # three players, the games of 0 and 1, 1 and 2, and 0 and 2
 OFFSETS, PLAYERS = [0, 2, 4, 6], [0, 1, 1, 2, 0, 2]

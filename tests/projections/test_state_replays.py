@@ -15,15 +15,14 @@ from sqlalchemy import text
 
 import ratings_ledger as rl
 from ratings_ledger.projections import compiling
-from ratings_ledger.projections.contract import decimal
 from ratings_ledger.projections.diff.predictions import measure_quality
-from ratings_ledger.projections.expected_scores import expected_scores
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.explain import explain_game
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay import replay as replaying
 from ratings_ledger.projections.replay import trace as tracing
 from ratings_ledger.projections.replay.trace import Trace
+from ratings_ledger.rules import decimal, expected_scores
 from tests import own_rules
 from tests.builders import draft, drafted, event
 from tests.ledgers import append_drafts, create_ledger, reading, run_command, writing

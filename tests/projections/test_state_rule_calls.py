@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from state_rules import BY_GAME, BY_PERIOD, SCALE
 
-from ratings_ledger.projections.contract import ONE, UNITS_MAX, Rule, Term, units
 from ratings_ledger.projections.replay import rule_calls
 from ratings_ledger.projections.replay.rule_calls import PeriodResults, RuleFailure
 from ratings_ledger.projections.rulesets.registry import rule as registered
 from ratings_ledger.projections.rulesets.versions import Version
+from ratings_ledger.rules import ONE, UNITS_MAX, Rule, Term, units
 
 START = [[1500 * SCALE, 1500 * SCALE, 1900 * SCALE], [40 * SCALE, 20 * SCALE, 10 * SCALE]]
 PLACES = [[1, 2, 2]]

@@ -5,11 +5,12 @@ import json
 import pytest
 from own_rules import shipped_text
 
-from ratings_ledger.ledger.events.types import Ruleset, read_data
-from ratings_ledger.projections.contract import STATE_RULE_COLUMNS, Rule, State
+from ratings_ledger import Ruleset
+from ratings_ledger.ledger.events.types import read_data
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 from ratings_ledger.projections.rulesets.registry import rule
 from ratings_ledger.projections.rulesets.versions import bind, find_kinds, find_sequel_problem, read_toml
+from ratings_ledger.rules import STATE_RULE_COLUMNS, Rule, State
 
 GOOD = shipped_text("club-catan-elo")
 DEFAULTS = {

@@ -8,14 +8,14 @@ import pytest
 from own_rules import built_in, forbid_compiling, offer_rule, read_ruleset
 from state_rules import BY_GAME, BY_PERIOD, SCALE
 
-from ratings_ledger.ledger.errors import BadArgument
+from ratings_ledger import BadArgument
 from ratings_ledger.ledger.events.types import read_data
 from ratings_ledger.projections.admission import trials
 from ratings_ledger.projections.admission.drawn_columns import parse_column_ranges
 from ratings_ledger.projections.admission.trials import Trial, try_rule
-from ratings_ledger.projections.contract import MISSING, Rule, State
 from ratings_ledger.projections.rulesets.shipped_rulesets import shipped_rulesets
 from ratings_ledger.projections.rulesets.versions import bind
+from ratings_ledger.rules import MISSING, Rule, State
 
 TEXT = 'id = "x"\nversion = "1"\nrule = "own/1"\n{}[scope]\ngame = ["chess"]\n'
 WEEKLY = 'period = "week"\n'

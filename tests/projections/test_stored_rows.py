@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ratings_ledger.ledger.events.published_lists import compute_digest
-from ratings_ledger.projections.contract import PeriodParams, State
 from ratings_ledger.projections.lists import period
 from ratings_ledger.projections.lists.contract import RankedRow, Results, rank_rows
 from ratings_ledger.projections.queries.ladders_at import Ranking
 from ratings_ledger.projections.stored.computing import from_stored_row, to_stored_row
+from ratings_ledger.rules import PeriodParams, State
 
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8) | st.sampled_from(
     ['"', "\\", "a b", "é", "\u2028"]

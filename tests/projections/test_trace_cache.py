@@ -20,6 +20,7 @@ from paths import NEVER, set_paths
 from time_histories import INSTANTS, LADDERS, history
 from time_ledgers import enter
 
+from ratings_ledger import Result
 from ratings_ledger.ledger.events.canonical import parse_record_instant
 from ratings_ledger.ledger.events.records import ZERO
 from ratings_ledger.ledger.store.log import read_records_at
@@ -30,7 +31,6 @@ from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import apply_event, decode, settle_facts
 from ratings_ledger.projections.queries.explain import explain_game
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.queries.results import Result
 from ratings_ledger.projections.replay import continuation, trace_cache
 from ratings_ledger.projections.replay.ladders import Stream
 from ratings_ledger.projections.replay.rule_calls import RuleFailure

@@ -13,15 +13,14 @@ import pytest
 import ratings_ledger as rl
 from ratings_ledger.ledger.store.log import read_records_at
 from ratings_ledger.projections import compiling
-from ratings_ledger.projections.contract import Numbers, State, StateValues
 from ratings_ledger.projections.diff.causes import attribute_difference
-from ratings_ledger.projections.expected_scores import expected_scores
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.coordinates import Coordinates
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay import replay as replaying
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets import registry
+from ratings_ledger.rules import Numbers, State, StateValues, expected_scores
 from tests import own_rules
 from tests.builders import draft, drafted, event
 from tests.ledgers import append_drafts, create_ledger, reading

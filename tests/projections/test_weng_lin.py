@@ -15,8 +15,8 @@ from own_rules import built_in
 from pydantic import ValidationError
 
 from ratings_ledger.projections import compiling
-from ratings_ledger.projections.contract import LEAVERS, MISSING, ONE, SUBSTITUTE, Rule
 from ratings_ledger.projections.rules import weng_lin
+from ratings_ledger.rules import LEAVERS, MISSING, ONE, SUBSTITUTE, Rule
 
 VECTORS = Path(__file__).parents[1] / "golden" / "weng_lin.json"
 RULES = ["weng-lin-btf/1", "weng-lin-pl/1"]

@@ -16,7 +16,7 @@ from asking import get, serve, write_pages
 from systems import LADDERS, made_systems
 
 import ratings_ledger
-from ratings_ledger.projections.queries.results import Absent
+from ratings_ledger import Absent
 from ratings_ledger.web.addresses import GAME_PAGES
 from ratings_ledger.web.page import format_change, format_percent
 from tests.builders import drafted

@@ -1,6 +1,6 @@
 """A sound rule, which the others break: whoever is placed last pays a point for each seat to who is first."""
 
-from ratings_ledger.projections.contract import Params, Rule, Term, no_table
+from ratings_ledger.rules import Params, Rule, Term, no_table
 
 
 def score(n, points, columns, constants, table, change):
