@@ -50,7 +50,7 @@ def catalogue(url: str) -> str:
 
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT / "tests"))
-    from stores import postgres_database, postgres_server
+    from stores import create_postgres_database, provide_postgres_server
 
-    with postgres_server() as server, postgres_database(server) as url:
+    with provide_postgres_server() as server, create_postgres_database(server) as url:
         PATH.write_text(catalogue(url))

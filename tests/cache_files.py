@@ -1,4 +1,4 @@
-"""Files of columns as tests read, change and damage them: with right checksums, or byte by byte."""
+"""Read, change and damage column files, with valid checksums or byte by byte."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ratings_ledger.projections.facts.column_files import MAGIC, TRAILER, encode
 
 
 def read_file(path: Path) -> tuple[dict[str, array[int]], dict[str, Any]]:
-    """The columns in a file, and what they are about."""
+    """Return the columns of a file and its metadata."""
     file = open_file(path)
     assert file is not None
     columns = {name: array(column.typecode, column.load().tolist()) for name, column in file.columns.items()}
@@ -22,22 +22,22 @@ def read_file(path: Path) -> tuple[dict[str, array[int]], dict[str, Any]]:
 
 
 def rewrite_file(path: Path, columns: dict[str, array[int]], about: dict[str, Any]) -> None:
-    """Put other columns in the place of a file, under right checksums."""
+    """Replace a file by one with other columns and valid checksums."""
     parts = {name: (column.typecode, [column]) for name, column in columns.items()}
     content = b"".join(map(bytes, encode_columns(parts, about)))
-    path.unlink()  # what is mapped keeps its length
+    path.unlink()  # a mapping of the old file keeps its length
     path.write_bytes(content)
 
 
 def read_footer(path: Path) -> Any:
-    """What the footer of a file says."""
+    """Return the decoded footer of a file."""
     content = path.read_bytes()
     length, _, _ = TRAILER.unpack(content[-TRAILER.size :])
     return json.loads(content[-TRAILER.size - length : -TRAILER.size])
 
 
 def rewrite_footer(path: Path, change: Callable[[Any], Any]) -> None:
-    """Let the footer of a file say something else, under a right checksum."""
+    """Change the footer of a file and give it a valid checksum."""
     content = path.read_bytes()
     length, _, _ = TRAILER.unpack(content[-TRAILER.size :])
     footer = json.dumps(change(read_footer(path))).encode()
@@ -45,14 +45,14 @@ def rewrite_footer(path: Path, change: Callable[[Any], Any]) -> None:
     path.write_bytes(content[: -TRAILER.size - length] + footer + TRAILER.pack(len(footer), zlib.crc32(footer), MAGIC))
 
 
-def place_of(path: Path, column: str) -> tuple[int, int]:
-    """Where the bytes of a column are in a file: from and to."""
+def find_column_span(path: Path, column: str) -> tuple[int, int]:
+    """Return the half-open range of a column's bytes in a file."""
     code, shape, begin, _ = read_footer(path)["columns"][column]
     return begin, begin + array(code).itemsize * shape[0]
 
 
 def flip_bit(path: Path, chance: Random, span: tuple[int, int] | None = None) -> None:
-    """Change a bit of a file, or of a span of its bytes, in a new file at its place: what is mapped stays."""
+    """Flip one random bit of a file, or of a span of it, in a new file, so that existing mappings stay intact."""
     content = bytearray(path.read_bytes())
     content[chance.randrange(*(span or (0, len(content))))] ^= 1 << chance.randrange(8)
     path.unlink()

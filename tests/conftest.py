@@ -1,4 +1,4 @@
-"""What all tests share: fresh stores of both kinds, the command line in-process, and how long the fault tests run."""
+"""Fixtures for all tests: fresh stores of both kinds, the command line in this process, and the test selection."""
 
 import gc
 import io
@@ -15,13 +15,13 @@ import pytest
 from hypothesis import HealthCheck, settings
 from sqlalchemy import make_url
 from stores import (
-    compiled_once,
-    in_memory,
-    made_once,
-    postgres_database,
-    postgres_server,
-    with_shipped_rulesets,
-    without_events,
+    cache_ledgers,
+    create_postgres_database,
+    find_memory_folder,
+    make_empty_ledger,
+    make_ruled_ledger,
+    provide_postgres_server,
+    share_compiled_statements,
 )
 
 from ratings_ledger.cli.main import invoke
@@ -29,11 +29,11 @@ from ratings_ledger.ledger.store.upgrading import upgrade
 
 BROWSER = Path(__file__).parent / "browser"
 
-# the tests start hundreds of processes; each would compile the program anew
+# the tests start hundreds of processes, which share the compiled bytecode of the program
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-# how fast the machine is says nothing of what is tested
+# no test measures the speed of the machine
 settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("quick", settings.get_profile("tests"), max_examples=10)
 settings.load_profile("tests")
@@ -41,27 +41,27 @@ settings.load_profile("tests")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--length", choices=["short", "long"], default="short", help="how often the fault tests strike (default: short)"
+        "--length", choices=["short", "long"], default="short", help="how many fault cases run (default: short)"
     )
-    parser.addoption("--quick", action="store_true", help="what one process can try in SQLite in a moment")
+    parser.addoption("--quick", action="store_true", help="run only fast tests in SQLite and in one process")
     parser.addoption("--write-golden", action="store_true", help="write the golden files instead of comparing them")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep the tests' folders where no disk is waited for, and draw few examples for a quick run."""
+    """Put temporary folders in memory, and draw few examples in a quick run."""
     if config.getoption("quick"):
         settings.load_profile("quick")
-    if folder := in_memory():
+    if folder := find_memory_folder():
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(folder))
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """What needs a browser runs when it is asked for by its folder."""
+    """Ignore the browser tests unless an argument names their folder."""
     return True if collection_path == BROWSER and not _asks_for_browser(config) else None
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    """What is left out."""
+    """Report that the browser tests are left out."""
     return None if _asks_for_browser(config) else "left out: tests/browser, which needs Chromium; make browser"
 
 
@@ -71,14 +71,14 @@ def _asks_for_browser(config: pytest.Config) -> bool:
 
 @pytest.hookimpl(tryfirst=True)  # before pytest selects by marker
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Slow tests come first, so that in the end no process waits for one that another has begun late."""
+    """Run slow tests first, so that no worker starts one when the others are nearly done."""
     _mark_slow_cases(items)
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
     for item in items:
         if item.get_closest_marker("at_length") and item.config.getoption("length") == "short":
             item.add_marker(pytest.mark.skip(reason="at length"))
     if items and items[0].config.getoption("length") == "short":
-        _once_in_the_second_store(items)
+        _skip_repeated_postgres_cases(items)
     if items and items[0].config.getoption("quick"):
         quick = [item for item in items if _is_quick(item)]
         items[0].config.hook.pytest_deselected(items=[item for item in items if item not in {*quick}])
@@ -86,28 +86,28 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Keep the tests themselves out of every later collection of garbage: they stay anyway, and are many."""
+    """Exclude the many collected tests from later garbage collections: they live until the end anyway."""
     gc.collect()
     gc.freeze()
 
 
-SERVED = {"server", "postgres_url", "original_databases"}
-# a rebuild shares its work among processes, too
-IN_PROCESSES = {"subprocess", "fork", "on_terminal", "Popen", "rebuild"}
+SERVER_FIXTURES = {"server", "postgres_url", "original_databases"}
+# names in a test module that start processes; a rebuild forks workers
+PROCESS_STARTERS = {"subprocess", "fork_child", "run_on_terminal", "Popen", "rebuild"}
 
 
 def _is_quick(item: pytest.Item) -> bool:
-    """Whether a test takes a moment, needs no server, and starts no process."""
+    """Tell whether a test is fast, needs no server, and starts no process."""
     assert isinstance(item, pytest.Function)
     if any(item.get_closest_marker(name) for name in ("slow", "slow_cases", "at_length", "skip")):
         return False
     if _is_in_postgres(item):
         return False
-    return not (SERVED & {*item.fixturenames} or IN_PROCESSES & {*vars(item.module)})
+    return not (SERVER_FIXTURES & {*item.fixturenames} or PROCESS_STARTERS & {*vars(item.module)})
 
 
 def _mark_slow_cases(items: list[pytest.Item]) -> None:
-    """Mark as slow all cases but one of a test that takes long with all of them; the one is a short case in SQLite."""
+    """Mark all cases but one of a test with `slow_cases` as slow; the one is preferably a short case in SQLite."""
     tests: dict[tuple[Path, str], list[pytest.Item]] = {}
     for item in items:
         if item.get_closest_marker("slow_cases"):
@@ -126,9 +126,9 @@ def _is_in_postgres(item: pytest.Item) -> bool:
     )
 
 
-def _once_in_the_second_store(items: list[pytest.Item]) -> None:
-    """Of a test with several cases one is tried in PostgreSQL, and the others at length; of contracts all are."""
-    tried: set[tuple[Path, str]] = set()
+def _skip_repeated_postgres_cases(items: list[pytest.Item]) -> None:
+    """Skip all PostgreSQL cases but the first of each test; the contracts in tests/ledger keep all."""
+    tests_in_postgres: set[tuple[Path, str]] = set()
     for item in items:
         callspec = getattr(item, "callspec", None)
         params = {} if callspec is None else callspec.params
@@ -136,40 +136,40 @@ def _once_in_the_second_store(items: list[pytest.Item]) -> None:
         if "postgres" not in kinds or "tests/ledger" in str(item.path):
             continue
         test = (item.path, getattr(item, "originalname", item.name))
-        if test in tried:
+        if test in tests_in_postgres:
             item.add_marker(pytest.mark.skip(reason="at length"))
         elif item.get_closest_marker("skip") is None:
-            tried.add(test)
+            tests_in_postgres.add(test)
 
 
 @pytest.fixture(scope="session")
 def at_length(request: pytest.FixtureRequest) -> bool:
-    """Whether the tests run with `--length long`."""
+    """True if the tests run with `--length long`."""
     return bool(request.config.getoption("length") == "long")
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _caches_apart(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Keep the caches and the state of this session away from those of the account."""
+def _own_cache_folders(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Keep the caches and the state of this session apart from those of the account."""
     os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("caches"))
     os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _interrupts_heard() -> None:
-    """Let the processes of the tests hear Ctrl-C, which a shell has those ignore that it starts in the background."""
+def _interrupts_enabled() -> None:
+    """Enable Ctrl-C in the processes of the tests: a shell makes its background processes ignore it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _compiled_once() -> Iterator[None]:
-    with compiled_once():
+def _shared_compiled_statements() -> Iterator[None]:
+    with share_compiled_statements():
         yield
 
 
 class Result(NamedTuple):
-    """What a command ended with and what it wrote."""
+    """The exit code of a command, and its output."""
 
     exit_code: int
     stdout: str
@@ -181,23 +181,23 @@ def ratings() -> Callable[..., Result]:
     """A function that runs the command line in this process: `ratings("status", db=url)`."""
 
     def run(*arguments: object, db: str | None = None, input: str | bytes | None = None) -> Result:  # noqa: A002
-        given = input.encode() if isinstance(input, str) else input or b""
-        streams = {"stdin": _stream(given), "stdout": _stream(), "stderr": _stream()}
+        content = input.encode() if isinstance(input, str) else input or b""
+        streams = {"stdin": _open_stream(content), "stdout": _open_stream(), "stderr": _open_stream()}
         with pytest.MonkeyPatch.context() as patch:
             for name, stream in streams.items():
                 patch.setattr(sys, name, stream)
-            where = [] if db is None else ["--db", db]
-            exit_code = invoke([*where, *(str(argument) for argument in arguments)])
-        return Result(exit_code, _written(streams["stdout"]), _written(streams["stderr"]))
+            database = [] if db is None else ["--db", db]
+            exit_code = invoke([*database, *(str(argument) for argument in arguments)])
+        return Result(exit_code, _read_stream(streams["stdout"]), _read_stream(streams["stderr"]))
 
     return run
 
 
-def _stream(content: bytes = b"") -> io.TextIOWrapper:
+def _open_stream(content: bytes = b"") -> io.TextIOWrapper:
     return io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", newline="\n")
 
 
-def _written(stream: io.TextIOWrapper) -> str:
+def _read_stream(stream: io.TextIOWrapper) -> str:
     stream.flush()
     buffer = stream.buffer
     assert isinstance(buffer, io.BytesIO)
@@ -207,14 +207,14 @@ def _written(stream: io.TextIOWrapper) -> str:
 @pytest.fixture(scope="session")
 def server() -> Iterator[str]:
     """The URL of a PostgreSQL server that the tests of this process share."""
-    with postgres_server() as url:
+    with provide_postgres_server() as url:
         yield url
 
 
 @pytest.fixture
 def postgres_url(server: str) -> Iterator[str]:
     """The URL of an empty database that is dropped after the test."""
-    with postgres_database(server) as url:
+    with create_postgres_database(server) as url:
         yield url
 
 
@@ -234,22 +234,23 @@ def store(store_kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> st
 
 @pytest.fixture(scope="session")
 def original_files(ratings: Callable[..., Result], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
-    """The ledgers in SQLite that `copied_file` copies."""
-    return made_once(ratings, lambda: f"sqlite:///{tmp_path_factory.mktemp('original') / 'ratings.db'}")
+    """A function that returns the URL of the original in SQLite that `copied_file` copies."""
+    return cache_ledgers(ratings, lambda: f"sqlite:///{tmp_path_factory.mktemp('original') / 'ratings.db'}")
 
 
 @pytest.fixture(scope="session")
 def original_databases(ratings: Callable[..., Result], server: str) -> Iterator[Callable[..., str]]:
-    """The ledgers in PostgreSQL that `copied` copies."""
+    """A function that returns the URL of the original in PostgreSQL that `copied` copies."""
     with ExitStack() as stack:
-        yield made_once(ratings, lambda: stack.enter_context(postgres_database(server)))
+        yield cache_ledgers(ratings, lambda: stack.enter_context(create_postgres_database(server)))
 
 
 @pytest.fixture
 def copied_file(original_files: Callable[..., str], tmp_path: Path) -> Callable[..., str]:
-    """A function that copies the ledger which `make(ratings, url, *arguments)` makes, once for all tests, to a file.
+    """A function that returns the path of a copy, in the test's folder, of a ledger that all tests share.
 
-    It gives the path of the copy in the test's folder. A copy has the id of its original.
+    `copied_file(make, *arguments)` copies the ledger that `make(ratings, url, *arguments)` makes when it is first
+    needed. A copy has the id of its original.
     """
 
     def copy(make: Callable[..., object], *arguments: object, name: str = "ratings.db") -> str:
@@ -264,13 +265,15 @@ def copied_file(original_files: Callable[..., str], tmp_path: Path) -> Callable[
 def copied(
     store_kind: str, copied_file: Callable[..., str], request: pytest.FixtureRequest
 ) -> Iterator[Callable[..., str]]:
-    """The same in each kind of store in turn; it gives the URL of the copy."""
+    """Like `copied_file` in each kind of store in turn, but the function returns the URL of the copy."""
     if store_kind == "sqlite":
         yield lambda make, *arguments: f"sqlite:///{copied_file(make, *arguments)}"
         return
     server, originals = request.getfixturevalue("server"), request.getfixturevalue("original_databases")
     with ExitStack() as stack:
-        yield lambda make, *arguments: stack.enter_context(postgres_database(server, originals(make, *arguments)))
+        yield lambda make, *arguments: stack.enter_context(
+            create_postgres_database(server, originals(make, *arguments))
+        )
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -287,12 +290,12 @@ def db(request: pytest.FixtureRequest, copied_file: Callable[..., str]) -> Itera
 
     With the mark's `store="sqlite"` it is the path of a copy in SQLite alone.
     """
-    make = _marked_make(request)
+    make = _get_ledger_maker(request)
     kind = request.getfixturevalue("store_kind") if "store_kind" in request.fixturenames else None
     kind = getattr(request, "param", kind)
     if kind == "postgres":
         server, originals = request.getfixturevalue("server"), request.getfixturevalue("original_databases")
-        with postgres_database(server, originals(make)) as url:
+        with create_postgres_database(server, originals(make)) as url:
             yield url
     else:
         yield copied_file(make) if kind is None else f"sqlite:///{copied_file(make)}"
@@ -301,17 +304,17 @@ def db(request: pytest.FixtureRequest, copied_file: Callable[..., str]) -> Itera
 @pytest.fixture
 def one_db(request: pytest.FixtureRequest, copied_file: Callable[..., str]) -> str:
     """The path of a copy in SQLite of the ledger that the mark `ledger(make=...)` names."""
-    return copied_file(_marked_make(request))
+    return copied_file(_get_ledger_maker(request))
 
 
 @pytest.fixture
 def postgres_db(request: pytest.FixtureRequest, server: str, original_databases: Callable[..., str]) -> Iterator[str]:
     """The URL of a copy in PostgreSQL of the ledger that the mark `ledger(make=...)` names."""
-    with postgres_database(server, original_databases(_marked_make(request))) as url:
+    with create_postgres_database(server, original_databases(_get_ledger_maker(request))) as url:
         yield url
 
 
-def _marked_make(request: pytest.FixtureRequest) -> Callable[..., object]:
+def _get_ledger_maker(request: pytest.FixtureRequest) -> Callable[..., object]:
     mark = request.node.get_closest_marker("ledger")
     assert mark, "name the ledger: pytestmark = pytest.mark.ledger(make=...)"
     make: Callable[..., object] = mark.kwargs["make"]
@@ -321,20 +324,20 @@ def _marked_make(request: pytest.FixtureRequest) -> Callable[..., object]:
 @pytest.fixture
 def ledger_url(copied: Callable[..., str]) -> str:
     """The URL of a ledger without events, of each kind in turn."""
-    return copied(without_events)
+    return copied(make_empty_ledger)
 
 
 @pytest.fixture
 def ruled_url(copied: Callable[..., str]) -> str:
     """The URL of a ledger with the shipped rulesets, of each kind in turn."""
-    return copied(with_shipped_rulesets)
+    return copied(make_ruled_ledger)
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
 def shared_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of a ledger without events that the tests of a module share, of each kind in turn."""
     if request.param == "postgres":
-        with postgres_database(request.getfixturevalue("server")) as url:
+        with create_postgres_database(request.getfixturevalue("server")) as url:
             upgrade(url)
             yield url
     else:

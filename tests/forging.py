@@ -1,11 +1,11 @@
-"""Records that somebody puts into a ledger by SQL, with right hashes and columns, past the guards."""
+"""Forged records: inserted into a ledger by SQL, with valid hashes and columns, past the guards."""
 
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ledgers import writing
+from ledgers import open_for_writing
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.canonical import dump, format_instant
@@ -13,7 +13,7 @@ from ratings_ledger.ledger.events.records import EventRow, chain_hash, leaf_hash
 from ratings_ledger.ledger.store.guards import POSTGRES_TRIGGERS, SQLITE_TRIGGERS
 from ratings_ledger.ledger.store.log import head
 
-AT = 1_767_225_600_000_000  # 2026-01-01
+OCCURRED_AT = 1_767_225_600_000_000  # 2026-01-01
 
 GAME = {
     "game": "chess",
@@ -22,7 +22,7 @@ GAME = {
 }
 
 
-def forge(
+def append_forged(
     url: str,
     data: dict[str, Any],
     subject: str = "game:forged",
@@ -30,38 +30,38 @@ def forge(
     rewrite: Callable[[str], str] = str,
     **members: Any,
 ) -> int:
-    """Append an event with these data; other members, and other columns, than those of a game; its text is rewritten.
+    """Append an event with these data and return its position.
 
-    Gives its position.
+    `members` and `columns` replace those of a game; `rewrite` changes the text of the record.
     """
-    with writing(url) as connection:
-        before = head(connection)
-        recorded_at = members.pop("recorded_at", before.recorded_at)
+    with open_for_writing(url) as connection:
+        last_head = head(connection)
+        recorded_at = members.pop("recorded_at", last_head.recorded_at)
         event = {
-            "by": "eve", "data": data, "id": "game:forged", "occurred_at": format_instant(AT),
-            "position": before.position + 1, "recorded_at": format_instant(recorded_at), "schema_version": 1,
+            "by": "eve", "data": data, "id": "game:forged", "occurred_at": format_instant(OCCURRED_AT),
+            "position": last_head.position + 1, "recorded_at": format_instant(recorded_at), "schema_version": 1,
             "type": "game.recorded", **members,
         }  # fmt: skip
         record = rewrite(dump(event))
         leaf = leaf_hash(record)
         row = EventRow(
-            before.position + 1, event["id"], event["type"], event["schema_version"], subject, AT, recorded_at,
-            event["by"], event.get("supersedes"), record, leaf, chain_hash(before.chain_hash, leaf),
+            last_head.position + 1, event["id"], event["type"], event["schema_version"], subject, OCCURRED_AT,
+            recorded_at, event["by"], event.get("supersedes"), record, leaf, chain_hash(last_head.chain_hash, leaf),
         )  # fmt: skip
-        with past_the_guard(connection):
-            insert(connection, row._replace(**(columns or {})))
-    return before.position + 1
+        with without_insert_guard(connection):
+            insert_row(connection, row._replace(**(columns or {})))
+    return last_head.position + 1
 
 
-def insert(connection: Connection, row: tuple[Any, ...]) -> None:
-    """What any program can do that may insert."""
+def insert_row(connection: Connection, row: tuple[Any, ...]) -> None:
+    """Insert a row, as any program with the right to insert can."""
     mark = "?" if connection.dialect.name == "sqlite" else "%s"
     connection.exec_driver_sql(f"INSERT INTO events VALUES ({', '.join([mark] * len(row))})", row)
 
 
 @contextmanager
-def past_the_guard(connection: Connection) -> Iterator[None]:
-    """The owner of the database can take the guard away, and put it back so that nothing tells."""
+def without_insert_guard(connection: Connection) -> Iterator[None]:
+    """Drop the guard of inserts and create it again, which leaves no trace; the owner of the database can do that."""
     sqlite = connection.dialect.name == "sqlite"
     connection.exec_driver_sql("DROP TRIGGER events_guard_insert" + ("" if sqlite else " ON events"))
     yield
@@ -69,38 +69,42 @@ def past_the_guard(connection: Connection) -> Iterator[None]:
     connection.exec_driver_sql(triggers["events_guard_insert"])
 
 
-# games that nobody can have recorded
+# games that the program never records
 
 
-def seats(*participants: dict[str, Any]) -> dict[str, Any]:
+def build_forged_game(*participants: dict[str, Any]) -> dict[str, Any]:
     return {**GAME, "participants": list(participants)}
 
 
-FORGED: dict[str, dict[str, Any]] = {
-    "a place below 1": seats({"player": "anna", "place": -5}, {"player": "ben", "place": 2}),
-    "a place of 2^40": seats({"player": "anna", "place": 2**40}, {"player": "ben", "place": 1}),
-    "a gap": seats({"player": "anna", "place": 1}, {"player": "ben", "place": 9}),
-    "somebody twice": seats({"player": "anna", "place": 1}, {"player": "anna", "place": 2}),
-    "nobody": seats(),
-    "one alone": seats({"player": "anna", "place": 1}),
-    "no player": seats({"place": 1}, {"player": "ben", "place": 2}),
-    "a long name": seats({"player": "x" * 100_000, "place": 1}, {"player": "ben", "place": 2}),
-    "a name with control characters": seats({"player": "an\u0007na", "place": 1}, {"player": "ben", "place": 2}),
-    "an empty name": seats({"player": "", "place": 1}, {"player": "ben", "place": 2}),
-    "a place that is a text": seats({"player": "anna", "place": "1"}, {"player": "ben", "place": 2}),
+INVALID_GAMES: dict[str, dict[str, Any]] = {
+    "a place below 1": build_forged_game({"player": "anna", "place": -5}, {"player": "ben", "place": 2}),
+    "a place of 2^40": build_forged_game({"player": "anna", "place": 2**40}, {"player": "ben", "place": 1}),
+    "a gap": build_forged_game({"player": "anna", "place": 1}, {"player": "ben", "place": 9}),
+    "somebody twice": build_forged_game({"player": "anna", "place": 1}, {"player": "anna", "place": 2}),
+    "nobody": build_forged_game(),
+    "one alone": build_forged_game({"player": "anna", "place": 1}),
+    "no player": build_forged_game({"place": 1}, {"player": "ben", "place": 2}),
+    "a long name": build_forged_game({"player": "x" * 100_000, "place": 1}, {"player": "ben", "place": 2}),
+    "a name with control characters": build_forged_game(
+        {"player": "an\u0007na", "place": 1}, {"player": "ben", "place": 2}
+    ),
+    "an empty name": build_forged_game({"player": "", "place": 1}, {"player": "ben", "place": 2}),
+    "a place that is a text": build_forged_game({"player": "anna", "place": "1"}, {"player": "ben", "place": 2}),
     "a kind that there is not": {**GAME, "kind": "chess960"},
     "a member that there is not": {**GAME, "winner": "anna"},
-    "a substitute of nobody": seats(
+    "a substitute of nobody": build_forged_game(
         {"player": "anna", "place": 1, "status": "substitute"}, {"player": "ben", "place": 2}
     ),
     "defaults written out": {**GAME, "rated": None},
     "participants that are none": {**GAME, "participants": {"anna": 1}},
-    "a name that is not composed": seats({"player": "Jose\u0301", "place": 1}, {"player": "ben", "place": 2}),
+    "a name that is not composed": build_forged_game(
+        {"player": "Jose\u0301", "place": 1}, {"player": "ben", "place": 2}
+    ),
     "a record that is too large": {**GAME, "extra": {"note": "x" * 65_536}},
 }  # fmt: skip
 
-# and other events
-OTHERS: dict[str, dict[str, Any]] = {
+# other events that the program never records
+INVALID_EVENTS: dict[str, dict[str, Any]] = {
     "an unknown type": {"type": "player.exiled"},
     "an unknown version": {"schema_version": 7},
     "a correction of nothing": {
@@ -124,8 +128,8 @@ OTHERS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-def instead(old: str, new: str) -> Callable[[str], str]:
-    """Write something else, once; the text has it."""
+def replace_once(old: str, new: str) -> Callable[[str], str]:
+    """Return a function that replaces the first `old`, which must occur, by `new`."""
 
     def rewrite(record: str) -> str:
         assert old in record
@@ -134,33 +138,35 @@ def instead(old: str, new: str) -> Callable[[str], str]:
     return rewrite
 
 
-# and games in a form in which no record is written
-WRITTEN: dict[str, Callable[[str], str]] = {
-    "a member twice": instead('"game":"chess"', '"game":"chess","game":"chess"'),
-    "data twice": instead(',"id":', ',"data":{"game":"chess"},"id":'),
-    "a space": instead(':"chess"', ': "chess"'),
-    "a line end": instead(':"chess"', ':\n"chess"'),
+# records of valid games in a form that the program never writes
+UNCANONICAL_RECORDS: dict[str, Callable[[str], str]] = {
+    "a member twice": replace_once('"game":"chess"', '"game":"chess","game":"chess"'),
+    "data twice": replace_once(',"id":', ',"data":{"game":"chess"},"id":'),
+    "a space": replace_once(':"chess"', ': "chess"'),
+    "a line end": replace_once(':"chess"', ':\n"chess"'),
     "a line end behind it": lambda record: f"{record}\n",
     "another record behind it": lambda record: f"{record}\n{record}",
-    "an escape that is not needed": instead('"anna"', '"\\u0061nna"'),
-    "members in another order": instead('"place":1,"player":"anna"', '"player":"anna","place":1'),
-    "data in another order": instead('"game":"chess","game_id":"forged"', '"game_id":"forged","game":"chess"'),
-    "a member more": instead(',"id":', ',"extra":1,"id":'),
-    "a null": instead('"game":"chess"', '"city":null,"game":"chess"'),
-    "no name of who recorded it": instead('"by":"eve",', ""),
+    "an escape that is not needed": replace_once('"anna"', '"\\u0061nna"'),
+    "members in another order": replace_once('"place":1,"player":"anna"', '"player":"anna","place":1'),
+    "data in another order": replace_once('"game":"chess","game_id":"forged"', '"game_id":"forged","game":"chess"'),
+    "a member more": replace_once(',"id":', ',"extra":1,"id":'),
+    "a null": replace_once('"game":"chess"', '"city":null,"game":"chess"'),
+    "no name of who recorded it": replace_once('"by":"eve",', ""),
     "no position": lambda record: re.sub(r'"position":\d+,', "", record),
     "another position": lambda record: re.sub(r'"position":\d+,', '"position":77,', record),
-    "a version with a fraction": instead('"schema_version":1', '"schema_version":1.0'),
-    "a score of minus zero": instead('"player":"anna"},{"place":2,"player":"ben"',
+    "a version with a fraction": replace_once('"schema_version":1', '"schema_version":1.0'),
+    "a score of minus zero": replace_once('"player":"anna"},{"place":2,"player":"ben"',
                                      '"player":"anna","score":5},{"place":2,"player":"ben","score":-0'),
     "a time of recording with another offset": lambda record: re.sub(
         r'("recorded_at":"[^"]*)Z"', r'\1+00:00"', record),
-    "a time before all times": instead("2026-01-01T00:00:00.000000Z", "0001-01-01T00:00:00.000000+23:00"),
+    "a time before all times": replace_once("2026-01-01T00:00:00.000000Z", "0001-01-01T00:00:00.000000+23:00"),
 }  # fmt: skip
 
 
-def forged(what: str, url: str, **more: Any) -> int:
-    """Append one of these by its name. Gives its position."""
-    members = {"data": FORGED[what]} if what in FORGED else dict(OTHERS.get(what, {}))
+def append_named_forgery(name: str, url: str, **more: Any) -> int:
+    """Append the forgery with this name in one of the tables above, and return its position."""
+    members = {"data": INVALID_GAMES[name]} if name in INVALID_GAMES else dict(INVALID_EVENTS.get(name, {}))
     columns = ({"event_id": "5"} if members.get("id") == 5 else {}) | more.pop("columns", {})
-    return forge(url, members.pop("data", GAME), columns=columns, rewrite=WRITTEN.get(what, str), **(members | more))
+    return append_forged(
+        url, members.pop("data", GAME), columns=columns, rewrite=UNCANONICAL_RECORDS.get(name, str), **(members | more)
+    )

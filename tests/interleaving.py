@@ -1,4 +1,4 @@
-"""Somebody else acts between two steps of a command: each test names the step, and what happens before it."""
+"""Let another process act between two steps of a command: a test names the step and the act before it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,25 +16,24 @@ STEPS: dict[str, tuple[Any, str]] = {
 }  # fmt: skip
 
 
-def before_each(patch: pytest.MonkeyPatch, step: str, act: Callable[[], object]) -> None:
-    """Let something happen each time before a step: a write is proposed, committed, or appended to the log, or a report
-    made."""
+def act_before_each(patch: pytest.MonkeyPatch, step: str, act: Callable[[], object]) -> None:
+    """Call `act` before each run of a step of `STEPS`."""
     place, name = STEPS[step]
-    done = getattr(place, name)
+    run_step = getattr(place, name)
 
-    def late(*arguments: Any, **options: Any) -> Any:
+    def act_and_run(*arguments: Any, **options: Any) -> Any:
         act()
-        return done(*arguments, **options)
+        return run_step(*arguments, **options)
 
-    patch.setattr(place, name, late)
+    patch.setattr(place, name, act_and_run)
 
 
-def before_next(step: str, act: Callable[[], object]) -> None:
-    """Let something happen before a step when it is next taken, and only then."""
+def act_before_next(step: str, act: Callable[[], object]) -> None:
+    """Call `act` before the next run of a step, and only then."""
     patch = pytest.MonkeyPatch()
 
-    def once() -> None:
+    def act_once() -> None:
         patch.undo()
         act()
 
-    before_each(patch, step, once)
+    act_before_each(patch, step, act_once)

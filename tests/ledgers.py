@@ -1,4 +1,4 @@
-"""Ledgers as tests need them: created, written to and read below the public interface, and set to a time."""
+"""Create, write and read ledgers below the public interface, and set the program's clock."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,19 +18,19 @@ from ratings_ledger.ledger.store.migrations import build_config
 
 
 def create_ledger(name: str) -> str:
-    """Create a ledger without events, and return where it is."""
+    """Create a ledger without events, and return its location."""
     return upgrading.upgrade(name).location
 
 
-def create_older(name: str, revision: str) -> str:
-    """Create a store as an earlier program made it, with the schema of then."""
-    with writing(name) as connection:
+def create_older_store(name: str, revision: str) -> str:
+    """Create a store with the schema of an earlier program, and return its location."""
+    with open_for_writing(name) as connection:
         command.upgrade(_migrations(connection), revision)
     return name
 
 
 def downgrade(connection: Connection, revision: str) -> None:
-    """Take a store back to the schema of an earlier program."""
+    """Downgrade a store to the schema of an earlier program."""
     command.downgrade(_migrations(connection), revision)
 
 
@@ -46,15 +46,15 @@ def run_command(*arguments: object, db: str | None = None) -> int:
 
 
 @contextmanager
-def reading(name: str) -> Iterator[Connection]:
-    """Provide a connection that reads whatever schema the store has."""
+def open_for_reading(name: str) -> Iterator[Connection]:
+    """Provide a connection that reads a store of any schema."""
     with opening.connect(name).reading() as connection:
         yield connection
 
 
 @contextmanager
-def writing(name: str) -> Iterator[Connection]:
-    """Provide a connection that writes past the program, in one transaction."""
+def open_for_writing(name: str) -> Iterator[Connection]:
+    """Provide a connection that bypasses the program and writes in one transaction."""
     with opening.connect(name, create=True).writing() as connection:
         yield connection
 
@@ -64,25 +64,25 @@ def append_drafts(name: str, *drafts: Draft, by: str = "test") -> AppendResult:
     return append(opening.open_ledger(name), drafts, by=by, clock=clock.now)
 
 
-def head(name: str) -> str:
+def read_head(name: str) -> str:
     """Return the head of the log as `POSITION:CHAINHASH`."""
     with opening.open_ledger(name).reading() as connection:
         return str(log.head(connection))
 
 
-def records(name: str) -> dict[int, str]:
+def read_all_records(name: str) -> dict[int, str]:
     """Return all records by position, as the program reads them."""
     with opening.open_ledger(name).reading() as connection:
         return {position: record for page in log.read_records(connection) for position, record in page}
 
 
 def set_clock(patch: pytest.MonkeyPatch, instant: str | int) -> None:
-    """Let the program believe that it is this instant, which is text or in microseconds since 1970."""
+    """Stop the program's clock at an instant, given as text or in microseconds since 1970."""
     now = instant if isinstance(instant, int) else parse_instant(instant)
     patch.setattr(clock, "now", lambda: now)
 
 
 def advance_clock(patch: pytest.MonkeyPatch, seconds: float) -> None:
-    """Let the program's clock be ahead by so many seconds."""
+    """Put the program's clock forward by this many seconds."""
     before = clock.now
     patch.setattr(clock, "now", lambda: before() + int(seconds * 1_000_000))

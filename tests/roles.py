@@ -1,4 +1,4 @@
-"""The documented roles of a ledger in PostgreSQL, made as `ratings grants --sql` says, under names of their own."""
+"""Create the documented roles of a ledger in PostgreSQL by `ratings grants --sql`, with a prefix of their own."""
 
 import uuid
 from collections.abc import Callable, Iterator
@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import psycopg
 from sqlalchemy import make_url
 
-NAMES = ("owner", "writer", "rebuilder", "reader", "dashboard")
+ROLE_NAMES = ("owner", "writer", "rebuilder", "reader", "dashboard")
 
 
 class Roles(NamedTuple):
-    """The URLs of one ledger for each of its roles, what their names begin with, and its administrator's URL."""
+    """The URL of a ledger for each of its roles and for its administrator, and the prefix of the roles' names."""
 
     owner: str
     writer: str
@@ -31,32 +31,32 @@ class Roles(NamedTuple):
 
 
 @contextmanager
-def documented_roles(ratings: Callable[..., Any], url: str) -> Iterator[Roles]:
-    """A ledger without events in a database that there is, its roles made as the program says."""
+def create_documented_roles(ratings: Callable[..., Any], url: str) -> Iterator[Roles]:
+    """Provide a ledger without events in an existing database, with the roles that `ratings grants` prints."""
     prefix = f"r{uuid.uuid4().hex[:8]}_"
-    urls = [make_url(url).set(username=f"{prefix}{name}").render_as_string(hide_password=False) for name in NAMES]
+    urls = [make_url(url).set(username=f"{prefix}{name}").render_as_string(hide_password=False) for name in ROLE_NAMES]
     roles = Roles(*urls, prefix, url)
-    told = ["grants", "--sql", "--prefix", prefix, "--as"]
+    grants = ["grants", "--sql", "--prefix", prefix, "--as"]
     try:
-        made = ratings(*told, "administrator", db=url)
-        assert (made.exit_code, made.stderr) == (0, "")
-        # the database is there already
-        own = ("ALTER DATABASE DATABASE_ OWNER TO ROLE_owner", "ALTER SCHEMA public OWNER TO ROLE_owner")
-        roles.execute(*filter(None, (_without_create_database(made.stdout, own))))
+        script = ratings(*grants, "administrator", db=url)
+        assert (script.exit_code, script.stderr) == (0, "")
+        # the database exists already
+        ownership = ("ALTER DATABASE DATABASE_ OWNER TO ROLE_owner", "ALTER SCHEMA public OWNER TO ROLE_owner")
+        roles.execute(*filter(None, (_without_create_database(script.stdout, ownership))))
         assert ratings("init", "--no-rules", db=roles.owner).exit_code == 0
         with psycopg.connect(roles.owner, autocommit=True) as owner:
-            owner.execute(ratings(*told, "owner", db=url).stdout)
+            owner.execute(ratings(*grants, "owner", db=url).stdout)
         yield roles
     finally:
-        for name in NAMES:
-            for what in ("REASSIGN OWNED BY {} TO CURRENT_USER", "DROP OWNED BY {}", "DROP ROLE {}"):
-                roles.execute(what.format(f"{prefix}{name}"))
+        for name in ROLE_NAMES:
+            for statement in ("REASSIGN OWNED BY {} TO CURRENT_USER", "DROP OWNED BY {}", "DROP ROLE {}"):
+                roles.execute(statement.format(f"{prefix}{name}"))
 
 
-def _without_create_database(script: str, instead: tuple[str, ...]) -> Iterator[str]:
+def _without_create_database(script: str, replacements: tuple[str, ...]) -> Iterator[str]:
     lines = "\n".join(line for line in script.splitlines() if not line.startswith("--"))
     for statement in map(str.strip, lines.split(";")):
         if statement.startswith("CREATE DATABASE"):
-            yield from instead
+            yield from replacements
         else:
             yield statement

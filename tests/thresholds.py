@@ -1,4 +1,4 @@
-"""Thresholds of the program that tests move, so that a few games reach what otherwise takes many: where each one is."""
+"""Lower the program's thresholds, so that a test reaches them with a few games."""
 
 import pytest
 
@@ -50,7 +50,7 @@ THRESHOLDS = {
 
 
 def set_thresholds(patch: pytest.MonkeyPatch, **values: float) -> None:
-    """Give thresholds other values: `set_thresholds(monkeypatch, cached_events=1)`."""
+    """Set thresholds to other values: `set_thresholds(monkeypatch, cached_events=1)`."""
     for name, value in values.items():
         for place in THRESHOLDS[name]:
             patch.setattr(f"ratings_ledger.{place}", value)

@@ -1,4 +1,4 @@
-"""The wheel as a user gets it: built from the source distribution, installed into an environment of its own."""
+"""Build the wheel from the source distribution, and install it into an environment of its own, as users do."""
 
 import os
 import subprocess
@@ -21,7 +21,7 @@ def build_package(sources: Path, kind: str, folder: Path) -> Path:
 
 
 def build_wheel(folder: Path) -> Path:
-    """Build the wheel below a folder, from an unpacked source distribution that has nothing else beside it."""
+    """Build the wheel below a folder, from the unpacked source distribution alone."""
     with tarfile.open(build_package(ROOT, "sdist", folder / "sdist")) as archive:
         archive.extractall(folder / "sources", filter="data")
     (sources,) = (folder / "sources").iterdir()
@@ -53,9 +53,9 @@ def create_environment(folder: Path, *packages: Path) -> Path:
 
 
 def run_in_environment(folder: Path, cwd: Path, *command: str) -> str:
-    """Run a program of an environment in a folder and return what it prints. It must succeed."""
+    """Run a program of an environment in a folder, check that it succeeds, and return its stdout."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    done = subprocess.run(
+    completed = subprocess.run(
         [folder / "bin" / command[0], *command[1:]],
         cwd=cwd,
         env={**environment, "PYTHONDONTWRITEBYTECODE": "1"},
@@ -63,5 +63,5 @@ def run_in_environment(folder: Path, cwd: Path, *command: str) -> str:
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    assert completed.returncode == 0, completed.stderr
+    return completed.stdout

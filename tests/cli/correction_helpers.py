@@ -9,8 +9,8 @@ from typing import Any
 import builders
 import ledgers
 from builders import NOON
-from stores import taken_in
-from told import exact
+from output_filters import strip_decimals
+from stores import record_lines
 
 Ratings = Callable[..., Any]
 # (ladder, player): points before, change and after
@@ -24,12 +24,12 @@ BASIC = "catan-elo/basic"
 
 def event(type_name: str, at: str = NOON, event_id: str | None = None, **data: Any) -> str:
     """An event as a line of JSON."""
-    return builders.line(builders.event(type_name, at, event_id, **data))
+    return builders.format_line(builders.build_event(type_name, at, event_id, **data))
 
 
 def placing(game_id: str, *players: str, **members: Any) -> dict[str, Any]:
     """The data of a game; the players in the order of their places, tied ones joined by =."""
-    return builders.game_data(game_id, *players, **{"game": "galactic-magnate", **members})
+    return builders.build_game_data(game_id, *players, **{"game": "galactic-magnate", **members})
 
 
 def galactic(game_id: str, *players: str, at: str = NOON, **members: Any) -> str:
@@ -54,12 +54,12 @@ def read(ratings: Ratings, db: str, *arguments: object) -> Any:
     """What a reading command prints as JSON."""
     result = ratings(*arguments, "--format", "json", db=db)
     assert (result.exit_code, result.stderr) == (0, ""), result
-    return exact(json.loads(result.stdout))
+    return strip_decimals(json.loads(result.stdout))
 
 
 def head(ratings: Ratings, db: str) -> str:
     """The head of the log, `POSITION:CHAINHASH`."""
-    return ledgers.head(db)
+    return ledgers.read_head(db)
 
 
 def position(ratings: Ratings, db: str) -> int:
@@ -69,7 +69,7 @@ def position(ratings: Ratings, db: str) -> int:
 
 def take_in(ratings: Ratings, db: str, *lines: str, allow_uncounted: bool = False) -> None:
     """Record events that are all new and good, as a program does: without a batch."""
-    told = taken_in(db, "".join(lines), allow_uncounted=allow_uncounted)
+    told = record_lines(db, "".join(lines), allow_uncounted=allow_uncounted)
     assert (told.rejected, told.existing) == ([], 0)
 
 
@@ -82,7 +82,7 @@ def all_standings(ratings: Ratings, db: str) -> list[dict[str, Any]]:
     """The standings of all ladders that have any games or adjustments."""
     result = ratings("export", "standings", db=db)
     assert (result.exit_code, result.stderr) == (0, ""), result
-    return [exact(json.loads(line)) for line in result.stdout.splitlines()]
+    return [strip_decimals(json.loads(line)) for line in result.stdout.splitlines()]
 
 
 def all_points(ratings: Ratings, db: str) -> dict[tuple[str, str], str]:
@@ -165,7 +165,7 @@ def told(ratings: Ratings, db: str, *command: object, input: str | None = None) 
     """What a command that puts something right prints as JSON, its changes as `Changes`. It must succeed."""
     result = ratings(*command, "--format", "json", db=db, input=input)
     assert (result.exit_code, result.stderr) == (0, ""), result
-    found = exact(json.loads(result.stdout))
+    found = strip_decimals(json.loads(result.stdout))
     changes: Changes = {
         (c["ladder"], c["player"]): (c["before"], c["change"], c["after"]) for c in found["changes"]
     }  # fmt: skip

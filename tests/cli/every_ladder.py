@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from stores import taken_in
+from stores import record_lines
 
 Event = dict[str, Any]
 # the data of a game whose players are named from the first to the last
@@ -107,6 +107,6 @@ def _event(type_name: str, day: int, data: dict[str, Any]) -> Event:
 
 def _taken_in(url: str, events: Iterable[Event]) -> int | None:
     """The position of the last of some events, which are recorded by mira."""
-    done = taken_in(url, "".join(json.dumps(event) + "\n" for event in events), by="mira")
+    done = record_lines(url, "".join(json.dumps(event) + "\n" for event in events), by="mira")
     assert not done.rejected, done.rejected
     return done.head and done.head.position

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from builders import game
-from stores import taken_in
+from builders import build_game
+from stores import record_lines
 
 SHIPPED = Path(__file__).parents[2] / "projections" / "shipped"
 MARCH, OPEN_MARCH, YEAR = "catan-monthly/7/basic/2010-03", "catan-open/basic/2010-03", "catan-annual/7/basic/2010"
@@ -15,7 +15,7 @@ KNIGHTS_MARCH, KNIGHTS_YEAR = "catan-monthly/7/cities-knights/2010-03", "catan-a
 
 def played(game_id: str, at: str, result: str, **members: Any) -> dict[str, Any]:
     """A game on the ladders of city 7 from text, tied players joined by =: "anna ben=cleo"."""
-    return game(game_id, *result.split(), at=at, **{"group": "basic", "city": "7", **members})
+    return build_game(game_id, *result.split(), at=at, **{"group": "basic", "city": "7", **members})
 
 
 def events() -> list[dict[str, Any]]:
@@ -48,4 +48,4 @@ def list_games(ratings: Callable[..., Any], url: str) -> None:
     """Make a ledger with the shipped rulesets and these events."""
     assert ratings("init", db=url).exit_code == 0
     lines = "".join(json.dumps(fact) + "\n" for fact in events())
-    assert not taken_in(url, lines).rejected
+    assert not record_lines(url, lines).rejected

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from interleaving import before_next
+from interleaving import act_before_next
 
 Ratings = Callable[..., Any]
 LADDER = "elo-chess/all"
@@ -179,7 +179,7 @@ def test_concurrent_adjustment_is_refused(ratings: Ratings, db: str, step: str) 
     def meanwhile() -> None:
         assert adjust(ratings, db, "anna", "7", "--at", "2024-01-05").exit_code == 0
 
-    before_next(step, meanwhile)
+    act_before_next(step, meanwhile)
     told = adjust(ratings, db, "anna", "--to", "1500", "--at", "2024-01-05")
     assert (told.exit_code, "changed-meanwhile" in told.stderr) == (1, True), told
     assert adjust(ratings, db, "anna", "--to", "1500", "--at", "2024-01-05").exit_code == 0

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stores import with_shipped_rulesets
+from stores import make_ruled_ledger
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 Ratings = Callable[..., Any]
@@ -16,7 +16,7 @@ DUST = "the page says that losses equal gains; under its own rounding they do no
 @pytest.fixture
 def db(copied: Callable[..., str], ratings: Ratings) -> str:
     """A ledger with all shipped rulesets and an evening of Galactic Magnate."""
-    url = copied(with_shipped_rulesets)
+    url = copied(make_ruled_ledger)
     assert ratings("import", str(EXAMPLES / "magnate-night.jsonl"), "--by", "mira", db=url).exit_code == 0
     return url
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import game_line
+from builders import format_game_line
 from ledgers import create_ledger
-from stores import taken_in, with_shipped_rulesets, without_events
+from stores import make_empty_ledger, make_ruled_ledger, record_lines
 
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.backups import backup_folder
@@ -26,7 +26,7 @@ FIRST, SECOND, THIRD = 11, 14, 18
 
 def club_game(number: int, *players: str) -> str:
     """A game as a line of JSON; the players in the order of their places."""
-    return game_line(f"g-{number}", *players, at=f"2024-01-{number:02d}T12:00:00Z", game="club-catan")
+    return format_game_line(f"g-{number}", *players, at=f"2024-01-{number:02d}T12:00:00Z", game="club-catan")
 
 
 GAMES = [club_game(number, *("anna", "ben", "cleo", "dora")[: 2 + number % 3]) for number in range(1, THIRD + 1)]
@@ -37,7 +37,7 @@ def head(ratings: Ratings, db: str) -> str:
 
 
 def take_in(ratings: Ratings, db: str, *lines: str) -> None:
-    assert taken_in(db, "".join(lines), by="referee").rejected == []
+    assert record_lines(db, "".join(lines), by="referee").rejected == []
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def full(ledger_url: str, ratings: Ratings) -> str:
 def empty(copied_file: Callable[..., str]) -> Callable[[], str]:
     """A function that gives another ledger in SQLite without events."""
     numbers = iter(range(1_000))
-    return lambda: copied_file(without_events, name=f"empty-{next(numbers)}.db")
+    return lambda: copied_file(make_empty_ledger, name=f"empty-{next(numbers)}.db")
 
 
 def export(ratings: Ratings, db: str, file: Path, *options: object) -> Path:
@@ -160,7 +160,7 @@ def test_files_out_of_sequence_are_refused(
     second = export(ratings, full, tmp_path / "second.jsonl", "--since", FIRST, "--known-at", SECOND)
     third = export(ratings, full, tmp_path / "third.jsonl", "--since", SECOND)
     overlapping = export(ratings, full, tmp_path / "overlapping.jsonl", "--since", FIRST - 1)
-    other = copied_file(without_events, name="other.db")
+    other = copied_file(make_empty_ledger, name="other.db")
     take_in(ratings, other, *reversed(GAMES))
     theirs = export(ratings, other, tmp_path / "theirs.jsonl", "--since", FIRST)
     their_nothing = export(ratings, other, tmp_path / "their-nothing.jsonl", "--since", FIRST, "--known-at", FIRST)
@@ -286,7 +286,7 @@ def test_damaged_ledger_makes_no_backup(copied_file: Callable[..., str], tmp_pat
                                      "UPDATE events SET record = replace(record, 'anna', 'emil') WHERE position = 3",
                                      "UPDATE events SET record = CAST(record AS BLOB) WHERE position = 3",
                                      "UPDATE events SET chain_hash = zeroblob(32) WHERE position = 18")):  # fmt: skip
-        db = copied_file(without_events, name=f"damaged-{number}.db")
+        db = copied_file(make_empty_ledger, name=f"damaged-{number}.db")
         take_in(ratings, db, *GAMES)
         with closing(sqlite3.connect(db, isolation_level=None)) as connection:
             for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
@@ -429,7 +429,7 @@ def test_rewritten_history_drops_no_backups(
 
     Rewriting history must not make the nightly runs drop the backups of the true one.
     """
-    db = Path(copied_file(without_events, name="own.db"))
+    db = Path(copied_file(make_empty_ledger, name="own.db"))
     before = db.read_bytes()
     folder = tmp_path / "backups"
     take_in(ratings, str(db), *GAMES)
@@ -528,7 +528,7 @@ def test_rehearsal_matches_ledger_at_position(
     assert told["ladders"] >= 2
     assert ratings("backup", "check", "--replay", file, db=ruled_url).stdout.endswith(f"The head: {told['head']}\n")
 
-    other = copied_file(with_shipped_rulesets, name="other.db")
+    other = copied_file(make_ruled_ledger, name="other.db")
     theirs = ratings("backup", "check", "--replay", file, db=other)
     assert (theirs.exit_code, "head: position" in theirs.stdout, "It is complete" in theirs.stdout) == (1, True, False)
 

@@ -21,7 +21,7 @@ from correction_helpers import (
     take_in,
     told,
 )
-from told import without_newcomers
+from output_filters import remove_newcomer_notes
 
 WHY = ("--reason", "as the referee says")
 LATER = "2010-03-06T12:00:00Z"
@@ -229,7 +229,7 @@ def test_allowed_uncounted_game_says_why(how: str, ledger_url: str, ratings: Rat
             data = {**data, "game_id": f"{data['game_id']}-new"}
             command = ["record"] if how == "record" else ["import", "-"]
             result = ratings(*command, "--allow-uncounted", db=ledger_url, input=event("game.recorded", at, **data))
-            assert (result.exit_code, without_newcomers(result.stderr)) == (0, "")
+            assert (result.exit_code, remove_newcomer_notes(result.stderr)) == (0, "")
         asked = ("explain", data["game_id"], ladder)
         explained = read(ratings, ledger_url, *asked)
         assert (explained["counted"], {player["change"] for player in explained["players"]}) == (False, {"0"})

@@ -24,10 +24,10 @@ from typing import Any, NamedTuple
 import pytest
 from asking import TimelineEntry, asked, get, serve
 from correction_helpers import galactic
-from lengths import at_length_but
-from own_rules import forbid_compiling, forget_rules, publish_untried
+from lengths import mark_long_values
+from own_rules import forbid_compiling, forget_rules, publish_without_trial
 from sqlalchemy import make_url
-from stores import for_chess, taken_in
+from stores import make_chess_ledger, record_lines
 from thresholds import set_thresholds
 
 pytestmark = pytest.mark.slow  # all share what is installed once
@@ -123,7 +123,7 @@ def installed() -> Iterator[Callable[[Path], None]]:
 
 def with_sound_rule(ratings: Ratings, url: str, folder: Path) -> None:
     """Make a ledger with a ruleset of a package's sound rule, which is published as its author does it."""
-    for_chess(ratings, url)
+    make_chess_ledger(ratings, url)
     published = ratings("rules", "publish", folder / "sound.toml", db=url)
     assert published.exit_code == 0, published
 
@@ -132,11 +132,11 @@ def with_games(ratings: Ratings, url: str, name: str, sound_url: str) -> None:
     """Make a ledger with games and, beside a sound rule, one that is sound as yet."""
     shutil.copyfile(str(make_url(sound_url).database), str(make_url(url).database))
     # a rule from a package is tried before a command publishes it: once is enough
-    publish_untried(url, ruleset("bad", name))
+    publish_without_trial(url, ruleset("bad", name))
     seats = [["anna", "ben"], ["ben", "cleo", "anna"], ["cleo", "anna=dora", "ben"]]
     games = [galactic(f"g-{number}", *seats[number % 3], at=f"2024-01-{number + 1:02d}T20:00Z", game="chess")
              for number in range(GAMES)]  # fmt: skip
-    assert taken_in(url, "".join(games)).appended == GAMES
+    assert record_lines(url, "".join(games)).appended == GAMES
     assert ratings("rebuild", db=url).exit_code == 0
 
 
@@ -225,7 +225,7 @@ def with_changes(ratings: Ratings, url: str, sound_url: str) -> None:
     assert ratings("rebuild", db=url).exit_code == 0
 
 
-@pytest.mark.parametrize("name", at_length_but(SHORT, BAD))
+@pytest.mark.parametrize("name", mark_long_values(SHORT, BAD))
 def test_bad_rule_leaves_sound_ladders_alone(
     name: str, ratings: Ratings, ledger: Callable[[str], str], without_bad: tuple[Any, ...]
 ) -> None:
@@ -280,7 +280,7 @@ def test_bad_ruleset_is_refused_with_reason(
 ) -> None:  # fmt: skip
     """Checking or publishing a ruleset with a bad rule is refused with the reason."""
     installed(place.bad)
-    db = copied_file(for_chess)
+    db = copied_file(make_chess_ledger)
     file = tmp_path / "bad.toml"
     file.write_text(ruleset("bad", name), encoding="utf-8")
     checked, published = ratings("rules", "check", file, db=db), ratings("rules", "publish", file, db=db)
@@ -326,7 +326,7 @@ def test_rule_output_stays_out_of_json(ratings: Ratings, ledger: Callable[[str],
 
 
 @pytest.mark.parametrize(
-    "name", at_length_but(SHORT, ["returns-nothing", "floats", "wrong-lengths", "overflows", "prints"])
+    "name", mark_long_values(SHORT, ["returns-nothing", "floats", "wrong-lengths", "overflows", "prints"])
 )
 def test_compiled_bad_rule_reports_the_same(
     name: str, ratings: Ratings, ledger: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
@@ -364,7 +364,7 @@ def test_endless_load_fails_rebuild_after_limit(ratings: Ratings, ledger: Callab
     assert len(stored(db)) > 0
 
 
-@pytest.mark.parametrize("name", at_length_but(["never-ends"], ["never-ends", "never-loads"]))
+@pytest.mark.parametrize("name", mark_long_values(["never-ends"], ["never-ends", "never-loads"]))
 def test_verify_reports_endless_rule(
     name: str, ratings: Ratings, ledger: Callable[[str], str], place: Place, installed: Callable[[Path], None]
 ) -> None:
@@ -409,14 +409,14 @@ def test_rollback_reports_endless_rule(
     assert "the rule gave no result in 1 s of processor time" in told.stderr
 
 
-@pytest.mark.parametrize("name", at_length_but(["never-ends"], ["never-ends", "never-loads"]))
+@pytest.mark.parametrize("name", mark_long_values(["never-ends"], ["never-ends", "never-loads"]))
 def test_endless_rule_cannot_be_published(
     name: str, ratings: Ratings, place: Place, installed: Callable[[Path], None], tmp_path: Path,
     copied_file: Callable[..., str],
 ) -> None:  # fmt: skip
     """Checking or publishing a rule that never ends or never loads is refused after the limit."""
     installed(place.bad)
-    db = copied_file(for_chess)
+    db = copied_file(make_chess_ledger)
     file = tmp_path / "bad.toml"
     file.write_text(ruleset("bad", name), encoding="utf-8")
     checked = ratings("rules", "check", file, "--rule-seconds", "1", db=db)
@@ -451,7 +451,7 @@ def test_rule_without_a_scored_game_is_not_called_checked(
     picky = STAND_IN.format(name="never-ends") + "RULE = RULE._replace(check=lambda n, columns, params: 'never mine')\n"
     (tmp_path / "picky" / "never_ends.py").write_text(picky, encoding="utf-8")
     installed(tmp_path / "picky")
-    db = copied_file(for_chess)
+    db = copied_file(make_chess_ledger)
     file = tmp_path / "picky.toml"
     file.write_text(ruleset("picky", "never-ends"), encoding="utf-8")
     checked = ratings("rules", "check", file)

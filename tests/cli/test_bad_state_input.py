@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from own_rules import built_in, offer_rule
+from own_rules import load_built_in_rule, substitute_rule
 
 Ratings = Callable[..., Any]
 Event = dict[str, Any]
@@ -374,8 +374,8 @@ def test_check_that_scores_nothing_is_refused(
     one_db: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a thousand drawn games none is scored: `rules check` refuses, with what would let it score some."""
-    rule = built_in("glicko-1/1")._replace(check=lambda n, columns, params: "never on a Monday", sample=None)
-    offer_rule(monkeypatch, rule, "glicko-1/1")
+    rule = load_built_in_rule("glicko-1/1")._replace(check=lambda n, columns, params: "never on a Monday", sample=None)
+    substitute_rule(monkeypatch, rule, "glicko-1/1")
     file = tmp_path / "mine.toml"
     file.write_text(ruleset(), encoding="utf-8")
     told = ratings("rules", "check", file, db=one_db)

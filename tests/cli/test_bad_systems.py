@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stores import with_shipped_rulesets
+from stores import make_ruled_ledger
 
 Ratings = Callable[..., Any]
 
@@ -15,7 +15,7 @@ POWERS = ("Austria", "Germany", "Italy", "Turkey", "England", "Russia", "France"
 MARCH = "catan-monthly/7/basic/2010-03"
 
 
-pytestmark = pytest.mark.ledger(make=with_shipped_rulesets, store="sqlite")
+pytestmark = pytest.mark.ledger(make=make_ruled_ledger, store="sqlite")
 
 
 def recorded(game: str, participants: list[dict[str, Any]], at: str = "2010-03-05T20:00:00Z", **members: Any) -> str:

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from own_rules import shipped_text
-from stores import with_shipped_rulesets
+from own_rules import find_shipped_text
+from stores import make_ruled_ledger
 
 Ratings = Callable[..., Any]
 
@@ -33,7 +33,7 @@ def result(status: str = "finished", game_id: str = "g-1", **members: Any) -> st
     return json.dumps({"type": "game.recorded", "occurred_at": "2026-01-01T21:00:00Z", "data": data})
 
 
-pytestmark = pytest.mark.ledger(make=with_shipped_rulesets)
+pytestmark = pytest.mark.ledger(make=make_ruled_ledger)
 
 
 def add(ratings: Ratings, db: str, *texts: str) -> Any:
@@ -265,7 +265,7 @@ def test_bonus_follows_clock_without_seconds(
 
 def test_clock_takes_timers_of_its_version(db: str, ratings: Ratings, tmp_path: Any) -> None:
     """A clock takes the timers of the ruleset version in force unless it states its own."""
-    text = shipped_text("galactic-points")
+    text = find_shipped_text("galactic-points")
     changed = text.replace('version = "1"', 'version = "2"').replace("main_ms = 120000", "main_ms = 60000")
     (tmp_path / "two.toml").write_text(changed.replace("1900-01-01", "2025-01-01"), encoding="utf-8")
     assert ratings("rules", "publish", tmp_path / "two.toml", db=db).exit_code == 0

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 
 import pytest
-from stores import without_events
+from stores import make_empty_ledger
 
 
 @pytest.mark.slow_cases
@@ -13,7 +13,7 @@ from stores import without_events
 @pytest.mark.parametrize("command", ["status", "verify", "export events", "import -", "record"])
 def test_closed_streams_are_no_bug(copied_file: Callable[..., str], command: str, closed: str) -> None:
     """A command started with closed standard streams ends without a traceback or a bug report."""
-    db = copied_file(without_events)
+    db = copied_file(make_empty_ledger)
     line = f"exec {sys.executable} -m ratings_ledger --db {db} {command} {closed}"
     done = subprocess.run(["sh", "-c", line], stdin=subprocess.DEVNULL, capture_output=True, check=False)
     assert b"bug" not in done.stderr

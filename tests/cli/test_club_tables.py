@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from tests.ledgers import reading
+from tests.ledgers import open_for_reading
 from tests.projections import club_seasons
 from tests.projections.club_seasons import Race
 
@@ -69,7 +69,7 @@ def test_tables_of_clubs_are_those_of_the_oracle(ratings: Ratings, raced: str, r
         assert table(ratings, raced, ladder) == rows
         csv = ratings("standings", ladder, "--format", "csv", db=raced).stdout.splitlines()
         assert len(csv) == len(rows) + 1
-        with reading(raced) as connection:
+        with open_for_reading(raced) as connection:
             found = connection.execute(
                 text("SELECT rank, player, games FROM live_standings WHERE ladder = :ladder"), {"ladder": ladder}
             ).all()

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from stores import without_events
-from told import without_newcomers
+from output_filters import remove_newcomer_notes
+from stores import make_empty_ledger
 
 LONG = """game_id,occurred_at,game,player,place
 g-1,2024-01-01T12:00:00Z,catan,anna,1
@@ -20,13 +20,13 @@ GAMES = [
 ]
 
 
-pytestmark = pytest.mark.ledger(make=without_events, store="sqlite")
+pytestmark = pytest.mark.ledger(make=make_empty_ledger, store="sqlite")
 
 
 def imported(ratings: Callable[..., Any], db: str, content: str | bytes, *arguments: str) -> list[dict[str, Any]]:
     """The games after an import that must work."""
     result = ratings("import", "-", *arguments, db=db, input=content)
-    assert (result.exit_code, without_newcomers(result.stderr)) == (0, "")
+    assert (result.exit_code, remove_newcomer_notes(result.stderr)) == (0, "")
     events = map(json.loads, ratings("export", "events", db=db).stdout.splitlines())
     return [event for event in events if event["type"] == "game.recorded"]
 

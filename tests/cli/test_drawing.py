@@ -7,7 +7,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from terminals import on_terminal
+from terminals import run_on_terminal
 
 Ratings = Callable[..., Any]
 LADDER = "elo-catan/all"
@@ -133,10 +133,10 @@ def sparks_in(text: str) -> list[str]:
 def test_terminals_show_courses(one_db: str) -> None:
     """On a terminal each row of the standings has the course of the last points, as many steps as games; a history
     has one above its rows."""
-    _, written = on_terminal("--db", one_db, "standings", LADDER, columns=100)
+    _, written = run_on_terminal("--db", one_db, "standings", LADDER, columns=100)
     assert "course" in written
     assert sorted(map(len, sparks_in(written))) == [1, 2, 3, 3]
-    _, written = on_terminal("--db", one_db, "history", "anna", LADDER, columns=100)
+    _, written = run_on_terminal("--db", one_db, "history", "anna", LADDER, columns=100)
     assert [len(one) for one in sparks_in(written)] == [4]
 
 
@@ -144,14 +144,14 @@ def test_terminals_show_courses(one_db: str) -> None:
 def test_others_show_none(one_db: str, ratings: Ratings) -> None:
     """A pipe, JSON, CSV, what was published, and a narrow terminal have no courses."""
     for command in (["standings", LADDER], ["history", "anna", LADDER]):
-        piped, _ = on_terminal("--db", one_db, *command, columns=100, piped=True)
+        piped, _ = run_on_terminal("--db", one_db, *command, columns=100, piped=True)
         assert sparks_in(piped) == []
         for options in (["--format", "json"], ["--format", "csv"]):
-            _, written = on_terminal("--db", one_db, *command, *options, columns=100)
+            _, written = run_on_terminal("--db", one_db, *command, *options, columns=100)
             assert sparks_in(written) == []
-        _, written = on_terminal("--db", one_db, *command, columns=50)
+        _, written = run_on_terminal("--db", one_db, *command, columns=50)
         assert sparks_in(written) == []
-    _, written = on_terminal("--db", one_db, "standings", LADDER, "--as-published", columns=100)
+    _, written = run_on_terminal("--db", one_db, "standings", LADDER, "--as-published", columns=100)
     assert sparks_in(written) == []
     told = ratings("standings", LADDER, db=one_db)
     assert (told.exit_code, sparks_in(told.stdout)) == (0, [])

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from list_games import KNIGHTS_YEAR, MARCH, YEAR, list_games
-from own_rules import built_in, offer_rule
+from own_rules import load_built_in_rule, substitute_rule
 
 Ratings = Callable[..., Any]
 ELO = "catan-elo/basic"
@@ -106,8 +106,8 @@ def test_failing_rule_leaves_others_exported(db: str, ratings: Ratings, monkeypa
 
     forms = ("json", "csv")
     whole = {form: ratings("export", "standings", "--format", form, db=db).stdout.splitlines() for form in forms}
-    rule = built_in("catan-points/1")._replace(score=broken)
-    offer_rule(monkeypatch, rule)
+    rule = load_built_in_rule("catan-points/1")._replace(score=broken)
+    substitute_rule(monkeypatch, rule)
     for form in forms:
         result = ratings("export", "standings", "--format", form, db=db)
         assert result.exit_code == 1

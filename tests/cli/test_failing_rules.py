@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from list_games import played
-from own_rules import built_in, offer_rule
+from own_rules import load_built_in_rule, substitute_rule
 
 Ratings = Callable[..., Any]
 LOST = "every game is recorded all the same; once the rule works again"
@@ -23,8 +23,8 @@ def test_failing_rule_stops_only_its_ladders(ratings: Ratings, ruled_url: str, m
     def broken(*arguments: object) -> str | None:
         raise ZeroDivisionError("of the rule")
 
-    rule = built_in("catan-points/1")._replace(check=broken)
-    offer_rule(monkeypatch, rule)
+    rule = load_built_in_rule("catan-points/1")._replace(check=broken)
+    substitute_rule(monkeypatch, rule)
     for command, code in ((("lists",), 0), (("ladders",), 0), (("statistics", "anna"), 1)):
         told = ratings(*command, db=ruled_url)
         assert (told.exit_code, "the rule failed at position 19" in told.stderr) == (code, True), told
@@ -38,10 +38,10 @@ def break_at_four(monkeypatch: pytest.MonkeyPatch) -> None:
     def score(n: int, *arguments: Any) -> int:
         if n == 4:
             raise ZeroDivisionError("of the rule")
-        return built_in("pairwise-elo/1").score(n, *arguments)
+        return load_built_in_rule("pairwise-elo/1").score(n, *arguments)
 
-    rule = built_in("pairwise-elo/1")._replace(score=score)
-    offer_rule(monkeypatch, rule)
+    rule = load_built_in_rule("pairwise-elo/1")._replace(score=score)
+    substitute_rule(monkeypatch, rule)
 
 
 def of_four(ratings: Ratings, url: str) -> None:

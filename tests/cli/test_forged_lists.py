@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from correction_helpers import WHY, Ratings, position, read
 from publishing_helpers import BASIC, NEW_YEAR, forged, list_ledger, publish, published
-from stores import taken_in
+from stores import record_lines
 
 pytestmark = pytest.mark.ledger(make=list_ledger, store="sqlite")
 
@@ -28,7 +28,7 @@ def test_verify_finds_lists_with_wrong_rows(db: str, ratings: Ratings) -> None:
     heads = []
     for rows, ruleset, members in wrong.values():
         # the same rows are recorded once
-        assert not taken_in(db, "".join(forged(rows, ruleset, **members))).rejected
+        assert not record_lines(db, "".join(forged(rows, ruleset, **members))).rejected
         heads.append(position(ratings, db))
     result = ratings("verify", "--format", "json", db=db)
     findings = json.loads(result.stdout)["findings"]
@@ -68,7 +68,7 @@ def test_rows_of_unequal_states_are_refused(other: Any, db: str, ratings: Rating
     """An import refuses a list whose rows have different columns of state; a list without any is taken."""
     right = read(ratings, db, "standings", BASIC)
     rows = give_state(right["rows"], {"points": "1", "deviation": "2"}, other)
-    (rejected,) = taken_in(db, "".join(forged(rows, right["ruleset"], known_at=1))).rejected
+    (rejected,) = record_lines(db, "".join(forged(rows, right["ruleset"], known_at=1))).rejected
     assert rejected.code == "bad-list"
     assert "has different state columns" in rejected.message
 
@@ -79,7 +79,7 @@ def test_recorded_rows_of_unequal_states_are_damage(db: str, ratings: Ratings, m
     rows = give_state(right["rows"], {"points": "1", "deviation": "2"}, None)
     with monkeypatch.context() as patch:
         patch.setattr("ratings_ledger.ledger.validation.published_lists.refuse_unequal_states", lambda *given: None)
-        taken_in(db, "".join(forged(rows, right["ruleset"], known_at=1)))
+        record_lines(db, "".join(forged(rows, right["ruleset"], known_at=1)))
     result = ratings("standings", BASIC, "--as-published", "--format", "json", db=db)
     assert (result.exit_code, json.loads(result.stderr.splitlines()[-1])["reason"]) == (1, "damaged"), result
     assert "has different state columns for" in result.stderr
@@ -111,7 +111,7 @@ def test_later_rows_do_not_change_list(db: str, ratings: Ratings) -> None:
     stored = json.loads(ratings("export", "events", db=db).stdout.splitlines()[-2])
     stored["data"]["rows"][0]["points"] = "9999"
     line = {"type": "list.rows", "occurred_at": NEW_YEAR, "data": stored["data"]}
-    assert not taken_in(db, json.dumps(line)).rejected
+    assert not record_lines(db, json.dumps(line)).rejected
 
     assert published(ratings, db, BASIC) == shown
     (compared,) = read(ratings, db, "diff", "published", "now")["ladders"]

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from list_games import played
-from stores import with_shipped_rulesets
-from told import without_newcomers
+from output_filters import remove_newcomer_notes
+from stores import make_ruled_ledger
 
 Ratings = Callable[..., Any]
 AT = "2010-05-01T20:00:00Z"
@@ -39,7 +39,7 @@ FINE = {
 }
 
 
-pytestmark = pytest.mark.ledger(make=with_shipped_rulesets, store="sqlite")
+pytestmark = pytest.mark.ledger(make=make_ruled_ledger, store="sqlite")
 
 
 @pytest.mark.parametrize("command", [("import", "-"), ("record",), ("import", "-", "--format", "json")])
@@ -50,7 +50,7 @@ def test_game_on_no_ladder_is_explained(
     """Recording a game that belongs on no ladder succeeds and notes the reason."""
     told = ratings(*command, db=db, input=json.dumps(event))
 
-    assert (told.exit_code, without_newcomers(told.stderr)) == (0, f"note: on no ladder, such as g: {reason}\n")
+    assert (told.exit_code, remove_newcomer_notes(told.stderr)) == (0, f"note: on no ladder, such as g: {reason}\n")
     assert "1 appended" in told.stdout or json.loads(told.stdout)["appended"] == 1
 
 
@@ -59,7 +59,7 @@ def test_game_on_ladder_gets_no_note(event: dict[str, Any], db: str, ratings: Ra
     """Recording a game that belongs on at least one ladder prints no note."""
     told = ratings("import", "-", db=db, input=json.dumps(event))
 
-    assert (told.exit_code, without_newcomers(told.stderr)) == (0, "")
+    assert (told.exit_code, remove_newcomer_notes(told.stderr)) == (0, "")
 
 
 def test_import_gives_each_reason_once(db: str, ratings: Ratings) -> None:
@@ -68,7 +68,7 @@ def test_import_gives_each_reason_once(db: str, ratings: Ratings) -> None:
     bad = json.dumps(played("bad", AT, "anna anna"))
 
     assert "on no ladder" not in ratings("import", "-", db=db, input="\n".join([*lines, bad])).stderr
-    assert without_newcomers(ratings("import", "-", db=db, input="\n".join(lines)).stderr) == (
+    assert remove_newcomer_notes(ratings("import", "-", db=db, input="\n".join(lines)).stderr) == (
         "note: on no ladder, such as g0 (3 games): no ruleset scores games of go; "
         "to publish one: ratings rules publish --shipped elo --game go\n"
     )

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import game_line
+from builders import format_game_line
 from ledgers import create_ledger
-from own_rules import shipped_texts
-from stores import taken_in, without_events
-from told import counts
+from output_filters import select_counts
+from own_rules import find_shipped_texts
+from stores import make_empty_ledger, record_lines
 
 
 def club_game(game_id: str, *players: str, game: str = "club-catan", day: int = 1) -> str:
     """A game as a line of JSON; the players in the order of their places."""
-    return game_line(game_id, *players, at=f"2024-01-{day:02d}T12:00:00Z", game=game)
+    return format_game_line(game_id, *players, at=f"2024-01-{day:02d}T12:00:00Z", game=game)
 
 
 GOOD = club_game("g-1", "anna", "ben", "cleo") + club_game("g-2", "ben", "anna", "cleo", day=2)
@@ -27,12 +27,12 @@ BAD = club_game("g-9", "anna")
 @pytest.fixture
 def db(copied_file: Callable[..., str]) -> str:
     """A ledger in SQLite without events."""
-    return copied_file(without_events, name="own.db")
+    return copied_file(make_empty_ledger, name="own.db")
 
 
 def told(result: Any) -> dict[str, Any]:
     """What `import --format json` printed, without the refusals' messages."""
-    found = counts(json.loads(result.stdout))
+    found = select_counts(json.loads(result.stdout))
     found["rejected"] = [(Path(r["file"]).name if r["file"] else None, r["line"], r["code"]) for r in found["rejected"]]
     return found
 
@@ -55,7 +55,7 @@ def test_restored_export_is_identical(ledger_url: str, tmp_path: Path, ratings: 
 
     restored = ratings("import", backup, "--restore", "--format", "json", db=copy)
 
-    events = len(shipped_texts()) + 4  # with the batch of the import
+    events = len(find_shipped_texts()) + 4  # with the batch of the import
     assert told(restored) == {"appended": events, "existing": 0, "rejected": [], "head": events}
     assert head(ratings, copy) == head(ratings, ledger_url)
     *lines, last = backup.read_text(encoding="utf-8").splitlines(keepends=True)
@@ -400,7 +400,7 @@ def test_forged_backup_is_refused(
     forge: Callable[[str], list[str]], db: str, tmp_path: Path, ratings: Callable[..., Any]
 ) -> None:
     """A backup with a forged record is refused with the record's line, and nothing is stored."""
-    taken_in(db, club_game("g-1", "anna", "ben"))
+    record_lines(db, club_game("g-1", "anna", "ben"))
     lines = forge(ratings("export", "events", db=db).stdout.rstrip("\n"))
     (tmp_path / "forged.jsonl").write_text("\n".join(lines) + "\n")
     other = create_ledger(str(tmp_path / "other.db"))

@@ -22,7 +22,7 @@ from correction_helpers import (
     read,
     take_in,
 )
-from told import counts
+from output_filters import select_counts
 
 LATER, LATEST = "2010-03-06T12:00:00Z", "2010-03-07T12:00:00Z"
 DECIDED = "2010-04-01T12:00:00Z"
@@ -78,7 +78,7 @@ def told_once(copied_file: Callable[..., str]) -> str:
 def import_(ratings: Ratings, db: str, *lines: str, arguments: tuple[str, ...] = ()) -> dict[str, Any]:
     """What an import of these lines told, its refusals as (line, code)."""
     result = ratings("import", "-", "--format", "json", *arguments, db=db, input="".join(lines))
-    found = counts(json.loads(result.stdout))
+    found = select_counts(json.loads(result.stdout))
     found["rejected"] = [(rejection["line"], rejection["code"]) for rejection in found["rejected"]]
     assert result.exit_code == int(bool(found["rejected"]))
     return dict(found)

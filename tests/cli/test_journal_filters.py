@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from correction_helpers import Ratings, event, galactic, new_ledger, read
 from ledgers import advance_clock, set_clock
-from stores import taken_in
+from stores import record_lines
 
 DAY = 86_400
 
@@ -19,13 +19,13 @@ def a_week(ratings: Ratings, url: str) -> None:
         for number, by in enumerate(["mira", "ben", "mira"], 1):
             advance_clock(patch, DAY)
             line = galactic(f"g-{number}", "anna", "dora", at=f"2024-02-0{number}T23:30:00Z")
-            assert not taken_in(url, line, by=by).rejected
+            assert not record_lines(url, line, by=by).rejected
         advance_clock(patch, DAY)
         assert ratings("void", "g-1", "--reason", "a friendly", "--by", "ben", db=url).exit_code == 0
         advance_clock(patch, DAY)
         assert ratings("correct", "g-2", "dora", "anna", "--reason", "swapped", "--by", "mira", db=url).exit_code == 0
         odd = event("player.registered", "2024-03-01T12:00:00Z", player="emil")
-        assert not taken_in(url, odd, by='ben "the" judge').rejected
+        assert not record_lines(url, odd, by='ben "the" judge').rejected
 
 
 pytestmark = pytest.mark.ledger(make=a_week)
@@ -60,7 +60,7 @@ def test_log_shows_the_part_asked_for(arguments: list[str], positions: list[int]
 def test_limit_counts_matching_events_only(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only events that match the filter are counted as hidden by the limit."""
     lines = "".join(galactic(f"h-{n}", "anna", "dora", at="2024-02-01T12:00:00Z") for n in range(60))
-    assert not taken_in(db, lines, by="site").rejected
+    assert not record_lines(db, lines, by="site").rejected
     done = ratings("log", "--by", "site", db=db)
     assert (len(done.stdout.splitlines()), done.stderr) == (
         51,

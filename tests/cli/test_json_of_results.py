@@ -10,7 +10,7 @@ from typing import Any
 import click
 import pytest
 from ledgers import set_clock
-from stores import with_shipped_rulesets
+from stores import make_ruled_ledger
 
 from ratings_ledger.cli.main import ratings as program
 from ratings_ledger.ledger import clock
@@ -88,7 +88,7 @@ def test_jobs_print_what_programs_get(
 ) -> None:
     """The state of a ledger, the checks of doctor and the findings of verify dump to the JSON of their commands."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    url = copied(with_shipped_rulesets)
+    url = copied(make_ruled_ledger)
     assert ratings("rebuild", db=url).exit_code == 0
     now = clock.now()
     set_clock(monkeypatch, now)

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 import rfc8785
-from builders import game_line
-from stores import taken_in
-from told import exact
+from builders import format_game_line
+from output_filters import strip_decimals
+from stores import record_lines
 
 ALL = "club-catan-elo/all"
 ROOT = Path(__file__).parents[2]
@@ -19,7 +19,7 @@ SHIPPED_CLUB = ROOT / "projections" / "shipped" / "club-catan-elo-1.toml"
 
 
 def club_game(game_id: str, *players: str, day: int) -> str:
-    return game_line(game_id, *players, at=f"2024-01-{day:02d}T12:00:00Z", game="club-catan")
+    return format_game_line(game_id, *players, at=f"2024-01-{day:02d}T12:00:00Z", game="club-catan")
 
 
 GAMES = (
@@ -37,7 +37,7 @@ def make_ledger(ratings: Callable[..., Any], url: str) -> None:
     """The ruleset at position 1, three games at 2, 3 and 4, and an adjustment at 5."""
     assert ratings("init", "--no-rules", db=url).exit_code == 0
     assert ratings("rules", "publish", SHIPPED_CLUB, db=url).exit_code == 0
-    assert not taken_in(url, GAMES + ADJUSTED).rejected
+    assert not record_lines(url, GAMES + ADJUSTED).rejected
 
 
 pytestmark = pytest.mark.ledger(make=make_ledger, store="sqlite")
@@ -46,7 +46,7 @@ pytestmark = pytest.mark.ledger(make=make_ledger, store="sqlite")
 def read(ratings: Callable[..., Any], db: str, *arguments: str) -> Any:
     result = ratings(*arguments, "--format", "json", db=db)
     assert (result.exit_code, result.stderr) == (0, "")
-    return exact(json.loads(result.stdout))
+    return strip_decimals(json.loads(result.stdout))
 
 
 def types(value: dict[str, Any]) -> dict[str, str]:

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import draft, game
-from interleaving import before_next
+from builders import build_draft, build_game
+from interleaving import act_before_next
 from ledgers import append_drafts
-from stores import without_events
+from stores import make_empty_ledger
 
 HEADER = "game_id,occurred_at,game,player,place\n"
 Ratings = Callable[..., Any]
@@ -20,7 +20,7 @@ def rows(game_id: str, *players: str) -> str:
     return "".join(f"{game_id},2010-01-01T00:00:00Z,catan,{player},{n}\n" for n, player in enumerate(players, 1))
 
 
-pytestmark = pytest.mark.ledger(make=without_events, store="sqlite")
+pytestmark = pytest.mark.ledger(make=make_empty_ledger, store="sqlite")
 
 
 def imported(ratings: Ratings, db: str, *files: Path) -> tuple[list[str], list[str]]:
@@ -100,8 +100,8 @@ def test_concurrent_duplicate_is_refused_alone(db: str, tmp_path: Path, ratings:
     (tmp_path / "t.csv").write_text(HEADER + rows("g1", "a", "b") + rows("g2", "a", "b"))
 
     def meanwhile() -> None:
-        theirs = game("g1", "x", "y", at="2010-01-01T00:00:00Z", game="chess")
-        assert append_drafts(db, draft(theirs), by="other").appended == 1
+        theirs = build_game("g1", "x", "y", at="2010-01-01T00:00:00Z", game="chess")
+        assert append_drafts(db, build_draft(theirs), by="other").appended == 1
 
-    before_next("appended", meanwhile)
+    act_before_next("appended", meanwhile)
     assert imported(ratings, db, tmp_path / "t.csv") == (["g1", "g2"], ["id-conflict"])

@@ -12,7 +12,7 @@ from typing import TypeGuard
 
 import click
 import pytest
-from stores import with_shipped_rulesets
+from stores import make_ruled_ledger
 
 from ratings_ledger.cli.main import COMMANDS, ratings
 from ratings_ledger.projections.rulesets.registry import BUILT_IN
@@ -399,7 +399,7 @@ def test_commands_load_only_what_they_use(
     arguments: list[str], slow: set[str], copied_file: Callable[..., str]
 ) -> None:
     """Commands in a new process do not import what they have no use for."""
-    db = copied_file(with_shipped_rulesets)
+    db = copied_file(make_ruled_ledger)
     code = (
         "import sys\nfrom ratings_ledger.cli.main import invoke\n"
         f"invoke({['--db', db, *arguments]!r})\n"

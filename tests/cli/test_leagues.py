@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from followers import following
-from interleaving import before_next
+from interleaving import act_before_next
 
 Ratings = Callable[..., Any]
 PLAYERS = list("abcdefgh")
@@ -133,7 +133,7 @@ def test_full_league_takes_nobody_else(db: str, ratings: Ratings) -> None:
 def test_joining_at_once_draws_the_schedule(db: str, ratings: Ratings) -> None:
     """If h joins while g does, g is the eighth, and draws the schedule."""
     join(ratings, db, *PLAYERS[:6])
-    before_next("proposed", lambda: join(ratings, db, "h"))
+    act_before_next("proposed", lambda: join(ratings, db, "h"))
     result = ratings("league", "join", "L1", "g", *AT, db=db)
     assert result.stdout.splitlines()[0] == "g is in L1: 8 of 8 players."
     assert show(ratings, db)["state"] == "0 of 24 games"

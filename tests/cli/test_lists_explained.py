@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from ledgers import run_command
 from list_games import KNIGHTS_MARCH, KNIGHTS_YEAR, MARCH, OPEN_MARCH, SHIPPED, YEAR, list_games, played
-from own_rules import built_in, offer_rule, withdraw_rule
-from stores import with_shipped_rulesets
-from told import exact
+from output_filters import strip_decimals
+from own_rules import load_built_in_rule, substitute_rule, withdraw_rule
+from stores import make_ruled_ledger
 
 Ratings = Callable[..., Any]
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.ledger(make=list_games, store="sqlite")
 def read(ratings: Ratings, db: str, *arguments: str) -> dict[str, Any]:
     result = ratings(*arguments, "--format", "json", db=db)
     assert (result.exit_code, result.stderr) == (0, "")
-    return dict(exact(json.loads(result.stdout)))
+    return dict(strip_decimals(json.loads(result.stdout)))
 
 
 @pytest.mark.parametrize("ladder", [MARCH, OPEN_MARCH])
@@ -161,7 +161,7 @@ def test_game_uncounted_by_months_misses_year(db: str, tmp_path: Path, ratings: 
 
 def test_annual_list_explains_substitute(copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings) -> None:
     """If months count substitutes, a player who only substituted is on the annual list and explained."""
-    name = copied_file(with_shipped_rulesets)
+    name = copied_file(make_ruled_ledger)
     changed = (
         (SHIPPED / "catan-monthly-2008-03.toml")
         .read_text(encoding="utf-8")
@@ -307,7 +307,7 @@ def broken(*arguments: Any) -> int:
 
 def test_failing_rule_is_no_program_bug(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """If a rule fails while gold is computed, its error is reported and not called a program bug."""
-    offer_rule(monkeypatch, built_in("catan-points/1")._replace(score=broken))
+    substitute_rule(monkeypatch, load_built_in_rule("catan-points/1")._replace(score=broken))
     result = ratings("statistics", "anna", db=db)
 
     assert "this is a bug" not in result.stderr

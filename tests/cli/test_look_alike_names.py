@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from builders import game_line
+from builders import format_game_line
 from correction_helpers import Ratings, head
 
 import ratings_ledger as rl
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.ledger(make=a_club)
 
 def chess(*names: str) -> str:
     """Return a game of chess as a line of JSON."""
-    return game_line("g-2", *names, at=AT, game="chess")
+    return format_game_line("g-2", *names, at=AT, game="chess")
 
 
 @pytest.mark.parametrize("name", NAMES)

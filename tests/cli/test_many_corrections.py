@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from correction_helpers import Ratings, all_points, difference, galactic, head, new_ledger, read
-from interleaving import before_next
-from stores import taken_in
-from told import exact
+from interleaving import act_before_next
+from output_filters import strip_decimals
+from stores import record_lines
 
 WHY = ("--reason", "entered twice")
 
@@ -21,7 +21,7 @@ def a_season(ratings: Ratings, url: str) -> None:
     lines.append(
         galactic("g-8", "anna", "ben", at="2010-03-08T12:00:00Z", group="club", city="Ulm", extra={"table": "4"})
     )
-    assert not taken_in(url, "".join(lines)).rejected
+    assert not record_lines(url, "".join(lines)).rejected
 
 
 pytestmark = pytest.mark.ledger(make=a_season)
@@ -31,7 +31,7 @@ def told(ratings: Ratings, db: str, *command: str, given: str | bytes | None = N
     """What a command tells as JSON."""
     done = ratings(*command, "--format", "json", db=db, input=given)
     assert done.exit_code == code, done
-    return dict(exact(json.loads(done.stdout)))
+    return dict(strip_decimals(json.loads(done.stdout)))
 
 
 @pytest.mark.slow_cases
@@ -208,7 +208,7 @@ def test_concurrent_change_refuses_the_call(db: str, ratings: Ratings, step: str
     def meanwhile() -> None:
         assert ratings("correct", "g-5", "dora", "anna", "--reason", "quicker", db=db).exit_code == 0
 
-    before_next(step, meanwhile)
+    act_before_next(step, meanwhile)
     table = HEADER + row(4, "anna", "dora") + row(5, "ben", "anna")
     done = told(ratings, db, "correct", "--file", "-", *WHY, given=table, code=1)
     assert [one["code"] for one in done["rejected"]] == ["changed-meanwhile"]

@@ -14,12 +14,12 @@ from typing import Any
 
 import psycopg
 import pytest
-from builders import draft, event
-from forging import forged
+from builders import build_draft, build_event
+from forging import append_named_forgery
 from ledgers import append_drafts
-from roles import Roles, documented_roles
+from roles import Roles, create_documented_roles
 from sqlalchemy import make_url
-from stores import own_server, postgres_database
+from stores import create_postgres_database, start_own_server
 from thresholds import set_thresholds
 
 from ratings_ledger.ledger.store.opening import open_ledger
@@ -62,7 +62,7 @@ def uninstalled(db: str) -> None:
     """Publish a ruleset whose rule came with a package that is not here."""
     data = {"id": "darts", "version": "1", "rule": "gone/1", "effective_from": "2000-01-01",
             "scope": {"game": ["darts"]}, "params": {}}  # fmt: skip
-    append_drafts(db, draft(event("ruleset.published", "1970-01-01T00:00:00Z", "darts", **data)))
+    append_drafts(db, build_draft(build_event("ruleset.published", "1970-01-01T00:00:00Z", "darts", **data)))
 
 
 @pytest.mark.slow_cases
@@ -107,7 +107,7 @@ def test_missing_rule_spares_the_backup(db: str, ratings: Ratings, tmp_path: Pat
 @pytest.mark.slow_cases
 def test_impossible_row_is_named(db: str, ratings: Ratings, tmp_path: Path) -> None:
     """A stored row that cannot be an event is named by verify, and the other parts are done."""
-    position = forged("nobody", db)
+    position = append_named_forgery("nobody", db)
     result = ratings("nightly", "--backup", tmp_path / "backups", "--format", "json", db=db)
     found = {part["part"]: part for part in json.loads(result.stdout)["parts"]}
     assert [(name, part["exit_code"]) for name, part in found.items()] == [("rebuild", 0), ("verify", 1), ("backup", 0)]
@@ -300,7 +300,7 @@ def test_unusable_engine_spares_the_backup(db: str, ratings: Ratings, tmp_path: 
 def test_crash_of_the_server_is_one_line(ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that crashes during the night is told in one line, and all parts leave a failed run."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    with own_server() as server, postgres_database(server.url) as url:
+    with start_own_server() as server, create_postgres_database(server.url) as url:
         assert ratings("init", "--for", "catan", db=url).exit_code == 0
         promote = generations.promote
 
@@ -322,7 +322,7 @@ def test_crash_of_the_server_is_one_line(ratings: Ratings, tmp_path: Path, monke
 
 @pytest.fixture
 def roles(postgres_url: str, ratings: Ratings) -> Iterator[Roles]:
-    with documented_roles(ratings, postgres_url) as made:
+    with create_documented_roles(ratings, postgres_url) as made:
         yield made
 
 

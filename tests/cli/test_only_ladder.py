@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 from correction_helpers import Ratings, event, placing, read, take_in
-from stores import without_events
+from stores import make_empty_ledger
 
 
 def one_ladder(ratings: Ratings, url: str) -> None:
@@ -130,7 +130,7 @@ def test_only_ladder_of_a_moment(copied_file: Callable[..., str], ratings: Ratin
 
 def test_no_ladder_says_so(copied_file: Callable[..., str], ratings: Ratings) -> None:
     """A ledger without games says where results go in, and a ladder without a player asks for one."""
-    none = ratings("standings", db=copied_file(without_events, name="empty.db"))
+    none = ratings("standings", db=copied_file(make_empty_ledger, name="empty.db"))
     assert (none.exit_code, "no ladder has a game yet; results go in with" in none.stderr) == (2, True)
     db = copied_file(one_ladder)
     early = ratings("standings", "--as-of", "2024-01-01", db=db)

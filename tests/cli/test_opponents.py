@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from asking import write_pages
-from stores import without_events
+from stores import make_empty_ledger
 
 Ratings = Callable[..., Any]
 
@@ -29,7 +29,7 @@ MET = {
 }  # fmt: skip
 
 
-pytestmark = pytest.mark.ledger(make=without_events)
+pytestmark = pytest.mark.ledger(make=make_empty_ledger)
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 from rich.cells import cell_len
-from stores import without_events
-from terminals import on_terminal
+from stores import make_empty_ledger
+from terminals import run_on_terminal
 
 ALL = "club-catan-elo/all"
 ROOT = Path(__file__).parents[2]
@@ -113,7 +113,7 @@ def test_csv_keeps_formula_lookalikes_exact(column: str, db: str, ratings: Calla
 
 def shown_on_terminal(*arguments: str, columns: int) -> str:
     """What a command writes to a terminal of so many columns, without colours."""
-    _, written = on_terminal(*arguments, columns=columns)
+    _, written = run_on_terminal(*arguments, columns=columns)
     return re.sub(r"\x1b\[[0-9;]*m", "", written).replace("\r\n", "\n")
 
 
@@ -126,7 +126,7 @@ def test_notes_are_wrapped_between_words(columns: int, db: str, tmp_path: Path) 
         "game_id,occurred_at,game,1st,2nd\n"
         + "".join(f"n-{n},2024-03-01T12:00:00Z,chess,player{n},{'y' * 50}\n" for n in range(15)), encoding="utf-8",
     )  # fmt: skip
-    lines = on_terminal("--db", db, "import", str(table), "--new-game", "--dry-run", columns=columns, piped=True)[
+    lines = run_on_terminal("--db", db, "import", str(table), "--new-game", "--dry-run", columns=columns, piped=True)[
         1
     ].splitlines()
     first = next(at for at, line in enumerate(lines) if "note: 16 new" in line)
@@ -160,7 +160,7 @@ def test_narrow_terminal_folds_long_names(db: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.ledger(make=without_events)
+@pytest.mark.ledger(make=make_empty_ledger)
 def test_history_folds_opponents_only(db: str, ratings: Callable[..., Any]) -> None:
     """At 80 columns, a history with deviations and published points leaves out what each line before it has, breaks
     the names of columns, and folds opponents between words; days, ids and numbers stay whole.

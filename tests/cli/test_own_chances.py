@@ -7,8 +7,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from lengths import at_length_but
-from own_rules import offer_rule
+from lengths import mark_long_values
+from own_rules import substitute_rule
 
 from ratings_ledger.rules import Params, Rule, Term, no_table
 
@@ -46,7 +46,7 @@ OWN = Rule(
 
 def known_as_own(patch: pytest.MonkeyPatch, rule: Rule) -> None:
     """Let the program find a rule under the name own/1."""
-    offer_rule(patch, rule, "own/1")
+    substitute_rule(patch, rule, "own/1")
 
 
 def ruleset_of(kind: str) -> str:
@@ -268,7 +268,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("what", ODD)
-@pytest.mark.parametrize("command", at_length_but(SHORT, [*SHORT, ("export", "standings"), ("books", "own")]))
+@pytest.mark.parametrize("command", mark_long_values(SHORT, [*SHORT, ("export", "standings"), ("books", "own")]))
 def test_odd_rule_error_takes_one_line(what: str, command: tuple[str, ...], ratings: Ratings, published: str) -> None:
     """An odd error of a rule is told in one line, not called a bug, whatever is asked; `rebuild` adds what to do."""
     score, message = ODD[what]

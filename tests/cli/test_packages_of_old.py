@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from packages_of_old import RULESET, WHEEL
+from legacy_package import RULESET, WHEEL
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ from correction_helpers import Ratings, head
 from rich.cells import cell_len
 from sheet_files import ods, xlsx
 from sheets_synced import a_club_of_catan
-from terminals import on_terminal, typed
+from terminals import run_on_terminal, type_answers
 
 SET = ("--set", "game=catan")
 
@@ -196,8 +196,8 @@ def test_nobody_is_asked_at_a_terminal(one_db: str, tmp_path: Path) -> None:
     )  # fmt: skip
     options = ["import", str(sheet), *SET, "--map", "Bemerkung=", "--preview"]
 
-    code, _, shown = typed(["--db", one_db, *options], [], piped=False)
-    whole, _ = on_terminal("--db", one_db, *options, piped=True)
+    code, _, shown = type_answers(["--db", one_db, *options], [], piped=False)
+    whole, _ = run_on_terminal("--db", one_db, *options, piped=True)
 
     assert code == 0
     shown = shown[shown.index(str(sheet)):].replace("\r", "")  # fmt: skip

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import terminals
-from terminals import CTRL_C, CTRL_D, typed
+from terminals import CTRL_C, CTRL_D, type_answers
 
 ASKING = """
 import sys
@@ -35,7 +35,7 @@ def _asking(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_answer_is_chosen_by_its_beginning(answer: str, chosen: str, tmp_path: Path) -> None:
     """An answer is chosen by its beginning or its whole, in any case."""
-    code, stdout, _ = typed([], [(QUESTION, answer)], folder=tmp_path)
+    code, stdout, _ = type_answers([], [(QUESTION, answer)], folder=tmp_path)
     assert (code, stdout) == (0, f"{chosen}\n")
 
 
@@ -43,19 +43,19 @@ def test_answer_is_chosen_by_its_beginning(answer: str, chosen: str, tmp_path: P
 def test_other_answers_are_asked_again(answer: str, tmp_path: Path) -> None:
     """What is no answer, or the beginning of several, is asked for again."""
     again = [(QUESTION, answer), ("type one of: yes, yesterday, no ", "n\r")]
-    code, stdout, _ = typed([], again, folder=tmp_path)
+    code, stdout, _ = type_answers([], again, folder=tmp_path)
     assert (code, stdout) == (0, "no\n")
 
 
 @pytest.mark.parametrize("key", [CTRL_C, CTRL_D])
 def test_ctrl_c_and_ctrl_d_end_asking(key: str, tmp_path: Path) -> None:
     """Ctrl-C and Ctrl-D end the command, which says that nothing was recorded."""
-    code, stdout, shown = typed([], [(QUESTION, key)], folder=tmp_path)
+    code, stdout, shown = type_answers([], [(QUESTION, key)], folder=tmp_path)
     assert (code, stdout) == (130, "")
     assert shown.endswith("\r\nnothing was recorded\r\nratings: interrupted\r\n")
 
 
 def test_without_a_terminal_nobody_is_asked() -> None:
     """Without a terminal for the answers, or for the questions, nobody is asked."""
-    stdout, _ = terminals.on_terminal(piped=True)
+    stdout, _ = terminals.run_on_terminal(piped=True)
     assert stdout == "no terminal\n"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from correction_helpers import WHY, Ratings, catan, head, position, read, take_in
 from ledgers import set_clock
-from own_rules import built_in, offer_rule
+from own_rules import load_built_in_rule, substitute_rule
 from publishing_helpers import BASIC, LISTS, MARCH, YEAR, list_ledger, publish, published
 
 APRIL = MARCH.replace("03", "04")
@@ -113,8 +113,8 @@ def test_failing_rule_publishes_nothing(
     def broken(*arguments: object) -> str | None:
         raise ZeroDivisionError("of the rule")
 
-    rule = built_in("catan-points/1")._replace(check=broken)
-    offer_rule(monkeypatch, rule)
+    rule = load_built_in_rule("catan-points/1")._replace(check=broken)
+    substitute_rule(monkeypatch, rule)
     told = ratings(*DUE, db=db)
     assert (told.exit_code, told.stdout, "bug" in told.stderr) == (1, "", False)
     assert "the rule failed" in told.stderr

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from list_games import MARCH, SHIPPED, YEAR, events, played
-from stores import with_shipped_rulesets
+from stores import make_ruled_ledger
 
 Ratings = Callable[..., Any]
 
@@ -18,7 +18,7 @@ def filled(copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings) ->
     """A function that makes a ledger of the shipped rulesets, other ruleset files, and events."""
 
     def make(told: list[dict[str, Any]], *files: str) -> str:
-        db = copied_file(with_shipped_rulesets)
+        db = copied_file(make_ruled_ledger)
         for number, text in enumerate(files):
             (tmp_path / f"{number}.toml").write_text(text, encoding="utf-8")
             published = ratings("rules", "publish", tmp_path / f"{number}.toml", db=db)

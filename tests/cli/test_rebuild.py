@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from terminals import on_terminal
+from terminals import run_on_terminal
 
 from ratings_ledger.cli import interrupts
 from ratings_ledger.cli.commands import rebuild
@@ -211,7 +211,7 @@ def test_many_failures_are_counted(db: str, ratings: Ratings, monkeypatch: pytes
 @pytest.mark.slow
 def test_terminal_shows_a_bar(db: str) -> None:
     """On a terminal, `rebuild` shows a progress bar on stderr and clears it afterwards."""
-    stdout, stderr = on_terminal("--db", db, "rebuild", "--check", piped=True)
+    stdout, stderr = run_on_terminal("--db", db, "rebuild", "--check", piped=True)
 
     assert stdout.startswith("generation 1: 2 ladders")
     for step in ("reading", "building", "checking", "promoting"):

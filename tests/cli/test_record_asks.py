@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from correction_helpers import Ratings, event, placing, read, take_in
-from terminals import CTRL_C, CTRL_D, typed
+from terminals import CTRL_C, CTRL_D, type_answers
 
 GAME = "game [chess]: "
 KEYS = "r: record it   p: change players   g: game   t: time   i: id   q: leave "
@@ -58,7 +58,7 @@ def test_what_is_missing_is_asked_for(db: str, ratings: Ratings) -> None:
                            "--dry-run", db=db).stdout.split("\n", 1)[1]  # fmt: skip
     before = head_of(ratings, db)
     asked = [(GAME, "\r"), *places("mira", "Jürgen = anouk", "María José"), (WHEN, "\r"), ("]: ", "g-2\r"), (KEYS, "r")]
-    code, stdout, shown = typed(["--db", db, "record"], asked)
+    code, stdout, shown = type_answers(["--db", db, "record"], asked)
 
     assert (code, stdout) == (0, f"1 appended; the head is {before + 1}.\n"), shown
     assert recorded(ratings, db) == placing("g-2", "mira", "Jürgen=anouk", "María José", game="chess")
@@ -82,7 +82,7 @@ def test_only_what_is_missing_is_asked_for(one_db: str, ratings: Ratings) -> Non
         "mira",
         "anouk",
     ]
-    code, stdout, _ = typed(arguments, [("]: ", "\r"), (KEYS, "r")])
+    code, stdout, _ = type_answers(arguments, [("]: ", "\r"), (KEYS, "r")])
 
     assert (code, "1 appended" in stdout) == (0, True)
     found = recorded(ratings, one_db)
@@ -97,7 +97,7 @@ def test_default_id_is_free(one_db: str, ratings: Ratings) -> None:
     ids = []
     for _ in range(3):
         assert (
-            typed(
+            type_answers(
                 ["--db", one_db, "record", "--game", "chess", "mira", "anouk"],
                 [(WHEN, "\r"), ("]: ", "\r"), (KEYS, "r")],
             )[0]
@@ -116,7 +116,7 @@ MEANT = {"yes": ("yes\r", "María José"), "new": ("new\r", "maria jose")}
 def test_close_name_is_asked_about(answer: str, player: str, one_db: str, ratings: Ratings) -> None:
     """A new name that is close to a known one is asked about, and is that one or a new player."""
     asked = [(GAME, "\r"), *places("maria jose", "mira"), (WHEN, "\r"), ("]: ", "g-2\r"), (YES, answer), (KEYS, "r")]
-    code, _, shown = typed(["--db", one_db, "record"], asked)
+    code, _, shown = type_answers(["--db", one_db, "record"], asked)
     assert code == 0, shown
     assert recorded(ratings, one_db) == placing("g-2", player, "mira", game="chess")
 
@@ -128,7 +128,7 @@ def test_close_name_of_a_partner_is_asked_about(one_db: str, ratings: Ratings) -
     asked = [("place 1: ", "maria jose + mira\r"), ("place 3: ", "anouk +\r"), ("place 3: ", "mira + anouk\r"),
              ("place 3: ", "anouk+Jürgen\r"), ("place 5: ", "\r"), (WHEN, "\r"), ("]: ", "d-1\r"), (YES, "yes\r"),
              (KEYS, "r")]  # fmt: skip
-    code, _, shown = typed(["--db", one_db, "record", "--game", "padel", "--partners", "+"], asked)
+    code, _, shown = type_answers(["--db", one_db, "record", "--game", "padel", "--partners", "+"], asked)
     assert code == 0, shown
     assert "partners by +" in shown
     assert "joins a player with an empty name" in shown
@@ -143,7 +143,7 @@ def test_stopping_at_a_close_name_asks_for_players(one_db: str, ratings: Ratings
     asked = [(GAME, "\r"), *places("maria jose", "mira"), (WHEN, "\r"), ("]: ", "g-2\r"), (YES, "stop\r"),
              *places("mira", "anouk"),
              (KEYS, "r")]  # fmt: skip
-    assert typed(["--db", one_db, "record"], asked)[0] == 0
+    assert type_answers(["--db", one_db, "record"], asked)[0] == 0
     assert recorded(ratings, one_db) == placing("g-2", "mira", "anouk", game="chess")
 
 
@@ -153,7 +153,7 @@ def test_another_key_goes_back(one_db: str, ratings: Ratings) -> None:
     asked = [(GAME, "\r"), *places("mira", "anouk"), (WHEN, "\r"), ("]: ", "g-2\r"), (KEYS, "xp"),
              *places("anouk", "mira"),
              (KEYS, "g"), (GAME, "catan\r"), (KEYS, "i"), ("]: ", "g-3\r"), (KEYS, "r")]  # fmt: skip
-    code, _, shown = typed(["--db", one_db, "record"], asked)
+    code, _, shown = type_answers(["--db", one_db, "record"], asked)
     assert code == 0, shown
     assert recorded(ratings, one_db) == placing("g-3", "anouk", "mira", game="catan")
 
@@ -170,7 +170,7 @@ def test_refused_game_can_be_changed(one_db: str, ratings: Ratings) -> None:
         ("]: ", "g-2\r"),
         (KEYS, "r"),
     ]
-    code, _, shown = typed(["--db", one_db, "record"], asked)
+    code, _, shown = type_answers(["--db", one_db, "record"], asked)
     assert (code, "id-conflict: " in shown or "game-exists: " in shown) == (0, True), shown
     assert recorded(ratings, one_db)["game_id"] == "g-2"
 
@@ -183,7 +183,7 @@ def test_mistakes_are_asked_again(one_db: str, ratings: Ratings) -> None:
         ("place 2: ", "mira\r"), ("place 2: ", "anouk=\r"), ("place 2: ", "\r"), ("place 2: ", "anouk\r"),
         ("place 3: ", "\r"), (WHEN, "\r"), ("]: ", "g-2\r"), (KEYS, "r"),
     ]  # fmt: skip
-    code, _, shown = typed(["--db", one_db, "record"], asked)
+    code, _, shown = type_answers(["--db", one_db, "record"], asked)
     assert (code, shown.count("at least two players"), "has a place already" in shown) == (0, 2, True), shown
     assert recorded(ratings, one_db) == placing("g-2", "mira", "anouk", game="chess")
 
@@ -197,7 +197,7 @@ def test_time_is_asked_for_and_checked_at_once(one_db: str, ratings: Ratings) ->
         (WHEN, "2999-01-01\r"), (WHEN, "22.11.2024 8:05 PM\r"), ("its own id [2024-11-22-1]: ", "\r"), (KEYS, "t"),
         (WHEN, "2024-11-23\r"), (KEYS, "r"),
     ]  # fmt: skip
-    code, _, shown = typed(["--db", one_db, "record"], asked)
+    code, _, shown = type_answers(["--db", one_db, "record"], asked)
 
     assert code == 0, shown
     for told in ("'Chess Club'", "'soon'", "the day or the month first", "is in the future", "2024-11-22 20:05"):
@@ -211,7 +211,7 @@ def test_leaving_records_nothing(one_db: str, ratings: Ratings) -> None:
     """The key q ends it like Ctrl-C, with exit code 1."""
     before = head_of(ratings, one_db)
     asked = [(GAME, "\r"), *places("mira", "anouk"), (WHEN, "now\r"), ("]: ", "g-2\r"), (KEYS, "q")]
-    code, stdout, shown = typed(["--db", one_db, "record"], asked)
+    code, stdout, shown = type_answers(["--db", one_db, "record"], asked)
     assert (code, stdout, head_of(ratings, one_db)) == (1, "", before)
     assert shown.endswith("q\r\nnothing was recorded\r\n")
 
@@ -233,7 +233,7 @@ def test_ctrl_c_and_ctrl_d_record_nothing(at: int, key: str, piped: bool, one_db
     """Ctrl-C and Ctrl-D at any question end the command with a clear word, and nothing is recorded."""
     before = head_of(ratings, one_db)
     asked = [*DIALOGUE[:at], (DIALOGUE[at][0], key)]
-    code, stdout, shown = typed(["--db", one_db, "record"], asked, piped=piped)
+    code, stdout, shown = type_answers(["--db", one_db, "record"], asked, piped=piped)
     assert (code, stdout, head_of(ratings, one_db)) == (130, "", before)
     assert "nothing was recorded\r\nratings: interrupted\r\n" in shown
     assert "Traceback" not in shown
@@ -243,7 +243,7 @@ def test_tabulator_key_completes(one_db: str, ratings: Ratings) -> None:
     """With all of it at a terminal, games and players are completed, tied ones and other capitals, too."""
     asked = [(GAME, "cat\t\r"), ("place 1: ", "mi\t=jür\t\r"), ("place 3: ", "mar\t\r"), ("place 4: ", "\r"),
              (WHEN, "\r"), ("]: ", "c-2\r"), (KEYS, "r")]  # fmt: skip
-    code, _, shown = typed(["--db", one_db, "record"], asked, piped=False)
+    code, _, shown = type_answers(["--db", one_db, "record"], asked, piped=False)
     assert code == 0, shown
     assert recorded(ratings, one_db) == placing("c-2", "mira=Jürgen", "María José", game="catan")
 
@@ -252,7 +252,7 @@ def test_dry_run_asks_and_records_nothing(one_db: str, ratings: Ratings) -> None
     """With --dry-run the game is asked for and shown, and no key records it."""
     before = head_of(ratings, one_db)
     asked = [(GAME, "\r"), *places("mira", "anouk"), (WHEN, "\r"), ("]: ", "g-2\r")]
-    code, stdout, _ = typed(["--db", one_db, "record", "--dry-run"], asked)
+    code, stdout, _ = type_answers(["--db", one_db, "record", "--dry-run"], asked)
     assert (code, stdout.splitlines()[0]) == (0, f"1 would be appended; the head is {before}.")
     assert head_of(ratings, one_db) == before
 
@@ -260,7 +260,7 @@ def test_dry_run_asks_and_records_nothing(one_db: str, ratings: Ratings) -> None
 def test_result_can_be_json(one_db: str) -> None:
     """Questions are for the terminal alone: the result on standard output is JSON, with all that it changes."""
     asked = [(GAME, "\r"), *places("mira", "anouk"), (WHEN, "\r"), ("]: ", "g-2\r"), (KEYS, "r")]
-    code, stdout, _ = typed(["--db", one_db, "record", "--format", "json"], asked)
+    code, stdout, _ = type_answers(["--db", one_db, "record", "--format", "json"], asked)
     told = json.loads(stdout)
     assert (code, told["appended"], {one["player"] for one in told["changes"]}) == (0, 1, {"mira", "anouk"})
 
@@ -288,7 +288,7 @@ def test_empty_ledger_suggests_what_is_rated(ratings: Ratings, tmp_path: Path) -
     db = str(tmp_path / "new.db")
     assert ratings("init", "--for", "go", db=db).exit_code == 0
     asked = [*places("mira", "anouk"), (WHEN, "\r"), ("]: ", "g-1\r"), (KEYS, "r")]
-    assert typed(["--db", db, "record"], asked)[0] == 0
+    assert type_answers(["--db", db, "record"], asked)[0] == 0
     assert recorded(ratings, db)["game"] == "go"
 
 
@@ -296,7 +296,7 @@ def test_scores_are_asked_again(one_db: str, ratings: Ratings) -> None:
     """Scores that contradict the places are explained, and the players are asked for again."""
     asked = [*places("ben:1", "mira:3"), *places("mira:3", "ben:1"), (KEYS, "r")]
     given = ["--game", "catan", "--game-id", "s-1", "--at", "now"]
-    code, _, shown = typed(["--db", one_db, "record", *given], asked)
+    code, _, shown = type_answers(["--db", one_db, "record", *given], asked)
     assert (code, "has the better score; write the winner first" in shown) == (0, True), shown
     assert [(one["player"], one["score"]) for one in recorded(ratings, one_db)["participants"]] == [
         ("mira", 3),

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import game_line
+from builders import format_game_line
 from correction_helpers import Ratings, head, placing, read
 from ledgers import set_clock
-from stores import for_chess
+from stores import make_chess_ledger
 
 HEADER = "game_id,occurred_at,game,1st,2nd\n"
 ROW = "g-{0},2024-03-05T12:00:00Z,chess,anna{0},ben{0}\n"
 
 
-pytestmark = pytest.mark.ledger(make=for_chess, store="sqlite")
+pytestmark = pytest.mark.ledger(make=make_chess_ledger, store="sqlite")
 
 
 def rejected(ratings: Ratings, db: str, content: str | bytes, *options: str) -> list[dict[str, Any]]:
@@ -116,7 +116,7 @@ def _now(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def chess(at: str, name: str = "g-1") -> str:
     """A game of chess at some time as a line of JSON."""
-    return game_line(name, "anna", "ben", at=at, game="chess")
+    return format_game_line(name, "anna", "ben", at=at, game="chess")
 
 
 COMMANDS: dict[str, Callable[[str], tuple[list[str], str | None]]] = {

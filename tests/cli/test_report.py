@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from correction_helpers import Ratings, catan, galactic, new_ledger, position, read
-from interleaving import before_next
+from interleaving import act_before_next
 
 EVIL = "<script>alert(1)</script> & \"quotes\" 'n' | * _ ` \u202eright to left"
 REASONS = {"void": "entered twice", "correct": "it was another group | see https://club.example", "adjust": EVIL}
@@ -181,7 +181,7 @@ def test_report_keeps_an_existing_file(
     assert "exists; nothing was written" in done.stderr
 
     late = tmp_path / "late.html"
-    before_next("reported", lambda: late.write_text("mine"))
+    act_before_next("reported", lambda: late.write_text("mine"))
     done = ratings("report", "changes", "--from", "9", "-o", late, db=one_db)
     assert (done.exit_code, late.read_text()) == (2, "mine")
     assert sorted(entry.name for entry in tmp_path.iterdir() if "html" in entry.name) == ["day.html", "late.html"]

@@ -14,7 +14,7 @@ from club import HOSTILE, LADDER, made, ok
 from correction_helpers import event, placing, read, take_in
 from ledgers import advance_clock
 from reported import Reported, number
-from stores import postgres_database
+from stores import create_postgres_database
 
 Ratings = Callable[..., Any]
 CHANGED = "What has been recorded since"
@@ -153,7 +153,7 @@ def test_report_is_the_same_bytes_again(
     ok(ratings, "correct", "g-1", "anna", "benno", "Łukasz", "--reason", "after all", "--by", "mira", db=db)
     assert written(ratings, db, tmp_path / "3.html", *arguments) != first
     assert written(ratings, db, tmp_path / "4.html", *arguments, "--to", head) == first
-    with postgres_database(server) as other:
+    with create_postgres_database(server) as other:
         urls = [f"sqlite:///{tmp_path / 'other.db'}", *([other] if store_kind == "sqlite" else [])]
         for number_of, url in enumerate(urls):
             ok(ratings, "init", "--no-rules", db=url)

@@ -8,10 +8,10 @@ from typing import Any
 
 import psycopg
 import pytest
-from ledgers import reading
-from roles import Roles, documented_roles
+from ledgers import open_for_reading
+from roles import Roles, create_documented_roles
 from sqlalchemy import make_url, text
-from stores import without_events
+from stores import make_empty_ledger
 
 from ratings_ledger.ledger.store.dialect import DIALECTS
 from ratings_ledger.ledger.store.opening import open_ledger
@@ -26,7 +26,7 @@ Ratings = Callable[..., Any]
 
 @pytest.fixture
 def roles(postgres_url: str, ratings: Ratings) -> Iterator[Roles]:
-    with documented_roles(ratings, postgres_url) as made:
+    with create_documented_roles(ratings, postgres_url) as made:
         yield made
 
 
@@ -129,7 +129,7 @@ def test_doctor_reports_a_superuser(roles: Roles, ratings: Ratings) -> None:
 
 def test_doctor_names_a_missing_view(ledger_url: str, ratings: Ratings) -> None:
     """`doctor` names a view that is missing."""
-    with reading(ledger_url) as connection:
+    with open_for_reading(ledger_url) as connection:
         connection.execute(text("DROP VIEW live_ladders"))
     assert wrong(ratings, ledger_url, "objects") == [
         ("1 difference", "the view live_ladders is missing", wrong(ratings, ledger_url, "objects")[0][2])
@@ -138,7 +138,7 @@ def test_doctor_names_a_missing_view(ledger_url: str, ratings: Ratings) -> None:
 
 def test_doctor_reports_world_writable_file(copied_file: Callable[..., str], ratings: Ratings) -> None:
     """`doctor` reports a ledger file or folder that every account may write to, with the remedy."""
-    db = Path(copied_file(without_events))
+    db = Path(copied_file(make_empty_ledger))
     assert wrong(ratings, str(db)) == []
     for place, mode in ((db, 0o666), (db.parent, 0o777)):
         before = place.stat().st_mode

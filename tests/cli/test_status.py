@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import draft, event
+from builders import build_draft, build_event
 from ledgers import advance_clock, append_drafts
-from own_rules import built_in
+from own_rules import load_built_in_rule
 
 from ratings_ledger.cli.output.status import format_age
 from ratings_ledger.ledger.events.canonical import parse_instant
@@ -63,7 +63,7 @@ def later(monkeypatch: pytest.MonkeyPatch, seconds: int) -> None:
 def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
     """A function that breaks the rule of the ladders from their second game on, or mends it."""
     real = registry.rule
-    rule = built_in("pairwise-elo/1")
+    rule = load_built_in_rule("pairwise-elo/1")
 
     def score(*arguments: Any) -> int:
         raise ZeroDivisionError("of the rule")
@@ -274,7 +274,7 @@ def uninstalled(db: str) -> str:
     """A ledger with a ruleset whose rule came with a package that is not here."""
     data = {"id": "darts", "version": "1", "rule": "gone/1", "effective_from": "2000-01-01",
             "scope": {"game": ["darts", "chess"]}, "params": {}}  # fmt: skip
-    append_drafts(db, draft(event("ruleset.published", "1970-01-01T00:00:00Z", "darts", **data)))
+    append_drafts(db, build_draft(build_event("ruleset.published", "1970-01-01T00:00:00Z", "darts", **data)))
     return db
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ledgers import writing
+from ledgers import open_for_writing
 from sqlalchemy import make_url, text
 
 from ratings_ledger import BadArgument, LedgerError, NoLedger, NotALedger, RuleFailed, StoreUnavailable, Unknown
@@ -65,7 +65,7 @@ def test_each_stop_names_its_cause(ledger_url: str, ratings: Ratings, tmp_path: 
         with open_ledger(ledger_url).writing() as connection:
             connection.execute(text("UPDATE alembic_version SET version_num = :version"), {"version": version})
         assert stopped(ratings, "status", db=ledger_url) == (2, reason)
-        with writing(ledger_url) as connection:
+        with open_for_writing(ledger_url) as connection:
             connection.execute(text("UPDATE alembic_version SET version_num = :version"), {"version": SCHEMA_REVISION})
     assert stopped(ratings, "status", db="postgresql://nobody@127.0.0.1:1/none") == (3, "unreachable")
     assert stopped(ratings, "status", db="mysql://x/y") == (2, "not-a-ledger")

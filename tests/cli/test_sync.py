@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from correction_helpers import Ratings, digests, read
-from interleaving import before_next
+from interleaving import act_before_next
 from sheets_synced import ROWS, SET, Club, a_club_of_catan, counts
 
 
@@ -264,12 +264,12 @@ def test_cleared_sheet_voids_nothing(one_club: Club) -> None:
 def test_stranger_changes_meanwhile(club: Club, tmp_path: Path) -> None:
     """What somebody records between the comparison and the append is looked at again, and nothing is lost."""
     club.take(*ROWS)
-    before_next("committed", lambda: club.ratings("void", "2024-11-23-1", "--reason", "a friendly", db=club.db))
+    act_before_next("committed", lambda: club.ratings("void", "2024-11-23-1", "--reason", "a friendly", db=club.db))
     told = club.sync(*ROWS[:2], code=1)
     assert rejected(told) == [("changed-meanwhile", None)]
     club.ratings("reinstate", "2024-11-23-1", "--reason", "it counts", db=club.db)
     file = Club(club.ratings, club.db, tmp_path).write(*ROWS, "2024-11-30,Anna,Ben,Dora")
-    before_next("committed", lambda: club.ratings("import", file, "--set", "game=catan", db=club.db))
+    act_before_next("committed", lambda: club.ratings("import", file, "--set", "game=catan", db=club.db))
     told = club.sync(*ROWS, "2024-12-01,Anna,Ben,Dora", code=1)
     assert rejected(told) == [("changed-meanwhile", 5)]
     assert len(club.games()) == 4

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from correction_helpers import Ratings, digests, galactic
-from fault_helpers import fork
+from fault_helpers import fork_child
 from sheet_files import xlsx
 from sheets_synced import ROWS, SET, Club, a_club_of_catan, counts
-from terminals import CTRL_D, typed
+from terminals import CTRL_D, type_answers
 
 from ratings_ledger.ledger.store import appending
 
@@ -60,7 +60,7 @@ def test_terminal_asks_first(one_club: Club, answer: str, code: int, events: int
     """At a terminal what differs is shown before it is recorded, once somebody says yes."""
     file, before = one_club.write(*EDITED), one_club.head
     command = ["--db", one_club.db, "import", str(file), *SET, "--sync"]
-    ended, stdout, shown = typed(command, [(QUESTION, answer)])
+    ended, stdout, shown = type_answers(command, [(QUESTION, answer)])
     assert ended == code
     assert "changed 2024-11-22-2 3 1 Ben, 2 Anna, 3 Cleo 1 Ben, 2 Cleo, 3 Anna" in " ".join(stdout.split())
     assert stdout.index("2 would be appended") > stdout.index("1 changed, 1 vanished")
@@ -74,7 +74,7 @@ def test_doubt_is_shown_before_it_is_asked(one_club: Club) -> None:
     many = [f"2024-10-{day:02},Anna,Ben,Cleo" for day in range(1, 13)]
     one_club.take(*many)
     file = one_club.write(*many[:2])
-    _, stdout, _ = typed(["--db", one_club.db, "import", str(file), *SET, "--sync"], [(QUESTION, "y\r")])
+    _, stdout, _ = type_answers(["--db", one_club.db, "import", str(file), *SET, "--sync"], [(QUESTION, "y\r")])
     assert "13 of 15 games recorded by imports of club.csv are no longer in the sheet" in " ".join(stdout.split())
     assert len(one_club.games()) == 2
 
@@ -189,7 +189,7 @@ def test_killed_sync_is_completed(club: Club, committed: bool) -> None:
             appending.insert_event_rows = dies  # type: ignore[assignment]
         club.ratings("import", file, *SET, "--sync", "--yes", db=club.db)
 
-    _, status = os.waitpid(fork(killed), 0)
+    _, status = os.waitpid(fork_child(killed), 0)
     assert os.WTERMSIG(status) == signal.SIGKILL
     assert len(club.events(before)) == (2 if committed else 0)
     told = club.sync(*EDITED)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from correction_helpers import Ratings, head, read
-from terminals import typed
+from terminals import type_answers
 
 JANUARY = """Vereinsabend;;;
 Datum;Spieler;Platz;Bemerkung
@@ -91,7 +91,7 @@ def test_answers_are_kept_in_the_profile(one_db: str, ratings: Ratings, club: Pa
     who = club.with_suffix(".txt")
     who.write_text("A. = Anna", encoding="utf-8")
     command = ["--db", one_db, "import", str(slips), "--set", "game=chess", "--aliases", str(who)]
-    code, _, shown = typed([*command, "--save-profile", str(club)], [("stop] ", "yes\r")])
+    code, _, shown = type_answers([*command, "--save-profile", str(club)], [("stop] ", "yes\r")])
     assert (code, said(club)["aliases"]) == (0, {"A.": "Anna", "johana": "Johanna"}), shown
     slips.write_text("Datum;Spieler;Platz\n26.02.2024;A.;1\n26.02.2024;johana;2\n", encoding="utf-8")
     done = ratings("import", slips, "--profile", club, db=one_db)
@@ -130,7 +130,7 @@ def test_somebody_of_their_own_is_kept_in_the_profile(one_db: str, ratings: Rati
     command = ["--db", one_db, "import", str(slips), "--set", "game=chess", "--dry-run"]
     assert ratings(*command[2:], db=one_db).exit_code == 1
     command.pop()
-    code, _, shown = typed([*command, "--save-profile", str(club)], [("stop] ", "new\r")])
+    code, _, shown = type_answers([*command, "--save-profile", str(club)], [("stop] ", "new\r")])
     assert (code, said(club)["aliases"]) == (0, {"johana": "johana"}), shown
     assert ratings("void", "--batch", "slips.csv", "--reason", "again", db=one_db).exit_code == 0
     slips.write_text("Datum;Spieler;Platz\n26.02.2024;johana;1\n26.02.2024;Anna;2\n", encoding="utf-8")

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 from correction_helpers import Ratings, digests, event, placing, read
 from every_ladder import every_ladder
-from stores import taken_in, without_events
+from stores import make_empty_ledger, record_lines
 
 CLUB = """game_id,occurred_at,game,1st,2nd
 s-1,2010-04-01T18:00:00Z,chess,hans,ida
@@ -116,7 +116,7 @@ def stocked(ratings: Ratings, url: str) -> None:
     for league, players in (("spring", 3), ("autumn", 7), ("drawn", 8)):
         lines.append(event("league.created", league=league, game="go", players_per_game=4))
         lines += [event("league.joined", league=league, player=player) for player in ASKED[:players]]
-    done = taken_in(url, "".join(lines), by="mira")
+    done = record_lines(url, "".join(lines), by="mira")
     assert not done.rejected, done.rejected
 
 
@@ -176,7 +176,7 @@ def test_undo_restores_what_was_before(
 
 def test_shipped_rules_are_withdrawn_by_their_position(copied_file: Callable[..., str], ratings: Ratings) -> None:
     """What publishes a shipped ruleset is never undone, be it the last act: it is told how it is withdrawn."""
-    db = copied_file(without_events)
+    db = copied_file(make_empty_ledger)
     for command in ("init --for chess --by mira", "rules publish --shipped youplay-league --by zora"):
         assert ratings(*command.split(), db=db).exit_code == 0
     way = "to withdraw it: ratings void --event 2 --reason TEXT"

@@ -271,11 +271,11 @@ def ledgers(store_kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> 
         return
     from contextlib import ExitStack
 
-    from stores import postgres_database
+    from stores import create_postgres_database
 
     server = request.getfixturevalue("server")
     with ExitStack() as stack:
-        yield lambda: stack.enter_context(postgres_database(server))
+        yield lambda: stack.enter_context(create_postgres_database(server))
 
 
 def test_undo_restores_every_ladder(

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from correction_helpers import BASIC, Ratings, catan, new_ledger, points, position, read, refusal, take_in
-from interleaving import before_next
-from terminals import CTRL_C, typed
+from interleaving import act_before_next
+from terminals import CTRL_C, type_answers
 from thresholds import set_thresholds
 
 import ratings_ledger as rl
@@ -109,7 +109,7 @@ def test_undo_asks_at_a_terminal(tmp_path: Path, ratings: Ratings) -> None:
     question = "Take it back? [yes, no] "
     ratings("correct", "c-1", "ben", "anna", "cleo", "--reason", "swapped", "--by", "mira", db=db)
     for answer in ("n\n", CTRL_C):
-        code, stdout, shown = typed(["--db", db, "undo", "--by", "mira"], [(question, answer)])
+        code, stdout, shown = type_answers(["--db", db, "undo", "--by", "mira"], [(question, answer)])
         assert (code != 0, position(ratings, db)) == (True, 4)
         assert "nothing was recorded" in shown
         assert "c-1: 1 ben, 2 anna, 3 cleo: swapped" in stdout
@@ -118,7 +118,7 @@ def test_undo_asks_at_a_terminal(tmp_path: Path, ratings: Ratings) -> None:
     assert (refused.exit_code, "--yes" in refused.stderr) == (2, True)
     assert ratings("undo", "--by", "mira", "--dry-run", db=db).exit_code == 0
     assert position(ratings, db) == 4
-    code, stdout, _ = typed(["--db", db, "undo", "--by", "mira"], [(question, "y\n")])
+    code, stdout, _ = type_answers(["--db", db, "undo", "--by", "mira"], [(question, "y\n")])
     assert (code, "Undone at position 5;" in stdout) == (0, True)
     assert points(ratings, db, BASIC) == {"anna": "1008", "ben": "1000", "cleo": "992"}
 
@@ -276,7 +276,7 @@ def test_league_step_goes_unless_it_is_needed(db: str, tmp_path: Path, ratings: 
 def test_of_two_at_once_one_wins(db: str, ratings: Ratings) -> None:
     """If somebody takes an act back while somebody else looks at it, the second is told that it was changed."""
     ratings("correct", "c-1", "ben", "anna", "cleo", "--reason", "r", "--by", "mira", db=db)
-    before_next("committed", lambda: undone(ratings, db))
+    act_before_next("committed", lambda: undone(ratings, db))
     refused = ratings("undo", "--yes", "--by", "mira", "--format", "json", db=db)
     assert [one["code"] for one in json.loads(refused.stdout)["rejected"]] == ["changed-meanwhile"]
     assert (refused.exit_code, position(ratings, db)) == (1, 5)

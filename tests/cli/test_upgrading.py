@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from alembic import command
-from ledgers import reading, writing
-from roles import documented_roles
+from ledgers import open_for_reading, open_for_writing
+from roles import create_documented_roles
 from sqlalchemy import make_url, text
 
 import ratings_ledger as rl
@@ -31,7 +31,7 @@ OLD = "0006"
 
 def at(url: str, revision: str) -> str:
     """A ledger as a program of an earlier schema made it, with two events."""
-    with writing(url) as connection:
+    with open_for_writing(url) as connection:
         config = build_config()
         config.attributes["connection"] = connection
         command.upgrade(config, revision)
@@ -59,12 +59,12 @@ def register(ledger: Ledger, *numbers: int) -> None:
 
 
 def revision_of(url: str) -> str | None:
-    with reading(url) as connection:
+    with open_for_reading(url) as connection:
         return schema_revision(connection)
 
 
 def records(url: str) -> list[Any]:
-    with reading(url) as connection:
+    with open_for_reading(url) as connection:
         return list(connection.execute(text("SELECT position, record, chain_hash FROM events ORDER BY position")))
 
 
@@ -119,7 +119,7 @@ def test_program_is_told_what_to_call_and_only_that_upgrades(store: str) -> None
 
 def test_newer_schema_is_left_alone(ledger_url: str, ratings: Ratings) -> None:
     """A schema of a newer program is refused by every command and left alone."""
-    with writing(ledger_url) as connection:
+    with open_for_writing(ledger_url) as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     for arguments in (
         ["upgrade"],
@@ -171,7 +171,7 @@ def test_running_rebuild_blocks_upgrade(store: str, ratings: Ratings) -> None:
 def test_held_lock_makes_upgrade_give_up(store: str, ratings: Ratings) -> None:
     """An upgrade fails as a whole while someone holds a lock, and works afterwards."""
     at(store, "0005")
-    with writing(store) as connection:
+    with open_for_writing(store) as connection:
         # as a reader's long transaction does in PostgreSQL; in SQLite the transaction is the lock
         connection.execute(text("SELECT * FROM live_generation"))
         told = ratings("upgrade", db=make_url(store).update_query_dict({"timeout": "0.2"}).render_as_string(False))
@@ -184,7 +184,7 @@ def test_held_lock_makes_upgrade_give_up(store: str, ratings: Ratings) -> None:
 @pytest.mark.slow
 def test_upgrade_names_the_owner(postgres_url: str, ratings: Ratings) -> None:
     """A role that does not own the ledger may not upgrade it and is told who must."""
-    with documented_roles(ratings, postgres_url) as roles:
+    with create_documented_roles(ratings, postgres_url) as roles:
         roles.execute("UPDATE alembic_version SET version_num = '0007'")
         for url in (roles.writer, roles.rebuilder, roles.reader):
             for dry_run in ([], ["--dry-run"]):
@@ -211,7 +211,7 @@ def test_unwritable_file_is_not_upgraded(tmp_path: Path, ratings: Ratings, monke
 def test_missing_views_are_recreated(ledger_url: str, ratings: Ratings) -> None:
     """An upgrade recreates missing views, and the ledger verifies again."""
     views = ("live_ladders", "events_readable")
-    with reading(ledger_url) as connection:
+    with open_for_reading(ledger_url) as connection:
         for view in views:
             connection.execute(text(f"DROP VIEW {view}"))
     assert ratings("verify", db=ledger_url).exit_code == 1

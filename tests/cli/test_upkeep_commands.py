@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ledgers import reading
-from own_rules import read_ruleset, shipped_texts
+from ledgers import open_for_reading
+from own_rules import find_shipped_texts, read_ruleset
 from sqlalchemy import text
-from stores import taken_in, with_shipped_rulesets
+from stores import make_ruled_ledger, record_lines
 
 ROOT = Path(__file__).parents[2]
-SHIPPED_NAMES = [ruleset.name for ruleset in map(read_ruleset, shipped_texts())]
+SHIPPED_NAMES = [ruleset.name for ruleset in map(read_ruleset, find_shipped_texts())]
 INITIAL_POSITION = len(SHIPPED_NAMES)  # after init
 SECOND_VERSION = ROOT / "examples" / "club-catan-elo-2.toml"
 GAME = (
@@ -59,7 +59,7 @@ def test_init_without_rules_leaves_empty_log(store: str, ratings: Callable[..., 
 
 def test_status_shows_position_and_chain_hash(ledger_url: str, ratings: Callable[..., Any]) -> None:
     """`status` shows the head as position and chain hash, in every output format."""
-    taken_in(ledger_url, GAME)
+    record_lines(ledger_url, GAME)
     found = status(ratings, ledger_url)
 
     assert (found["position"], found["events"], found["generation"]) == (1, {"game.recorded": 1}, None)
@@ -73,7 +73,7 @@ def test_status_shows_position_and_chain_hash(ledger_url: str, ratings: Callable
 def test_verify_is_silent_on_good_ledger(store: str, ratings: Callable[..., Any]) -> None:
     """`verify` is silent on a good ledger, both before and after a rebuild."""
     ratings("init", db=store)
-    taken_in(store, GAME)
+    record_lines(store, GAME)
 
     assert ratings("verify", db=store) == (0, "", "")
     assert ratings("rebuild", db=store).exit_code == 0
@@ -89,7 +89,7 @@ def test_verify_is_silent_on_good_ledger(store: str, ratings: Callable[..., Any]
 def test_verify_accepts_only_heads_it_contains(ledger_url: str, ratings: Callable[..., Any]) -> None:
     """`verify --head` accepts every earlier head of the ledger and no other."""
     empty = status(ratings, ledger_url)["head"]
-    taken_in(ledger_url, GAME)
+    record_lines(ledger_url, GAME)
     old = status(ratings, ledger_url)["head"]
     ratings("record", "--game", "catan", "--game-id", "g-2", "anna", "ben", db=ledger_url)
     position, _, chain = old.partition(":")
@@ -112,7 +112,7 @@ def test_malformed_head_is_a_usage_error(head: str, ledger_url: str, ratings: Ca
 
 def test_version_names_the_schema(ratings: Callable[..., Any], db: str) -> None:
     """`--version` names the schema revision, so that two programs can be told apart."""
-    with reading(db) as connection:
+    with open_for_reading(db) as connection:
         revision = connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one()
     told = ratings("--version").stdout
     assert told == f"ratings, version {version('ratings-ledger')}, schema {revision}\n"
@@ -139,7 +139,7 @@ def test_doctor_reads_back_every_setting(ledger_url: str, ratings: Callable[...,
 
 @pytest.fixture
 def db(copied_file: Callable[..., str]) -> str:
-    return copied_file(with_shipped_rulesets, name="own.db")
+    return copied_file(make_ruled_ledger, name="own.db")
 
 
 def test_rules_list_and_show_give_details(db: str, ratings: Callable[..., Any]) -> None:

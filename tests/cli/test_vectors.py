@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 from correction_helpers import Ratings, event, points, read, take_in
-from own_rules import read_ruleset, shipped_texts
+from own_rules import find_shipped_texts, read_ruleset
 
 FILE = Path(__file__).parents[3] / "shared" / "rules" / "vectors.json"
 VECTORS = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else []
 STARTS = {
-    ruleset.id: Fraction(int(str(ruleset.params.get("start", 0)))) for ruleset in map(read_ruleset, shipped_texts())
+    ruleset.id: Fraction(int(str(ruleset.params.get("start", 0))))
+    for ruleset in map(read_ruleset, find_shipped_texts())
 }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from correction_helpers import Ratings, read
-from stores import without_events
+from stores import make_empty_ledger
 
 import ratings_ledger as rl
 
@@ -25,7 +25,7 @@ RECORD = ["record", "--game", "chess", "--game-id", "g9", "--at", "2026-01-20T20
 
 def chess(ratings: Ratings, url: str) -> None:
     """Make a ledger as `init --for chess` does."""
-    without_events(ratings, url)
+    make_empty_ledger(ratings, url)
     assert ratings("init", "--for", "chess", "--zone", "UTC", db=url).exit_code == 0
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from correction_helpers import Ratings, head, read
-from terminals import CTRL_C, CTRL_D, typed
+from terminals import CTRL_C, CTRL_D, type_answers
 
 from ratings_ledger.ledger.intake.files import read_items
 from ratings_ledger.ledger.intake.importing import FileIntake
@@ -155,7 +155,7 @@ SLIPS = HEADER + row(3, "Johana", "ben", "Emilia") + row(4, "BEN", "Johana") + r
 def asked(db: str, table: Path, *answers: str, options: tuple[str, ...] = ()) -> tuple[int, str, str]:
     """What an import at a terminal does, whose questions get these answers."""
     given = [("stop] ", f"{answer}\r" if answer not in (CTRL_C, CTRL_D) else answer) for answer in answers]
-    return typed(["--db", db, "import", str(table), *options], given)
+    return type_answers(["--db", db, "import", str(table), *options], given)
 
 
 def test_name_stands_for_itself(one_db: str, ratings: Ratings, tmp_path: Path) -> None:

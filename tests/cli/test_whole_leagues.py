@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from lengths import at_length_but
+from lengths import mark_long_values
 
 pytestmark = pytest.mark.slow
 
@@ -47,7 +47,7 @@ def points_of(place: int, size: int) -> int:
     return (size - place) * (size - place + 1)
 
 
-@pytest.mark.parametrize("size", at_length_but((2, 5, 8), range(2, 9)))
+@pytest.mark.parametrize("size", mark_long_values((2, 5, 8), range(2, 9)))
 def test_whole_league_gives_table_and_winner(size: int, db: str, ratings: Ratings, at_length: bool) -> None:
     """When eight players play all games of a league, its table and winners are the expected ones.
 

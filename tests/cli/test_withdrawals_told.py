@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from correction_helpers import NOON, Ratings, event, read
-from stores import taken_in, without_events
+from stores import make_empty_ledger, record_lines
 
 from ratings_ledger.ledger.events.revisions import GAME_EVENTS
 from ratings_ledger.ledger.events.types import TYPES
@@ -61,7 +61,7 @@ MORE = {
 
 def everything_recorded(ratings: Ratings, url: str) -> None:
     """Make a ledger in which there is an event of every type."""
-    without_events(ratings, url)
+    make_empty_ledger(ratings, url)
     lines = [
         event("list.scheduled", ladder=LADDER, every="month"),
         event("player.registered", player="eve", account="free"),
@@ -92,10 +92,10 @@ def everything_recorded(ratings: Ratings, url: str) -> None:
     ]
     for command, given in steps:
         assert ratings(*command.split(), db=url, input=given).exit_code == 0, command
-    done = taken_in(url, "".join(lines))
+    done = record_lines(url, "".join(lines))
     assert not done.rejected, done.rejected
     assert ratings("league", "schedule", "spring", "--seed", "s", db=url).exit_code == 0
-    taken_in(url, event("league.created", league="summer", game="chess", players_per_game=2))
+    record_lines(url, event("league.created", league="summer", game="chess", players_per_game=2))
 
 
 def withdraw(ratings: Ratings, url: str) -> dict[str, int]:
@@ -108,7 +108,7 @@ def withdraw(ratings: Ratings, url: str) -> dict[str, int]:
         json.dumps({"type": "event.voided", "id": own, "occurred_at": NOON, "data": {"id": target, "reason": name}})
         for name, own, target in voids
     ]
-    done = taken_in(url, "\n".join(lines))
+    done = record_lines(url, "\n".join(lines))
     assert not done.rejected, done.rejected
     return {name: len(events) + number for number, (name, _, _) in enumerate(voids, 1)}
 

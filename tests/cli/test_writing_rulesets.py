@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from correction_helpers import Ratings, read
 from ledgers import set_clock
-from own_rules import built_in, built_in_names, read_ruleset, shipped_texts, shorten_trials
-from stores import with_shipped_rulesets
+from own_rules import find_shipped_texts, list_built_in_rules, load_built_in_rule, read_ruleset, shorten_trials
+from stores import make_ruled_ledger
 from thresholds import set_thresholds
 
-VERSIONS = [(data["id"], data["version"]) for data in map(tomllib.loads, shipped_texts())]
+VERSIONS = [(data["id"], data["version"]) for data in map(tomllib.loads, find_shipped_texts())]
 
 
-pytestmark = pytest.mark.ledger(make=with_shipped_rulesets, store="sqlite")
+pytestmark = pytest.mark.ledger(make=make_ruled_ledger, store="sqlite")
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_ruleset_as_toml_round_trips(ruleset_id: str, version: str, db: str, rat
 
 
 @pytest.mark.usefixtures("few_games")
-@pytest.mark.parametrize("rule", sorted(built_in_names()))
+@pytest.mark.parametrize("rule", sorted(list_built_in_rules()))
 def test_template_can_be_published_as_is(rule: str, ratings: Ratings, tmp_path: Path) -> None:
     """Every rule's template can be published exactly as it is written."""
     file = tmp_path / "new.toml"
@@ -55,7 +55,7 @@ def test_template_can_be_published_as_is(rule: str, ratings: Ratings, tmp_path: 
     assert (checked.exit_code, checked.stdout.splitlines()[0]) == (0, f"{file}: house-go@1 can be published")
 
 
-@pytest.mark.parametrize("rule", sorted(built_in_names()))
+@pytest.mark.parametrize("rule", sorted(list_built_in_rules()))
 def test_template_comments_every_key(rule: str, ratings: Ratings) -> None:
     """Every key of a template has a comment, and with its optional keys it is still valid TOML."""
     text = ratings("rules", "new", "--rule", rule).stdout
@@ -67,7 +67,7 @@ def test_template_comments_every_key(rule: str, ratings: Ratings) -> None:
     assert len(optional) > 5
     tomllib.loads("\n".join(line.removeprefix("# ") for line in optional))
     names = {match[1] for line in text.splitlines() if (match := re.match(r"(?:# |\[params\.)?(\w+)(?: =|\])", line))}
-    assert names >= built_in(rule).params.model_fields.keys()
+    assert names >= load_built_in_rule(rule).params.model_fields.keys()
     assert "ratings rules check FILE" in text
 
 

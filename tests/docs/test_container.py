@@ -16,14 +16,14 @@ import pytest
 import yaml
 from make_docs import FOLDER, ROOT
 from sqlalchemy import make_url
-from stores import own_server, programs_of_older_servers
+from stores import find_older_server_programs, start_own_server
 
 CONTAINERFILE = (ROOT / "Containerfile").read_text(encoding="utf-8")
 SCRIPTS = ROOT / "deploy" / "container"
 COMPOSE = ROOT / "deploy" / "compose.yaml"
 PROGRAMS = str(Path(sys.executable).parent)
 NEEDS_GNU_DATE = pytest.mark.skipif(sys.platform != "linux", reason="the script uses GNU date, as the image has it")
-PSQL = next((folder / "psql" for folder in programs_of_older_servers().values() if folder), None)
+PSQL = next((folder / "psql" for folder in find_older_server_programs().values() if folder), None)
 
 
 def copy_context(to: Path) -> None:
@@ -164,7 +164,7 @@ def test_every_night_refuses_what_is_no_time(arguments: tuple[str, ...]) -> None
 def test_scripts_set_up_the_roles_of_a_server(tmp_path: Path) -> None:
     """The scripts make a ledger whose roles are as documented, with passwords; a second run changes nothing."""
     assert PSQL is not None
-    with own_server() as server:
+    with start_own_server() as server:
         url = make_url(server.url)
         environment = {
             "PATH": f"{PROGRAMS}:{PSQL.parent}:/usr/bin:/bin",

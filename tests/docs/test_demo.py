@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from make_docs import pages_with_commands
-from told import without_newcomers
+from output_filters import remove_newcomer_notes
 
 from ratings_ledger.cli.commands import demo
 
@@ -19,7 +19,7 @@ def test_demo_completes_and_leaves_nothing(
     """`demo` runs all of its commands to the end and leaves no files behind."""
     monkeypatch.setattr(demo.tempfile, "tempdir", str(tmp_path))
     done = ratings("demo")
-    assert (done.exit_code, without_newcomers(done.stderr)) == (0, "")
+    assert (done.exit_code, remove_newcomer_notes(done.stderr)) == (0, "")
     shown = [line.removeprefix("$ ratings ") for line in done.stdout.splitlines() if line.startswith("$ ")]
     assert len(shown) == sum(len(commands) for _, commands in demo.STEPS)
     assert done.stdout.endswith(demo.NEXT_STEPS)

@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 from ledgers import run_command
-from roles import Roles, documented_roles
+from roles import Roles, create_documented_roles
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +35,7 @@ FORBIDDEN = (
 @pytest.fixture
 def roles(postgres_url: str, ratings: Callable[..., Any]) -> Iterator[Roles]:
     """The roles of the page under names of their own, with a ledger that their owner made."""
-    with documented_roles(ratings, postgres_url) as made:
+    with create_documented_roles(ratings, postgres_url) as made:
         assert ratings("init", db=made.owner).exit_code == 0
         yield made
 

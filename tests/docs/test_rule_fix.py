@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from console_blocks import mask_volatile, refresh_page
 from make_docs import CLUB_GAMES, ROOT, RULE_FIX, write_club_games
-from stores import with_shipped_rulesets
+from stores import make_ruled_ledger
 
 LADDER = "club-catan-elo/all"
 TEXTBOOK = ROOT / "examples" / "club-catan-elo-2.toml"
@@ -34,7 +34,7 @@ def test_page_shows_what_commands_print(tmp_path: Path) -> None:
 
 def club_ledger(ratings: Callable[..., Any], url: str) -> None:
     """Make a ledger with the club's games under the sequential rule and its yearly tables, published."""
-    with_shipped_rulesets(ratings, url)
+    make_ruled_ledger(ratings, url)
     with TemporaryDirectory() as folder:
         write_club_games(Path(folder))
         assert ratings("import", Path(folder) / "club.csv", "--zone", "UTC", db=url).exit_code == 0

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from make_docs import FOLDER
-from stores import for_chess
+from stores import make_chess_ledger
 
 from ratings_ledger.ledger.events.types import TYPES
 
@@ -22,7 +22,7 @@ PROGRAM, USE = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 @pytest.fixture
 def db(copied: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A ledger for chess, which the environment names, in each kind of store; `ratings` is on the path."""
-    url = copied(for_chess)
+    url = copied(make_chess_ledger)
     program = tmp_path / "bin" / "ratings"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m ratings_ledger "$@"\n')

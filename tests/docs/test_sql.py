@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from ledgers import reading
+from ledgers import open_for_reading
 from make_docs import ROOT, SQL, with_views
 from sqlalchemy import text
 
@@ -48,7 +48,7 @@ GAME = (
 
 
 def run(url: str, query: str) -> list[Any]:
-    with reading(url) as connection:
+    with open_for_reading(url) as connection:
         return list(connection.exec_driver_sql(query.replace("%", "%%") if "postgres" in url else query))
 
 
@@ -59,7 +59,7 @@ def test_page_matches_the_code() -> None:
 
 def test_page_documents_every_view_column(ledger_url: str) -> None:
     """Every column of every view that a store has is on the page, and no other column is."""
-    with reading(ledger_url) as connection:
+    with open_for_reading(ledger_url) as connection:
         found = {name: {*connection.execute(text(f"SELECT * FROM {name} LIMIT 0")).keys()} for name in MEANINGS}
         views = "SELECT name FROM sqlite_master WHERE type = 'view'"
         if "postgres" in ledger_url:
@@ -122,7 +122,7 @@ def test_chart_query_returns_a_time_series(season: str) -> None:
     filled = re.sub(r"\$__timeFilter\((\w+)\)", rf"\1 BETWEEN '{since}' AND '{until}'", query)
     filled = filled.replace("$__from", milliseconds[0]).replace("$__to", milliseconds[1])
     assert "$" not in filled
-    with reading(season) as connection:
+    with open_for_reading(season) as connection:
         found = connection.exec_driver_sql(filled)
         assert list(found.keys()) == ["time", "metric", "points"]
         rows = [tuple(row) for row in found]

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from console_blocks import refresh_page
 from make_docs import ROOT, pages_with_commands
-from own_rules import built_in, elo_text, shipped_texts
+from own_rules import find_shipped_texts, load_built_in_rule, read_elo_text
 
 FOLDER = ROOT / "docs" / "systems"
 PAGES = {path.stem: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.md") if path.name != "README.md"}
-RULESETS = [tomllib.loads(text) for text in [*shipped_texts(), elo_text("chess")]]
+RULESETS = [tomllib.loads(text) for text in [*find_shipped_texts(), read_elo_text("chess")]]
 # the worked examples of the sources, as the pages show them
 CHECKS = {
     "elo": {"ben: 984.00 +17.469502 = 1001.47", "anna: 1000 +16 = 1016", "+8  vs ben: K 16, expected 0.5, scored 1"},
@@ -138,7 +138,7 @@ def test_expected_scores_match_the_rule() -> None:
     cells = re.findall(r"(\d+)-(\d+) \| 0\.(\d\d)(?= )", PAGES["fide"])
     shown = [int(percentage) for low, high, percentage in sorted(cells, key=lambda cell: int(cell[0]))
              for _ in range(int(low), int(high) + 1)]  # fmt: skip
-    assert (*shown, 100) == built_in("fide-elo/1").table()
+    assert (*shown, 100) == load_built_in_rule("fide-elo/1").table()
 
 
 def test_league_points_follow_the_formula() -> None:

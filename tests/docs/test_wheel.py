@@ -4,7 +4,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from packages_of_old import RULESET, WHEEL
+from legacy_package import RULESET, WHEEL
 from wheels import build_wheel, create_environment, run_in_environment
 
 pytestmark = pytest.mark.slow  # all tests share the installation

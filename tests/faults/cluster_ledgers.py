@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from dask_clusters import PART_GAMES, WINDOW_GAMES
-from fault_helpers import SEEN, decision, fork, plain_connection, wait_for
+from fault_helpers import STANDINGS_QUERY, build_decision, fork_child, open_plain_connection, wait_for_exits
 
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.types import read_event
@@ -40,8 +40,10 @@ def many_ladders(ratings: Callable[..., Any], url: str, games: int) -> None:
         drafts = [_game(chance, number) for number in range(first, min(first + 1_000, games))]
         append(ledger, drafts, by="test", clock=clock.now)
     late = chance.sample(range(games), games // 100)
-    again = [decision("game.voided", game_id=f"g-{number}", reason="not played") for number in late]
-    append(ledger, [*again, decision("player.renamed", player="p-1", new_player="q-1")], by="test", clock=clock.now)
+    again = [build_decision("game.voided", game_id=f"g-{number}", reason="not played") for number in late]
+    append(
+        ledger, [*again, build_decision("player.renamed", player="p-1", new_player="q-1")], by="test", clock=clock.now
+    )
 
 
 def _game(chance: Random, number: int) -> Any:
@@ -110,11 +112,11 @@ class Coordinator:
                 told = ratings("rebuild", "--on", on, "--segments", objects, *also, db=url)
                 (self._folder / "ended").write_text(json.dumps(told))
 
-        self.process = fork(run)
+        self.process = fork_child(run)
 
     def ended(self) -> Ended:
         """Wait until it has ended."""
-        (code,) = wait_for([self.process])
+        (code,) = wait_for_exits([self.process])
         submitted = len((self._folder / "submitted").read_bytes())
         if code:
             return Ended(code, "", "", submitted)
@@ -158,8 +160,8 @@ def small_pieces(games: int) -> Iterator[pytest.MonkeyPatch]:
 
 def rows(url: str) -> list[tuple[Any, ...]]:
     """The stored standings as another program sees them."""
-    with closing(plain_connection(url)) as connection:
-        return list(connection.execute(SEEN).fetchall())
+    with closing(open_plain_connection(url)) as connection:
+        return list(connection.execute(STANDINGS_QUERY).fetchall())
 
 
 def digests(objects: Path) -> dict[str, str]:

@@ -7,8 +7,17 @@ from typing import Any
 
 import psycopg
 import pytest
-from fault_helpers import COLUMNS, append_games, decision, execute, findings, forged, numbered, plain_connection
-from ledgers import create_ledger, head, records
+from fault_helpers import (
+    COLUMNS,
+    append_games,
+    build_decision,
+    build_next_row,
+    build_numbered_game,
+    execute_plainly,
+    list_findings,
+    open_plain_connection,
+)
+from ledgers import create_ledger, read_all_records, read_head
 
 EVENTS = 5
 REFUSALS = (sqlite3.IntegrityError, psycopg.errors.RestrictViolation)
@@ -18,9 +27,9 @@ AGAIN_ON_CONFLICT = "ON CONFLICT (event_id) DO UPDATE SET recorded_by = 'mallory
 def make_ledger(_: object, url: str) -> None:
     """Four games and an event that supersedes the second."""
     create_ledger(url)
-    append_games(url, [numbered(number) for number in range(1, EVENTS)])
-    done = append_games(url, [decision("game.voided", game_id="g-2")])
-    assert (done.refused, done.head.position, findings(url)) == ([], EVENTS, [])
+    append_games(url, [build_numbered_game(number) for number in range(1, EVENTS)])
+    done = append_games(url, [build_decision("game.voided", game_id="g-2")])
+    assert (done.refused, done.head.position, list_findings(url)) == ([], EVENTS, [])
 
 
 @pytest.fixture
@@ -31,19 +40,21 @@ def attacked(copied: Callable[..., str]) -> str:
 
 def refused(url: str, statement: str, row: dict[str, Any] | None = None) -> None:
     """Assert that the store refuses a statement and is as it was."""
-    before = records(url)
+    before = read_all_records(url)
     with pytest.raises(REFUSALS):
-        execute(url, statement, row)
-    assert records(url) == before
-    assert findings(url) == []
+        execute_plainly(url, statement, row)
+    assert read_all_records(url) == before
+    assert list_findings(url) == []
 
 
 @pytest.mark.slow_cases
 def test_honest_row_is_accepted(attacked: str) -> None:
     """An honest row is accepted, so the refusals in the other tests mean something."""
-    assert execute(attacked, "INSERT INTO events VALUES", forged(attacked)) == 1
-    assert execute(attacked, f"INSERT INTO events VALUES {AGAIN_ON_CONFLICT}", forged(attacked, 99)) == 1
-    assert findings(attacked) == []
+    assert execute_plainly(attacked, "INSERT INTO events VALUES", build_next_row(attacked)) == 1
+    assert (
+        execute_plainly(attacked, f"INSERT INTO events VALUES {AGAIN_ON_CONFLICT}", build_next_row(attacked, 99)) == 1
+    )
+    assert list_findings(attacked) == []
 
 
 @pytest.mark.slow_cases
@@ -74,24 +85,24 @@ NOT_CONTINUING = {
 @pytest.mark.parametrize("conflict", ["", "ON CONFLICT DO NOTHING", AGAIN_ON_CONFLICT])
 def test_non_continuing_rows_are_not_inserted(attacked: str, conflict: str) -> None:
     """Rows that do not continue the log are not inserted, whatever the conflict clause."""
-    before = records(attacked)
+    before = read_all_records(attacked)
     for what, changes in NOT_CONTINUING.items():
-        row = forged(attacked, **changes)
+        row = build_next_row(attacked, **changes)
         try:
-            touched = execute(attacked, f"INSERT INTO events VALUES {conflict}", row)
+            touched = execute_plainly(attacked, f"INSERT INTO events VALUES {conflict}", row)
         except (*REFUSALS, psycopg.IntegrityError):
             touched = 0
         assert touched == 0, what
-        assert records(attacked) == before, what
-    assert findings(attacked) == []
+        assert read_all_records(attacked) == before, what
+    assert list_findings(attacked) == []
 
 
 def test_second_superseding_event_is_refused(attacked: str) -> None:
     """The store refuses a second event that supersedes the same one."""
-    again = decision("game.voided", game_id="g-2", reason="once more")
+    again = build_decision("game.voided", game_id="g-2", reason="once more")
     with pytest.raises((sqlite3.IntegrityError, psycopg.errors.UniqueViolation)):
-        execute(attacked, "INSERT INTO events VALUES", forged(attacked, again, supersedes="game:g-2"))
-    assert findings(attacked) == []
+        execute_plainly(attacked, "INSERT INTO events VALUES", build_next_row(attacked, again, supersedes="game:g-2"))
+    assert list_findings(attacked) == []
 
 
 OVERWRITING = {
@@ -109,7 +120,7 @@ OVERWRITING = {
 @pytest.mark.parametrize("by", OVERWRITING)
 def test_insert_or_replace_overwrites_nothing(attacked: str, by: str) -> None:
     """In SQLite, no form of INSERT OR REPLACE overwrites an event."""
-    row = {**forged(attacked), **OVERWRITING[by]}
+    row = {**build_next_row(attacked), **OVERWRITING[by]}
     for verb in ("INSERT OR REPLACE", "REPLACE", "INSERT OR IGNORE", "INSERT OR FAIL", "INSERT OR ROLLBACK"):
         refused(attacked, f"{verb} INTO events VALUES", row)
 
@@ -147,11 +158,11 @@ def test_decoy_table_cannot_replace_the_log(attacked: str, hide: str) -> None:
     When a row continues the false head of another `events`, the guard still reads the log, whether
     or not it has read it before.
     """
-    row = forged(attacked, position=1_000)
+    row = build_next_row(attacked, position=1_000)
     marks = ", ".join(["%s"] * len(COLUMNS.split(", ")))
     insert = f"INSERT INTO public.events ({COLUMNS}) VALUES ({marks})"
     for rows_before in (0, 10):
-        with closing(plain_connection(attacked)) as connection:
+        with closing(open_plain_connection(attacked)) as connection:
             for _ in range(rows_before):
                 with pytest.raises(REFUSALS):
                     connection.execute(insert, tuple(row.values()))
@@ -160,25 +171,25 @@ def test_decoy_table_cannot_replace_the_log(attacked: str, hide: str) -> None:
             with pytest.raises(REFUSALS):
                 connection.execute(insert, tuple(row.values()))
             connection.execute("DROP TABLE IF EXISTS events CASCADE; DROP SCHEMA IF EXISTS other")
-    assert findings(attacked) == []
+    assert list_findings(attacked) == []
 
 
 @pytest.mark.parametrize("store_kind", ["postgres"], indirect=True)
 def test_fitting_row_passes_beside_a_decoy(attacked: str) -> None:
     """In PostgreSQL, a row that fits is accepted even beside a temporary table named like the log."""
-    row = forged(attacked)
-    with closing(plain_connection(attacked)) as connection:
+    row = build_next_row(attacked)
+    with closing(open_plain_connection(attacked)) as connection:
         connection.execute("CREATE TEMPORARY TABLE events (n integer)")
         marks = ", ".join(["%s"] * len(COLUMNS.split(", ")))
         connection.execute(f"INSERT INTO public.events ({COLUMNS}) VALUES ({marks})", tuple(row.values()))
-    assert findings(attacked) == []
+    assert list_findings(attacked) == []
 
 
 @pytest.mark.parametrize("store_kind", ["postgres"], indirect=True)
 def test_merge_and_wrong_hashes_are_refused(attacked: str) -> None:
     """PostgreSQL refuses MERGE and rows whose hashes do not fit."""
-    refused(attacked, "INSERT INTO events VALUES", forged(attacked, chain_hash=bytes(32)))
-    refused(attacked, "INSERT INTO events VALUES", forged(attacked, record='{"by":"mallory"}'))
+    refused(attacked, "INSERT INTO events VALUES", build_next_row(attacked, chain_hash=bytes(32)))
+    refused(attacked, "INSERT INTO events VALUES", build_next_row(attacked, record='{"by":"mallory"}'))
     refused(
         attacked,
         "MERGE INTO events e USING (SELECT 2 AS position) s ON e.position = s.position "
@@ -189,13 +200,13 @@ def test_merge_and_wrong_hashes_are_refused(attacked: str) -> None:
 @pytest.mark.parametrize("store_kind", ["sqlite"], indirect=True)
 def test_wrong_hash_is_found_in_sqlite(attacked: str) -> None:
     """In SQLite, `verify` finds a row with a wrong hash."""
-    execute(attacked, "INSERT INTO events VALUES", forged(attacked, chain_hash=bytes(32)))
-    assert [(found.code, found.position) for found in findings(attacked)] == [("chain-hash", EVENTS + 1)]
+    execute_plainly(attacked, "INSERT INTO events VALUES", build_next_row(attacked, chain_hash=bytes(32)))
+    assert [(found.code, found.position) for found in list_findings(attacked)] == [("chain-hash", EVENTS + 1)]
 
 
 def drop_trigger(url: str, name: str) -> str:
     """Drop a trigger of `events` as the owner can, and give its definition."""
-    with closing(plain_connection(url)) as connection:
+    with closing(open_plain_connection(url)) as connection:
         if isinstance(connection, sqlite3.Connection):
             definition = connection.execute("SELECT sql FROM sqlite_master WHERE name = ?", (name,)).fetchone()[0]
             connection.execute(f"DROP TRIGGER {name}")
@@ -210,9 +221,9 @@ def test_dropped_trigger_is_found(attacked: str) -> None:
     """A dropped trigger is found before anything is edited."""
     for name in ("events_refuse_update", "events_refuse_delete", "events_guard_insert"):
         definition = drop_trigger(attacked, name)
-        assert [(found.code, name in found.message) for found in findings(attacked)] == [("guard", True)]
-        execute(attacked, definition)
-        assert findings(attacked) == []
+        assert [(found.code, name in found.message) for found in list_findings(attacked)] == [("guard", True)]
+        execute_plainly(attacked, definition)
+        assert list_findings(attacked) == []
 
 
 EDITS = {
@@ -233,11 +244,11 @@ def test_edit_after_dropped_trigger_is_found(
 ) -> None:
     """An edit made after dropping a trigger is found, whether or not the trigger was put back."""
     definition = drop_trigger(attacked, "events_refuse_update")
-    assert execute(attacked, edit) == 1
+    assert execute_plainly(attacked, edit) == 1
     if reinstated:
-        execute(attacked, definition)
+        execute_plainly(attacked, definition)
     expected = EDITS[edit] | (set() if reinstated else {("guard", None)})
-    assert {(found.code, found.position) for found in findings(attacked)} == expected
+    assert {(found.code, found.position) for found in list_findings(attacked)} == expected
     result = ratings("verify", db=attacked)
     assert (result.exit_code, result.stderr) == (1, "")
     assert all(f"position {position}: " in result.stdout for _, position in EDITS[edit])
@@ -246,9 +257,9 @@ def test_edit_after_dropped_trigger_is_found(
 def test_deleted_event_is_found(attacked: str) -> None:
     """A deleted event is found as missing at its position."""
     definition = drop_trigger(attacked, "events_refuse_delete")
-    execute(attacked, "DELETE FROM events WHERE position = 3")
-    execute(attacked, definition)
-    assert [(found.code, found.position) for found in findings(attacked)] == [("missing", 3)]
+    execute_plainly(attacked, "DELETE FROM events WHERE position = 3")
+    execute_plainly(attacked, definition)
+    assert [(found.code, found.position) for found in list_findings(attacked)] == [("missing", 3)]
 
 
 def test_rewritten_history_is_found_by_head(attacked: str, ratings: Callable[..., Any]) -> None:
@@ -256,12 +267,12 @@ def test_rewritten_history_is_found_by_head(attacked: str, ratings: Callable[...
 
     The owner can cut off the log and continue with another history; whoever kept a head can prove it.
     """
-    kept = head(attacked)
+    kept = read_head(attacked)
     definition = drop_trigger(attacked, "events_refuse_delete")
-    execute(attacked, f"DELETE FROM events WHERE position = {EVENTS}")
-    execute(attacked, definition)
-    execute(attacked, "INSERT INTO events VALUES", forged(attacked))
-    assert findings(attacked) == []
+    execute_plainly(attacked, f"DELETE FROM events WHERE position = {EVENTS}")
+    execute_plainly(attacked, definition)
+    execute_plainly(attacked, "INSERT INTO events VALUES", build_next_row(attacked))
+    assert list_findings(attacked) == []
     result = ratings("verify", "--head", kept, db=attacked)
     assert result.exit_code == 1
     assert result.stdout.startswith("head: ")
@@ -271,18 +282,18 @@ def test_rewritten_history_is_found_by_head(attacked: str, ratings: Callable[...
 def test_blob_record_is_found(attacked: str) -> None:
     """In SQLite, a record turned into a BLOB is found, and so is the event about it."""
     drop_trigger(attacked, "events_refuse_update")
-    execute(attacked, "UPDATE events SET record = CAST(record AS BLOB) WHERE position = 2")
+    execute_plainly(attacked, "UPDATE events SET record = CAST(record AS BLOB) WHERE position = 2")
     # what is no text is no event: the one at 5 is about it
-    assert {found.position for found in findings(attacked)} == {None, 2, 5}
+    assert {found.position for found in list_findings(attacked)} == {None, 2, 5}
 
 
 @pytest.mark.parametrize("store_kind", ["sqlite"], indirect=True)
 def test_guards_deleted_from_schema_are_found(attacked: str) -> None:
     """In SQLite, triggers deleted from the schema table are found to be missing."""
-    with closing(plain_connection(attacked)) as connection:
+    with closing(open_plain_connection(attacked)) as connection:
         connection.execute("PRAGMA writable_schema = ON")
         connection.execute("DELETE FROM sqlite_master WHERE type = 'trigger'")
-    assert {found.code for found in findings(attacked)} >= {"guard"}
+    assert {found.code for found in list_findings(attacked)} >= {"guard"}
 
 
 @pytest.mark.parametrize("store_kind", ["postgres"], indirect=True)
@@ -301,5 +312,5 @@ def test_guards_deleted_from_schema_are_found(attacked: str) -> None:
 )
 def test_weakened_guard_is_found(attacked: str, weakening: str) -> None:
     """In PostgreSQL, every way of weakening a guard is found."""
-    execute(attacked, weakening)
-    assert {found.code for found in findings(attacked)} == {"guard"}
+    execute_plainly(attacked, weakening)
+    assert {found.code for found in list_findings(attacked)} == {"guard"}

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from cluster_ledgers import Ended, Rebuilding, Wanted, digests, place, rows
 from dask_clusters import LocalCluster, fault, local_cluster
-from fault_helpers import lose, wait_until
-from lengths import at_length_but
+from fault_helpers import take_rebuild_lock, wait_until
+from lengths import mark_long_values
 
 from ratings_ledger.projections.cluster import coordinating, engines, task_runner
 from ratings_ledger.projections.stored import generations
@@ -33,7 +33,7 @@ SEAL, REPLAY = '"task": "seal"', '"task": "replay"'
 
 @pytest.mark.parametrize(
     "killed",
-    at_length_but([GIANT_KILLS], [
+    mark_long_values([GIANT_KILLS], [
         fault("sealing", "kill", SEAL), fault("written", "kill", SEAL), fault("writing", "kill", SEAL),
         fault("begun", "kill", REPLAY), fault("written", "kill", REPLAY), fault("writing", "kill", REPLAY),
         GIANT_KILLS, fault("replaying", "kill", REPLAY, first=50),
@@ -138,7 +138,7 @@ INSIDE = (generations, "read_live_generation", True, 3, 0)
 
 @pytest.mark.parametrize(
     "moment",
-    at_length_but([INSIDE], [
+    mark_long_values([INSIDE], [
         (coordinating, "read_result", False, 5, 9), (coordinating, "read_result", True, LAST, 0),
         (generations, "promote", False, 1, 0), INSIDE, (generations, "promote", True, 1, 0),
     ]),
@@ -326,7 +326,7 @@ def test_coordinator_that_lost_its_lock(cluster: LocalCluster, rebuilding: Rebui
         promote = generations.promote
 
         def late(*arguments: Any) -> None:
-            lose(rebuilding.url)
+            take_rebuild_lock(rebuilding.url)
             command = [Path(sys.executable).with_name("ratings"), "--db", rebuilding.url, "rebuild"]
             subprocess.run(command, check=True, capture_output=True)
             promote(*arguments)

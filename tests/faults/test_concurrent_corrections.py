@@ -10,8 +10,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from fault_helpers import append_games, corrected, decision, findings, fork, numbered, wait_for
-from ledgers import records, run_command
+from fault_helpers import (
+    append_games,
+    build_correction,
+    build_decision,
+    build_numbered_game,
+    fork_child,
+    list_findings,
+    wait_for_exits,
+)
+from ledgers import read_all_records, run_command
 
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.revisions import EventLookup
@@ -33,7 +41,7 @@ def barrier_for(parties: int) -> Barrier:
 
 def together(*work: Callable[[], None]) -> None:
     """Run these in processes of their own, at once."""
-    assert wait_for([fork(each) for each in work]) == [0] * len(work)
+    assert wait_for_exits([fork_child(each) for each in work]) == [0] * len(work)
 
 
 # the same game, the same event
@@ -44,12 +52,12 @@ def next_of_game(events: EventLookup, number: int, worker: int) -> Draft:
     last = events.about("game:g-1")[-1]
     why = {"game_id": "g-1", "reason": f"worker {worker}, round {number}"}
     if last.type == "game.voided":
-        draft = decision("game.reinstated", **why)
+        draft = build_decision("game.reinstated", **why)
     elif (number + worker) % 4 == 0:
-        draft = decision("game.voided", **why)
+        draft = build_decision("game.voided", **why)
     else:
         players = ("anna", "ben", f"{worker}-{number}") if number % 2 else ("ben", "anna")
-        draft = corrected(1, *players, reason=why["reason"])
+        draft = build_correction(1, *players, reason=why["reason"])
     return draft._replace(supersedes=last.event_id)
 
 
@@ -60,7 +68,7 @@ def next_of_event(events: EventLookup, number: int, worker: int) -> Draft:
     while (successor := events.successor(last.event_id)) is not None:
         last, withdrawn = successor, not withdrawn
     target = last.event_id if withdrawn else "gift"
-    draft = decision("event.voided", id=target, reason=f"worker {worker}, round {number}")
+    draft = build_decision("event.voided", id=target, reason=f"worker {worker}, round {number}")
     return draft._replace(supersedes=last.event_id)
 
 
@@ -88,15 +96,15 @@ def test_one_of_two_concurrent_changes_wins(
 ) -> None:
     """Of two who change the same thing at once, exactly one succeeds."""
     rounds, workers = 500 if at_length else 25, 2
-    gift = decision("points.adjusted", "gift", ladder="club-catan-elo/all", player="anna", points="5")
-    append_games(ledger_url, [numbered(1), numbered(2), gift])
+    gift = build_decision("points.adjusted", "gift", ladder="club-catan-elo/all", player="anna", points="5")
+    append_games(ledger_url, [build_numbered_game(1), build_numbered_game(2), gift])
     meet = barrier_for(workers)
     files = [tmp_path / f"{worker}.json" for worker in range(workers)]
     together(*(
         partial(put_right, ledger_url, worker, rounds, meet, following, files[worker]) for worker in range(workers)
     ))  # fmt: skip
 
-    stored = [json.loads(record) for record in records(ledger_url).values()]
+    stored = [json.loads(record) for record in read_all_records(ledger_url).values()]
     assert len(stored) == 3 + rounds
     outcomes = list(zip(*(json.loads(file.read_text()) for file in files), strict=True))
     for (one, other), event in zip(outcomes, stored[3:], strict=True):
@@ -104,7 +112,7 @@ def test_one_of_two_concurrent_changes_wins(
         assert {one, other} == {"changed-meanwhile", event["id"]}
     # one line without branches
     assert [event["supersedes"] for event in stored[4:]] == [event["id"] for event in stored[3:-1]]
-    assert findings(ledger_url) == []
+    assert list_findings(ledger_url) == []
 
 
 # whole commands
@@ -120,13 +128,13 @@ def command(out: Path, url: str, *arguments: object) -> int:
 @pytest.mark.timeout(1_800)
 def test_one_of_two_expecting_commands_wins(ledger_url: str, tmp_path: Path, at_length: bool) -> None:
     """Of two commands that expect the same position, exactly one is carried out."""
-    append_games(ledger_url, [numbered(1)])
+    append_games(ledger_url, [build_numbered_game(1)])
     position, files = 1, [tmp_path / name for name in ("one", "other")]
     for number in range(50 if at_length else 2):
         reason = ("--reason", f"round {number}", "--expect", position, "--format", "json")
         corrections = ("anna", "ben", f"first {number}"), ("ben", "anna", f"second {number}")
-        exit_codes = wait_for([
-            fork(command, file, ledger_url, "correct", "g-1", *players, *reason)
+        exit_codes = wait_for_exits([
+            fork_child(command, file, ledger_url, "correct", "g-1", *players, *reason)
             for file, players in zip(files, corrections, strict=True)
         ])  # fmt: skip
         told = [(json.loads(file.read_text()), code) for file, code in zip(files, exit_codes, strict=True)]
@@ -135,7 +143,7 @@ def test_one_of_two_expecting_commands_wins(ledger_url: str, tmp_path: Path, at_
         assert [rejection["code"] for rejection in refused["rejected"]] == ["changed-meanwhile"]
         position += 1
         assert (done["appended"], done["position"], refused["appended"]) == (1, position, 0)
-    assert findings(ledger_url) == []
+    assert list_findings(ledger_url) == []
 
 
 # two lines that exclude each other, each checked before the other was there
@@ -267,7 +275,7 @@ def test_compatible_rename_and_game_are_taken(ledger_url: str, tmp_path: Path) -
         for name, event in zip(files, (A_IS_B, played("g-N", "aN", "y")), strict=True)
     ))  # fmt: skip
     assert [json.loads(Path(name).read_text()) for name in files] == [[1], [1]]
-    assert findings(ledger_url) == []
+    assert list_findings(ledger_url) == []
 
 
 def test_changed_game_refuses_its_corrections(ledger_url: str) -> None:
@@ -283,10 +291,10 @@ def test_changed_game_refuses_its_corrections(ledger_url: str) -> None:
 
     items = [Item("-", at, event, None) for at, event in enumerate(events, 1)]
     intake = Intake(open_ledger(ledger_url), items, ImportPolicy("test", keep_going=True))
-    assert append_games(ledger_url, [decision("game.voided", game_id="g-1")]).appended == 1
+    assert append_games(ledger_url, [build_decision("game.voided", game_id="g-1")]).appended == 1
     done = intake.append()
     assert [(rejection.line, rejection.code) for rejection in done.rejected] == [
         (1, "changed-meanwhile"), (2, "changed-meanwhile"),
     ]  # fmt: skip
     assert done.appended == 3
-    assert findings(ledger_url) == []
+    assert list_findings(ledger_url) == []

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fault_helpers import append_games, findings, fork, numbered, wait_for
-from interleaving import before_each
-from ledgers import records, run_command
+from fault_helpers import append_games, build_numbered_game, fork_child, list_findings, wait_for_exits
+from interleaving import act_before_each
+from ledgers import read_all_records, run_command
 
 WAIT_SECONDS = 60
 PUBLISHERS = 4
@@ -20,7 +20,7 @@ PUBLISHERS = 4
 def publish(url: str, meet: Barrier, out: Path) -> int:
     """Publish the list; what it has computed is appended when all others have computed theirs."""
     with pytest.MonkeyPatch.context() as patch, out.open("w", encoding="utf-8") as stdout:
-        before_each(patch, "committed", lambda: meet.wait(WAIT_SECONDS))
+        act_before_each(patch, "committed", lambda: meet.wait(WAIT_SECONDS))
         patch.setattr("sys.stdout", stdout)
         return run_command("publish", "club-catan-elo/all", "--by", str(os.getpid()), "--format", "json", db=url)
 
@@ -28,19 +28,19 @@ def publish(url: str, meet: Barrier, out: Path) -> int:
 @pytest.mark.slow_cases
 def test_one_of_several_publishers_appends(ruled_url: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
     """When several publish the same list at once, one appends it and the others get `list-exists`."""
-    append_games(ruled_url, [numbered(number) for number in range(5)])
-    before = len(records(ruled_url))
+    append_games(ruled_url, [build_numbered_game(number) for number in range(5)])
+    before = len(read_all_records(ruled_url))
     meet = multiprocessing.get_context("fork").Barrier(PUBLISHERS)
     outputs = [tmp_path / f"{number}.json" for number in range(PUBLISHERS)]
-    codes = wait_for([fork(publish, ruled_url, meet, out) for out in outputs])
+    codes = wait_for_exits([fork_child(publish, ruled_url, meet, out) for out in outputs])
 
     told = [json.loads(out.read_text(encoding="utf-8")) for out in outputs]
     assert sorted(codes) == [0] + [1] * (PUBLISHERS - 1)
     assert sorted(one["code"] for each in told for one in each["rejected"]) == ["list-exists"] * (PUBLISHERS - 1)
     assert {each["digest"] for each in told} == {told[0]["digest"]}
-    new = [json.loads(record) for position, record in records(ruled_url).items() if position > before]
+    new = [json.loads(record) for position, record in read_all_records(ruled_url).items() if position > before]
     assert [(event["type"], event["position"]) for event in new] == [
         ("list.rows", before + 1), ("list.published", before + 2),
     ]  # fmt: skip
-    assert findings(ruled_url) == []
+    assert list_findings(ruled_url) == []
     assert ratings("verify", db=ruled_url).exit_code == 0

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fault_helpers import append_games, corrected, decision, numbered
-from forging import forged
-from stores import without_events
+from fault_helpers import append_games, build_correction, build_decision, build_numbered_game
+from forging import append_named_forgery
+from stores import make_empty_ledger
 
 from ratings_ledger.ledger.backups import backup_folder
 from ratings_ledger.ledger.backups.restoring import BackupFiles, check_backup
@@ -32,12 +32,12 @@ EVENTS = 40
 
 def with_history(_: Ratings, url: str, first: int) -> None:
     """Make a ledger of games with some decisions; `first` is the number of its first game."""
-    without_events(_, url)
-    append_games(url, [numbered(number) for number in range(first, first + EVENTS - 4)])
-    append_games(url, [corrected(first, "ben", "anna", "cleo")])
-    append_games(url, [decision("game.voided", game_id=f"g-{first + 1}")])
-    append_games(url, [decision("player.renamed", player="dora", new_player="dorothea")])
-    append_games(url, [decision("player.registered", player="zoe")])
+    make_empty_ledger(_, url)
+    append_games(url, [build_numbered_game(number) for number in range(first, first + EVENTS - 4)])
+    append_games(url, [build_correction(first, "ben", "anna", "cleo")])
+    append_games(url, [build_decision("game.voided", game_id=f"g-{first + 1}")])
+    append_games(url, [build_decision("player.renamed", player="dora", new_player="dorothea")])
+    append_games(url, [build_decision("player.registered", player="zoe")])
 
 
 @pytest.fixture
@@ -175,7 +175,7 @@ def test_damaged_backups_are_refused(
     exported: Lines, theirs: Lines, copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings, at_length: bool
 ) -> None:
     """Every damaged backup is refused by the restore and by the check, and nothing is stored."""
-    db, file = copied_file(without_events, name="copy.db"), tmp_path / "damaged.jsonl"
+    db, file = copied_file(make_empty_ledger, name="copy.db"), tmp_path / "damaged.jsonl"
     whole = exported[-1].split(b'"')[-2].decode()
     for name, content in drawn(160 if at_length else len(DAMAGES), exported, theirs):
         file.write_bytes(content)
@@ -351,8 +351,8 @@ def test_memory_is_independent_of_log_length(copied_file: Callable[..., str], tm
     """
     peaks = []
     for events in (3_000, 300_000 if at_length else 30_000):
-        db = copied_file(without_events, name=f"{events}.db")
-        append_games(db, [numbered(number) for number in range(events)])
+        db = copied_file(make_empty_ledger, name=f"{events}.db")
+        append_games(db, [build_numbered_game(number) for number in range(events)])
         file = tmp_path / f"{events}.jsonl.gz"
         for command in (["export", "events", "-o", str(file)], ["backup", "check", str(file)]):
             peaks.append(peak("--db", db, *command))
@@ -380,8 +380,8 @@ def test_backup_imports_without_impossible_row(
 
     As docs/backups.md says, without that line and the last line the rest comes in as new events.
     """
-    db, new, file = copied_file(with_chess), copied_file(without_events, name="new.db"), tmp_path / "all.jsonl"
-    position = forged("nobody", f"sqlite:///{db}")
+    db, new, file = copied_file(with_chess), copied_file(make_empty_ledger, name="new.db"), tmp_path / "all.jsonl"
+    position = append_named_forgery("nobody", f"sqlite:///{db}")
     assert ratings("export", "events", "-o", file, db=db).exit_code == 0
     told = ratings("import", "--restore", file, db=new)
     assert (told.exit_code, f":{position}: too-few-participants" in told.stderr) == (1, True)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from cluster_ledgers import Rebuilding, digests, many_ladders, place, rows, small_pieces
 from dask_clusters import LocalCluster
-from lengths import at_length_but
+from lengths import mark_long_values
 
 pytestmark = [
     pytest.mark.skipif(find_spec("distributed") is None, reason="the extra cluster is not installed"),
@@ -43,7 +43,7 @@ DAMAGES = [
 
 
 @pytest.mark.parametrize(
-    "damage", at_length_but([("numbers-0-", flip, 0.3)], DAMAGES),
+    "damage", mark_long_values([("numbers-0-", flip, 0.3)], DAMAGES),
     ids=lambda damage: f"{damage[0]} {damage[1].__name__} {damage[2]}",
 )  # fmt: skip
 def test_damaged_object(

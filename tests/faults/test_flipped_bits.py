@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import draft
-from fault_helpers import COLUMNS, append_games, numbered
+from builders import build_draft
+from fault_helpers import COLUMNS, append_games, build_numbered_game
 from ledgers import create_ledger
 
 PAGE_BYTES = 4_096
@@ -26,8 +26,8 @@ def make_ledger(_: object, url: str) -> None:
     players = [{"player": f"player-{number}", "place": number} for number in range(1, 200)]
     long = {"game_id": "long", "game": "catan", "group": "basic", "participants": players}
     event = {"type": "game.recorded", "occurred_at": "2010-03-06T12:00:00Z", "data": long}
-    append_games(url, [numbered(number, size=2 + number % 6) for number in range(GAMES)])
-    append_games(url, [draft(event), *(numbered(f"late-{number}") for number in range(GAMES))])
+    append_games(url, [build_numbered_game(number, size=2 + number % 6) for number in range(GAMES)])
+    append_games(url, [build_draft(event), *(build_numbered_game(f"late-{number}") for number in range(GAMES))])
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from typing import Any
 
 import psycopg
 import pytest
-from fault_helpers import findings
-from ledgers import create_ledger, records
+from fault_helpers import list_findings
+from ledgers import create_ledger, read_all_records
 from sqlalchemy import event, text
 from thresholds import set_thresholds
 
@@ -62,11 +62,11 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 def assert_whole_chunks(url: str) -> int:
     """That the ledger holds some of the chunks, not all, and each of them completely; gives how many events."""
-    stored = records(url)
+    stored = read_all_records(url)
     assert 0 < len(stored) < GAMES
     assert len(stored) % CHUNK_EVENTS == 0
     assert [json.loads(record)["id"] for record in stored.values()] == [f"game:g-{n}" for n in range(len(stored))]
-    assert findings(url) == []
+    assert list_findings(url) == []
     return len(stored)
 
 
@@ -87,8 +87,8 @@ def test_size_limit_keeps_whole_chunks(tmp_path: Path, games: Path, ratings: Cal
     result = ratings("import", games, "--format", "json", db=url)
     assert result.exit_code == 0
     assert (json.loads(result.stdout)["appended"], json.loads(result.stdout)["existing"]) == (GAMES - held, held)
-    assert len(records(url)) == GAMES + 1  # and the record of the import that ended
-    assert findings(url) == []
+    assert len(read_all_records(url)) == GAMES + 1  # and the record of the import that ended
+    assert list_findings(url) == []
 
 
 @pytest.mark.slow
@@ -107,8 +107,8 @@ def test_full_disk_keeps_whole_chunks(small_disk: Path, games: Path, ratings: Ca
     subprocess.run(["mount", "-o", "remount,size=8m", str(small_disk)], check=True)
     result = ratings("import", games, "--format", "json", db=url)
     assert (result.exit_code, json.loads(result.stdout)["existing"]) == (0, held)
-    assert len(records(url)) == GAMES + 1  # and the record of the import that ended
-    assert findings(url) == []
+    assert len(read_all_records(url)) == GAMES + 1  # and the record of the import that ended
+    assert list_findings(url) == []
 
 
 # a rebuild

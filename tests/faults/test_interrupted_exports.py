@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fault_helpers import append_games, fork, numbered, wait_for
-from ledgers import records, run_command
-from stores import without_events
+from fault_helpers import append_games, build_numbered_game, fork_child, wait_for_exits
+from ledgers import read_all_records, run_command
+from stores import make_empty_ledger
 
 from ratings_ledger.ledger import own_files
 from ratings_ledger.ledger.backups.backup_folder import LIST_NAME, LOCK_NAME, read_list
@@ -28,8 +28,8 @@ FULL = "No space left on device; free some space and run the same command again"
 
 def with_games(_: Ratings, url: str) -> None:
     """Make a ledger with so many games that an export takes a while."""
-    without_events(_, url)
-    append_games(url, [numbered(number) for number in range(EVENTS)])
+    make_empty_ledger(_, url)
+    append_games(url, [build_numbered_game(number) for number in range(EVENTS)])
 
 
 @pytest.fixture
@@ -53,16 +53,16 @@ def run(*arguments: object) -> int:
 
 def struck(number: int, seconds: float, *arguments: object) -> int:
     """Strike a command after so many seconds; by turns kill -9 and Ctrl-C."""
-    child = fork(run, *arguments)
+    child = fork_child(run, *arguments)
     time.sleep(seconds)
     os.kill(child, signal.SIGINT if number % 2 else signal.SIGKILL)
-    return wait_for([child])[0]
+    return wait_for_exits([child])[0]
 
 
 def lasting(*arguments: object) -> float:
     """How long a command takes that nobody strikes."""
     begun = time.monotonic()
-    assert wait_for([fork(run, *arguments)]) == [0]
+    assert wait_for_exits([fork_child(run, *arguments)]) == [0]
     return time.monotonic() - begun
 
 
@@ -123,7 +123,7 @@ def test_export_stopped_midway_is_atomic(
         setattr(own_files.os, step, strike)
         return run("--db", db, "export", "events", "-o", folder / "all.jsonl")
 
-    (code,) = wait_for([fork(command)])
+    (code,) = wait_for_exits([fork_child(command)])
     file = folder / "all.jsonl"
     if step == "unlink" and beside == "without a name":
         assert code == 0  # no such step
@@ -134,7 +134,7 @@ def test_export_stopped_midway_is_atomic(
     if how == signal.SIGINT and step != "unlink":
         assert os.listdir(folder) in ([], ["all.jsonl"])
     # and the next night is not kept from its work
-    assert wait_for([fork(run, "--db", db, "export", "events", "-o", folder / "next.jsonl")]) == [0]
+    assert wait_for_exits([fork_child(run, "--db", db, "export", "events", "-o", folder / "next.jsonl")]) == [0]
 
 
 @pytest.mark.slow_cases
@@ -160,10 +160,10 @@ def test_killed_backup_leaves_no_head(links: int, copied_file: Callable[..., str
     def heads() -> list[str]:
         return [name for name in os.listdir(folder) if name.endswith(".head")]
 
-    assert wait_for([fork(killed)]) == [-signal.SIGKILL]
+    assert wait_for_exits([fork_child(killed)]) == [-signal.SIGKILL]
     assert len(heads()) == links
     (folder / "notes.jsonl.gz.head").write_text("mine")
-    assert wait_for([fork(run, *command)]) == [0]
+    assert wait_for_exits([fork_child(run, *command)]) == [0]
     (backup,) = read_list(folder)
     assert sorted(heads()) == ["notes.jsonl.gz.head", f"{backup.file}.head"]
 
@@ -184,7 +184,7 @@ def test_interrupted_backups_are_whole(full: str, tmp_path: Path, at_length: boo
             assert str(check_backup(BackupFiles([str(path)])).head) == expected
             assert Path(f"{path}.head").read_text() == f"{expected}\n"
         read_list(folder)
-    assert wait_for([fork(run, *command)]) == [0]
+    assert wait_for_exits([fork_child(run, *command)]) == [0]
     listed = [one.file for one in read_list(folder)]
     assert len(listed) == 1
     assert (folder / listed[0]).exists()
@@ -198,19 +198,19 @@ def test_interrupted_restores_are_all_or_nothing(
     """After an interrupted restore, the ledger is empty or whole."""
     full = copied_file(with_games, name="full.db")
     file, chance = tmp_path / "all.jsonl.gz", random.Random(6)
-    assert wait_for([fork(run, "--db", full, "export", "events", "-o", file)]) == [0]
+    assert wait_for_exits([fork_child(run, "--db", full, "export", "events", "-o", file)]) == [0]
     begun = time.monotonic()
     check_backup(BackupFiles([str(file)]))
     length = 2 * (time.monotonic() - begun)
     for number in range(30 if at_length else 6):
         # all is checked first, then stored
         struck(number, chance.uniform(length / 4, length), "--db", ledger_url, "import", "--restore", file)
-        stored = records(ledger_url)
+        stored = read_all_records(ledger_url)
         assert len(stored) in (0, EVENTS)
         if stored:
             break
     else:
-        assert wait_for([fork(run, "--db", ledger_url, "import", "--restore", file)]) == [0]
+        assert wait_for_exits([fork_child(run, "--db", ledger_url, "import", "--restore", file)]) == [0]
     assert head_of(ledger_url) == head_of(full)
 
 
@@ -270,7 +270,7 @@ def test_full_disk_restore_leaves_ledger_empty(
     assert ratings("init", "--no-rules", db=db).exit_code == 0
     told = ratings("import", "--restore", file, db=db)
     assert (told.exit_code, "no space left" in told.stderr) == (3, True), told
-    assert records(db) == {}
+    assert read_all_records(db) == {}
     subprocess.run(["mount", "-o", "remount,size=80m", str(small_disk)], check=True)
     assert ratings("import", "--restore", file, db=db).exit_code == 0
     assert head_of(db) == head_of(full)

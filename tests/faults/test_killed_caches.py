@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from fault_helpers import append_games, fork, numbered
+from fault_helpers import append_games, build_numbered_game, fork_child
 from ledgers import create_ledger
 from thresholds import set_thresholds
 
@@ -37,11 +37,11 @@ def test_killed_cache_writes_leave_right_facts(
     set_thresholds(monkeypatch, cached_events=1, delta_events=5, scanned_events=10**9)
     url = f"sqlite:///{tmp_path / 'ratings.db'}"
     create_ledger(url)
-    append_games(url, [numbered(number) for number in range(GAMES)])
+    append_games(url, [build_numbered_game(number) for number in range(GAMES)])
     chance, killed, positions = random.Random(7), 0, set()
     kills = 2_000 if at_length else 20
     started = time.monotonic()
-    os.waitpid(fork(lambda: grow(url)), 0)
+    os.waitpid(fork_child(lambda: grow(url)), 0)
     whole_s = time.monotonic() - started
     shutil.rmtree(tmp_path / "caches")
     ledger = open_ledger(url)
@@ -51,7 +51,7 @@ def test_killed_cache_writes_leave_right_facts(
             if chance.random() < 0.1:
                 for path in (tmp_path / "caches").rglob("columns/*-*-*"):
                     path.unlink()
-            child = fork(lambda: grow(url))
+            child = fork_child(lambda: grow(url))
             time.sleep(chance.random() * whole_s / 3)
             os.kill(child, signal.SIGKILL)
             killed += os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
@@ -82,7 +82,7 @@ def test_killed_trace_writes_leave_whole_traces_or_none(
     """However often writers of traces are killed, a trace is there whole or not at all, and nobody is told of it."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     set_thresholds(monkeypatch, cached_events=1, scanned_events=10**9, traced_games=1)
-    append_games(ruled_url, [numbered(number) for number in range(GAMES)])
+    append_games(ruled_url, [build_numbered_game(number) for number in range(GAMES)])
     chance, killed, met = random.Random(8), 0, Counter[bool]()
     ledger = open_ledger(ruled_url)
     with ledger.reading() as connection:
@@ -91,12 +91,12 @@ def test_killed_trace_writes_leave_whole_traces_or_none(
         wanted = Ladders(facts).trace(LADDER)
         shutil.rmtree(facts.cache / TRACES)
         started = time.monotonic()
-        os.waitpid(fork(lambda: Ladders(facts).trace(LADDER) and None), 0)
+        os.waitpid(fork_child(lambda: Ladders(facts).trace(LADDER) and None), 0)
         whole_s = time.monotonic() - started
         while killed < (2_000 if at_length else 15) or min(met[True], met[False]) <= 3:
             shutil.rmtree(facts.cache / TRACES, ignore_errors=True)
             facts.segments.clear()
-            child = fork(lambda: Ladders(facts).trace(LADDER) and None)
+            child = fork_child(lambda: Ladders(facts).trace(LADDER) and None)
             time.sleep(chance.random() * whole_s)
             os.kill(child, signal.SIGKILL)
             killed += os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from hashlib import sha256
 
 import pytest
-from fault_helpers import append_games, findings, fork, numbered, wait_for
-from ledgers import records
+from fault_helpers import append_games, build_numbered_game, fork_child, list_findings, wait_for_exits
+from ledgers import read_all_records
 
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.types import Draft
@@ -27,7 +27,10 @@ BATCH_EVENTS_MAX = 8
 
 def batch(writer: int, number: int) -> list[Draft]:
     """The batch of that number of a writer, always the same."""
-    return [numbered(f"{writer}-{number}-{place}") for place in range(1 + (writer + number * 5) % BATCH_EVENTS_MAX)]
+    return [
+        build_numbered_game(f"{writer}-{number}-{place}")
+        for place in range(1 + (writer + number * 5) % BATCH_EVENTS_MAX)
+    ]
 
 
 def commit_batches(url: str, writer: int, number: int, acknowledge: int) -> None:
@@ -81,7 +84,9 @@ def kill_writers(url: str, kills: int, chance: random.Random) -> tuple[dict[int,
 
     with pipe_of_lines() as (acknowledge, lines):
         for _ in range(kills // WRITERS):
-            children = [fork(commit_batches, url, writer, following[writer], acknowledge) for writer in range(WRITERS)]
+            children = [
+                fork_child(commit_batches, url, writer, following[writer], acknowledge) for writer in range(WRITERS)
+            ]
             chance.shuffle(children)
             events_in, end = 0, time.monotonic() + 60
             try:
@@ -92,7 +97,7 @@ def kill_writers(url: str, kills: int, chance: random.Random) -> tuple[dict[int,
                     # the others go on while one is dead
                     time.sleep(chance.uniform(0, 0.006))
                     os.kill(child, signal.SIGKILL)
-                ended = wait_for(children)
+                ended = wait_for_exits(children)
             assert ended == [-signal.SIGKILL] * WRITERS
             assert events_in >= EVENTS_BETWEEN_KILLS, "the writers do not get on"
             note(lines(0))
@@ -105,14 +110,14 @@ def test_kill_9_loses_no_acknowledged_event(ledger_url: str, at_length: bool) ->
     """Writers killed by `kill -9` lose no acknowledged event and leave no partial batch."""
     kills = 2_000 if at_length else 60
     acknowledged, following = kill_writers(ledger_url, kills, random.Random(kills))
-    stored = records(ledger_url)
+    stored = read_all_records(ledger_url)
     assert len(acknowledged) >= EVENTS_BETWEEN_KILLS * kills // WRITERS
     # every acknowledged event with the same bytes, no gap, no duplicate
     assert {position: sha256(stored[position].encode()).hexdigest() for position in acknowledged} == acknowledged
     assert list(stored) == list(range(1, len(stored) + 1))
     ids = [json.loads(record)["id"] for record in stored.values()]
     assert len(ids) == len(set(ids))
-    assert findings(ledger_url) == []
+    assert list_findings(ledger_url) == []
     # a batch that nobody acknowledged is there whole or not at all, and of each writer it can only be the last
     for writer, number in enumerate(following):
         for whole in range(number):
@@ -126,7 +131,7 @@ def test_kill_9_loses_no_acknowledged_event(ledger_url: str, at_length: bool) ->
 def append_singly(url: str, writer: int, count: int) -> None:
     ledger = open_ledger(url, keep_open=True)
     for number in range(count):
-        done = append(ledger, [numbered(f"{writer}-{number}")], by="test", clock=clock.now)
+        done = append(ledger, [build_numbered_game(f"{writer}-{number}")], by="test", clock=clock.now)
         assert done.appended == 1
 
 
@@ -134,7 +139,7 @@ def append_singly(url: str, writer: int, count: int) -> None:
 def test_tailing_reader_misses_no_event(ledger_url: str, at_length: bool) -> None:
     """A reader that tails the log while eight processes write misses no event."""
     writers, each = 8, 500 if at_length else 100
-    children = [fork(append_singly, ledger_url, writer, each) for writer in range(writers)]
+    children = [fork_child(append_singly, ledger_url, writer, each) for writer in range(writers)]
     ledger = open_ledger(ledger_url)
     tailed: list[tuple[int, str]] = []
     running = set(children)
@@ -145,17 +150,19 @@ def test_tailing_reader_misses_no_event(ledger_url: str, at_length: bool) -> Non
             for page in read_records(connection, after=len(tailed)):
                 tailed += page
         time.sleep(0.02)
-    assert wait_for(children) == [0] * writers
+    assert wait_for_exits(children) == [0] * writers
     assert [position for position, _ in tailed] == list(range(1, writers * each + 1))
-    assert tailed == list(records(ledger_url).items())
+    assert tailed == list(read_all_records(ledger_url).items())
     ids = {json.loads(record)["id"] for _, record in tailed}
     assert ids == {f"game:g-{writer}-{number}" for writer in range(writers) for number in range(each)}
-    assert findings(ledger_url) == []
+    assert list_findings(ledger_url) == []
 
 
 def test_identical_batches_are_appended_once(ledger_url: str) -> None:
     """When several writers append the same batch at once, it is stored once."""
-    drafts = [numbered(number) for number in range(40)]
-    children = [fork(append_games, ledger_url, drafts) for _ in range(WRITERS)]
-    assert wait_for(children) == [0] * WRITERS
-    assert [json.loads(record)["id"] for record in records(ledger_url).values()] == [d.event_id for d in drafts]
+    drafts = [build_numbered_game(number) for number in range(40)]
+    children = [fork_child(append_games, ledger_url, drafts) for _ in range(WRITERS)]
+    assert wait_for_exits(children) == [0] * WRITERS
+    assert [json.loads(record)["id"] for record in read_all_records(ledger_url).values()] == [
+        d.event_id for d in drafts
+    ]

@@ -8,9 +8,9 @@ from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
 
 import pytest
-from fault_helpers import findings, fork, wait_for
+from fault_helpers import fork_child, list_findings, wait_for_exits
 from ledgers import run_command
-from stores import with_shipped_rulesets
+from stores import make_ruled_ledger
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +27,7 @@ def evening(player: str, number: int) -> str:
 
 def with_league(ratings: Ratings, url: str, players: int) -> None:
     """Make a ledger with a league that nobody has joined and so many players who may join it: p0, p1 and so on."""
-    with_shipped_rulesets(ratings, url)
+    make_ruled_ledger(ratings, url)
     games = [evening(f"p{player}", number) for player in range(players) for number in range(1, 6)]
     assert ratings("import", "-", db=url, input="\n".join(games)).exit_code == 0
     create = ("league", "create", "L1", "--game", "cartagena", "--players-per-game", 4, "--at", "2026-02-01T12:00Z")
@@ -58,7 +58,7 @@ def test_one_player_gets_the_last_seat(url: str, wanting: int, ratings: Ratings)
     for number in range(SEATS - 1):
         assert ratings("league", "join", "L1", f"p{number}", "--at", "2026-02-02T12:00Z", db=url).exit_code == 0
 
-    codes = wait_for([fork(subscribe, url, f"p{SEATS - 1 + number}") for number in range(wanting)])
+    codes = wait_for_exits([fork_child(subscribe, url, f"p{SEATS - 1 + number}") for number in range(wanting)])
 
     assert sorted(codes) == [0] + [1] * (wanting - 1)
     log = json.loads(ratings("log", "--format", "json", "--limit", "0", db=url).stdout)["rows"]
@@ -68,12 +68,12 @@ def test_one_player_gets_the_last_seat(url: str, wanting: int, ratings: Ratings)
     (scheduled,) = (row["data"] for row in log if row["type"] == "league.scheduled")
     seated = {player for game in scheduled["games"] for player in game["seats"]}
     assert seated == {row["data"]["player"] for row in log if row["type"] == "league.joined"}
-    assert findings(url) == []
+    assert list_findings(url) == []
 
 
 def test_eight_of_ten_get_a_seat(url: str, ratings: Ratings) -> None:
     """Of ten players who join a league of eight at once, eight get a seat and the games are drawn."""
-    codes = wait_for([fork(subscribe, url, f"p{number}") for number in range(10)])
+    codes = wait_for_exits([fork_child(subscribe, url, f"p{number}") for number in range(10)])
 
     shown = json.loads(ratings("league", "show", "L1", "--format", "json", db=url).stdout)
     assert (sorted(codes), len(shown["players"]), len(shown["games"])) == ([0] * 8 + [1] * 2, 8, 32)

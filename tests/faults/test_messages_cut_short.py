@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fault_helpers import fork, wait_for, wait_until
+from fault_helpers import fork_child, wait_for_exits, wait_until
 
 from ratings_ledger.ledger.errors import WorkerLost
 from ratings_ledger.ledger.processes.forking import run_forked
@@ -63,7 +63,7 @@ def end_of(work: Callable[[Generator[bytes]], object], folder: Path) -> int:
             (folder / "read").touch()
             work(messages)
 
-    return wait_for([fork(timed)])[0]
+    return wait_for_exits([fork_child(timed)])[0]
 
 
 def test_work_that_is_given_up_is_not_waited_for(halfway: Callable[..., None], sent: Path, tmp_path: Path) -> None:

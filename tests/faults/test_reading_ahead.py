@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fault_helpers import fork, wait_for, wait_until
-from ledgers import records, run_command
+from fault_helpers import fork_child, wait_for_exits, wait_until
+from ledgers import read_all_records, run_command
 from thresholds import set_thresholds
 
 from ratings_ledger.ledger import clock
@@ -73,7 +73,7 @@ def imported(
         ImportPolicy("test", keep_going=keep_going), clock=lambda: NOW, ladders=partial(Admission, unranked={}),
         reject=lambda rejection, source: refused.append((rejection, source)), cores=cores,
     ).append()  # fmt: skip
-    return result, refused, records(url)
+    return result, refused, read_all_records(url)
 
 
 @pytest.mark.slow
@@ -91,7 +91,7 @@ def test_two_processes_match_one(
     for cores in (1, 2):
         url = f"sqlite:///{tmp_path / f'{cores}.db'}"
         assert ratings("init", db=url).exit_code == 0
-        before = len(records(url))
+        before = len(read_all_records(url))
         found.append(imported(url, paths, keep_going, cores))
         assert bool(found[-1][0].appended) == keep_going == (len(found[-1][2]) > before)
     (alone, refused_alone, log_alone), (shared, refused_shared, log_shared) = found
@@ -110,7 +110,7 @@ def test_missing_file_is_reported(ledger_url: str, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as failure:
         imported(ledger_url, paths, False, 2)
     assert failure.value.filename == str(tmp_path / "gone.jsonl")
-    assert records(ledger_url) == {}
+    assert read_all_records(ledger_url) == {}
 
 
 @pytest.mark.slow
@@ -127,7 +127,7 @@ def test_another_process_reads_standard_input(ledger_url: str, tmp_path: Path) -
     )
     done = subprocess.run([sys.executable, "-c", code], input="".join(lines[100:]), text=True, capture_output=True)
     assert (done.returncode, done.stdout) == (0, "200 appended; the head is 202.\n"), done.stderr
-    assert len(records(ledger_url)) == 202  # and a record for each of the two inputs
+    assert len(read_all_records(ledger_url)) == 202  # and a record for each of the two inputs
 
 
 def good_lines(count: int) -> Iterator[str]:
@@ -151,7 +151,7 @@ def stalled(ledger_url: str, tmp_path: Path) -> Iterator[tuple[int, int]]:
     """An import from a pipe that has brought some lines and then nothing more, and the process that reads it."""
     path = tmp_path / "games.jsonl"
     os.mkfifo(path)
-    importer = fork(import_by_command, ledger_url, path)
+    importer = fork_child(import_by_command, ledger_url, path)
     with open(path, "w") as pipe:
         # more than what is read of a file at once
         pipe.writelines(f"{line}\n" for line in good_lines(1_000))
@@ -177,9 +177,9 @@ def test_reader_ends_with_the_import(ledger_url: str, stalled: tuple[int, int], 
     """The process that reads ahead ends with the import, however the import ends."""
     importer, reader = stalled
     os.kill(importer, end)
-    assert wait_for([importer]) == [code]
+    assert wait_for_exits([importer]) == [code]
     wait_until(lambda: is_gone(reader))
-    assert records(ledger_url) == {}
+    assert read_all_records(ledger_url) == {}
 
 
 def test_interrupt_that_a_driver_fails_on_stays_one(ledger_url: str) -> None:
@@ -201,8 +201,8 @@ def test_killed_reader_appends_nothing(ledger_url: str, stalled: tuple[int, int]
     """An import whose reading process is killed exits with 3 and appends nothing."""
     importer, reader = stalled
     os.kill(reader, signal.SIGKILL)
-    assert wait_for([importer]) == [3]
-    assert records(ledger_url) == {}
+    assert wait_for_exits([importer]) == [3]
+    assert read_all_records(ledger_url) == {}
 
 
 def test_failure_while_reading_ahead_is_raised() -> None:

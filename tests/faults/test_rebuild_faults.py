@@ -12,7 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fault_helpers import SEEN, append_games, assert_whole, fork, numbered, plain_connection, wait_for, wait_until
+from fault_helpers import (
+    STANDINGS_QUERY,
+    append_games,
+    build_numbered_game,
+    check_generation,
+    fork_child,
+    open_plain_connection,
+    wait_for_exits,
+    wait_until,
+)
 from ledgers import run_command
 from sqlalchemy import select
 from thresholds import set_thresholds
@@ -35,13 +44,13 @@ RULESET = Path(__file__).parents[2] / "projections" / "shipped" / "club-catan-el
 def rated_url(ledger_url: str, ratings: Callable[..., Any]) -> str:
     """A ledger with a ruleset and some games on all of its ladders; a rebuild takes a moment."""
     assert ratings("rules", "publish", RULESET, db=ledger_url).exit_code == 0
-    append_games(ledger_url, [numbered(number, size=3 + number % 6) for number in range(60)])
+    append_games(ledger_url, [build_numbered_game(number, size=3 + number % 6) for number in range(60)])
     return ledger_url
 
 
 def number_from(url: str, query: str) -> int | None:
     """What a plain reader's query of one number gives."""
-    with closing(plain_connection(url)) as connection:
+    with closing(open_plain_connection(url)) as connection:
         row = connection.execute(query).fetchone()
     return None if row is None else int(row[0])
 
@@ -73,13 +82,13 @@ def rebuild_under_way(url: str) -> Iterator[None]:
     """Another process is in the middle of a rebuild; it is killed in the end."""
     newest = "SELECT coalesce(max(generation), 0) FROM generations"
     before = number_from(url, newest)
-    child = fork(rebuild_and_wait, url)
+    child = fork_child(rebuild_and_wait, url)
     try:
         wait_until(lambda: number_from(url, newest) != before)
         yield
     finally:
         os.kill(child, signal.SIGKILL)
-        assert wait_for([child]) == [-signal.SIGKILL]
+        assert wait_for_exits([child]) == [-signal.SIGKILL]
 
 
 @pytest.mark.slow_cases
@@ -87,14 +96,14 @@ def test_second_rebuild_does_nothing(rated_url: str, ratings: Callable[..., Any]
     """A second rebuild says that another one is running and does nothing."""
     assert ratings("rebuild", db=rated_url).exit_code == 0
     before = live_position(rated_url)
-    append_games(rated_url, [numbered("later")])
+    append_games(rated_url, [build_numbered_game("later")])
     with rebuild_under_way(rated_url):
         result = ratings("rebuild", db=rated_url)
         assert (result.exit_code, result.stdout) == (4, "")
         assert "another rebuild" in result.stderr
         assert live_position(rated_url) == before
         # appends and readers do not wait for a rebuild
-        append_games(rated_url, [numbered("meanwhile")])
+        append_games(rated_url, [build_numbered_game("meanwhile")])
         assert ratings("standings", "club-catan-elo/all", db=rated_url).exit_code == 0
     # the lock died with its holder
     wait_until(lambda: ratings("rebuild", db=rated_url).exit_code == 0)
@@ -123,13 +132,13 @@ def rebuild_in_processes(url: str) -> None:
 def watch(url: str) -> None:
     """Look at the views again and again, as another program does; fail at anything but a whole generation."""
     last = 0
-    with closing(plain_connection(url)) as connection:
+    with closing(open_plain_connection(url)) as connection:
         while True:
             try:
-                rows = connection.execute(SEEN).fetchall()
+                rows = connection.execute(STANDINGS_QUERY).fetchall()
             except sqlite3.OperationalError:  # a commit is under way
                 continue
-            position = assert_whole(rows) or 0
+            position = check_generation(rows) or 0
             assert position >= last
             last = position
             time.sleep(0.01)
@@ -138,12 +147,12 @@ def watch(url: str) -> None:
 @contextmanager
 def watched(url: str) -> Iterator[None]:
     """Somebody is watching, who must not see anything odd."""
-    child = fork(watch, url)
+    child = fork_child(watch, url)
     try:
         yield
     finally:
         os.kill(child, signal.SIGKILL)
-        assert wait_for([child]) == [-signal.SIGKILL]
+        assert wait_for_exits([child]) == [-signal.SIGKILL]
 
 
 def duration(url: str, work: Callable[[str], object]) -> float:
@@ -151,7 +160,7 @@ def duration(url: str, work: Callable[[str], object]) -> float:
     found = []
     for _ in range(3):
         started = time.monotonic()
-        assert wait_for([fork(work, url)]) == [0]
+        assert wait_for_exits([fork_child(work, url)]) == [0]
         found.append(time.monotonic() - started)
     return max(found)
 
@@ -176,11 +185,11 @@ def test_killed_rebuild_leaves_old_or_new(
     with watched(rated_url):
         for number in range(kills):
             before = live_position(rated_url) or 0
-            append_games(rated_url, [numbered(f"more-{number}", size=3 + number % 6)])
-            child = fork(work, rated_url)
+            append_games(rated_url, [build_numbered_game(f"more-{number}", size=3 + number % 6)])
+            child = fork_child(work, rated_url)
             time.sleep(chance.uniform(0, seconds))
             os.kill(child, signal.SIGKILL)
-            wait_for([child])
+            wait_for_exits([child])
             after = live_position(rated_url)
             # a server may finish a commit that was under way when its client died, so the new may come a moment later
             assert after is not None
@@ -188,12 +197,12 @@ def test_killed_rebuild_leaves_old_or_new(
             survived += after == before
             if number % 20 == 19:
                 # the next one that is left alone succeeds, and is right
-                wait_until(lambda: wait_for([fork(work, rated_url)]) == [0])
+                wait_until(lambda: wait_for_exits([fork_child(work, rated_url)]) == [0])
                 assert live_position(rated_url) == head_position(rated_url)
                 assert differences(rated_url) == []
     assert survived > kills // 4
     # the next rebuild sweeps up: what is left belongs to the two newest finished generations, and to their builds
-    wait_until(lambda: wait_for([fork(work, rated_url)]) == [0])
+    wait_until(lambda: wait_for_exits([fork_child(work, rated_url)]) == [0])
     with open_ledger(rated_url).reading() as connection:
         kept = set(connection.execute(select(generation_ladders.c.generation)).scalars())
         builds = set(connection.execute(select(generation_ladders.c.build)).scalars())
@@ -205,13 +214,13 @@ def test_killed_rebuild_leaves_old_or_new(
 def appending(url: str) -> None:
     """Append one game after the other, forever."""
     for number in range(1_000_000):
-        append_games(url, [numbered(f"busy-{number}", size=3 + number % 6)])
+        append_games(url, [build_numbered_game(f"busy-{number}", size=3 + number % 6)])
 
 
 @pytest.mark.slow
 def test_rebuild_ends_while_others_append(rated_url: str) -> None:
     """A rebuild ends while others append, and its standings are of the position that it states."""
-    child = fork(appending, rated_url)
+    child = fork_child(appending, rated_url)
     try:
         begun = head_position(rated_url)
         for _ in range(3):
@@ -224,7 +233,7 @@ def test_rebuild_ends_while_others_append(rated_url: str) -> None:
         wait_until(lambda: head_position(rated_url) > begun)
     finally:
         os.kill(child, signal.SIGKILL)
-        wait_for([child])
+        wait_for_exits([child])
     with open_ledger(rated_url).reading() as connection:
         replayed = Ladders(decode(connection, done.position)).streams("club-catan-elo")
         stored = {row.ladder: row.digest for row in list_ladder_rows(connection, done.generation)}
@@ -250,7 +259,7 @@ def interrupted(child: int, seconds: float = 2) -> int:
             return os.waitstatus_to_exitcode(status)
         time.sleep(0.005)
     os.kill(child, signal.SIGKILL)
-    return wait_for([child])[0]
+    return wait_for_exits([child])[0]
 
 
 @pytest.mark.slow
@@ -266,22 +275,22 @@ def test_ctrl_c_ends_rebuild_cleanly(
     codes = []
     for number in range(100 if at_length else 5):
         before = live_position(rated_url)
-        append_games(rated_url, [numbered(f"more-{number}")])
-        child = fork(rebuild_by_command, rated_url)
+        append_games(rated_url, [build_numbered_game(f"more-{number}")])
+        child = fork_child(rebuild_by_command, rated_url)
         time.sleep(chance.uniform(seconds / 10, seconds))
         codes.append(interrupted(child))
         assert live_position(rated_url) in (before, head_position(rated_url))
         assert codes[-1] != 0 or live_position(rated_url) == head_position(rated_url)
     assert set(codes) <= {0, 130}
     assert 130 in codes
-    assert wait_for([fork(rebuild_by_command, rated_url)]) == [0]
+    assert wait_for_exits([fork_child(rebuild_by_command, rated_url)]) == [0]
     assert differences(rated_url) == []
 
 
 @contextmanager
 def store_locked(url: str) -> Iterator[None]:
     """Another program holds the lock that every writer needs, for longer than anybody waits."""
-    with closing(plain_connection(url)) as connection:
+    with closing(open_plain_connection(url)) as connection:
         if isinstance(connection, sqlite3.Connection):
             connection.execute("BEGIN IMMEDIATE")
         else:
@@ -296,7 +305,7 @@ def test_ctrl_c_ends_waiting_rebuild(rated_url: str) -> None:
     """Ctrl-C ends a rebuild that is waiting for a lock."""
     rebuild_quietly(rated_url)
     with store_locked(rated_url):
-        child = fork(rebuild_by_command, rated_url)
+        child = fork_child(rebuild_by_command, rated_url)
         time.sleep(0.3)
         assert interrupted(child) == 130
     assert differences(rated_url) == []
@@ -334,7 +343,7 @@ def test_workers_die_with_their_parent(
     end: signal.Signals, rated_url: str, workers_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Workers die with their parent however it ends, and hold none of its locks."""
-    child = fork(rebuild_by_command, rated_url)
+    child = fork_child(rebuild_by_command, rated_url)
     wait_until(lambda: len(workers_file.read_text().split()) == 2)
     workers = workers_file.read_text().split()
     assert not are_gone(workers)
@@ -342,9 +351,9 @@ def test_workers_die_with_their_parent(
         assert interrupted(child) == 130
     else:
         os.kill(child, end)
-        assert wait_for([child]) == [-end]
+        assert wait_for_exits([child]) == [-end]
     monkeypatch.undo()
     # the lock is free at once, whatever becomes of the workers
-    wait_until(lambda: wait_for([fork(rebuild_by_command, rated_url)]) == [0])
+    wait_until(lambda: wait_for_exits([fork_child(rebuild_by_command, rated_url)]) == [0])
     wait_until(lambda: are_gone(workers))
     assert differences(rated_url) == []

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from fault_helpers import fork, wait_for, wait_until
+from fault_helpers import fork_child, wait_for_exits, wait_until
 from sqlalchemy import make_url, text
-from stores import without_events
+from stores import make_empty_ledger
 from thresholds import set_thresholds
 
 from ratings_ledger import AlreadyRunning, StoreUnavailable
@@ -106,13 +106,13 @@ def run_for_ever(url: str) -> None:
 def under_way(url: str) -> Iterator[int]:
     """Another process is in the middle of a run; it is killed in the end."""
     ledger = open_ledger(url)
-    child = fork(run_for_ever, url)
+    child = fork_child(run_for_ever, url)
     try:
         wait_until(lambda: any(one.result == "running" for one in known(ledger)))
         yield child
     finally:
         os.kill(child, signal.SIGKILL)
-        assert wait_for([child]) == [-signal.SIGKILL]
+        assert wait_for_exits([child]) == [-signal.SIGKILL]
 
 
 def test_killed_run_is_lost(ledger_url: str) -> None:
@@ -223,7 +223,7 @@ def test_readers_old_run_files_are_swept(reader_url: str, state: Path, monkeypat
 
 def test_copied_ledger_has_its_own_runs(tmp_path: Path, copied_file: Callable[..., str]) -> None:
     """Two files of the same ledger id that take no rows each have their own runs."""
-    ledgers = [open_ledger(copied_file(without_events, name=name)) for name in ("live.db", "staging.db")]
+    ledgers = [open_ledger(copied_file(make_empty_ledger, name=name)) for name in ("live.db", "staging.db")]
     for ledger in ledgers:
         with ledger.writing() as connection:
             connection.execute(text("CREATE TRIGGER no BEFORE INSERT ON runs BEGIN SELECT RAISE(ABORT, 'no'); END"))
@@ -238,7 +238,7 @@ def test_copied_ledger_has_its_own_runs(tmp_path: Path, copied_file: Callable[..
 
 def test_foreign_trigger_does_not_fire(tmp_path: Path, copied_file: Callable[..., str]) -> None:
     """A trigger in a stranger's file does not fire when a run is recorded."""
-    ledger = open_ledger(copied_file(without_events))
+    ledger = open_ledger(copied_file(make_empty_ledger))
     with ledger.writing() as connection:
         connection.execute(text("CREATE TABLE fired (x)"))
         connection.execute(text("CREATE TRIGGER fires AFTER INSERT ON runs BEGIN INSERT INTO fired VALUES (1); END"))
@@ -294,7 +294,7 @@ def test_links_and_pipes_are_not_followed(reader_url: str, state: Path, tmp_path
 
 def test_malformed_run_rows_are_ignored(tmp_path: Path, copied_file: Callable[..., str]) -> None:
     """Malformed rows in the table of runs are ignored, and the others are still shown."""
-    path = copied_file(without_events)
+    path = copied_file(make_empty_ledger)
     ledger = open_ledger(path)
     with record_run(ledger, "verify", ticking()):
         pass
@@ -322,10 +322,10 @@ def test_process_is_known_by_its_start() -> None:
     """
     mine = name_this_process()
     host, number, started = mine.split(" ")
-    child = fork(time.sleep, 600)
+    child = fork_child(time.sleep, 600)
     there = is_process_running(f"{host} {child} ", 0, HOUR)
     os.kill(child, signal.SIGKILL)
-    assert wait_for([child]) == [-signal.SIGKILL]
+    assert wait_for_exits([child]) == [-signal.SIGKILL]
 
     assert (is_process_running(mine, 0, HOUR), there) == (True, True)
     assert not is_process_running(f"{host} {child} ", 0, HOUR)

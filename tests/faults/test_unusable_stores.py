@@ -12,8 +12,15 @@ from typing import Any
 
 import psycopg
 import pytest
-from fault_helpers import append_games, findings, fork, numbered, plain_connection, wait_for
-from ledgers import records
+from fault_helpers import (
+    append_games,
+    build_numbered_game,
+    fork_child,
+    list_findings,
+    open_plain_connection,
+    wait_for_exits,
+)
+from ledgers import read_all_records
 from sqlalchemy import make_url
 
 from ratings_ledger.ledger import clock
@@ -48,28 +55,28 @@ def assert_all_end(
 def test_future_head_stops_appends(ledger_url: str, ratings: Ratings) -> None:
     """A head from the future stops appends until `--ignore-clock` allows them."""
     future = clock.now() + HOUR
-    append(open_ledger(ledger_url), [numbered(1)], by="test", clock=lambda: future)
-    before = records(ledger_url)
+    append(open_ledger(ledger_url), [build_numbered_game(1)], by="test", clock=lambda: future)
+    before = read_all_records(ledger_url)
     result = ratings(*RECORD, db=ledger_url)
     assert (result.exit_code, result.stdout) == (1, "")
     assert "--ignore-clock" in result.stderr
-    assert records(ledger_url) == before
+    assert read_all_records(ledger_url) == before
     assert ratings("doctor", db=ledger_url).exit_code == 1
     assert ratings(*RECORD, "--ignore-clock", db=ledger_url).exit_code == 0
     assert recorded_times(ledger_url) == [future, future]
-    assert findings(ledger_url) == []
+    assert list_findings(ledger_url) == []
 
 
 def test_small_step_back_keeps_head_time(ledger_url: str) -> None:
     """When the clock steps back a little, events are recorded at the time of the head."""
     soon = clock.now() + 4 * 60 * 1_000_000
-    append(open_ledger(ledger_url), [numbered(1)], by="test", clock=lambda: soon)
-    append_games(ledger_url, [numbered(2)])
+    append(open_ledger(ledger_url), [build_numbered_game(1)], by="test", clock=lambda: soon)
+    append_games(ledger_url, [build_numbered_game(2)])
     assert recorded_times(ledger_url) == [soon, soon]
 
 
 def recorded_times(url: str) -> list[int]:
-    with closing(plain_connection(url)) as connection:
+    with closing(open_plain_connection(url)) as connection:
         return [row[0] for row in connection.execute("SELECT recorded_at FROM events ORDER BY position").fetchall()]
 
 
@@ -79,7 +86,7 @@ def recorded_times(url: str) -> list[int]:
 def make_ledger(_: object, url: str) -> None:
     """Two games."""
     upgrade(url)
-    append_games(url, [numbered(1), numbered(2)])
+    append_games(url, [build_numbered_game(1), build_numbered_game(2)])
 
 
 @pytest.fixture
@@ -132,7 +139,7 @@ def test_open_transaction_stops_only_appends(file: Path, ratings: Ratings) -> No
         assert "locked" in result.stderr
         for command in ("status", "verify"):
             assert ratings(command, db=url).exit_code == 0
-    assert len(records(url)) == 2
+    assert len(read_all_records(url)) == 2
 
 
 def test_open_reader_stops_appends(file: Path, ratings: Ratings) -> None:
@@ -144,7 +151,7 @@ def test_open_reader_stops_appends(file: Path, ratings: Ratings) -> None:
         result = ratings(*RECORD, db=url)
         assert (result.exit_code, "locked" in result.stderr) == (3, True)
     assert ratings(*RECORD, db=url).exit_code == 0
-    assert findings(url) == []
+    assert list_findings(url) == []
 
 
 # files that may only be read
@@ -182,7 +189,7 @@ def test_read_only_ledger_can_be_read(readable_folder: Path, ratings: Ratings) -
             assert result.exit_code == before.exit_code == 0, (command, result)
             assert command[0] == "status" or result.stdout == before.stdout, (command, result)
 
-    assert wait_for([fork(try_all)]) == [0]
+    assert wait_for_exits([fork_child(try_all)]) == [0]
 
 
 def test_read_only_ledger_can_be_verified(readable_folder: Path, ratings: Ratings) -> None:
@@ -204,7 +211,7 @@ def test_read_only_ledger_can_be_verified(readable_folder: Path, ratings: Rating
         assert (runs["last"]["result"], runs["last_success"]["result"]) == ("failed", "done")
         assert ratings("status", "--no-failures", db=path).exit_code == 1
 
-    assert wait_for([fork(verify_and_look)]) == [0]
+    assert wait_for_exits([fork_child(verify_and_look)]) == [0]
 
 
 # what is no ledger
@@ -244,20 +251,20 @@ def test_store_without_tables_is_no_ledger(store: str, ratings: Ratings) -> None
 
 def test_other_programs_database_is_left_alone(store: str, ratings: Ratings) -> None:
     """The database of another program is refused and left as it is."""
-    with closing(plain_connection(store)) as connection:
+    with closing(open_plain_connection(store)) as connection:
         connection.execute("CREATE TABLE alembic_version (version_num VARCHAR(32))")
         connection.execute("INSERT INTO alembic_version VALUES ('0002')")
         connection.execute("CREATE TABLE events (id INTEGER, name TEXT)")
         connection.execute("INSERT INTO events VALUES (1, 'birthday')")
     assert_all_end(ratings, store, 3, "holds no ledger")
     assert ratings("init", db=store).exit_code == 2
-    with closing(plain_connection(store)) as connection:
+    with closing(open_plain_connection(store)) as connection:
         assert connection.execute("SELECT * FROM events").fetchall() == [(1, "birthday")]
 
 
 def test_newer_ledger_is_refused(ledger_url: str, ratings: Ratings) -> None:
     """A ledger made by a newer version of the program is refused."""
-    with closing(plain_connection(ledger_url)) as connection:
+    with closing(open_plain_connection(ledger_url)) as connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
     assert_all_end(ratings, ledger_url, 2, "newer")
     result = ratings("init", db=ledger_url)
@@ -266,7 +273,7 @@ def test_newer_ledger_is_refused(ledger_url: str, ratings: Ratings) -> None:
 
 def test_dropped_events_table_is_reported(ledger_url: str, ratings: Ratings) -> None:
     """`verify` and all other commands say that the events table was dropped."""
-    with closing(plain_connection(ledger_url)) as connection:
+    with closing(open_plain_connection(ledger_url)) as connection:
         for view in ("events_readable", *reversed(build_history_views(DIALECTS["sqlite"]()))):
             connection.execute(f"DROP VIEW {view}")
         connection.execute("DROP TABLE events")

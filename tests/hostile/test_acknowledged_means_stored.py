@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from ledgers import reading
+from ledgers import open_for_reading
 from sqlalchemy import text
 
 Ratings = Callable[..., Any]
@@ -57,7 +57,7 @@ def imported(ratings: Ratings, db: str, numbers: range) -> Any:
 
 
 def execute(db: str, statements: str) -> None:
-    with reading(db) as connection:
+    with open_for_reading(db) as connection:
         parts = [statements] if "$$" in statements or "BEGIN" in statements else statements.split("; ")
         if connection.dialect.name == "sqlite":
             connection.connection.driver_connection.executescript(statements)  # type: ignore[union-attr]
@@ -67,7 +67,7 @@ def execute(db: str, statements: str) -> None:
 
 
 def count(db: str) -> int:
-    with reading(db) as connection:
+    with open_for_reading(db) as connection:
         return int(connection.execute(text("SELECT count(*) FROM events")).scalar_one())
 
 

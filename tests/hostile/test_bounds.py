@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stores import for_chess
+from stores import make_chess_ledger
 from thresholds import set_thresholds
 
 Ratings = Callable[..., Any]
 
 
-pytestmark = pytest.mark.ledger(make=for_chess, store="sqlite")
+pytestmark = pytest.mark.ledger(make=make_chess_ledger, store="sqlite")
 
 
 @pytest.mark.parametrize("name", ["lines.jsonl", "lines.csv", "lines.jsonl.gz", "lines.csv.gz"])

@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 from catalogue_mutations import EVIL, TRIGGER, Mutation, of_columns, of_constraints, of_indexes, of_tables, shape
-from ledgers import reading, writing
-from lengths import at_length_but
+from ledgers import open_for_reading, open_for_writing
+from lengths import mark_long_values
 from running_mutations import of_functions, of_triggers, of_views, standing_in
 from sqlalchemy import Connection, make_url
 from sqlalchemy.exc import ProgrammingError
 from sqlite_mutations import sqlite_mutations, sqlite_objects
-from stores import postgres_database, postgres_of, programs_of_older_servers, without_events
+from stores import create_postgres_database, find_older_server_programs, make_empty_ledger, start_server_of
 
 from ratings_ledger.ledger import verification
 from ratings_ledger.ledger.store import catalogue
@@ -39,17 +39,17 @@ SHARED = "the one of all tests"
 
 @pytest.fixture(
     scope="module",
-    params=at_length_but([SHARED, "on the path"], [SHARED, "on the path", "older"]),
+    params=mark_long_values([SHARED, "on the path"], [SHARED, "on the path", "older"]),
 )
 def made(request: pytest.FixtureRequest) -> Iterator[Ledger]:
     """A ledger in each PostgreSQL that is there, with a role that may read it as docs/postgresql.md grants it."""
     if request.param == SHARED:
         running: Any = nullcontext(request.getfixturevalue("server"))
-    elif (programs := programs_of_older_servers()[request.param]) is not None:
-        running = postgres_of(programs)
+    elif (programs := find_older_server_programs()[request.param]) is not None:
+        running = start_server_of(programs)
     else:
         pytest.skip(f"there is no other PostgreSQL {request.param}")
-    with running as server, postgres_database(server) as url:
+    with running as server, create_postgres_database(server) as url:
         ledger = upgrade(url)
         with ledger.writing() as connection:
             do(connection, f"CREATE ROLE {READER}", f"GRANT USAGE ON SCHEMA public TO {READER}",
@@ -230,8 +230,8 @@ def test_verify_reports_postgresql_mutations(
     server: str, original_databases: Callable[..., str], ratings: Ratings, at_length: bool
 ) -> None:
     """For a fixed part of the mutations, `verify` exits with 1 and names it, or cannot open the ledger."""
-    original = original_databases(without_events)
-    with reading(original) as connection:
+    original = original_databases(make_empty_ledger)
+    with open_for_reading(original) as connection:
         ledger = shape(connection)
         # roles are the server's, and what is temporary is gone with its session
         possible = [
@@ -241,10 +241,10 @@ def test_verify_reports_postgresql_mutations(
     failed = []
     of_each = [several[len(several) // 2] for several in possible]
     for mutation in [*chain(*possible)][::7] if at_length else of_each:
-        with postgres_database(server, original) as url:
+        with create_postgres_database(server, original) as url:
             # the search path is to be that of later sessions
             setting = f"ALTER DATABASE {make_url(url).database} SET search_path = "
-            with writing(url) as connection:
+            with open_for_writing(url) as connection:
                 do(connection, *(re.sub(r"SELECT set_config\('search_path', '(.*)', true\)", rf"{setting}\1", one)
                                  for one in mutation.sql))  # fmt: skip
             told = ratings("verify", db=url)
@@ -271,7 +271,7 @@ def test_sqlite_mutation_is_found_once(
     mutations = thinned([one for key in objects for one in sqlite_mutations(*key)], SHARED, at_length)
     failed: list[str] = []
     for number, mutation in enumerate(mutations):
-        path = copied_file(without_events, name=f"{number}.db")
+        path = copied_file(make_empty_ledger, name=f"{number}.db")
         with closing(sqlite3.connect(path, isolation_level=None)) as connection:
             for statement in mutation.sql:
                 connection.execute(statement)
@@ -307,7 +307,7 @@ SQLITE_NO_ALARM = {
 @pytest.mark.parametrize("what", SQLITE_NO_ALARM)
 def test_own_sqlite_objects_raise_no_alarm(what: str, copied_file: Callable[..., str], ratings: Ratings) -> None:
     """Objects of an operator's own in SQLite raise no alarm."""
-    path = copied_file(without_events)
+    path = copied_file(make_empty_ledger)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         for statement in SQLITE_NO_ALARM[what]:
             connection.execute(statement)

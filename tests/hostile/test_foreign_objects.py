@@ -7,8 +7,8 @@ from typing import Any
 
 import make_catalogue
 import pytest
-from ledgers import reading, writing
-from stores import postgres_database, without_events
+from ledgers import open_for_reading, open_for_writing
+from stores import create_postgres_database, make_empty_ledger
 from test_verify import do, made
 
 from ratings_ledger import StoreDamaged
@@ -86,7 +86,7 @@ OWN = {
 
 
 def state(db: str) -> list[Any]:
-    with reading(db) as connection:
+    with open_for_reading(db) as connection:
         return [connection.exec_driver_sql(query).all() for query in STATE]
 
 
@@ -135,7 +135,7 @@ def sqlite_db(copied_file: Callable[..., str]) -> str:
 
 @pytest.fixture
 def postgres_db(server: str, original_databases: Callable[..., str]) -> Any:
-    with postgres_database(server, original_databases(made)) as url:
+    with create_postgres_database(server, original_databases(made)) as url:
         yield url
 
 
@@ -198,7 +198,7 @@ def test_comparison_is_under_the_append_lock(ledger_url: str) -> None:
             refused.append(str(problem))
 
     thread = threading.Thread(target=wait)
-    with writing(ledger_url) as connection:
+    with open_for_writing(ledger_url) as connection:
         if not sqlite:
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({POSTGRES_APPEND_LOCK})")
         thread.start()
@@ -213,7 +213,7 @@ def test_comparison_is_under_the_append_lock(ledger_url: str) -> None:
 
 def test_append_one_after_the_function_was_replaced(server: str, original_databases: Callable[..., str]) -> None:
     """A guard's function that is replaced by another while the ledger is open is noticed."""
-    with postgres_database(server, original_databases(without_events)) as url:
+    with create_postgres_database(server, original_databases(make_empty_ledger)) as url:
         ledger = open_ledger(url, keep_open=True)
         assert add(ledger, "a") == 1
         do(url, *POSTGRES["a guard altered"])

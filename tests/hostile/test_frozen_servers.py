@@ -10,11 +10,11 @@ from typing import Any
 
 import psycopg
 import pytest
-from fault_helpers import game_event, numbered
-from ledgers import reading
+from fault_helpers import build_game_event, build_numbered_game
+from ledgers import open_for_reading
 from sqlalchemy import make_url, text
 from sqlalchemy.exc import OperationalError
-from stores import OwnServer, own_server, postgres_database
+from stores import OwnServer, create_postgres_database, start_own_server
 from thresholds import set_thresholds
 
 from ratings_ledger import StoreUnavailable
@@ -31,7 +31,7 @@ Ratings = Callable[..., Any]
 
 @pytest.fixture(scope="module")
 def server_of_its_own() -> Iterator[OwnServer]:
-    with own_server() as server:
+    with start_own_server() as server:
         yield server
 
 
@@ -40,7 +40,7 @@ def db(server_of_its_own: OwnServer, ratings: Ratings, monkeypatch: pytest.Monke
     """A ledger with a game, on a server that is soon given up."""
     set_thresholds(monkeypatch, silent_seconds=0.5)
     set_thresholds(monkeypatch, ping_seconds=2)  # the least that libpq waits
-    with postgres_database(server_of_its_own.url) as url:
+    with create_postgres_database(server_of_its_own.url) as url:
         url += "&connect_timeout=2"
         assert ratings("init", "--for", "club-catan", db=url).exit_code == 0
         assert imported(ratings, url, 1).exit_code == 0
@@ -49,7 +49,7 @@ def db(server_of_its_own: OwnServer, ratings: Ratings, monkeypatch: pytest.Monke
 
 def imported(ratings: Ratings, db: str, *numbers: int) -> Any:
     """What an import of games says."""
-    return ratings("import", "-", db=db, input="\n".join(json.dumps(game_event(number)) for number in numbers))
+    return ratings("import", "-", db=db, input="\n".join(json.dumps(build_game_event(number)) for number in numbers))
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def test_freeze_while_appending_is_given_up(games: int, db: str, ratings: Rating
         return clock.now()
 
     ledger = open_ledger(db, keep_open=True)
-    drafts = [numbered(number) for number in range(10, 10 + games)]
+    drafts = [build_numbered_game(number) for number in range(10, 10 + games)]
     with pytest.raises(StoreUnavailable, match="does not answer a ping"):
         append(ledger, drafts, by="test", clock=freezing)
     freeze()
@@ -186,7 +186,7 @@ def test_frozen_server_is_not_waited_for_twice(
     db: str, freeze: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once a server was given up, other connections to it are given up without waiting, until it answers again."""
-    with reading(db) as first, reading(db) as second, reading(db) as third:
+    with open_for_reading(db) as first, open_for_reading(db) as second, open_for_reading(db) as third:
         freeze()
         with pytest.raises(OperationalError, match="does not answer a ping"):
             first.execute(text("SELECT 7"))
@@ -201,7 +201,7 @@ def test_frozen_server_is_not_waited_for_twice(
 @pytest.mark.slow
 def test_slow_statement_is_waited_for(db: str) -> None:
     """A statement that takes long is waited for while the server answers others."""
-    with reading(db) as connection:
+    with open_for_reading(db) as connection:
         assert connection.execute(text("SELECT 7 FROM pg_sleep(1.5)")).scalar_one() == 7
 
 
@@ -211,7 +211,7 @@ def test_refusing_server_is_waited_for(db: str, server_of_its_own: OwnServer) ->
 
     A refusal is an answer too: a server that refuses is there.
     """
-    with reading(db) as connection, psycopg.connect(server_of_its_own.url, autocommit=True) as administrator:
+    with open_for_reading(db) as connection, psycopg.connect(server_of_its_own.url, autocommit=True) as administrator:
         administrator.execute(f"ALTER DATABASE {make_url(db).database} ALLOW_CONNECTIONS false")
         assert connection.execute(text("SELECT 7 FROM pg_sleep(1.5)")).scalar_one() == 7
 
@@ -219,7 +219,7 @@ def test_refusing_server_is_waited_for(db: str, server_of_its_own: OwnServer) ->
 @pytest.mark.slow
 def test_frozen_backend_is_waited_for(db: str) -> None:
     """One frozen process of a server that answers is waited for."""
-    with reading(db) as connection:
+    with open_for_reading(db) as connection:
         process = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
         os.kill(process, signal.SIGSTOP)
         threading.Timer(1.5, os.kill, (process, signal.SIGCONT)).start()
@@ -230,7 +230,7 @@ def test_connections_use_keepalives(
     db: str,
 ) -> None:
     """A silent connection sends keepalives after 60 s, or after the time that the URL sets."""
-    with reading(db) as connection:
+    with open_for_reading(db) as connection:
         found: Any = connection.connection.driver_connection
         assert found.info.get_parameters()["keepalives_idle"] == "60"
     with connect(f"{db}&keepalives_idle=5").reading() as connection:

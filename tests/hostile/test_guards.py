@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from forging import AT, GAME, insert
+from forging import GAME, OCCURRED_AT, insert_row
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy.exc import DBAPIError
@@ -29,7 +29,7 @@ def row(ledger: Ledger, subject: str = "game:forged", **members: Any) -> EventRo
     """The row of a game that continues the log; with other members as its record and its columns have them."""
     with ledger.reading() as connection:
         before = head(connection)
-    occurred_at, recorded_at = members.pop("occurred_at", AT), members.pop("recorded_at", before.recorded_at)
+    occurred_at, recorded_at = members.pop("occurred_at", OCCURRED_AT), members.pop("recorded_at", before.recorded_at)
     event = {
         "by": "eve", "data": GAME, "id": "game:forged", "position": before.position + 1, "schema_version": 1,
         "type": "game.recorded", **members,
@@ -48,7 +48,7 @@ def inserted(ledger: Ledger, values: EventRow, before: str = "SELECT 1") -> str:
     try:
         with ledger.writing() as connection:
             connection.exec_driver_sql(before)
-            insert(connection, values)
+            insert_row(connection, values)
             raise Undone
     except Undone:
         return ""
@@ -62,7 +62,7 @@ class Undone(Exception):
 
 ODD = {
     "event_id": "game:other", "type": "game.voided", "schema_version": 2, "subject": "game:other",
-    "occurred_at": AT + 1, "recorded_by": "zoe", "supersedes": "game:g-1",
+    "occurred_at": OCCURRED_AT + 1, "recorded_by": "zoe", "supersedes": "game:g-1",
 }  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from ledgers import create_ledger, downgrade, writing
+from ledgers import create_ledger, downgrade, open_for_writing
 from sqlalchemy import make_url
 from test_verify import do, verified
 
@@ -120,7 +120,7 @@ def test_upgrade_extends_rights_to_the_history(store: str) -> None:
     create_ledger(store)
     role = f'Night "{make_url(store).database}'
     quoted = '"' + role.replace('"', '""') + '"'
-    with writing(store) as connection:
+    with open_for_writing(store) as connection:
         downgrade(connection, "0008")
         connection.exec_driver_sql(f"CREATE ROLE {quoted}")
         connection.exec_driver_sql(f"GRANT SELECT, INSERT, DELETE ON generation_standings TO {quoted}")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fault_helpers import lose
+from fault_helpers import take_rebuild_lock
 from sqlalchemy import text
 
 from ratings_ledger import LedgerError, StoreUnavailable
@@ -71,7 +71,7 @@ def test_late_rebuild_promotes_nothing(db: str, ratings: Ratings, monkeypatch: p
     play(ratings, db, 7)
 
     def happens() -> None:
-        lose(db)
+        take_rebuild_lock(db)
         assert rebuild(open_ledger(db), clock.now).promoted
 
     while_building(monkeypatch, happens)
@@ -102,7 +102,7 @@ def test_overtaken_rebuild_is_not_promoted(db: str, ratings: Ratings, monkeypatc
     promote = generations.promote
 
     def first(*arguments: Any) -> None:
-        lose(db)
+        take_rebuild_lock(db)
         second.start()
         assert reached.wait(30)
         try:
@@ -143,7 +143,7 @@ def test_stale_sweep_keeps_promoted_generation(db: str, ratings: Ratings, monkey
     def looking(*arguments: Any) -> list[Any]:
         found = finished(*arguments)
         if len(promoted) == 1 and not other.ident:
-            lose(db)
+            take_rebuild_lock(db)
             other.start()
             other.join(1)  # in SQLite it waits until the first is done with its look
         return found
@@ -181,7 +181,7 @@ def test_stale_sweep_keeps_unfinished_generation(db: str, ratings: Ratings, monk
     def sweeping(*arguments: Any, **options: Any) -> None:
         first_of_two = threading.current_thread() is not other and not options.get("is_building")
         if first_of_two:
-            lose(db)
+            take_rebuild_lock(db)
             other.start()
             assert written.wait(30)
         try:
@@ -207,7 +207,7 @@ def test_rollback_prevents_promotion(db: str, ratings: Ratings, monkeypatch: pyt
     """
     assert rebuild(open_ledger(db), clock.now).promoted
     play(ratings, db, 7)
-    while_building(monkeypatch, lambda: (lose(db), generations.roll_back(open_ledger(db))))
+    while_building(monkeypatch, lambda: (take_rebuild_lock(db), generations.roll_back(open_ledger(db))))
     with pytest.raises((LockLost, StoreUnavailable)):
         rebuild(open_ledger(db), clock.now, ["elo-chess"])
     sound(db)
@@ -284,7 +284,7 @@ def test_live_pointer_survives_lost_locks(
     isolate = work.isolate  # something in the middle of a rebuild
 
     def losing(ladders: Any, *rest: Any) -> Any:
-        lose(db)
+        take_rebuild_lock(db)
         return isolate(ladders, *rest)
 
     monkeypatch.setattr(work, "isolate", losing)

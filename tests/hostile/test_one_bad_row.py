@@ -8,9 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from forging import FORGED, GAME, OTHERS, WRITTEN, forge, forged, instead
-from ledgers import reading
-from lengths import at_length_but
+from forging import (
+    GAME,
+    INVALID_EVENTS,
+    INVALID_GAMES,
+    UNCANONICAL_RECORDS,
+    append_forged,
+    append_named_forgery,
+    replace_once,
+)
+from ledgers import open_for_reading
+from lengths import mark_long_values
 from sqlalchemy import text
 from test_verify import do, made, rename, verified
 from thresholds import set_thresholds
@@ -76,13 +84,13 @@ def without(told: Any) -> Any:
     return told
 
 
-@pytest.mark.parametrize("what", at_length_but(SHORT, [*FORGED, *OTHERS, *WRITTEN]))
+@pytest.mark.parametrize("what", mark_long_values(SHORT, [*INVALID_GAMES, *INVALID_EVENTS, *UNCANONICAL_RECORDS]))
 def test_impossible_row_changes_no_answer(
     what: str, db: str, ratings: Ratings, answers_before: Callable[[str], dict[str, Any]]
 ) -> None:
     """A row that cannot be an event changes no answer, and every answer says that it does not count."""
     before = answers_before(db)
-    position = forged(what, db)
+    position = append_named_forgery(what, db)
     for command, now in answers(ratings, db).items():
         told = f"the event at position {position} does not count: "
         assert now.stderr.count(told) == 1, (command, now.stderr)
@@ -93,14 +101,14 @@ def test_impossible_row_changes_no_answer(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", at_length_but(SHORT, [*FORGED, *OTHERS, *WRITTEN]))
+@pytest.mark.parametrize("what", mark_long_values(SHORT, [*INVALID_GAMES, *INVALID_EVENTS, *UNCANONICAL_RECORDS]))
 def test_ledger_works_on_with_impossible_row(what: str, db: str, ratings: Ratings) -> None:
     """A ledger with a row that cannot be an event still accepts every change.
 
     Games are recorded, corrected and voided, lists published and generations built; `verify` names
     that row alone.
     """
-    forged(what, db)
+    append_named_forgery(what, db)
     for command in GOING_ON:
         done = ratings(*command, db=db)
         # the role of the tests may more than it should, which `doctor` says
@@ -128,7 +136,7 @@ def test_ledger_works_on_with_impossible_row(what: str, db: str, ratings: Rating
 
 def test_correction_replaces_forged_end(db: str, ratings: Ratings) -> None:
     """A correction takes the place of a forged last event in a game's line."""
-    forge(db, {"game_id": "g-1"}, "game:g-1", id="x", type="game.corrected", supersedes="game:g-1")
+    append_forged(db, {"game_id": "g-1"}, "game:g-1", id="x", type="game.corrected", supersedes="game:g-1")
     assert ratings("correct", "g-1", "ben", "anna", "cleo", "--reason", "the sheet was wrong", db=db).exit_code == 0
     shown = json.loads(ratings("games", "g-1", "--format", "json", db=db).stdout)["rows"][0]
     assert next(one["player"] for one in shown["participants"] if one["place"] == 1) == "ben"
@@ -140,11 +148,11 @@ def test_malformed_list_does_not_count(db: str, ratings: Ratings) -> None:
 
     Whatever reads lists reads their records again.
     """
-    with reading(db) as connection:
+    with open_for_reading(db) as connection:
         query = text("SELECT record FROM events WHERE type = 'list.published'")
         data = json.loads(connection.execute(query).scalar_one())["data"] | {"known_at": 1}
-    forge(db, data, "ladder:elo-chess/all", id="x", type="list.published",
-          rewrite=instead('"known_at":1', '"known_at":1,"known_at":1'))  # fmt: skip
+    append_forged(db, data, "ladder:elo-chess/all", id="x", type="list.published",
+          rewrite=replace_once('"known_at":1', '"known_at":1,"known_at":1'))  # fmt: skip
     for command in (
         *ANSWERING, ("standings", "elo-chess/all", "--as-published"),
         ("record", "--game", "chess", "--game-id", "new", "--at", "2024-03-01T20:00Z", "anna", "cleo"),
@@ -169,7 +177,7 @@ def test_rename_closing_a_circle_is_ignored(db: str, ratings: Ratings) -> None:
 def test_many_bad_rows_are_counted(db: str, ratings: Ratings) -> None:
     """Of many bad rows, a few are named and the rest are counted."""
     for number in range(5):
-        forge(db, {}, id=f"x-{number}", type="player.exiled")
+        append_forged(db, {}, id=f"x-{number}", type="player.exiled")
     told = ratings("standings", "elo-chess/all", db=db).stderr
     assert told.count("does not count: ") == 3
     assert "2 more events do not count" in told
@@ -185,7 +193,7 @@ VOIDS = {
 def test_void_of_nothing_cannot_be_voided(what: str, db: str, ratings: Ratings) -> None:
     """A void that voids nothing before it cannot itself be voided."""
     for event_id, target in VOIDS[what].items():
-        forge(db, {"id": target, "reason": "x"}, f"event:{target}", id=event_id, type="event.voided")
+        append_forged(db, {"id": target, "reason": "x"}, f"event:{target}", id=event_id, type="event.voided")
     done = ratings("void", "--event", "v", "--reason", "x", db=db)
     assert (done.exit_code, "'v' does not count: it withdraws nothing" in done.stderr) == (1, True), done
     assert ratings("log", "v", db=db).exit_code == 0
@@ -194,7 +202,7 @@ def test_void_of_nothing_cannot_be_voided(what: str, db: str, ratings: Ratings) 
 def test_self_superseding_event_hangs_nothing(db: str, ratings: Ratings) -> None:
     """An event that supersedes itself makes no command hang, and voiding it is refused."""
     data = {"ladder": "elo-chess/all", "player": "anna", "points": "5", "reason": "x"}
-    forge(db, data, "player:anna", id="a", type="points.adjusted", columns={"supersedes": "a"})
+    append_forged(db, data, "player:anna", id="a", type="points.adjusted", columns={"supersedes": "a"})
     for command in (("log", "anna"), ("explain", "anna", "elo-chess/all")):
         assert ratings(*command, db=db).exit_code == 0
     told = ratings("void", "--event", "a", "--reason", "x", db=db)
@@ -205,7 +213,7 @@ def test_uncounted_void_leaves_event_standing(db: str, ratings: Ratings) -> None
     """An event stands despite a void that does not count, and can be voided exactly once."""
     assert ratings("adjust", "elo-chess/all", "anna", "5", "--reason", "a prize", db=db).exit_code == 0
     adjusted = json.loads(ratings("log", "--limit", "1", "--format", "json", db=db).stdout)["rows"][0]["id"]
-    forge(db, {"id": "no", "reason": "x"}, "event:no", id="v", type="event.voided", supersedes=adjusted)
+    append_forged(db, {"id": "no", "reason": "x"}, "event:no", id="v", type="event.voided", supersedes=adjusted)
     assert ratings("void", "--event", adjusted, "--reason", "no prize", db=db).exit_code == 0
     again = ratings("void", "--event", adjusted, "--reason", "no prize", db=db)
     assert (again.exit_code, "event-voided" in again.stderr) == (1, True), again
@@ -213,7 +221,7 @@ def test_uncounted_void_leaves_event_standing(db: str, ratings: Ratings) -> None
 
 def test_void_of_later_event_is_ignored(db: str, ratings: Ratings) -> None:
     """An event counts everywhere even if an earlier void names it."""
-    forge(db, {"id": "z", "reason": "x"}, "event:z", id="v", type="event.voided")
+    append_forged(db, {"id": "z", "reason": "x"}, "event:z", id="v", type="event.voided")
     zone = {"type": "ledger.zone_set", "id": "z", "occurred_at": "2024-01-01T00:00:00Z", "data": {"zone": "Asia/Tokyo"}}
     assert ratings("import", "-", db=db, input=json.dumps(zone)).exit_code == 0
     assert "Asia/Tokyo" in ratings("zone", db=db).stdout
@@ -225,7 +233,7 @@ def test_void_of_later_event_is_ignored(db: str, ratings: Ratings) -> None:
 def test_wrong_type_column_breaks_no_command(column: str, db: str, ratings: Ratings) -> None:
     """Every command ends well if a row's type column differs from the type in its record."""
     data = {"ladder": "elo-chess/all", "player": "anna", "points": "5", "reason": "x"}
-    forge(db, data, "ruleset:elo-chess", id="a", type="points.adjusted", columns={"type": column})
+    append_forged(db, data, "ruleset:elo-chess", id="a", type="points.adjusted", columns={"type": column})
     for command in (*ANSWERING, *GOING_ON):
         done = ratings(*command, db=db)
         # the role of the tests may more than it should, which `doctor` says
@@ -252,7 +260,7 @@ def test_impossible_generation_is_reported(tmp_path: Path, ratings: Ratings) -> 
 
 def test_uncounted_game_is_not_explained(db: str, ratings: Ratings) -> None:
     """`explain` finds no game where the recorded one does not count."""
-    forged("a gap", db)
+    append_named_forgery("a gap", db)
     done = ratings("explain", "forged", "elo-chess/all", db=db)
     assert (done.exit_code, "game-unknown: no game 'forged' is recorded\n" in done.stderr) == (1, True), done
 
@@ -261,11 +269,11 @@ def test_cache_ignores_fix_of_uncounted_game(db: str, ratings: Ratings, monkeypa
     """A correction by SQL of a game that does not count changes no other game in the cache."""
     set_thresholds(monkeypatch, cached_events=1)
     command = ("standings", "elo-chess/all", "--format", "json")
-    forged("a gap", db)
+    append_named_forgery("a gap", db)
     assert ratings("record", db=db, input=json.dumps({**GAME, "game_id": "behind"})).exit_code == 0
     before = json.loads(ratings(*command, db=db).stdout)
     turned = {**GAME, "participants": [{"player": "ben", "place": 1}, {"player": "anna", "place": 2}]}
-    forge(db, {"game_id": "forged", "game": turned, "reason": "x"}, id="c", type="game.corrected",
+    append_forged(db, {"game_id": "forged", "game": turned, "reason": "x"}, id="c", type="game.corrected",
           supersedes="game:forged")  # fmt: skip
     after = ratings(*command, db=db)
     assert "cache" not in after.stderr
@@ -277,7 +285,7 @@ def test_cache_ignores_fix_of_uncounted_game(db: str, ratings: Ratings, monkeypa
 @pytest.mark.parametrize("position", [10**8, 10**10])
 def test_far_position_is_answered_as_fast(position: int, db: str, ratings: Ratings) -> None:
     """Billions of absent positions take no longer than none, and `verify` names them."""
-    forge(db, {**GAME, "game_id": "forged"}, position=position, columns={"position": position})
+    append_forged(db, {**GAME, "game_id": "forged"}, position=position, columns={"position": position})
     for command in (
         ("standings", "elo-chess/all"), ("standings", "elo-chess/all", "--known-at", "2999-01-01T00:00Z"),
         ("history", "anna", "elo-chess/all"), ("log", "anna"), ("diff", "2", "now"), ("rebuild", "--check"),

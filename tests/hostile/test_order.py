@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from builders import game_data
+from builders import build_game_data
 from forged_events import append
 
 from ratings_ledger.ledger.events.canonical import format_instant
@@ -23,7 +23,7 @@ CHESS = "elo-chess/all"
 EIGHT = [f"p{number}" for number in range(1, 9)]
 
 
-game = partial(game_data, game="chess")
+game = partial(build_game_data, game="chess")
 
 
 def line(type_name: str, data: dict[str, Any], at: str = AT, **members: Any) -> str:

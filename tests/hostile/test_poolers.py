@@ -11,9 +11,9 @@ from typing import Any
 
 import psycopg
 import pytest
-from fault_helpers import game_event, wait_until
-from ledgers import writing
-from lengths import at_length_but
+from fault_helpers import build_game_event, wait_until
+from ledgers import open_for_writing
+from lengths import mark_long_values
 from sqlalchemy import make_url, text
 from thresholds import set_thresholds
 
@@ -69,7 +69,7 @@ def answers(url: str) -> bool:
 
 
 def lines(numbers: range) -> str:
-    return "\n".join(dump(game_event(number)) for number in numbers)
+    return "\n".join(dump(build_game_event(number)) for number in numbers)
 
 
 def test_session_pooling_changes_nothing(ratings: Ratings, postgres_url: str) -> None:
@@ -108,13 +108,13 @@ def test_session_pooling_keeps_locks(ratings: Ratings, postgres_url: str, monkey
         monkeypatch.setattr(generations, "promote", promoting)
         assert rebuild(open_ledger(db), clock.now).promoted
         assert [(one.exit_code, "another rebuild" in one.stderr) for one in told] == [(4, True)]
-        with writing(postgres_url) as connection:
+        with open_for_writing(postgres_url) as connection:
             connection.execute(text("LOCK TABLE events IN ACCESS EXCLUSIVE MODE"))
             busy = ratings("record", *CHESS, "--game-id", "g-2", "anna", "ben", db=f"{db}&timeout=0.2")
         assert (busy.exit_code, "is busy" in busy.stderr) == (3, True), busy
 
 
-@pytest.mark.parametrize("mode", at_length_but(["transaction"], ["transaction", "statement"]))
+@pytest.mark.parametrize("mode", mark_long_values(["transaction"], ["transaction", "statement"]))
 def test_pooling_without_sessions_is_refused(
     mode: str, ratings: Ratings, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

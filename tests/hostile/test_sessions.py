@@ -11,11 +11,11 @@ from typing import Any
 
 import psycopg
 import pytest
-from ledgers import reading, writing
-from lengths import at_length_but
+from ledgers import open_for_reading, open_for_writing
+from lengths import mark_long_values
 from psycopg.conninfo import timeout_from_conninfo
 from sqlalchemy import make_url, text
-from stores import for_chess, postgres_database
+from stores import create_postgres_database, make_chess_ledger
 
 from ratings_ledger import StoreUnavailable
 from ratings_ledger.ledger.store.locations import redact_password
@@ -35,7 +35,7 @@ SETTINGS = [
 @pytest.fixture
 def db(server: str, original_databases: Callable[..., str]) -> Iterator[str]:
     """A ledger without games in PostgreSQL."""
-    with postgres_database(server, original_databases(for_chess)) as url:
+    with create_postgres_database(server, original_databases(make_chess_ledger)) as url:
         yield url
 
 
@@ -45,13 +45,13 @@ def play(ratings: Ratings, db: str, number: int, name: str = "Zoë \\ ' 陳美")
 
 
 def execute(db: str, statement: str) -> None:
-    with reading(db) as connection:
+    with open_for_reading(db) as connection:
         connection.execute(text(statement.replace("ALTER DATABASE", f"ALTER DATABASE {make_url(db).database}")))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.parametrize("where", at_length_but(["ROLE"], ["DATABASE", "ROLE"]))
+@pytest.mark.parametrize("where", mark_long_values(["ROLE"], ["DATABASE", "ROLE"]))
 def test_foreign_settings_change_nothing(setting: str, where: str, ratings: Ratings, db: str) -> None:
     """Whatever settings a database or role has, commands work as usual and names stay intact.
 
@@ -168,7 +168,7 @@ def test_read_only_database_is_reported(ratings: Ratings, db: str) -> None:
     """A read-only default is overruled, and a read-only server is reported as a standby."""
     execute(db, "ALTER DATABASE SET default_transaction_read_only = on")
     assert play(ratings, db, 1).exit_code == 0  # a default is overruled
-    with reading(db) as connection:
+    with open_for_reading(db) as connection:
         failure = connect(db).dialect.translate_error(
             Failed("25006", "cannot execute INSERT in a read-only transaction"), "there"
         )
@@ -197,7 +197,7 @@ def test_server_error_is_no_bug(state: str, db: str) -> None:
 
 def test_zero_timeout_does_not_wait_forever(ratings: Ratings, db: str) -> None:
     """With a timeout of zero, a held lock is reported as busy rather than waited for."""
-    with writing(db) as connection:
+    with open_for_writing(db) as connection:
         connection.execute(text("LOCK TABLE events IN ACCESS EXCLUSIVE MODE"))
         told = ratings("status", db=f"{db}{'&' if '?' in db else '?'}timeout=0")
     assert (told.exit_code, "is busy" in told.stderr) == (3, True)

@@ -15,10 +15,10 @@ from typing import Any
 from unicodedata import category
 
 import pytest
-from builders import game_data
+from builders import build_game_data
 from forged_events import append
-from ledgers import writing
-from terminals import on_terminal
+from ledgers import open_for_writing
+from terminals import run_on_terminal
 
 from ratings_ledger.ledger.rejections import escape_unprintable, quote
 
@@ -48,7 +48,7 @@ REASON, BY = f"why {TURNED}é", f"referee {TURNED}é"
 LADDER = f"elo-go/{CITY}"
 
 
-game = partial(game_data, game="go", city=CITY, group=CITY, extra={"note": ANYTHING})
+game = partial(build_game_data, game="go", city=CITY, group=CITY, extra={"note": ANYTHING})
 
 
 RULESET = {
@@ -80,14 +80,14 @@ EVENTS = [
 def make_ledger(ratings: Ratings, url: str) -> None:
     """Such characters in every text that a record can hold, and in a published list."""
     assert ratings("init", "--for", "chess", db=url).exit_code == 0
-    with writing(url) as connection:
+    with open_for_writing(url) as connection:
         for number, (type_name, data) in enumerate(EVENTS):
             once = type_name if type_name == "points.adjusted" and number < 12 else f"{type_name}{number}"
             append(connection, type_name, data, AT, BY, name(once))
     told = ratings("publish", LADDER, "--by", BY.replace("\n\t", ""), db=url)
     assert told.exit_code == 0, told.stderr
     listed = json.loads(ratings("export", "events", db=url).stdout.split("\n")[-2])
-    with writing(url) as connection:
+    with open_for_writing(url) as connection:
         append(connection, listed["type"], listed["data"], AT, BY, name("list"))
     assert ratings("rebuild", db=url).exit_code == 0
     assert ratings("verify", db=url) == (0, "", "")
@@ -184,7 +184,7 @@ def test_terminal_gets_no_hidden_characters(
     command: tuple[str, ...], form: str, copied_file: Callable[..., str]
 ) -> None:
     """CSV and JSON printed to a terminal contain no hidden characters raw."""
-    _, seen = on_terminal("--db", copied_file(make_ledger), *command, "--format", form)
+    _, seen = run_on_terminal("--db", copied_file(make_ledger), *command, "--format", form)
     assert hidden(seen.replace("\r\n", "\n")) == set()
     assert "\\u200b" in seen
 

@@ -21,9 +21,19 @@ from typing import Any
 
 import psycopg
 import pytest
-from fault_helpers import SEEN, assert_whole, fork, game_event, lose, numbered, plain_connection, wait_for, wait_until
-from ledgers import records
-from stores import OwnServer, own_server
+from fault_helpers import (
+    STANDINGS_QUERY,
+    build_game_event,
+    build_numbered_game,
+    check_generation,
+    fork_child,
+    open_plain_connection,
+    take_rebuild_lock,
+    wait_for_exits,
+    wait_until,
+)
+from ledgers import read_all_records
+from stores import OwnServer, start_own_server
 
 from ratings_ledger import LedgerError
 from ratings_ledger.ledger import clock
@@ -87,7 +97,7 @@ def by_library(opened: dict[str, Ledger], url: str, path: Path, games: dict[str,
     try:
         if url not in opened:
             opened[url] = open_ledger(url, keep_open=True)
-        drafts = [numbered(name, size) for name, size in games.items()]
+        drafts = [build_numbered_game(name, size) for name, size in games.items()]
         done = append(opened[url], drafts, by="test", clock=clock.now)
     except LedgerError as problem:
         note(path, failed=str(problem), exit_code=problem.exit_code)
@@ -98,7 +108,7 @@ def by_library(opened: dict[str, Ledger], url: str, path: Path, games: dict[str,
 
 def by_command(ratings: Ratings, url: str, path: Path, games: dict[str, int]) -> Came | None:
     """As somebody does on a terminal; None if it failed as it may."""
-    events = [game_event(name, size) for name, size in games.items()]
+    events = [build_game_event(name, size) for name, size in games.items()]
     command = ("record", "--format", "json") if len(events) == 1 else ("import", "-", "--format", "json")
     told = ratings(*command, "--by", "test", db=url, input="\n".join(map(json.dumps, events)))
     if told.exit_code != 0:
@@ -114,7 +124,7 @@ def rebuild_again_and_again(url: str, number: int, life: int, folder: Path, rati
     """`ratings rebuild` until told to stop; SIGUSR1 takes the lock on a file away from it."""
     path = folder / f"rebuilder {number} {life}"
     url = named(url, "rebuilder")
-    signal.signal(signal.SIGUSR1, lambda *_: note(folder / f"lock {number} {life}", taken=lose(url)))
+    signal.signal(signal.SIGUSR1, lambda *_: note(folder / f"lock {number} {life}", taken=take_rebuild_lock(url)))
     while not (folder / "stop").exists():
         note(path, begun=True)
         told = ratings("rebuild", db=url)
@@ -133,9 +143,9 @@ def watch(url: str, folder: Path) -> None:
     last = looks = 0
     while not (folder / "stop").exists():
         try:
-            with closing(plain_connection(named(url, "watcher"))) as connection:
+            with closing(open_plain_connection(named(url, "watcher"))) as connection:
                 while not (folder / "stop").exists():
-                    position = assert_whole(connection.execute(SEEN).fetchall()) or 0
+                    position = check_generation(connection.execute(STANDINGS_QUERY).fetchall()) or 0
                     assert position >= last
                     last = position
                     assert connection.execute(UNFINISHED).fetchone() == (0,)
@@ -159,13 +169,13 @@ class Storm:
         self.chance, self.struck, self.lives = random.Random(7), Counter[str](), Counter[tuple[str, str]]()
         self.children = {role: self.born(role) for role in [("writer", kind) for kind in BATCH_SIZES]}
         self.children |= {role: self.born(role) for role in (("rebuilder", "1"), ("rebuilder", "2"))}
-        self.watcher = fork(watch, url, folder)
+        self.watcher = fork_child(watch, url, folder)
 
     def born(self, role: tuple[str, str]) -> int:
         """Start a process anew."""
         self.lives[role] += 1
         work = write if role[0] == "writer" else rebuild_again_and_again
-        return fork(work, self.url, role[1], self.lives[role], self.folder, self.ratings)
+        return fork_child(work, self.url, role[1], self.lives[role], self.folder, self.ratings)
 
     def end_one(self, number: int) -> None:
         """Take somebody's connection, or his life where there are no connections."""
@@ -173,7 +183,7 @@ class Storm:
         if self.server is None:
             role = self.chance.choice([role for role in self.children if role[0] == name])
             os.kill(self.children[role], signal.SIGKILL)
-            assert wait_for([self.children[role]]) == [-signal.SIGKILL]
+            assert wait_for_exits([self.children[role]]) == [-signal.SIGKILL]
             self.children[role] = self.born(role)
             self.struck[f"{name}s killed"] += 1
             return
@@ -206,7 +216,7 @@ class Storm:
             before = self.locks_taken()
             wait_until(lambda: self.asked_to_lose() and self.locks_taken() > before)
         else:
-            wait_until(lambda: lose(self.url) > 0)
+            wait_until(lambda: take_rebuild_lock(self.url) > 0)
         self.struck["locks taken"] += 1
 
     def asked_to_lose(self) -> bool:
@@ -228,7 +238,7 @@ class Storm:
         """Let all come to their end by themselves, and see that they do."""
         (self.folder / "stop").touch()
         children, self.children = [*self.children.values(), self.watcher], {}
-        assert wait_for(children) == [0] * len(children)
+        assert wait_for_exits(children) == [0] * len(children)
 
     def end(self) -> None:
         """Kill whoever is left."""
@@ -244,7 +254,7 @@ def struck_url(store_kind: str, tmp_path: Path, ratings: Ratings) -> Iterator[tu
         make(ratings, url)
         yield url, None
         return
-    with own_server() as server:
+    with start_own_server() as server:
         make(ratings, server.url)
         yield server.url, server
 
@@ -256,14 +266,14 @@ def make(ratings: Ratings, url: str) -> None:
 
 def assert_kept(url: str, folder: Path) -> int:
     """That the log has everything that was acknowledged, where it was said to be; gives how many events that are."""
-    stored = records(url)
+    stored = read_all_records(url)
     assert list(stored) == list(range(1, len(stored) + 1))
     places = {json.loads(record)["id"]: position for position, record in stored.items()}
     assert len(places) == len(stored)
     count = 0
     for batch in noted(folder, "writer"):
         games = batch.get("games", {})
-        drafts = [numbered(name, size) for name, size in games.items()]
+        drafts = [build_numbered_game(name, size) for name, size in games.items()]
         assert all(has_same_content(stored[places[draft.event_id]], draft) for draft in drafts)
         found = [places[draft.event_id] for draft in drafts]
         assert found == sorted(found)
@@ -307,7 +317,7 @@ def test_storm_loses_no_event(
     rebuilds = noted(folder, "rebuilder")
     finished = finished_rebuilds(folder)
     told = [
-        f"{dict(storm.struck)}", f"{acknowledged:,} events acknowledged, {len(records(url)):,} stored",
+        f"{dict(storm.struck)}", f"{acknowledged:,} events acknowledged, {len(read_all_records(url)):,} stored",
         f"rebuilds: {sum('begun' in done for done in rebuilds)} begun, {finished} finished",
         *(f"{times} x {text}" for text, times in refusals.most_common()), f"{noted(folder, 'watcher')}",
     ]  # fmt: skip

@@ -4,15 +4,15 @@ import sqlite3
 from collections.abc import Callable
 
 import pytest
-from ledgers import reading
-from stores import without_events
+from ledgers import open_for_reading
+from stores import make_empty_ledger
 
 READ_BACK = {"trusted_schema": 0, "cell_size_check": 1}
 
 
 def test_files_open_with_protective_settings(copied_file: Callable[..., str]) -> None:
     """Every file is opened with the settings that protect against strangers' files."""
-    with reading(copied_file(without_events)) as connection:
+    with open_for_reading(copied_file(make_empty_ledger)) as connection:
         found = {name: connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in READ_BACK}
         assert found == READ_BACK
 
@@ -22,7 +22,7 @@ def test_sql_cannot_damage_an_open_file(
     copied_file: Callable[..., str],
 ) -> None:
     """Where Python supports the setting, SQL cannot damage an open file."""
-    with reading(copied_file(without_events)) as connection:
+    with open_for_reading(copied_file(make_empty_ledger)) as connection:
         connection.exec_driver_sql("PRAGMA writable_schema = 1")
         with pytest.raises(Exception, match="may not be modified"):
             connection.exec_driver_sql("UPDATE sqlite_master SET sql = 'x' WHERE name = 'events'")

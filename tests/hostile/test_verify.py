@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from forging import FORGED, GAME, forge
-from ledgers import reading, writing
+from forging import GAME, INVALID_GAMES, append_forged
+from ledgers import open_for_reading, open_for_writing
 from sqlalchemy import make_url, text
 from thresholds import set_thresholds
 
@@ -48,7 +48,7 @@ def do(url: str, *statements: str) -> None:
             for statement in statements:
                 connection.execute(statement)
         return
-    with reading(url) as connection:
+    with open_for_reading(url) as connection:
         for statement in statements:
             connection.execute(text(statement))
 
@@ -142,23 +142,23 @@ def test_second_schema_version_is_reported(db: str, ratings: Ratings) -> None:
 # records that somebody appends by SQL, with right hashes and columns
 
 
-@pytest.mark.parametrize("what", FORGED)
+@pytest.mark.parametrize("what", INVALID_GAMES)
 def test_impossible_record_is_reported(what: str, db: str, ratings: Ratings) -> None:
     """`verify` reports a record that nobody can have written.
 
     Its hashes, columns and guards are in order, so only what the record says gives it away.
     """
-    forge(db, FORGED[what])
+    append_forged(db, INVALID_GAMES[what])
     found = verified(ratings, db)
     assert [one.partition(":")[0] for one in found] in (["meaning"], ["not-a-record"]), found
 
 
 def test_league_named_like_a_label_is_reported(db: str, ratings: Ratings) -> None:
     """`verify` reports a league with a name that earlier games have as a mere label."""
-    forge(db, {**GAME, "league": "L1"})
+    append_forged(db, {**GAME, "league": "L1"})
     assert verified(ratings, db) == []
     league = {"league": "L1", "game": "chess", "players_per_game": 2}
-    forge(db, league, subject="league:L1", type="league.created", id="created")
+    append_forged(db, league, subject="league:L1", type="league.created", id="created")
     (found,) = verified(ratings, db)
     assert "games such as 'forged' are already recorded for 'L1'" in found
 
@@ -168,7 +168,7 @@ def test_unknown_event_is_reported_and_exported(members: dict[str, Any], db: str
     """`verify` reports an event unknown to this program, and the log can still be exported."""
     if "by" in members and not is_sqlite(db):
         pytest.skip("PostgreSQL holds no such text")
-    forge(db, GAME, **members)
+    append_forged(db, GAME, **members)
     found = verified(ratings, db)
     assert len(found) == 1, found
     exported = ratings("export", "events", db=db)
@@ -194,8 +194,8 @@ def test_locked_events_are_no_damage(timeout: str, postgres_db: str, ratings: Ra
 
     There is a forged record under the lock.
     """
-    forge(postgres_db, FORGED["nobody"])
-    with writing(postgres_db) as connection:
+    append_forged(postgres_db, INVALID_GAMES["nobody"])
+    with open_for_writing(postgres_db) as connection:
         connection.execute(text("LOCK TABLE events IN ACCESS EXCLUSIVE MODE"))
         told = ratings("verify", db=f"{postgres_db}&timeout={timeout}")
     assert (told.exit_code, told.stdout) == (3, ""), told
@@ -286,7 +286,7 @@ def test_circular_renames_are_reported(db: str, ratings: Ratings) -> None:
 def rename(url: str, number: int, player: str, new_player: str) -> None:
     """A rename by SQL, with right hashes."""
     data = {"player": player, "new_player": new_player}
-    forge(url, data, f"player:{player}", id=f"r-{number}", type="player.renamed")
+    append_forged(url, data, f"player:{player}", id=f"r-{number}", type="player.renamed")
 
 
 @pytest.mark.parametrize("statement", [

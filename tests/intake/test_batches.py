@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fault_helpers import numbered
-from stores import without_events
+from fault_helpers import build_numbered_game
+from stores import make_empty_ledger
 from thresholds import set_thresholds
 
 from ratings_ledger import Refused, StoreUnavailable
@@ -91,7 +91,7 @@ def test_standard_input_is_a_batch(ledger_url: str, ratings: Ratings) -> None:
 def test_any_file_name_can_be_a_batch(name: str, copied_file: Callable[..., str], tmp_path: Path,
                                       ratings: Ratings) -> None:  # fmt: skip
     """A file is imported under whatever name it has; what would disturb a terminal is written out in the batch."""
-    db = copied_file(without_events)
+    db = copied_file(make_empty_ledger)
     (tmp_path / name).write_text(games("g1"))
     assert told(ratings, db, tmp_path / name)["head"] == 2
     assert recorded(db)[0][1].isprintable()
@@ -100,7 +100,7 @@ def test_any_file_name_can_be_a_batch(name: str, copied_file: Callable[..., str]
 
 def meanwhile(ledger: Ledger, event_id: str) -> None:
     """Somebody else records a game under an id."""
-    append(ledger, [numbered("other")._replace(event_id=event_id)], by="ben", clock=clock.now)
+    append(ledger, [build_numbered_game("other")._replace(event_id=event_id)], by="ben", clock=clock.now)
 
 
 def items(*names: str) -> list[Any]:
@@ -168,12 +168,12 @@ def test_an_export_keeps_its_batches(ledger_url: str, copied_file: Callable[...,
     told(ratings, ledger_url, "-", input=games("g3"))
     ratings("export", "events", "-o", tmp_path / "all.jsonl", db=ledger_url)
 
-    empty = copied_file(without_events, name="empty.db")
+    empty = copied_file(make_empty_ledger, name="empty.db")
     done = told(ratings, empty, tmp_path / "all.jsonl")
     assert (done["exit_code"], done["appended"], done["head"]) == (0, 6, 7)
     assert [one[:3] for one in recorded(empty)] == [(6, "-", [[5, 5]]), (7, "all.jsonl", [[1, 6]])]
 
-    other = copied_file(without_events, name="other.db")
+    other = copied_file(make_empty_ledger, name="other.db")
     ratings("import", "-", db=other, input=games("g0"))
     done = told(ratings, other, tmp_path / "all.jsonl")
     assert (done["exit_code"], done["appended"], done["existing"], done["head"]) == (0, 3, 0, 6)

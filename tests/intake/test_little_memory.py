@@ -19,7 +19,7 @@ from typing import NamedTuple
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
-from lengths import at_length_but
+from lengths import mark_long_values
 from real_files import FOLDER
 from sheet_files import MAIN, RELATIONS, xlsx
 from test_tables_as_they_are import made
@@ -114,7 +114,7 @@ def games_in(db: Path) -> int:
         return int(connection.execute("SELECT count(*) FROM events WHERE type = 'game.recorded'").fetchone()[0])
 
 
-@pytest.mark.parametrize("what", at_length_but(["a line of 1 GB", "a table of another form"], LARGE))
+@pytest.mark.parametrize("what", mark_long_values(["a line of 1 GB", "a table of another form"], LARGE))
 def test_too_large_file_is_refused(what: str, db: Path, tmp_path: Path) -> None:
     """A file that needs too much is refused in time, by name, with what is too large and what would be right."""
     name, content, refused = LARGE[what]
@@ -127,7 +127,7 @@ def test_too_large_file_is_refused(what: str, db: Path, tmp_path: Path) -> None:
     assert ("Traceback" in done.stderr, games_in(db)) == (False, 0)
 
 
-@pytest.mark.parametrize("megabytes", at_length_but([76], range(56, 140, 2)))
+@pytest.mark.parametrize("megabytes", mark_long_values([76], range(56, 140, 2)))
 def test_any_lack_of_memory_is_told(megabytes: int, db: Path, tmp_path: Path) -> None:
     """However little memory there is, an import ends: with all its games, or with none and a reason, never silently, as
     a bug, or with a traceback; also where there is none for a process, for a thread or for a library."""

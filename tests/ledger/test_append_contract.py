@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 import pytest
-from builders import drafted
+from builders import build_game_draft
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
@@ -51,7 +51,7 @@ def player(name: str, **members: object) -> Draft:
     )[0]
 
 
-game = partial(drafted, at="2024-01-01T00:00:00Z")
+game = partial(build_game_draft, at="2024-01-01T00:00:00Z")
 
 
 def add(

@@ -7,7 +7,7 @@ from itertools import accumulate
 from typing import Any
 
 import pytest
-from builders import drafted
+from builders import build_game_draft
 from sqlalchemy import text
 
 from ratings_ledger import Rejection
@@ -39,7 +39,7 @@ def draft(name: str, occurred_at: int = 0, **members: Any) -> Draft:
     return read_event({**event, **members})[0]._replace(occurred_at=occurred_at)
 
 
-game = partial(drafted, at="2010-03-05T19:30:00Z", extra={"note": '"\\\n\t'})
+game = partial(build_game_draft, at="2010-03-05T19:30:00Z", extra={"note": '"\\\n\t'})
 
 
 def rows(ledger: Ledger) -> list[EventRow]:

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from stores import without_events
-from told import without_newcomers
+from output_filters import remove_newcomer_notes
+from stores import make_empty_ledger
 
 GOOD = (
     '{"type":"game.recorded","occurred_at":"2024-01-01T12:00:00Z","data":{"game_id":"g-1","game":"catan",'
@@ -37,7 +37,7 @@ def placed(*places: int) -> bytes:
 
 
 RECORD_BYTES = 65_535  # the most that a record may have
-pytestmark = pytest.mark.ledger(make=without_events, store="sqlite")
+pytestmark = pytest.mark.ledger(make=make_empty_ledger, store="sqlite")
 
 
 def refused(ratings: Callable[..., Any], db: str, content: bytes, *arguments: str) -> list[tuple[int | None, str]]:
@@ -52,7 +52,7 @@ def refused(ratings: Callable[..., Any], db: str, content: bytes, *arguments: st
 def accepted(ratings: Callable[..., Any], db: str, content: bytes, *arguments: str) -> list[dict[str, Any]]:
     """The data of the events of an import that must work."""
     result = ratings("import", "-", *arguments, db=db, input=content)
-    assert (result.exit_code, without_newcomers(result.stderr)) == (0, "")
+    assert (result.exit_code, remove_newcomer_notes(result.stderr)) == (0, "")
     return [json.loads(line)["data"] for line in exported(ratings, db)]
 
 

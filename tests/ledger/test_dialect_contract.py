@@ -19,11 +19,11 @@ from typing import Any
 import psycopg
 import pytest
 import third_store
-from builders import drafted
+from builders import build_game_draft
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
-from stores import coded, postgres_database, without_events
+from stores import build_sqlite_error, create_postgres_database, make_empty_ledger
 
 from ratings_ledger import Head, LedgerError, NotALedger, StoreDamaged, StoreUnavailable
 from ratings_ledger.ledger import clock
@@ -49,7 +49,7 @@ def player(name: str, event_id: str | None = None) -> Draft:
     return read_event(event if event_id is None else {**event, "id": event_id})[0]
 
 
-game = partial(drafted, at="2010-03-05T19:30:00Z")
+game = partial(build_game_draft, at="2010-03-05T19:30:00Z")
 
 
 def add(ledger: Ledger, *drafts: Draft, now: int = 5) -> Head:
@@ -513,19 +513,19 @@ class TestSqlite(DialectContract):
     damage = sqlite3.DatabaseError("database disk image is malformed")
     mistake = sqlite3.ProgrammingError("incorrect number of bindings")
     failures = [
-        (coded("SQLITE_BUSY_SNAPSHOT"), "busy", "is locked"),
-        (coded("SQLITE_LOCKED"), "busy", "is locked"),
-        (coded("SQLITE_FULL"), "no-space", "no space left"),
-        (coded("SQLITE_READONLY_DBMOVED"), "read-only", "cannot be read or written"),
-        (coded("SQLITE_PERM"), "no-right", "cannot be read or written"),
-        (coded("SQLITE_IOERR_READ"), "unreachable", "cannot be read or written"),
-        (coded("SQLITE_CANTOPEN"), "unreachable", "cannot be read or written"),
+        (build_sqlite_error("SQLITE_BUSY_SNAPSHOT"), "busy", "is locked"),
+        (build_sqlite_error("SQLITE_LOCKED"), "busy", "is locked"),
+        (build_sqlite_error("SQLITE_FULL"), "no-space", "no space left"),
+        (build_sqlite_error("SQLITE_READONLY_DBMOVED"), "read-only", "cannot be read or written"),
+        (build_sqlite_error("SQLITE_PERM"), "no-right", "cannot be read or written"),
+        (build_sqlite_error("SQLITE_IOERR_READ"), "unreachable", "cannot be read or written"),
+        (build_sqlite_error("SQLITE_CANTOPEN"), "unreachable", "cannot be read or written"),
     ]
 
     @pytest.fixture
     def new_ledger(self, copied_file: Callable[..., str]) -> Callable[[], Ledger]:
         names = (f"{number}.db" for number in count())
-        return lambda: open_ledger(f"{self.backend}:///{copied_file(without_events, name=next(names))}")
+        return lambda: open_ledger(f"{self.backend}:///{copied_file(make_empty_ledger, name=next(names))}")
 
 
 class TestPostgres(DialectContract):
@@ -552,9 +552,9 @@ class TestPostgres(DialectContract):
 
     @pytest.fixture
     def new_ledger(self, server: str, original_databases: Callable[..., str]) -> Iterator[Callable[[], Ledger]]:
-        original = original_databases(without_events)
+        original = original_databases(make_empty_ledger)
         with ExitStack() as stack:
-            yield lambda: open_ledger(stack.enter_context(postgres_database(server, original)))
+            yield lambda: open_ledger(stack.enter_context(create_postgres_database(server, original)))
 
     def test_find_altered_guards_names_a_changed_function(self, ledger: Ledger) -> None:
         """An append function that is changed or missing is named among the missing guards."""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from sheet_files import ERROR, xlsx
-from stores import with_shipped_rulesets, without_events
+from stores import make_empty_ledger, make_ruled_ledger
 
 from ratings_ledger.ledger.intake import readers
 from ratings_ledger.ledger.rejections import CODES
@@ -418,7 +418,7 @@ def test_codes_are_hyphenated_words() -> None:
 
 def with_a_game(ratings: Callable[..., Any], url: str) -> None:
     """Make a ledger with the shipped rulesets and the games that are in it before every case."""
-    with_shipped_rulesets(ratings, url)
+    make_ruled_ledger(ratings, url)
     assert ratings("import", "-", db=url, input=RECORDED).exit_code == 0
     # at 19 and 21 two more, of which one was corrected since, and one is voided
     for name in ("h-8", "h-9"):
@@ -430,7 +430,7 @@ def with_a_game(ratings: Callable[..., Any], url: str) -> None:
 
 def with_a_sheet(ratings: Callable[..., Any], url: str) -> None:
     """Make a ledger with the games of a sheet, of which somebody has voided one."""
-    with_shipped_rulesets(ratings, url)
+    make_ruled_ledger(ratings, url)
     with TemporaryDirectory() as folder:
         file = Path(folder) / "input"
         file.write_bytes(sheet("g-0", *SHEET, players="anna,ben"))
@@ -475,7 +475,7 @@ def test_rejection_names_code_file_and_line(
         path.mkdir()
     else:
         path.write_bytes(case.content)
-    make = without_events if "--restore" in case.arguments else with_a_game
+    make = make_empty_ledger if "--restore" in case.arguments else with_a_game
     make = with_an_open_month if code == "period-open" else make
     db = copied_file(with_a_sheet if "--sync" in case.arguments else make)
     before = json.loads(ratings("status", "--format", "json", db=db).stdout)

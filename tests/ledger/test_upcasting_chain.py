@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from ledgers import reading, writing
+from ledgers import open_for_reading, open_for_writing
 from sqlalchemy import text
 
 from ratings_ledger import Head, Refused
@@ -90,7 +90,7 @@ def append_as_a_newer_program(url: str, type_name: str, version: int) -> None:
     newer = row._replace(
         type=type_name, schema_version=version, record=record, leaf_hash=leaf, chain_hash=chain_hash(ZERO, leaf)
     )
-    with writing(url) as connection:
+    with open_for_writing(url) as connection:
         insert_event_rows(connection, [newer], Head(0, ZERO, 0))
-    with reading(url) as connection:
+    with open_for_reading(url) as connection:
         assert connection.execute(text("SELECT count(*) FROM events")).scalar() == 1

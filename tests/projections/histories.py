@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import builders
-from own_rules import read_ruleset, shipped_text
+from own_rules import find_shipped_text, read_ruleset
 
 from ratings_ledger.ledger.events.types import read_event
 from ratings_ledger.ledger.store.appending import append
@@ -21,7 +21,7 @@ START = 1_500_000_000_000_000
 def club_game(game_id: str, players: str, day: int = 1, **members: Any) -> dict[str, Any]:
     """A game of the club from text: `club_game("g-1", "anna ben=cleo dora")`; the day is one of January 2020."""
     at = f"2020-01-{day:02d}T12:00:00Z"
-    return builders.game(game_id, *players.split(), at=at, **{"game": "club-catan", **members})
+    return builders.build_game(game_id, *players.split(), at=at, **{"game": "club-catan", **members})
 
 
 def adjustment(ladder: str, player: str, points: str, day: int) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def adjustment(ladder: str, player: str, points: str, day: int) -> dict[str, Any
 
 def ruleset(toml: str | None = None) -> dict[str, Any]:
     """A ruleset as an event; by default the shipped one of the club."""
-    data = read_ruleset(shipped_text("club-catan-elo") if toml is None else toml).model_dump(
+    data = read_ruleset(find_shipped_text("club-catan-elo") if toml is None else toml).model_dump(
         exclude_unset=True, exclude_none=True
     )
     return {"type": "ruleset.published", "occurred_at": "2000-01-01T00:00:00Z", "data": data}

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
-from tests.builders import Event, event
+from tests.builders import Event, build_event
 
 PLAYERS = ["anna", "ben", "cleo", "dora", "Émile", "fritz", "ζωή", "hugo"]
 CLUBS = ["Rot-Weiß", "Blau", "Grün"]
@@ -60,7 +60,7 @@ def rulesets() -> list[Event]:
     """Return the events that publish them all."""
     said = [describe(name) for name in SYSTEMS]
     said += [describe(name, "2", since, **changes) for name, (since, changes) in LATER.items()]
-    return [event("ruleset.published", "2010-01-01T00:00:00Z", **one) for one in said]
+    return [build_event("ruleset.published", "2010-01-01T00:00:00Z", **one) for one in said]
 
 
 def describe(name: str, version: str = "1", since: str = "1900-01-01", **members: Any) -> Event:
@@ -81,7 +81,7 @@ def correct_game(recorded: Event, at: str) -> Event:
     for left, right in pairs:
         for name in {"place", "score", "power"} & left.keys():
             left[name], right[name] = right[name], left[name]
-    return event("game.corrected", at, game_id=old["game_id"], game={**old, "participants": seats}, **WHY)
+    return build_event("game.corrected", at, game_id=old["game_id"], game={**old, "participants": seats}, **WHY)
 
 
 class Drawing:
@@ -115,7 +115,7 @@ class Drawing:
         late = self.chance.random() < 0.1
         at = self.at - timedelta(days=self.chance.choice([1, 20, 45])) if late else self.at
         self.number += 1
-        drawn = event("game.recorded", at.strftime("%Y-%m-%dT%H:%M:%SZ"), game_id=f"g{self.number}", **data)
+        drawn = build_event("game.recorded", at.strftime("%Y-%m-%dT%H:%M:%SZ"), game_id=f"g{self.number}", **data)
         self.played.append(drawn)
         return drawn
 
@@ -126,7 +126,7 @@ class Drawing:
             ):  # without one they are unrated
                 name = next(iter(state))
                 points = f"{float(state[name]) - index:g}"
-                yield event("player.seeded", "2010-01-02T00:00:00Z", f"seed {ladder} {player}", ladder=ladder,
+                yield build_event("player.seeded", "2010-01-02T00:00:00Z", f"seed {ladder} {player}", ladder=ladder,
                             player=player, state={**state, name: points}, games=7 * index)  # fmt: skip
 
     def _something_else(self) -> Iterator[Event]:
@@ -137,11 +137,12 @@ class Drawing:
                 name = self.chance.choice(["glicko", "glicko-months", "club-elo", "riichi/3", "egf", "weng-lin"])
                 player = self.chance.choice(PLAYERS)
                 points = self.chance.choice(["10", "-7.25"])
-                yield event("points.adjusted", self.now(), f"adjustment {self.number}", ladder=name, player=player,
-                            points=points, **WHY)  # fmt: skip
+                yield build_event("points.adjusted", self.now(), f"adjustment {self.number}", ladder=name,
+                                  player=player, points=points, **WHY)  # fmt: skip
             case 2 if len(self.played) > 60:
-                yield event("game.voided", self.now(), game_id=self.played.pop(-self.chance.randint(20, 60))["data"][
-                    "game_id"], **WHY)  # fmt: skip
+                yield build_event("game.voided", self.now(),
+                                  game_id=self.played.pop(-self.chance.randint(20, 60))["data"]["game_id"],
+                                  **WHY)  # fmt: skip
             case _:
                 pass
 
@@ -213,9 +214,11 @@ def draw_history(seed: int, rounds: int) -> list[Event]:
     log = [*rulesets(), *drawing.draw(rounds)]
     at = drawing.now()
     log.append(drawing.correct(30))
-    log.append(event("event.voided", at, id="seed glicko dora", **WHY))
-    log.append(event("player.seeded", at, ladder="glicko", player="dora", state={"rating": "1500", "deviation": "90"}))
-    log.append(event("event.voided", at, id="seed egf cleo", **WHY))
-    log.append(event("player.renamed", at, player="anna", new_player="anna the elder"))
-    log.append(event("club.renamed", at, club="Blau", new_club="Himmelblau"))
+    log.append(build_event("event.voided", at, id="seed glicko dora", **WHY))
+    log.append(
+        build_event("player.seeded", at, ladder="glicko", player="dora", state={"rating": "1500", "deviation": "90"})
+    )
+    log.append(build_event("event.voided", at, id="seed egf cleo", **WHY))
+    log.append(build_event("player.renamed", at, player="anna", new_player="anna the elder"))
+    log.append(build_event("club.renamed", at, club="Blau", new_club="Himmelblau"))
     return log

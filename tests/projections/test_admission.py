@@ -4,7 +4,7 @@ import random
 from typing import Any
 
 import pytest
-from stores import with_shipped_rulesets
+from stores import make_ruled_ledger
 
 from ratings_ledger import Refused
 from ratings_ledger.ledger.events.canonical import parse_instant
@@ -46,7 +46,7 @@ def answer(admission: Admission, occurred_at: int, data: dict[str, Any]) -> str 
     return None
 
 
-pytestmark = pytest.mark.ledger(make=with_shipped_rulesets, store="sqlite")
+pytestmark = pytest.mark.ledger(make=make_ruled_ledger, store="sqlite")
 
 
 def test_reused_validator_answers_like_new(db: str) -> None:

@@ -8,11 +8,11 @@ from math import floor
 import pytest
 from checked_integers import checked
 from histories import facts_of, fill, ruleset, standings_of, stream_of
-from own_rules import built_in, problems_in, shipped_text
+from own_rules import find_ruleset_problems, find_shipped_text, load_built_in_rule
 
 from ratings_ledger.rules import LEAVERS, PLAYERS_MAX, SUBSTITUTE, UNITS_MAX
 
-RULE = built_in("ante-pool/1")
+RULE = load_built_in_rule("ante-pool/1")
 
 SHARES = {"3": [50, 30, 20], "4": [40, 30, 20, 10], "5": [40, 30, 20, 10, 0]}
 
@@ -255,8 +255,8 @@ def test_params_of_wrong_kind_are_refused(params):
 
 def test_wrong_row_is_named_by_line():
     """A wrong row in a ruleset file is reported with its line."""
-    text = shipped_text("b5-league")
-    ((key, _, line),) = problems_in(text.replace("[50, 30, 20]", "[50, 30, 30]"))
+    text = find_shipped_text("b5-league")
+    ((key, _, line),) = find_ruleset_problems(text.replace("[50, 30, 20]", "[50, 30, 30]"))
 
     assert key == "params.shares.3"
     assert line is not None
@@ -353,7 +353,7 @@ def test_shipped_ruleset_ranks_a_season(
     Of anna's five wins dora saw one, so dora is not ranked, and a game without a season is left out.
     """
     events = [
-        ruleset(shipped_text("b5-league")),
+        ruleset(find_shipped_text("b5-league")),
         *(recorded(f"g{day}", day, "anna", "ben", "cleo", season="2010-1") for day in range(1, 5)),
         recorded("g5", 5, "anna", "ben", "cleo", "dora", season="2010-1"),
         recorded("g6", 6, "anna", "ben", "cleo"),

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from own_rules import built_in
+from own_rules import load_built_in_rule
 
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.rulesets.kernel_determinism import ARGUMENTS, INT, INT_TABLE
@@ -18,7 +18,7 @@ from ratings_ledger.projections.rulesets.registry import BUILT_IN
 numba = pytest.importorskip("numba", reason="the extra fast is not installed")
 binding = pytest.importorskip("llvmlite.binding")
 
-WITH_STATE = [name for name in BUILT_IN if built_in(name).state]
+WITH_STATE = [name for name in BUILT_IN if load_built_in_rule(name).state]
 # by architecture: target, processor, and what its fused instructions look like
 TARGETS = {
     "x86-64": ("x86_64-unknown-linux-gnu", "haswell", r"\bvfn?m(?:add|sub)\w*"),
@@ -30,7 +30,7 @@ Kernel = tuple[Callable[..., Any], tuple[Any, ...]]
 
 def kernels_of(name: str) -> list[Kernel]:
     """Return the kernels of a rule with the types that they are compiled for."""
-    rule = built_in(name)
+    rule = load_built_in_rule(name)
     whole, numbers, table = numba.int64, numba.int64[::1], numba.int64[:, ::1]
     kernels = []
     for member, arguments in ARGUMENTS.items():

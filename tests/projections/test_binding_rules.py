@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from own_rules import offer_rule
+from own_rules import substitute_rule
 
 from ratings_ledger import Ruleset
 from ratings_ledger.projections.compiling import extract_reason
@@ -34,7 +34,7 @@ PLAIN = Rule(
 
 def told(monkeypatch: pytest.MonkeyPatch, rule: Rule, more: str = "") -> list[str]:
     """The problems of a ruleset that names this rule."""
-    offer_rule(monkeypatch, rule, "own/1")
+    substitute_rule(monkeypatch, rule, "own/1")
     text = f'id = "x"\nversion = "1"\nrule = "own/1"\n{more}[scope]\ngame = ["chess"]\n'
     return [f"{problem.key}: {problem.message}" for problem in read_toml(text)[1]]
 

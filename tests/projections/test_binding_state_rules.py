@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from own_rules import built_in, built_in_names, offer_rule, problems_in, read_ruleset
+from own_rules import find_ruleset_problems, list_built_in_rules, load_built_in_rule, read_ruleset, substitute_rule
 from state_rules import BY_GAME, BY_PERIOD, SCALE
 
 from ratings_ledger.projections.rulesets.registry import find_malformed_members
@@ -16,16 +16,16 @@ RATING, DEVIATION = State("rating", SCALE), State("deviation", SCALE)
 
 def bound(monkeypatch: pytest.MonkeyPatch, rule: Rule) -> Version:
     """A version with this rule, which fits."""
-    offer_rule(monkeypatch, rule, "own/1")
+    substitute_rule(monkeypatch, rule, "own/1")
     version, problems = bind(read_ruleset(TEXT))
     assert version is not None, problems
     return version
 
 
-@pytest.mark.parametrize("name", built_in_names())
+@pytest.mark.parametrize("name", list_built_in_rules())
 def test_built_in_rule_has_valid_members(name: str) -> None:
     """The rules of this program keep what is demanded of those of packages."""
-    assert list(find_malformed_members(built_in(name))) == []
+    assert list(find_malformed_members(load_built_in_rule(name))) == []
 
 
 @pytest.mark.parametrize("rule", [BY_GAME, BY_PERIOD, BY_PERIOD._replace(score=None, explain=None)])  # type: ignore[arg-type]
@@ -72,7 +72,7 @@ def test_start_is_the_state_of_a_new_player(monkeypatch: pytest.MonkeyPatch) -> 
     """A rule with state says what a new player has; another's players have the ruleset's start."""
     assert bound(monkeypatch, BY_GAME).start_state == (1500 * SCALE, 40 * SCALE)
     assert bound(monkeypatch, BY_GAME).start == 1500 * SCALE
-    offer_rule(monkeypatch, built_in("placement-points/1"), "own/1")
+    substitute_rule(monkeypatch, load_built_in_rule("placement-points/1"), "own/1")
     version, _ = bind(read_ruleset(TEXT))
     assert version is not None
     assert version.start_state == (0,)
@@ -90,8 +90,8 @@ def test_start_is_the_state_of_a_new_player(monkeypatch: pytest.MonkeyPatch) -> 
 )  # fmt: skip
 def test_wrong_start_is_refused(start: Any, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A start that is no state is refused before any game, with the rule's file and line."""
-    offer_rule(monkeypatch, BY_GAME._replace(start=start), "own/1")
-    (problem,) = problems_in(TEXT)
+    substitute_rule(monkeypatch, BY_GAME._replace(start=start), "own/1")
+    (problem,) = find_ruleset_problems(TEXT)
     assert problem.message.startswith(message)
     assert "(test_binding_state_rules.py, line " in problem.message
 
@@ -114,11 +114,11 @@ def test_columns_carry_over_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_rule_of_periods_needs_a_period(monkeypatch: pytest.MonkeyPatch) -> None:
     """A ruleset scores game by game or by period, as its rule can."""
-    offer_rule(monkeypatch, BY_PERIOD._replace(score=None, explain=None), "own/1")  # type: ignore[arg-type]
-    (problem,) = problems_in(TEXT)
+    substitute_rule(monkeypatch, BY_PERIOD._replace(score=None, explain=None), "own/1")  # type: ignore[arg-type]
+    (problem,) = find_ruleset_problems(TEXT)
     assert problem.key == "period"
     assert problem.message == 'own-k-period/1 scores only whole periods; write period = "day", "week" or "month"'
-    assert problems_in(TEXT.replace("[scope]", 'period = "day"\n[scope]')) == []
-    offer_rule(monkeypatch, BY_GAME, "own/1")
-    (problem,) = problems_in(TEXT.replace("[scope]", 'period = "day"\n[scope]'))
+    assert find_ruleset_problems(TEXT.replace("[scope]", 'period = "day"\n[scope]')) == []
+    substitute_rule(monkeypatch, BY_GAME, "own/1")
+    (problem,) = find_ruleset_problems(TEXT.replace("[scope]", 'period = "day"\n[scope]'))
     assert problem.key == "period"

@@ -7,11 +7,11 @@ from fractions import Fraction
 import pytest
 from histories import facts_of, fill, ruleset, standings_of, stream_of
 from kind_games import battle, columns_of, players_of, random_battle
-from own_rules import built_in, shipped_text
+from own_rules import find_shipped_text, load_built_in_rule
 
 from ratings_ledger.rules import PLAYERS_MAX
 
-RULE = built_in("blue-max/1")
+RULE = load_built_in_rule("blue-max/1")
 
 
 def scored(event, counted=None, **params):
@@ -401,7 +401,7 @@ def test_league_table_sums_points(ledger_url):
     The league has two examples of the page and a game that does not count.
     """
     examples = [EXAMPLES["1: strategic, W1 shot down two"][0], EXAMPLES["4: both shot down, 20 % more points"][0]]
-    events = [ruleset(shipped_text("youplay-bluemax"))]
+    events = [ruleset(find_shipped_text("youplay-bluemax"))]
     events += [recorded(f"g{day}", day, *sides) for day, sides in enumerate(examples, 1)]
     events.append(recorded("g3", 3, "D2 1 0 1 5", "W2 1 1 0 5", aborted=True))
 

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from histories import fill, ranking_of, ruleset
 from ledgers import create_ledger
-from own_rules import offer_rule, problems_in, shipped_text
+from own_rules import find_ruleset_problems, find_shipped_text, substitute_rule
 from state_rules import BY_GAME, OwnKParams
 
 import ratings_ledger
 from ratings_ledger.projections.diff.causes import attribute_difference
 from ratings_ledger.projections.queries.coordinates import Coordinates
 
-LEAGUE = shipped_text("b5-league")
+LEAGUE = find_shipped_text("b5-league")
 CARRYING = LEAGUE.replace("carry_over = false", "carry_over = true")
 
 
@@ -95,7 +95,7 @@ def test_adjusting_a_season_is_a_cause_in_the_next(ledger_url: str) -> None:
 
 def test_carry_over_without_seasons_is_refused() -> None:
     """A ruleset that carries points over but has no seasons is refused."""
-    problems = problems_in(CARRYING.replace('by = ["season"]', 'by = ["league"]'))
+    problems = find_ruleset_problems(CARRYING.replace('by = ["season"]', 'by = ["league"]'))
 
     assert [problem.key for problem in problems] == ["params.carry_over"]
 
@@ -111,7 +111,7 @@ def test_games_outside_their_season_do_not_count_under_any_rule(
 ) -> None:
     """A game that is not dated within its season does not count, also under a rule that checks no games itself."""
     assert BY_GAME.check is None
-    offer_rule(monkeypatch, BY_GAME._replace(name="seasonal", params=SeasonalParams))
+    substitute_rule(monkeypatch, BY_GAME._replace(name="seasonal", params=SeasonalParams))
     rules = LEAGUE_OF_CHESS | {"rule": "seasonal/1", "params": {"season_months": [1, 7]}}
     url = create_ledger(str(tmp_path / "ratings.db"))
     ledger = fill(

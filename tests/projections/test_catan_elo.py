@@ -4,7 +4,7 @@ import json
 
 import pytest
 from histories import adjustment, fill, ruleset
-from own_rules import shipped_text
+from own_rules import find_shipped_text
 
 CATAN = "catan-elo/basic"
 
@@ -24,7 +24,7 @@ def explained(ratings, ledger_url):
     """A function that explains the game of these events: (changes by player, why it does not count)."""
 
     def explain(*events):
-        fill(ledger_url, [ruleset(shipped_text("catan-elo")), *events])
+        fill(ledger_url, [ruleset(find_shipped_text("catan-elo")), *events])
         told = json.loads(ratings("explain", "g", CATAN, "--format", "json", db=ledger_url).stdout)
         return {player["player"]: player["change"] for player in told["players"]}, told["why_not"]
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from stores import with_shipped_rulesets
+from stores import make_ruled_ledger
 
 ROOT = Path(__file__).parent.parent.parent
 DATA = ROOT.parent / "shared" / "data" / "catan-league"
@@ -28,7 +28,7 @@ def club_ledger(ratings, url):
     out = io.StringIO()
     with (DATA / "games.csv").open(encoding="utf-8", newline="") as source:
         assert convert(source, out) == 242
-    with_shipped_rulesets(ratings, url)
+    make_ruled_ledger(ratings, url)
     assert ratings("import", "-", "--zone", "UTC", db=url, input=out.getvalue()).exit_code == 0
 
 

@@ -6,13 +6,13 @@ from fractions import Fraction
 from itertools import product
 
 import pytest
-from builders import game
+from builders import build_game
 from histories import facts_of, fill, ruleset, standings_of, stream_of
-from own_rules import built_in, problems_in, read_ruleset, shipped_text
+from own_rules import find_ruleset_problems, find_shipped_text, load_built_in_rule, read_ruleset
 
 from ratings_ledger.rules import PLAYERS_MAX, exact
 
-RULE = built_in("catan-points/1")
+RULE = load_built_in_rule("catan-points/1")
 
 TABLE = {"2": [3, 1], "3": [4, 2, 1], "4": [5, 3, 2, 1], "5": [6, 4, 3, 2, 1], "6": [7, 5, 4, 3, 2, 1]}
 
@@ -148,8 +148,8 @@ def test_params_of_wrong_kind_are_refused(params):
 
 def test_wrong_row_is_named_by_line():
     """A wrong row in a ruleset file is reported with its line."""
-    text = shipped_text("catan-monthly")
-    ((key, _, line),) = problems_in(text.replace("[4, 2, 1]", "[4, 2]"))
+    text = find_shipped_text("catan-monthly")
+    ((key, _, line),) = find_ruleset_problems(text.replace("[4, 2, 1]", "[4, 2]"))
 
     assert key == "params.points.3"
     assert line is not None
@@ -204,7 +204,7 @@ def test_random_games_match_naive_scores():
 @pytest.mark.parametrize("ruleset_id", ["catan-monthly", "catan-open"])
 def test_shipped_eras_differ_only_in_date(ruleset_id):
     """The two shipped eras differ only in their dates and in what is assumed."""
-    old, new = (read_ruleset(shipped_text(ruleset_id, version)) for version in ("pre-2008-03", "2008-03"))
+    old, new = (read_ruleset(find_shipped_text(ruleset_id, version)) for version in ("pre-2008-03", "2008-03"))
 
     assert (old.effective_from, new.effective_from) == ("1900-01-01", "2008-03-01")
     assert (old.params, old.scope, old.partition) == (new.params, new.scope, new.partition)
@@ -215,7 +215,7 @@ def test_shipped_eras_differ_only_in_date(ruleset_id):
 
 def recorded(game_id, instant, players, group="basic", city="7", **members):
     """A game of Catan, the players in the order of their places."""
-    return game(game_id, *players.split(), at=instant, group=group, city=city, **members)
+    return build_game(game_id, *players.split(), at=instant, group=group, city=city, **members)
 
 
 def test_berlin_month_ranks_and_pays_gold(ledger_url):
@@ -223,7 +223,7 @@ def test_berlin_month_ranks_and_pays_gold(ledger_url):
 
     Of the seven, the one that is in February by UTC lacks cleo, who has only six and is not ranked.
     """
-    events = [ruleset(shipped_text(name, version))
+    events = [ruleset(find_shipped_text(name, version))
               for name in ("catan-monthly", "catan-open") for version in ("pre-2008-03", "2008-03")]  # fmt: skip
     events += [recorded(f"g{day}", f"2010-03-{day:02d}T20:00:00Z", "anna ben cleo") for day in range(1, 7)]
     # already March in Berlin
@@ -252,7 +252,7 @@ def test_seat_that_changed_hands_gets_nothing(
     game = recorded("g1", "2007-05-01T20:00:00Z", "anna ben cleo dora")
     game["data"]["participants"][2]["status"] = "abandoned"
     game["data"]["participants"].append({"player": "emil", "place": 3, "status": "substitute", "replaces": "cleo"})
-    versions = [ruleset(shipped_text("catan-monthly", version)) for version in ("pre-2008-03", "2008-03")]
+    versions = [ruleset(find_shipped_text("catan-monthly", version)) for version in ("pre-2008-03", "2008-03")]
     found = standings_of(stream_of(facts_of(fill(ledger_url, [*versions, game])), "catan-monthly/7/basic/2007-05"))
 
     assert found.ruleset == "catan-monthly@pre-2008-03"

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from histories import facts_of, fill, ruleset
-from own_rules import built_in, read_ruleset
+from own_rules import load_built_in_rule, read_ruleset
 
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay.classification import _classify
@@ -95,7 +95,7 @@ def test_places_are_those_of_the_classified(place, status, guest, places):
 
 def test_tie_breaks_by_place_need_a_rule_that_reads_places(monkeypatch):
     """A ruleset whose tie-breaks look at places is refused if its rule does not read them."""
-    rule = built_in("placement-points/2")
+    rule = load_built_in_rule("placement-points/2")
     blind = rule._replace(columns=tuple(name for name in rule.columns if name != "place"))
     ruleset_of_cup = read_ruleset(CUP)
     monkeypatch.setattr("ratings_ledger.projections.rulesets.versions.rule", lambda name: blind)

@@ -13,7 +13,7 @@ import pytest
 from club_seasons import Race
 from clusters import cluster_here, in_one_process, on_cluster, small_pieces
 from histories import adjustment, facts_of, fill, ruleset
-from own_rules import built_in, offer_rule
+from own_rules import load_built_in_rule, substitute_rule
 from thresholds import set_thresholds
 
 import ratings_ledger as rl
@@ -262,13 +262,13 @@ def test_failing_rule_fails_a_ladder_of_clubs_from_that_game_on(
     text = club_seasons.write_ruleset("clubs", 'entrant = "club"')
     url = f"sqlite:///{tmp_path / 'ratings.db'}"
     upgrade(url)
-    rule = built_in("placement-points/2")
+    rule = load_built_in_rule("placement-points/2")
     size = len(races[2].seats)
 
     def score(n: int, before: Any, columns: Any, constants: Any, table: Any, after: Any) -> int:
         return 1 // 0 if n == size else int(rule.score(n, before, columns, constants, table, after))
 
-    offer_rule(monkeypatch, rule._replace(name="brittle", number=1, score=score))
+    substitute_rule(monkeypatch, rule._replace(name="brittle", number=1, score=score))
     fill(url, [publish("sum"), ruleset(text.replace("placement-points/2", "brittle/1")), *(r.write() for r in races)])
     assert all(len(race.seats) != size for race in races[:2])
     with rl.open(url) as ledger:

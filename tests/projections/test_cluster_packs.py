@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import game
+from builders import build_game
 from clusters import cluster_here, in_one_process, on_cluster, small_pieces
 from histories import ruleset
 from kind_games import battle
@@ -52,7 +52,7 @@ def annual(by: list[str], **members: Any) -> Event:
 
 def house(name: str, day: str, players: str, **labels: str) -> Event:
     """A game of the players, the first of whom won."""
-    return game(name, *players.split(), at=f"{day}T10:00:00Z", game="house", **labels)
+    return build_game(name, *players.split(), at=f"{day}T10:00:00Z", game="house", **labels)
 
 
 def corrected(name: str, players: str) -> Event:

@@ -9,11 +9,11 @@ from math import floor
 import pytest
 from checked_integers import checked
 from histories import adjustment, facts_of, fill, ruleset, standings_of, stream_of
-from own_rules import built_in, problems_in, shipped_text
+from own_rules import find_ruleset_problems, find_shipped_text, load_built_in_rule
 
 from ratings_ledger.rules import LEAVERS, PLAYERS_MAX, SUBSTITUTE, UNITS_MAX
 
-RULE = built_in("contribution-pool/1")
+RULE = load_built_in_rule("contribution-pool/1")
 
 TABLE = {"2": [0, 16], "3": [0, 13, 20], "4": [0, 11, 17, 24], "5": [0, 10, 16, 22, 28]}
 
@@ -235,8 +235,8 @@ def test_wrong_params_are_refused(params):
 
 def test_wrong_row_names_its_line():
     """A wrong row in a ruleset file is reported with its line."""
-    text = shipped_text("galactic-points")
-    ((key, _, line),) = problems_in(text.replace("[0, 13, 20]", "[0, 13]"))
+    text = find_shipped_text("galactic-points")
+    ((key, _, line),) = find_ruleset_problems(text.replace("[0, 13, 20]", "[0, 13]"))
 
     assert key == "params.contributions.3"
     assert line is not None
@@ -344,7 +344,7 @@ def test_replayed_points_carry_on(ledger_url):
     """
     six = {name: place for place, name in enumerate(["anna", "ben", "c", "d", "e", "f"], 1)}
     events = [
-        ruleset(shipped_text("galactic-points")),
+        ruleset(find_shipped_text("galactic-points")),
         recorded("g1", {"anna": 1, "ben": 2}, 1, seconds_played=601),
         adjustment("galactic-points", "ben", "-40", 2),
         recorded("g2", six, 3),

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ledgers import create_ledger, reading
+from ledgers import create_ledger, open_for_reading
 from paths import digests, set_paths, told
 from sqlalchemy import make_url, text
-from stores import postgres_database
+from stores import create_postgres_database
 from time_histories import history
 from time_ledgers import enter
 
@@ -37,7 +37,7 @@ def copy_of(store_kind: str, request: pytest.FixtureRequest) -> Iterator[Callabl
     made: list[Any] = []
 
     def copy(url: str) -> str:
-        made.append(postgres_database(request.getfixturevalue("server"), url))
+        made.append(create_postgres_database(request.getfixturevalue("server"), url))
         return str(made[-1].__enter__())
 
     yield copy
@@ -90,14 +90,14 @@ def test_linked_path_shares_the_cache(tmp_path: Path, caches: Path) -> None:
 
 
 def folder(url: str) -> str:
-    with reading(url) as connection:
+    with open_for_reading(url) as connection:
         return column_cache.folder_of(connection)
 
 
 def test_postgres_schemas_have_separate_caches(postgres_url: str) -> None:
     """Two PostgreSQL schemas that hold the same ledger have separate caches."""
     create_ledger(postgres_url)
-    with reading(postgres_url) as connection:
+    with open_for_reading(postgres_url) as connection:
         connection.execute(text("CREATE SCHEMA staging"))
         connection.execute(text("CREATE TABLE staging.ledger_identity AS SELECT * FROM public.ledger_identity"))
     staging = make_url(postgres_url).update_query_dict({"options": "-csearch_path=staging"})

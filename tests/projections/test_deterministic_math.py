@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from checked_integers import Int64
-from lengths import few_of_many
+from lengths import mark_many_cases
 
 from ratings_ledger.projections import compiling, deterministic_math
 
 
-@pytest.mark.parametrize("count", few_of_many(2_000, 20_000))
+@pytest.mark.parametrize("count", mark_many_cases(2_000, 20_000))
 def test_powers_and_logarithms_are_right_to_fourteen_digits(count: int) -> None:
     """Drawn numbers: the largest relative error of `exp` and `ln`, against 40 digits."""
     random, largest = Random(1), {"exp": Decimal(0), "ln": Decimal(0)}
@@ -109,7 +109,7 @@ def outcome(function: Callable[..., Any], numbers: tuple[int, ...]) -> Any:
         return type(error)
 
 
-@pytest.mark.parametrize("count", few_of_many(600, 3_000))
+@pytest.mark.parametrize("count", mark_many_cases(600, 3_000))
 @pytest.mark.parametrize("name", FIXED)
 def test_fixed_point_numbers_are_rounded_as_documented(name: str, record_property: Any, count: int) -> None:
     """The largest error of each function against 60 digits; no step leaves 64 bits."""

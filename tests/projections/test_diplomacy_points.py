@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 from kind_games import POWERS, columns_of, diplomacy, players_of, random_diplomacy
-from lengths import few_of_many
-from own_rules import SHIPPED, built_in
+from lengths import mark_many_cases
+from own_rules import SHIPPED, load_built_in_rule
 
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.rulesets.versions import bind, read_toml
 from ratings_ledger.rules import Rule, decimal
 
-C_DIPLO = built_in("c-diplo/1")
-SQUARES = built_in("sum-of-squares/1")
+C_DIPLO = load_built_in_rule("c-diplo/1")
+SQUARES = load_built_in_rule("sum-of-squares/1")
 
 
 def scored(rule: Rule, event: dict[str, Any], **params: Any) -> dict[str, Fraction]:
@@ -105,7 +105,7 @@ def c_diplo_in_fractions(centres: list[int]) -> list[Fraction]:
     return [1 + own + sum(shares[own]) / len(shares[own]) for own in centres]
 
 
-@pytest.mark.parametrize("count", few_of_many(200, 2_000))
+@pytest.mark.parametrize("count", mark_many_cases(200, 2_000))
 def test_random_games_agree_with_fractions(count: int) -> None:
     """On random games C-Diplo is exact, and sum of squares within half a millionth of the exact share."""
     chance = random.Random(58)

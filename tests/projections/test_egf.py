@@ -5,13 +5,13 @@ from random import Random
 
 import pytest
 from kernel_calls import check_compiled_game, check_compiled_period, play, play_period
-from lengths import few_of_many
-from own_rules import built_in
+from lengths import mark_many_cases
+from own_rules import load_built_in_rule
 
 from ratings_ledger.projections.rules.egf import game_points
 from ratings_ledger.rules import MISSING, ONE
 
-RULE = built_in("egf-gor/1")
+RULE = load_built_in_rule("egf-gor/1")
 SCALE = RULE.scale
 PARAMS = RULE.params()
 
@@ -74,7 +74,7 @@ def drawn(random: Random) -> tuple[list[int], list[list[int]]]:
     return ratings, [list(column) for column in RULE.sample(2, random, PARAMS)]
 
 
-@pytest.mark.parametrize("count", few_of_many(200, 2_000))
+@pytest.mark.parametrize("count", mark_many_cases(200, 2_000))
 def test_games_and_tournaments_are_within_a_unit_of_forty_digits(count: int) -> None:
     """Drawn games and 50 tournaments: every rating is within half a unit of the formulas."""
     random, largest = Random(1), Decimal(0)
@@ -95,7 +95,7 @@ def test_games_and_tournaments_are_within_a_unit_of_forty_digits(count: int) -> 
     assert 0 < largest < Decimal("0.50001"), largest
 
 
-@pytest.mark.parametrize("count", few_of_many(200, 2_000))
+@pytest.mark.parametrize("count", mark_many_cases(200, 2_000))
 def test_the_kernel_before_rounding_is_within_1e_10_of_forty_digits(count: int) -> None:
     """Drawn games of full weight: what a player gains, in points, before it becomes whole units."""
     random, largest = Random(3), Decimal(0)

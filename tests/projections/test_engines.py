@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stores import with_shipped_rulesets
+from stores import make_ruled_ledger
 
 from ratings_ledger import BadArgument
 from ratings_ledger.projections.cluster.engines import open_engine
@@ -59,7 +59,7 @@ def test_segments_need_an_engine(
 ) -> None:
     """A place for segments is refused where nobody would use it, unless it is that of the environment, which is for all
     commands."""
-    ledger, place = copied_file(with_shipped_rulesets), str(tmp_path / "sealed")
+    ledger, place = copied_file(make_ruled_ledger), str(tmp_path / "sealed")
     commands = [("rebuild",), ("verify",), ("nightly",), ("whatif", "catan-elo")]
     for command in commands:
         told = ratings(*command, "--segments", place, db=ledger)
@@ -78,7 +78,7 @@ def test_verify_refuses_an_engine_before_it_reads(
 ) -> None:
     """What is no engine, and a place that is none, are refused before the log is read, which would be told of a head
     that it does not contain."""
-    ledger = copied(with_shipped_rulesets)
+    ledger = copied(make_ruled_ledger)
     (tmp_path / "file").touch()
     elsewhere = {"the number of processes is from": ["processes:none"],
                  "cannot be used for segments": ["processes:1", "--segments", tmp_path / "file"]}  # fmt: skip

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lengths import at_length_but
-from own_rules import offer_rule, publish_untried
+from lengths import mark_long_values
+from own_rules import publish_without_trial, substitute_rule
 from state_rules import BY_GAME, BY_PERIOD, SCALE
 from thresholds import set_thresholds
 
@@ -159,9 +159,9 @@ def line_of(name: str) -> int | None:
 
 def publish(monkeypatch: pytest.MonkeyPatch, db: str, rule: Rule, members: str = "") -> None:
     """Publish a ruleset of a rule that has not been tried."""
-    offer_rule(monkeypatch, rule, "own/1")
+    substitute_rule(monkeypatch, rule, "own/1")
     head = f'id = "own"\nversion = "1"\nrule = "own/1"\neffective_from = 2000-01-01\ntime_zone = "UTC"\n{members}\n'
-    publish_untried(db, f'{head}[scope]\ngame = ["chess"]\n')
+    publish_without_trial(db, f'{head}[scope]\ngame = ["chess"]\n')
 
 
 def failing(ratings: Ratings, db: str, *, game: str, message: str, line: int | None, is_thorough: bool = False) -> None:
@@ -198,7 +198,7 @@ def test_kernel_that_fails_names_game_and_line(
 
 @pytest.mark.slow
 @pytest.mark.skipif(not compiling.is_available(), reason="the extra fast is not installed")
-@pytest.mark.parametrize("name", at_length_but(["nan", "past_the_end"], KERNELS))
+@pytest.mark.parametrize("name", mark_long_values(["nan", "past_the_end"], KERNELS))
 def test_compiled_kernel_that_fails_names_the_same(
     name: str, db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

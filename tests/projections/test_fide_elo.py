@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import pytest
 from checked_integers import checked
-from lengths import few_of_many
-from own_rules import SHIPPED, built_in
+from lengths import mark_many_cases
+from own_rules import SHIPPED, load_built_in_rule
 
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.arrays import np
@@ -21,7 +21,7 @@ from ratings_ledger.projections.rulesets.registry import find_malformed_members
 from ratings_ledger.projections.rulesets.versions import bind, find_sequel_problem, read_toml
 from ratings_ledger.rules import MISSING, ONE, UNITS_MAX, decimal
 
-RULE = built_in("fide-elo/1")
+RULE = load_built_in_rule("fide-elo/1")
 SCALE = RULE.scale
 # what changed between the versions of the regulations
 VERSIONS: dict[str, dict[str, Any]] = {
@@ -399,7 +399,7 @@ def oracle(players: Sequence[Player], games: Sequence[Game], year: int, version:
     return after
 
 
-@pytest.mark.parametrize("count", few_of_many(60, 400))
+@pytest.mark.parametrize("count", mark_many_cases(60, 400))
 @pytest.mark.parametrize("version", VERSIONS)
 def test_random_months_agree_with_oracle(version: str, count: int) -> None:
     """Random months give exactly what the text of each version of the regulations gives."""

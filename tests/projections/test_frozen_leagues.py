@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from histories import fill, ranking_of, ruleset
 from kind_games import battle
-from own_rules import shipped_text, shipped_texts
-from stores import without_events
+from own_rules import find_shipped_text, find_shipped_texts
+from stores import make_empty_ledger
 
 Ratings = Callable[..., Any]
 LATE, EARLY = "2010-05-01T20:00:00Z", "2009-05-01T20:00:00Z"
@@ -49,14 +49,14 @@ def played(game_id: str, at: str, players: str) -> dict[str, Any]:
 @pytest.fixture
 def filled(copied_file: Callable[..., str]) -> Callable[..., Any]:
     """A function that makes a ledger of these events."""
-    path = copied_file(without_events)
+    path = copied_file(make_empty_ledger)
     return lambda *events: fill(path, events)
 
 
 @pytest.mark.parametrize("members", NOTHING.values(), ids=NOTHING)
 def test_uncounted_game_begins_no_league(members: dict[str, Any], filled: Callable[..., Any]) -> None:
     """A game that counts for nothing does not begin a league, even if it comes first."""
-    rules = [ruleset(text) for text in shipped_texts('id = "youplay-wsim"')]
+    rules = [ruleset(text) for text in find_shipped_texts('id = "youplay-wsim"')]
     ledger = filled(*rules, ships("g1", LATE), ships("early", EARLY, **members))
 
     found = ranking_of(ledger, "youplay-wsim/L1")
@@ -109,7 +109,7 @@ def test_months_of_annual_list_are_needed(ratings: Ratings, tmp_path: Path) -> N
 @pytest.mark.parametrize("line", ["start = 5", "min_games = 3", 'substitution = "both"', "carry_over = true"])
 def test_annual_list_refuses_game_params(line: str, ratings: Ratings, tmp_path: Path) -> None:
     """An annual list with a parameter that the lists of its months decide is refused."""
-    text = shipped_text("catan-annual").replace("months = 4", f"{line}\nmonths = 4")
+    text = find_shipped_text("catan-annual").replace("months = 4", f"{line}\nmonths = 4")
     (tmp_path / "annual.toml").write_text(text, encoding="utf-8")
 
     told = ratings("rules", "check", tmp_path / "annual.toml")
@@ -119,7 +119,7 @@ def test_annual_list_refuses_game_params(line: str, ratings: Ratings, tmp_path: 
 
 def test_monthly_list_refuses_a_start(ratings: Ratings, tmp_path: Path) -> None:
     """A monthly list with a `start` parameter is refused."""
-    text = shipped_text("catan-monthly").replace("min_games = 7", "start = 1000\nmin_games = 7")
+    text = find_shipped_text("catan-monthly").replace("min_games = 7", "start = 1000\nmin_games = 7")
     (tmp_path / "monthly.toml").write_text(text, encoding="utf-8")
 
     told = ratings("rules", "check", tmp_path / "monthly.toml")

@@ -1,7 +1,7 @@
 """The game clock: every sentence of the rules at its last millisecond, before it and after it."""
 
 import pytest
-from builders import NOON, draft
+from builders import NOON, build_draft
 from clock_logs import GRANTED, explained, lines, log, player, refused, state, timers
 
 
@@ -212,4 +212,4 @@ def test_pause_in_overtime_is_explained():
 def test_models_accept_logs_of_these_tests():
     """The event models accept the logs of these tests."""
     for one in log(f"{GRANTED}\n9000 turn_ended\n609000 anna resume_asked\n609001 anna decided\n609002 stopped"):
-        draft({"occurred_at": NOON, **one})
+        build_draft({"occurred_at": NOON, **one})

@@ -12,8 +12,8 @@ from typing import Any
 import make_glicko_vectors as oracle
 import pytest
 from kernel_calls import call_compiled, check_compiled_game, play
-from lengths import few_of_many
-from own_rules import built_in
+from lengths import mark_many_cases
+from own_rules import load_built_in_rule
 from pydantic import ValidationError
 
 from ratings_ledger.projections.rules import glicko_1, glicko_2
@@ -127,7 +127,7 @@ def test_published_examples_come_out(number: int, state: tuple[str, ...]) -> Non
 def from_vector(vector: dict[str, Any]) -> tuple[Rule, oracle.State, list[oracle.Result]]:
     """Return the rule of a vector, the player's state and the results."""
     results = [tuple(map(Decimal, result)) for result in vector["results"]]
-    return built_in(vector["rule"]), tuple(map(Decimal, vector["before"])), results  # type: ignore[return-value]
+    return load_built_in_rule(vector["rule"]), tuple(map(Decimal, vector["before"])), results  # type: ignore[return-value]
 
 
 def run_kernel(rule: Rule, own: oracle.State, results: list[oracle.Result]) -> tuple[float, ...]:
@@ -157,11 +157,11 @@ def test_states_are_those_of_the_vectors(name: str) -> None:
     assert Decimal("0.45") < worst < NEAREST
 
 
-@pytest.mark.parametrize("count", few_of_many(60, 300))
+@pytest.mark.parametrize("count", mark_many_cases(60, 300))
 @pytest.mark.parametrize("name", RULES)
 def test_drawn_games_are_those_of_the_oracle(name: str, record_property: Callable[..., None], count: int) -> None:
     """Of drawn games every state is the exact one, rounded; the kernel's doubles are within 1e-10 of it."""
-    rule, random, worst, worst_double = built_in(name), Random(7), Decimal(0), Decimal(0)
+    rule, random, worst, worst_double = load_built_in_rule(name), Random(7), Decimal(0), Decimal(0)
     params = params_of(rule)
     for _ in range(count):
         before, columns = draw_game(random, rule)
@@ -182,7 +182,7 @@ def test_drawn_games_are_those_of_the_oracle(name: str, record_property: Callabl
 @pytest.mark.parametrize("name", RULES)
 def test_a_game_is_a_period_of_its_own(name: str) -> None:
     """A game scored by itself gives the states of a period with this game alone."""
-    rule, random = built_in(name), Random(8)
+    rule, random = load_built_in_rule(name), Random(8)
     for _ in range(50):
         before, columns = draw_game(random, rule)
         offsets, rows = results_of_game(len(before[0]), columns)
@@ -192,7 +192,7 @@ def test_a_game_is_a_period_of_its_own(name: str) -> None:
 @pytest.mark.parametrize("name", RULES)
 def test_order_of_players_does_not_matter(name: str) -> None:
     """Of a game in another order, everybody gets the same state up to the last unit."""
-    rule, random = built_in(name), Random(9)
+    rule, random = load_built_in_rule(name), Random(9)
     for _ in range(50):
         before, columns = draw_game(random, rule)
         n = len(before[0])
@@ -211,7 +211,7 @@ def test_order_of_players_does_not_matter(name: str) -> None:
 @pytest.mark.parametrize("name", RULES)
 def test_compiled_kernels_have_the_same_bits(name: str) -> None:
     """Compiled, games, periods and passing time give what they give interpreted."""
-    rule, random = built_in(name), Random(11)
+    rule, random = load_built_in_rule(name), Random(11)
     assert rule.age is not None
     params, constants = rule.params(), rule.prepare(rule.params())
     for _ in range(300):
@@ -271,7 +271,7 @@ def is_near_a_fold(variance: float, square: float, surprise: float, information:
     return abs(1 - tau * tau * slope) < 0.01
 
 
-@pytest.mark.parametrize("count", few_of_many(200, 2_000))
+@pytest.mark.parametrize("count", mark_many_cases(200, 2_000))
 def test_volatility_is_the_nearest_solution(record_property: Callable[..., None], count: int) -> None:
     """Of drawn equations, by Newton's method or by halving, the solution is the one nearest to the old volatility."""
     random, worst, ways = Random(12), Decimal(0), [0, 0]
@@ -294,7 +294,7 @@ def test_volatility_is_the_nearest_solution(record_property: Callable[..., None]
     assert min(ways) > count * 0.15
 
 
-@pytest.mark.parametrize("count", few_of_many(100, 500))
+@pytest.mark.parametrize("count", mark_many_cases(100, 500))
 def test_steps_of_newton_are_as_exact_as_proven(count: int) -> None:
     """Where three steps are taken, the first two leave errors within the proven bounds."""
     random, tried = Random(13), 0
@@ -318,7 +318,7 @@ def test_steps_of_newton_are_as_exact_as_proven(count: int) -> None:
 @pytest.mark.parametrize("name", RULES)
 def test_impossible_results_can_be_scored(name: str) -> None:
     """However far apart players are, and however many lose against the odds, there is a state."""
-    rule = built_in(name)
+    rule = load_built_in_rule(name)
     far = [[9 * 10**15, -9 * 10**15, 0], [350_000_000, 30_000_000, 0], [60_000_000_000, 0, 10**12]][: rule.width]
     for places in ([1, 2, 3], [3, 2, 1], [1, 1, 1]):
         _, after = play(rule, rule.params(), far, [places, [MISSING] * 3, [0] * 3])
@@ -334,7 +334,7 @@ def test_impossible_results_can_be_scored(name: str) -> None:
 @pytest.mark.parametrize("name", RULES)
 def test_expected_scores_of_a_pair_sum_to_one(name: str) -> None:
     """Both chances sum to exactly one, lie between 0 and 1, and follow from the root of both deviations' squares."""
-    rule, random = built_in(name), Random(14)
+    rule, random = load_built_in_rule(name), Random(14)
     assert rule.chance is not None
     for _ in range(200):
         before, columns = draw_game(random, rule)
@@ -354,7 +354,7 @@ def test_expected_scores_of_a_pair_sum_to_one(name: str) -> None:
 
 def test_deviation_grows_with_time_up_to_that_of_a_new_player() -> None:
     """Glicko: 50 becomes 350 in five years; no time changes nothing, and the rating never changes."""
-    rule = built_in("glicko-1/1")
+    rule = load_built_in_rule("glicko-1/1")
     assert rule.age is not None
     constants = rule.prepare(rule.params())
     assert rule.age((7, 50_000_000), 0, constants) == (7, 50_000_000)
@@ -370,7 +370,7 @@ def test_deviation_grows_with_time_up_to_that_of_a_new_player() -> None:
 
 def test_volatility_makes_the_deviation_grow() -> None:
     """Glicko-2: the square of the volatility for every day after the first, up to the deviation of a new player."""
-    rule = built_in("glicko-2/1")
+    rule = load_built_in_rule("glicko-2/1")
     assert rule.age is not None
     constants = rule.prepare(rule.params())
     state = (7, 50_000_000, 60_000_000_000)
@@ -385,7 +385,7 @@ def test_volatility_makes_the_deviation_grow() -> None:
 
 def test_deviation_does_not_fall_below_the_floor() -> None:
     """Glicko: after many games the deviation is 30."""
-    rule = built_in("glicko-1/1")
+    rule = load_built_in_rule("glicko-1/1")
     state = [[1_500_000_000] * 2, [30_000_000] * 2]
     _, after = play(rule, rule.params(), state, [[1, 2], [MISSING] * 2, [0] * 2])
     assert after[1] == [30_000_000] * 2
@@ -396,7 +396,7 @@ def test_deviation_does_not_fall_below_the_floor() -> None:
 @pytest.mark.parametrize("name", RULES)
 def test_new_players_are_provisional(name: str) -> None:
     """New players begin with 1500 ± 350, and are provisional until their deviation is 110."""
-    rule = built_in(name)
+    rule = load_built_in_rule(name)
     assert rule.start is not None
     assert rule.provisional is not None
     assert rule.start(rule.params()) == (1_500_000_000, 350_000_000, 60_000_000_000)[: rule.width]
@@ -422,7 +422,7 @@ REFUSALS: list[tuple[Columns, str]] = [
 @pytest.mark.parametrize("name", RULES)
 def test_games_that_cannot_be_scored_are_refused(name: str) -> None:
     """Each with its reason; sides of one person are persons."""
-    rule = built_in(name)
+    rule = load_built_in_rule(name)
     assert rule.check is not None
     assert [rule.check(len(columns[0]), columns, rule.params()) for columns, _ in REFUSALS] == [
         told for _, told in REFUSALS
@@ -451,7 +451,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
 @pytest.mark.parametrize(("name", "params", "reason"), WRONG)
 def test_parameters_out_of_range_are_refused(name: str, params: dict[str, Any], reason: str) -> None:
     """What is too large, or no whole number of units."""
-    rule = built_in(name)
+    rule = load_built_in_rule(name)
     told = rule.refuse_params(rule.params.model_validate(params), 8)
     assert told is not None
     assert told.startswith(reason)
@@ -465,13 +465,13 @@ def test_parameters_out_of_range_are_refused(name: str, params: dict[str, Any], 
 def test_what_is_no_parameter_is_refused(name: str, wrong: dict[str, Any]) -> None:
     """Zero deviations, numbers with a point, negative numbers, unknown names."""
     with pytest.raises(ValidationError):
-        built_in(name).params.model_validate(wrong)
+        load_built_in_rule(name).params.model_validate(wrong)
 
 
 @pytest.mark.parametrize("name", RULES)
 def test_explanations_name_opponents_and_expectations(name: str) -> None:
     """A term per opponent says both states, the weight, the expected score and the score; then comes the rounding."""
-    rule = built_in(name)
+    rule = load_built_in_rule(name)
     own = (Decimal(1500), Decimal(200), Decimal("0.06"))[: rule.width]
     results = [(Decimal(1400), Decimal(30), Decimal(1)), (Decimal(1550), Decimal(100), oracle.HALF)]
     before, offsets, rows = lay_out_period(rule, own, results)

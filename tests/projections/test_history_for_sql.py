@@ -16,7 +16,7 @@ from histories import adjustment, club_game, fill, random_games, ruleset, tickin
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from sql_views import changes_by_replay, changes_by_sql, games_by_command, games_by_sql, select
-from stores import postgres_database, without_events
+from stores import create_postgres_database, make_empty_ledger
 from test_corrections_oracle import propose
 from time_histories import history as time_history
 from time_ledgers import enter as enter_events
@@ -48,7 +48,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def with_games(_: Ratings, url: str) -> None:
     """Make a ledger with the games of five players on four ladders of two rulesets."""
-    without_events(_, url)
+    make_empty_ledger(_, url)
     other = ruleset()
     other["data"] = other["data"] | {"id": "other", "partition": {"by": ["players"], "bands": ["all"]}}
     fill(url, [ruleset(), other, *random_games(1, 30, PLAYERS)])
@@ -136,7 +136,7 @@ def new_store(store_kind: str, tmp_path_factory: pytest.TempPathFactory, request
             yield lambda: f"sqlite:///{tmp_path_factory.mktemp('drawn') / 'ratings.db'}"
         else:
             server = request.getfixturevalue("server")
-            yield lambda: stack.enter_context(postgres_database(server))
+            yield lambda: stack.enter_context(create_postgres_database(server))
 
 
 @pytest.mark.slow

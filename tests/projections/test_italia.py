@@ -7,11 +7,11 @@ from fractions import Fraction
 import pytest
 from histories import facts_of, fill, ruleset, standings_of, stream_of
 from kind_games import POWERS, columns_of, diplomacy, players_of, random_diplomacy
-from own_rules import built_in, shipped_text
+from own_rules import find_shipped_text, load_built_in_rule
 
 from ratings_ledger.rules import PLAYERS_MAX, decimal, exact
 
-RULE = built_in("italia/1")
+RULE = load_built_in_rule("italia/1")
 
 VARIANTS = ("flat10_pre_tss", "pct_add", "pct_mult", "flat10_second_only", "flat10_post_tss")
 
@@ -397,7 +397,7 @@ def test_table_sums_the_rounds_exactly(ledger_url):
     One game has a break and one has none.
     """
     events = [
-        ruleset(shipped_text("italia-2010")),
+        ruleset(find_shipped_text("italia-2010")),
         recorded("r1", 1, "9 9 7 5 3 1 0"),
         recorded("r2", 2, "1 0 2 4 6 8 13"),
     ]

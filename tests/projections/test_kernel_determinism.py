@@ -8,14 +8,14 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
-from own_rules import built_in
+from own_rules import load_built_in_rule
 
 from ratings_ledger.projections.rulesets.kernel_determinism import find_nondeterminism
 from ratings_ledger.projections.rulesets.registry import BUILT_IN
 from ratings_ledger.projections.rulesets.rule_errors import can_compile, find_inexact_place, list_inexact_places
 from ratings_ledger.rules import Rule
 
-WITH_STATE = [name for name in BUILT_IN if built_in(name).state]
+WITH_STATE = [name for name in BUILT_IN if load_built_in_rule(name).state]
 NUMBERS = count()
 
 HEAD = """
@@ -56,7 +56,7 @@ def load_rule(folder: Path, source: str, **functions: str) -> Rule:
     spec.loader.exec_module(module)
     del sys.modules[name]
     own = {member: getattr(module, function) for member, function in functions.items()}
-    return built_in("glicko-1/1")._replace(
+    return load_built_in_rule("glicko-1/1")._replace(
         **{"score": module.score, "score_period": None, "age": None, "chance": None} | own
     )
 
@@ -70,7 +70,7 @@ def write_body(body: str) -> str:
 @pytest.mark.parametrize("name", WITH_STATE)
 def test_kernels_of_this_program_are_alike_everywhere(name: str) -> None:
     """Nothing is refused in any rule with state that comes with the program."""
-    assert list_inexact_places(built_in(name)) == ()
+    assert list_inexact_places(load_built_in_rule(name)) == ()
 
 
 # by what is refused: the body of a kernel, whose second line is refused, and what is said
@@ -282,7 +282,7 @@ def test_every_function_that_the_loop_calls_is_checked(tmp_path: Path) -> None:
 
 def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
     """A kernel without a file, one of two lambdas in a line, a function within another, and what is no function."""
-    rule = built_in("glicko-1/1")
+    rule = load_built_in_rule("glicko-1/1")
     space: dict[str, Any] = {}
     exec("def score(n, before, columns, constants, table, after):\n    return 0", space)
     k = 3
@@ -301,7 +301,7 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
 
 def test_a_lambda_is_checked_like_a_function() -> None:
     """Its types are known, too."""
-    rule = built_in("glicko-1/1")._replace(age=lambda state, elapsed, constants: (state[0], state[1] / 2))
+    rule = load_built_in_rule("glicko-1/1")._replace(age=lambda state, elapsed, constants: (state[0], state[1] / 2))
     assert "<lambda> divides with / where state[1] may not be a double" in str(find_inexact_place(rule))
     assert find_inexact_place(rule._replace(age=lambda state, elapsed, constants: (state[0], state[1] // 2))) is None
 

@@ -14,10 +14,10 @@ import pytest
 from histories import ruleset
 from oracle.log import Event, Log
 from oracle.times import instant
-from own_rules import shipped_text
+from own_rules import find_shipped_text
 from paths import set_paths
 from sqlalchemy import Connection
-from stores import with_shipped_rulesets, without_events
+from stores import make_empty_ledger, make_ruled_ledger
 from time_cases import cases
 from time_histories import INSTANTS, LADDERS, PLAYERS, history
 from time_ledgers import enter
@@ -154,7 +154,7 @@ def game_at(connection: Connection, position: int) -> str:
 @pytest.fixture
 def empty(copied_file: Callable[..., str]) -> Callable[[], Ledger]:
     """A function that makes an empty ledger."""
-    template, number = Path(copied_file(without_events).removeprefix("sqlite:///")), count()
+    template, number = Path(copied_file(make_empty_ledger).removeprefix("sqlite:///")), count()
 
     def made() -> Ledger:
         path = template.with_name(f"made-{next(number)}.db")
@@ -365,7 +365,7 @@ def every_last_event(connection: Connection, there: Ladders, ladders: list[str])
 def test_view_states_the_last_event(copied_file: Callable[..., str], ratings: Ratings) -> None:
     """Given a game of two and one of two others, when a view is asked, then it states the positions of the last events
     and when they were recorded; somebody or something that is not recorded is unknown."""
-    url = copied_file(with_shipped_rulesets)
+    url = copied_file(make_ruled_ledger)
     for day, players in (("05", ["anna", "ben"]), ("06", ["cleo", "dora"])):
         command = ("record", "--game", "club-catan", "--game-id", f"g-{day}", "--at", f"2024-01-{day}T20:00Z")
         assert ratings(*command, "--by", "mira", *players, "--quiet", db=url).exit_code == 0
@@ -399,7 +399,7 @@ def test_annual_list_depends_on_the_games_of_its_months(empty: Callable[[], Ledg
     """Given a list of a year that sums those of months, then it depends on all of their games, also on those of a kind
     that its own rules do not name."""
     ledger = empty()
-    monthly, annual = (ruleset(shipped_text(name, "2008-03")) for name in ("catan-monthly", "catan-annual"))
+    monthly, annual = (ruleset(find_shipped_text(name, "2008-03")) for name in ("catan-monthly", "catan-annual"))
     monthly["data"]["scope"]["game"] += ["cities"]
     games = [
         catan(f"{game}-1", f"2010-03-0{day}T12:00:00Z", game=game, city="7", group="basic")
@@ -436,7 +436,7 @@ def catan(game_id: str, at: str, **labels: str) -> Event:
 
 def test_games_up_to_an_earlier_list_are_retroactive(copied_file: Callable[..., str], ratings: Ratings) -> None:
     """Given a published list, a game recorded later is retroactive if it was played by the instant of the list."""
-    url = copied_file(with_shipped_rulesets)
+    url = copied_file(make_ruled_ledger)
     command = ("record", "-q", "--game", "club-catan", "anna", "ben", "--game-id")
     assert ratings(*command, "first", "--at", "2024-01-05T20:00Z", db=url).exit_code == 0
     assert ratings("publish", "club-catan-elo/all", "--as-of", "2024-01-06T20:00:00Z", db=url).exit_code == 0

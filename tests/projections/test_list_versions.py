@@ -6,8 +6,8 @@ import pytest
 from catan_years import shipped_lists
 from histories import fill, ranking_of, ruleset
 from kind_games import battle
-from own_rules import shipped_text, shipped_texts
-from stores import without_events
+from own_rules import find_shipped_text, find_shipped_texts
+from stores import make_empty_ledger
 
 MARCH = "catan-monthly/7/basic/2010-03"
 # the last microsecond of 2009 in Berlin, and the first of 2010
@@ -23,7 +23,7 @@ UNDER = {
 @pytest.fixture
 def filled(copied_file):
     """A function that makes a ledger of these events."""
-    path = copied_file(without_events)
+    path = copied_file(make_empty_ledger)
     return lambda *events: fill(path, events)
 
 
@@ -45,7 +45,7 @@ def moved(event, at):
 
 
 def wsim():
-    return [ruleset(text) for text in shipped_texts('id = "youplay-wsim"')]
+    return [ruleset(text) for text in find_shipped_texts('id = "youplay-wsim"')]
 
 
 def under(ledger, league="L1", rules=None, as_of=None):
@@ -327,7 +327,7 @@ def test_carried_season_needs_its_own_games(filled):
     Everybody starts with 100 points and then with what the first season left them; ranks require two
     games in the season itself.
     """
-    text = shipped_text("b5-league").replace("carry_over = false", "carry_over = true")
+    text = find_shipped_text("b5-league").replace("carry_over = false", "carry_over = true")
     rules = ruleset(text)
     rules["data"]["params"]["min_games"] = 2
     ledger = filled(rules, *[season(number) for number in range(1, 4)])

@@ -12,7 +12,7 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from cache_files import place_of
+from cache_files import find_column_span
 from paths import NEVER, set_paths
 from time_ledgers import enter
 
@@ -126,7 +126,7 @@ def flip(*columns: tuple[Path, str]) -> None:
     gc.collect()  # what is open was checked before
     gc.freeze()  # the next time nobody need look at what is there now
     for path, name in columns:
-        content, span = bytearray(path.read_bytes()), place_of(path, name)
+        content, span = bytearray(path.read_bytes()), find_column_span(path, name)
         content[sum(span) // 2] ^= 4
         path.write_bytes(content)
 
@@ -203,7 +203,7 @@ def test_column_cut_while_it_is_open(traced: str, column: str, caches: Path, cap
     with ratings_ledger.open(traced) as ledger:
         ledger.at().with_ladder("anna", "elo")  # the columns are open, and not yet read
         for path in files(caches, "columns"):
-            os.truncate(path, place_of(path, column)[0] + 8)
+            os.truncate(path, find_column_span(path, column)[0] + 8)
         with caplog.at_level(logging.WARNING):
             assert [repr(ask(ledger)) for ask in asks] == wanted
     assert ["is not used" in line for line in caplog.messages] == [True]

@@ -10,11 +10,11 @@ from math import floor
 from pathlib import Path
 
 import pytest
-from own_rules import built_in
+from own_rules import load_built_in_rule
 
 from ratings_ledger.rules import ONE, expected, expected_scores, rounded
 
-RULE = built_in("pairwise-elo/1")
+RULE = load_built_in_rule("pairwise-elo/1")
 
 ROOT = Path(__file__).parent.parent.parent
 

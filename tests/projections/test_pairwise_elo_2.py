@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 from kernel_calls import call_compiled, check_compiled_game, play
-from lengths import few_of_many
-from own_rules import built_in
+from lengths import mark_many_cases
+from own_rules import load_built_in_rule
 
 from ratings_ledger.projections.rules.pairwise_elo_2 import k_of, side_lead
 from ratings_ledger.projections.rulesets.versions import read_ruleset, read_toml
 from ratings_ledger.rules import MISSING, ONE
 
-RULE = built_in("pairwise-elo/2")
+RULE = load_built_in_rule("pairwise-elo/2")
 NFL = {"k": 20, "home": 65, "margin": "ln", "reversion": "1/3", "reversion_to": 1505}
 NBA = {"k": 20, "home": 100, "margin": "power", "start": 1300, "reversion": "1/4", "reversion_to": 1505}
 DATA = Path(__file__).parents[3] / "shared" / "data" / "nba"
@@ -181,7 +181,7 @@ FORMS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("count", few_of_many(40, 400))
+@pytest.mark.parametrize("count", mark_many_cases(40, 400))
 @pytest.mark.parametrize("form", range(len(FORMS)))
 def test_every_form_is_within_a_unit_for_each_opponent_of_forty_digits(form: int, count: int) -> None:
     """Drawn games of two to six: a player's change is off by at most half a unit for each opposing side."""
@@ -198,7 +198,7 @@ def test_every_form_is_within_a_unit_for_each_opponent_of_forty_digits(form: int
     assert 0 < largest < Decimal("0.50001"), largest
 
 
-@pytest.mark.parametrize("count", few_of_many(40, 400))
+@pytest.mark.parametrize("count", mark_many_cases(40, 400))
 @pytest.mark.parametrize("form", range(len(FORMS)))
 def test_the_kernel_before_rounding_is_within_1e_10_of_forty_digits(form: int, count: int) -> None:
     """Drawn games of two: what the first side gains, in points, before it becomes whole units."""

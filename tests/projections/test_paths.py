@@ -12,8 +12,8 @@ from random import Random
 from typing import Any
 
 import pytest
-from fault_helpers import fork, wait_for
-from forging import FORGED, OTHERS, WRITTEN, forged
+from fault_helpers import fork_child, wait_for_exits
+from forging import INVALID_EVENTS, INVALID_GAMES, UNCANONICAL_RECORDS, append_named_forgery
 from paths import digests, set_paths, told
 from time_histories import history
 from time_ledgers import enter
@@ -209,13 +209,13 @@ def test_all_paths_skip_impossible_rows(tmp_path: Path, caches: Path, monkeypatc
     path, log = str(tmp_path / "ratings.db"), history(5, 110)
     upgrade(path)
     ledger, expected = open_ledger(path), []
-    odd = [*FORGED, *OTHERS, *WRITTEN]
+    odd = [*INVALID_GAMES, *INVALID_EVENTS, *UNCANONICAL_RECORDS]
     for number, what in enumerate(odd):
         enter(ledger, log[number * 2 : number * 2 + 2])
         members = {} if what == "an id that is none" else {"id": f"forged-{number}"}
         with ledger.reading() as connection:
             expected.append(head(connection).position + 1)
-        forged(what, path, columns={"subject": f"game:forged-{number}"}, **members)
+        append_named_forgery(what, path, columns={"subject": f"game:forged-{number}"}, **members)
     enter(ledger, log[len(odd) * 2 :])
     plain = decoded(ledger, cached=False)
     assert list(plain[0]["left out"]) == expected
@@ -318,7 +318,7 @@ def test_writers_without_a_lock_have_right_facts(
                     chance.choice(there).unlink(missing_ok=True)
 
     for seed in range(100 if at_length else 2):
-        assert wait_for([fork(grow, f"{seed} {child}") for child in range(3)]) == [0, 0, 0]
+        assert wait_for_exits([fork_child(grow, f"{seed} {child}") for child in range(3)]) == [0, 0, 0]
 
 
 @pytest.mark.slow

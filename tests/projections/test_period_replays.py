@@ -21,8 +21,8 @@ from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.rules import expected_scores
 from tests import own_rules
-from tests.builders import draft, drafted, event, game_data
-from tests.ledgers import append_drafts, create_ledger, reading, run_command
+from tests.builders import build_draft, build_event, build_game_data, build_game_draft
+from tests.ledgers import append_drafts, create_ledger, open_for_reading, run_command
 from tests.projections.state_rules import BY_PERIOD, new_season
 
 TEXT = """
@@ -105,7 +105,10 @@ def played(request: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iter
     own_rules.publish_untried(name, TEXT.replace("PERIOD", request.param))
     append_drafts(
         name,
-        *(drafted(f"g{n}", *who, at=f"{at:%Y-%m-%dT%H:%M:%SZ}", game="chess") for n, (at, who) in enumerate(games)),
+        *(
+            build_game_draft(f"g{n}", *who, at=f"{at:%Y-%m-%dT%H:%M:%SZ}", game="chess")
+            for n, (at, who) in enumerate(games)
+        ),
     )
     return name, games, request.param
 
@@ -118,7 +121,7 @@ def end_of(day: date) -> int:
 
 def trace_of(name: str, day: date | None = None, close_now: bool = False) -> Trace:
     """Return the trace of the ladder at the first instant of a day in Berlin, or now; or as if periods closed then."""
-    with reading(name) as connection:
+    with open_for_reading(name) as connection:
         as_of = None if day is None else end_of(day)
         return Ladders(decode(connection), as_of, close_now=close_now).trace("by-period")
 
@@ -175,7 +178,7 @@ def test_open_periods_close_now_with_the_games_played_so_far(played: tuple[str, 
 def test_states_shown_on_a_day_are_aged_by_whole_periods(played: tuple[str, Games, str]) -> None:
     """K grows by one for every period since that of a player's last game: 30 days."""
     name, games, period = played
-    with reading(name) as connection:
+    with open_for_reading(name) as connection:
         whole = Ladders(decode(connection))
         for day in Random(5).sample([local(at) + timedelta(days=extra) for at, _ in games for extra in (1, 9, 40)], 30):
             ranking, stored = whole.at(end_of(day)).standings("by-period"), score_plainly(games, period, day)
@@ -209,7 +212,8 @@ def test_adjustment_within_a_period_counts_at_its_close(played: tuple[str, Games
     at = games[70][0]
     when = f"{at + timedelta(minutes=1):%Y-%m-%dT%H:%M:%SZ}"
     append_drafts(
-        name, draft(event("points.adjusted", when, ladder="by-period", player="anna", points="-40", reason="x"))
+        name,
+        build_draft(build_event("points.adjusted", when, ladder="by-period", player="anna", points="-40", reason="x")),
     )
     adjusted = local(at + timedelta(minutes=1)), -40_000_000
     for day in (local(at), local(at) + timedelta(days=1), local(at) + timedelta(days=45), date(2100, 1, 1)):
@@ -283,7 +287,7 @@ def test_causes_of_a_change_sum_exactly(played: tuple[str, Games, str]) -> None:
     middle, moved = int(games[75][0].timestamp()) * 1_000_000, 0
     pairs = [((middle, 152), (None, 152)), ((None, 152), (middle, 152)), ((None, 151), (None, 152)),
              ((None, 60), (None, 152)), ((middle, 100), (None, 152))]  # fmt: skip
-    with reading(name) as connection:
+    with open_for_reading(name) as connection:
         for player in ("anna", "ben", "cleo"):
             for sides in pairs:
                 before, after = (Coordinates(as_of, known_at, None) for as_of, known_at in sides)
@@ -315,7 +319,7 @@ def test_own_part_of_a_correction_is_the_change_of_its_period(played: tuple[str,
         return after - before
 
     owned = 0
-    with reading(name) as connection:
+    with open_for_reading(name) as connection:
         for player in (who[0], who[-1], next(name for name in PLAYERS if name not in who)):
             before, after = (Coordinates(None, position, None) for position in (151, 152))
             found = attribute_difference(connection, "by-period", player, before, after)
@@ -332,7 +336,9 @@ def test_new_season_begins_with_the_first_period_in_it(tmp_path: Any, monkeypatc
     name = create_ledger(f"sqlite:///{tmp_path}/seasons.db")
     own_rules.publish_untried(name, TEXT.replace('"PERIOD"', '"month"\nseason_by = [7]'))
     for month in (5, 6, 8, 9):
-        append_drafts(name, drafted(f"g{month}", "anna", "ben", at=f"2010-0{month}-10T12:00:00Z", game="chess"))
+        append_drafts(
+            name, build_game_draft(f"g{month}", "anna", "ben", at=f"2010-0{month}-10T12:00:00Z", game="chess")
+        )
     with rl.open(name) as ledger:
         rows = ledger.at().history("by-period", "anna").rows
     periods = [row for row in rows if row.cause == "period"]
@@ -350,7 +356,9 @@ def test_events_are_scored_after_their_last_games(tmp_path: Any, monkeypatch: py
     leagues = ["open", "club", "open", None]
     for day, league in enumerate(leagues, 1):
         members = {} if league is None else {"league": league}
-        append_drafts(name, drafted(f"g{day}", "anna", "ben", at=f"2010-03-0{day}T12:00:00Z", game="chess", **members))
+        append_drafts(
+            name, build_game_draft(f"g{day}", "anna", "ben", at=f"2010-03-0{day}T12:00:00Z", game="chess", **members)
+        )
     assert [*trace_of(name).stream.row] == [1, 0, 2, 3]
     # K shrinks twice by a tenth, and does not grow between two events that overlap
     assert states_of(trace_of(name, date(2010, 3, 4)))["anna"][1] == 32_400_000
@@ -373,8 +381,8 @@ def test_decisions_leave_what_a_close_did_to_the_games(tmp_path: Any, monkeypatc
     monkeypatch.setattr("ratings_ledger.ledger.clock.now", lambda: times[1])
     name = create_ledger(f"sqlite:///{tmp_path}/closes.db")
     own_rules.publish_untried(name, TEXT.replace("PERIOD", "day"))
-    corrected = game_data("g1", "ben", "anna", game="chess") | {"kind": "placing"}
-    correction = event(
+    corrected = build_game_data("g1", "ben", "anna", game="chess") | {"kind": "placing"}
+    correction = build_event(
         "game.corrected",
         "2010-03-01T12:00:00Z",
         game_id="g1",
@@ -382,9 +390,9 @@ def test_decisions_leave_what_a_close_did_to_the_games(tmp_path: Any, monkeypatc
         game=corrected,
     )
     for day, one in [
-        (1, drafted("g1", "anna", "ben", at="2010-03-01T12:00:00Z", game="chess")),
-        (2, drafted("g2", "anna", "ben", at="2010-03-02T12:00:00Z", game="chess")),
-        (3, draft(correction)),
+        (1, build_game_draft("g1", "anna", "ben", at="2010-03-01T12:00:00Z", game="chess")),
+        (2, build_game_draft("g2", "anna", "ben", at="2010-03-02T12:00:00Z", game="chess")),
+        (3, build_draft(correction)),
     ]:
         monkeypatch.setattr("ratings_ledger.ledger.clock.now", lambda at=times[day]: at)
         append_drafts(name, one)

@@ -7,11 +7,11 @@ from itertools import product
 
 import pytest
 from histories import facts_of, fill, ruleset, standings_of, stream_of
-from own_rules import built_in, shipped_text
+from own_rules import find_shipped_text, load_built_in_rule
 
 from ratings_ledger.rules import PLAYERS_MAX, exact
 
-RULE = built_in("placement-points/1")
+RULE = load_built_in_rule("placement-points/1")
 
 # the table of the page: the points of the places by number of players
 TABLE = {
@@ -188,7 +188,7 @@ def test_league_table_sums_the_points(ledger_url):
     The league has the page's examples and a game of nine; games elsewhere do not count.
     """
     events = [
-        ruleset(shipped_text("youplay-league")),
+        ruleset(find_shipped_text("youplay-league")),
         recorded("g1", "cartagena", 1, anna=1000, ben=970, cleo=970, dora=800, emil=770),
         recorded("g2", "vampiring", 2, ben=32, anna=28, dora=28, cleo=10),
         recorded("g3", "king-me", 3, dora=1, emil=0),

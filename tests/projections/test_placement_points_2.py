@@ -5,7 +5,7 @@ from collections import Counter
 from fractions import Fraction
 
 import pytest
-from lengths import few_of_many
+from lengths import mark_many_cases
 from pydantic import ValidationError
 
 from ratings_ledger.projections import compiling
@@ -248,7 +248,7 @@ VARIANTS = [
 ]
 
 
-@pytest.mark.parametrize("count", few_of_many(300, 3_000))
+@pytest.mark.parametrize("count", mark_many_cases(300, 3_000))
 def test_random_games_match_the_oracle(count):
     """Random games agree with the oracle exactly."""
     chance, seen = random.Random(1950), Counter()

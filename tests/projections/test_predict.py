@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from own_rules import offer_rule, publish_untried
+from own_rules import publish_without_trial, substitute_rule
 from state_rules import BY_GAME
 
 from ratings_ledger import CannotPredict
@@ -172,8 +172,8 @@ def test_rules_without_probabilities_predict_nothing(ratings: Ratings, db: str) 
 
 def publish_own(patch: pytest.MonkeyPatch, db: str, rule: Rule) -> None:
     """Publish a ruleset of a rule of one's own, untried."""
-    offer_rule(patch, rule)
-    publish_untried(db, OWN.format(rule=rule.id))
+    substitute_rule(patch, rule)
+    publish_without_trial(db, OWN.format(rule=rule.id))
 
 
 @pytest.mark.ledger(make=with_games, store="sqlite")
@@ -208,7 +208,7 @@ def test_rules_see_the_planned_game(ratings: Ratings, db: str, monkeypatch: pyte
         chance=lambda i, j, before, columns, constants, table: ONE // 2,
         explain=lambda n, names, before, columns, params, after: [[Term("none", 0, "")]] * n,
     )  # fmt: skip
-    offer_rule(monkeypatch, rule)
+    substitute_rule(monkeypatch, rule)
     ruleset, _ = read_toml(OWN.format(rule=rule.id))
     assert ruleset is not None
     version, problems = bind(ruleset)

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from builders import event
+from builders import build_event
 from histories import adjustment, club_game, fill, random_games, ruleset
 from kind_games import battle
 from oracle.log import named
@@ -17,7 +17,7 @@ from oracle.profiles import Course, Profile, Step, Streak
 from oracle.questions import Question, Row
 from oracle.rulesets import ruleset_of, versions_of
 from oracle.times import start_of
-from own_rules import shipped_text
+from own_rules import find_shipped_text
 from paths import set_paths
 from time_histories import ENDS, LADDERS, history
 from time_ledgers import enter
@@ -245,7 +245,7 @@ def test_partners_are_no_opponents_and_win_together(ledger_url: str) -> None:
     """Partners who share a first place have won, and met the other side alone."""
     sides = [("anna", 1, "a"), ("ben", 1, "a"), ("cleo", 2, "b"), ("dora", 2, "b")]
     people = [{"player": name, "place": place, "team": team} for name, place, team in sides]
-    game = event("game.recorded", game_id="g-1", game="doubles", participants=people)
+    game = build_event("game.recorded", game_id="g-1", game="doubles", participants=people)
     system = read_shipped_text("weng-lin-1").replace("GAME", "doubles").replace("ZONE", "UTC")
     found = asked(ledger_url, ruleset(system), game).profile("weng-lin-doubles/all", "anna")
     assert (found.wins, [*found.opponents]) == (1, [rl.Opponent("cleo", 1, 1, 0, 0), rl.Opponent("dora", 1, 1, 0, 0)])
@@ -269,7 +269,7 @@ def test_adjustments_are_steps_and_no_games(ledger_url: str) -> None:
 
 def test_rank_is_lost_where_more_games_are_needed(ledger_url: str) -> None:
     """Given a later version that needs two games, who has one loses the rank with the first game that it scores."""
-    text = shipped_text("club-catan-elo")
+    text = find_shipped_text("club-catan-elo")
     later = ruleset(text)
     later["data"] |= {
         "version": "9",
@@ -323,7 +323,7 @@ def test_unknown_players_and_ladders_are_refused(ledger_url: str, ask: Callable[
 
 def test_games_without_places_have_no_streaks(ledger_url: str) -> None:
     """Given a battle, which has no places, nobody won it or did not, and opponents are only counted."""
-    fill(ledger_url, [ruleset(shipped_text("youplay-bluemax")), battle("anna 1 0 2 60", "ben 1 1", league="L1")])
+    fill(ledger_url, [ruleset(find_shipped_text("youplay-bluemax")), battle("anna 1 0 2 60", "ben 1 1", league="L1")])
     with rl.open(ledger_url) as ledger:
         found = ledger.at().profile("youplay-bluemax/L1", "anna")
     assert (found.wins, found.longest_wins, found.current_without_win, found.places) == (0, None, None, ())
@@ -332,7 +332,7 @@ def test_games_without_places_have_no_streaks(ledger_url: str) -> None:
 
 def month(score: str, *places: str) -> list[dict[str, Any]]:
     """The ruleset of a monthly list by this score, and a game on each of the first days of January 2020."""
-    published = ruleset(shipped_text("catan-monthly"))
+    published = ruleset(find_shipped_text("catan-monthly"))
     published["data"]["params"] |= {"min_games": 1, "score": score}
     labels = {"game": "catan", "city": "7", "group": "basic"}
     return [published, *(club_game(f"m-{day}", seats, day, **labels) for day, seats in enumerate(places, 1))]
@@ -373,7 +373,7 @@ def test_ranks_say_how_often_they_were_looked_up(ledger_url: str, monkeypatch: p
 def test_people_change_with_corrections_of_their_games(ledger_url: str) -> None:
     """A void is the last event about those who were in the game, and about nobody else."""
     games = [club_game("g-1", "anna ben", 1), club_game("g-2", "cleo dora", 2), club_game("g-3", "anna cleo", 3)]
-    void = event("game.voided", game_id="g-1", reason="it was not played")
+    void = build_event("game.voided", game_id="g-1", reason="it was not played")
     before = asked(ledger_url, *games).last_positions_of_people()
     assert enter(ledger_url, [void]).appended == 1
     after = rl.open(ledger_url).at().last_positions_of_people()

@@ -17,8 +17,8 @@ from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay import continuation
 from tests import own_rules
-from tests.builders import draft, drafted, event
-from tests.ledgers import append_drafts, create_ledger, reading
+from tests.builders import build_draft, build_event, build_game_draft
+from tests.ledgers import append_drafts, create_ledger, open_for_reading
 from tests.projections.state_rules import BY_GAME
 
 Ratings = Callable[..., Any]
@@ -29,9 +29,9 @@ LADDER = "club-elo-chess/all"
 def db(ratings: Ratings, store: str) -> str:
     """A ladder on which a rating is provisional for ten games: anna played seven elsewhere, then four with ben."""
     assert ratings("init", "--for", "chess", "--system", "club-elo", "--zone", "UTC", db=store).exit_code == 0
-    seeded = event("player.seeded", ladder=LADDER, player="anna", state={"rating": "1700"}, games=7)
-    games = (drafted(f"g{n}", "anna", "ben", at=f"2024-01-0{n}T13:00:00Z", game="chess") for n in range(1, 5))
-    append_drafts(store, draft(seeded), *games)
+    seeded = build_event("player.seeded", ladder=LADDER, player="anna", state={"rating": "1700"}, games=7)
+    games = (build_game_draft(f"g{n}", "anna", "ben", at=f"2024-01-0{n}T13:00:00Z", game="chess") for n in range(1, 5))
+    append_drafts(store, build_draft(seeded), *games)
     return store
 
 
@@ -79,7 +79,9 @@ def test_kept_traces_know_the_games_elsewhere(db: str, tmp_path: Path, monkeypat
         Ladders(facts).trace(LADDER)
         assert [*tmp_path.rglob("traces/*")]
     for number in range(5, 8):
-        append_drafts(db, drafted(f"g{number}", "ben", "anna", at=f"2024-01-0{number}T12:00:00Z", game="chess"))
+        append_drafts(
+            db, build_game_draft(f"g{number}", "ben", "anna", at=f"2024-01-0{number}T12:00:00Z", game="chess")
+        )
         with open_ledger(db).reading() as connection:
             kept, whole = Ladders(decode(connection)), Ladders(decode(connection, cached=False))
             marks = []
@@ -97,8 +99,8 @@ def test_kept_traces_know_the_games_elsewhere(db: str, tmp_path: Path, monkeypat
 def test_ladder_of_adjustments_alone(ratings: Ratings, store: str) -> None:
     """Somebody who was given points and never played has a rating with its deviation, and is provisional."""
     assert ratings("init", "--for", "chess", "--system", "glicko", "--zone", "UTC", db=store).exit_code == 0
-    adjusted = event("points.adjusted", ladder="glicko-chess/all", player="anna", points="50", reason="x")
-    append_drafts(store, draft(adjusted))
+    adjusted = build_event("points.adjusted", ladder="glicko-chess/all", player="anna", points="50", reason="x")
+    append_drafts(store, build_draft(adjusted))
     with rl.open(store) as ledger:
         (row,) = ledger.at().standings("glicko-chess/all").rows
         (change,) = ledger.at().history("glicko-chess/all", "anna").rows
@@ -131,12 +133,15 @@ def test_seed_begins_under_the_version_in_force(versions: str) -> None:
     seeds = {"anna": {"rating": "1700"}, "ben": {"k": "33"}, "cleo": {"rating": "1700"}, "dora": {"k": "33"}}
     append_drafts(
         versions,
-        *(draft(event("player.seeded", ladder="own-k", player=name, state=state)) for name, state in seeds.items()),
-        drafted("g1", "anna", "ben", at="2019-12-31T12:00:00Z", game="chess"),
-        drafted("g2", "cleo", "dora", at="2020-01-01T12:00:00Z", game="chess"),
-        drafted("g3", "emil", "anna", at="2020-01-02T12:00:00Z", game="chess"),
+        *(
+            build_draft(build_event("player.seeded", ladder="own-k", player=name, state=state))
+            for name, state in seeds.items()
+        ),
+        build_game_draft("g1", "anna", "ben", at="2019-12-31T12:00:00Z", game="chess"),
+        build_game_draft("g2", "cleo", "dora", at="2020-01-01T12:00:00Z", game="chess"),
+        build_game_draft("g3", "emil", "anna", at="2020-01-02T12:00:00Z", game="chess"),
     )
-    with reading(versions) as connection:
+    with open_for_reading(versions) as connection:
         trace = Ladders(decode(connection)).trace("own-k")
     names, million = trace.stream.names, 1_000_000
     before = {

@@ -10,7 +10,7 @@ import pytest
 from histories import facts_of, fill, ruleset, standings_of, stream_of
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
-from stores import without_events
+from stores import make_empty_ledger
 
 from ratings_ledger.projections.replay.replay import replay
 
@@ -125,7 +125,7 @@ def describe(events: list[dict[str, Any]]) -> None:
 
 def test_random_histories_match_real_formula(tmp_path_factory, copied_file):
     """Any replayed history agrees with the real formula within a micropoint or two a pair."""
-    empty = Path(copied_file(without_events)).read_bytes()
+    empty = Path(copied_file(make_empty_ledger)).read_bytes()
 
     @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), database=None)
     @given(histories(), st.booleans())

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from checked_integers import checked
 from kind_games import columns_of, players_of, random_battle, random_diplomacy
-from own_rules import built_in, built_in_names, is_about
+from own_rules import list_built_in_rules, load_built_in_rule, reads_kind
 
 from ratings_ledger.rules import INT64_MAX, LEAVERS, PLAYERS_MAX, SUBSTITUTE, UNITS_MAX, Rule
 
@@ -90,8 +90,8 @@ PARAMS: dict[str, list[dict[str, object]]] = {
         },
     ],
 }  # fmt: skip
-ELO = built_in("pairwise-elo/1")
-CASES = [(name, params) for name in built_in_names() for params in PARAMS[name]]
+ELO = load_built_in_rule("pairwise-elo/1")
+CASES = [(name, params) for name in list_built_in_rules() for params in PARAMS[name]]
 
 
 Board = tuple[int, list[int], list[list[int]]]
@@ -114,7 +114,7 @@ def boards_of_any_params(name: str, seed: int) -> Iterator[Board]:
 
 @cache
 def _made_once(name: str, seed: int) -> tuple[list[Board], Iterator[Board]]:
-    return [], _random_boards(built_in(name), random.Random(seed))
+    return [], _random_boards(load_built_in_rule(name), random.Random(seed))
 
 
 def _random_boards(found: Rule, chance: random.Random) -> Iterator[Board]:
@@ -132,9 +132,9 @@ def _random_boards(found: Rule, chance: random.Random) -> Iterator[Board]:
 
 def columns_of_kind(found: Rule, n: int, chance: random.Random) -> list[list[int]]:
     """The columns of n players of a random battle or game of Diplomacy, if the rule is about these; else none."""
-    if is_about(found, "battle"):
+    if reads_kind(found, "battle"):
         event = random_battle(chance, n + chance.choice([0, 0, 1]))
-    elif is_about(found, "diplomacy"):
+    elif reads_kind(found, "diplomacy"):
         event = random_diplomacy(chance, substituted=n == 8)
     else:
         return []
@@ -171,7 +171,7 @@ def scoring(found: Rule, params: dict[str, object]) -> Callable[..., tuple[int, 
 @pytest.mark.parametrize(("name", "params"), CASES)
 def test_score_leaves_its_input_alone(name, params):
     """`score` leaves its input unchanged and ignores what was in `change` before."""
-    found = built_in(name)
+    found = load_built_in_rule(name)
     bound = found.params.model_validate(params)
     for n, points, columns in boards(found, params, 50):
         before = copy.deepcopy((points, columns))
@@ -185,7 +185,7 @@ def test_score_leaves_its_input_alone(name, params):
 @pytest.mark.parametrize(("name", "params"), CASES)
 def test_books_of_every_game_balance(name, params):
     """The books of every game sum to zero, and nothing negative is minted or burned."""
-    found = built_in(name)
+    found = load_built_in_rule(name)
     scored = scoring(found, params)
     for board in boards(found, params, 500):
         minted, change = scored(*board)
@@ -198,7 +198,7 @@ def test_books_of_every_game_balance(name, params):
 @pytest.mark.parametrize(("name", "params"), CASES)
 def test_explained_terms_sum_to_the_change(name, params):
     """The terms of an explanation sum to the change."""
-    found = built_in(name)
+    found = load_built_in_rule(name)
     bound, scored = found.params.model_validate(params), scoring(found, params)
     for n, points, columns in boards(found, params, 200):
         _, change = scored(n, points, columns)
@@ -209,7 +209,7 @@ def test_explained_terms_sum_to_the_change(name, params):
 @pytest.mark.parametrize(("name", "params"), CASES)
 def test_params_round_trip_and_are_strict(name, params):
     """Parameters survive a JSON round trip, refuse unknown keys and are frozen."""
-    model = built_in(name).params
+    model = load_built_in_rule(name).params
     bound = model.model_validate(params)
     assert model.model_validate(json.loads(json.dumps(bound.model_dump(exclude_unset=True)))) == bound
     with pytest.raises(ValueError, match="unknown"):
@@ -221,7 +221,7 @@ def test_params_round_trip_and_are_strict(name, params):
 @pytest.mark.parametrize(("name", "params"), CASES)
 def test_prepared_params_fit_64_bits(name, params):
     """Prepared parameters and tables fit into 64 bits."""
-    found = built_in(name)
+    found = load_built_in_rule(name)
     bound = found.params.model_validate(params)
     assert found.refuse_params(bound, PLAYERS_MAX) is None
     assert all(abs(number) <= INT64_MAX for number in [*found.prepare(bound), *found.table()])
@@ -230,7 +230,7 @@ def test_prepared_params_fit_64_bits(name, params):
 @pytest.mark.parametrize(("name", "params"), CASES)
 def test_score_stays_in_64_bits(name, params):
     """No step of `score` leaves 64 bits at the most points that a replay allows."""
-    found, chance = built_in(name), random.Random(2)
+    found, chance = load_built_in_rule(name), random.Random(2)
     bound, scored = found.params.model_validate(params), scoring(found, params)
     for n, _, columns in boards(found, params, 100):
         points = [chance.choice([UNITS_MAX, UNITS_MAX - 1, -UNITS_MAX, 0]) for _ in range(n)]
@@ -239,11 +239,11 @@ def test_score_stays_in_64_bits(name, params):
         assert change == scored(n, points, columns)[1]
 
 
-@pytest.mark.parametrize("name", built_in_names())
+@pytest.mark.parametrize("name", list_built_in_rules())
 def test_rule_is_registered_under_its_name(name):
     """A rule is registered under its own name and number."""
-    assert built_in(name).id == name
-    assert built_in(name).scale > 0
+    assert load_built_in_rule(name).id == name
+    assert load_built_in_rule(name).scale > 0
 
 
 @pytest.mark.slow
@@ -254,7 +254,7 @@ def test_rule_behaviour_never_changes(pytestconfig):
     """
     digests = {}
     for name, params in CASES:
-        found = built_in(name)
+        found = load_built_in_rule(name)
         scored = scoring(found, params)
         results = [scored(*board) for board in boards(found, params, 2_000, seed=7)]
         digests[f"{name} {json.dumps(params, sort_keys=True)}"] = hashlib.sha256(repr(results).encode()).hexdigest()

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from histories import club_game, facts_of, fill, ruleset, standings_of, stream_of
-from own_rules import shipped_text
+from own_rules import find_shipped_text
 
 from ratings_ledger import Ruleset
 from ratings_ledger.ledger.store.opening import open_ledger
@@ -12,7 +12,7 @@ from ratings_ledger.projections.rulesets.registry import rule
 from ratings_ledger.projections.rulesets.versions import bind, in_force, read_shipped_texts, read_toml
 from ratings_ledger.projections.stored.generations import list_ladder_rows
 
-GOOD = shipped_text("club-catan-elo")
+GOOD = find_shipped_text("club-catan-elo")
 
 WRONG = {
     "syntax": ('id = "x"\nversion = \n', "", 2),

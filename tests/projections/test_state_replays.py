@@ -24,8 +24,8 @@ from ratings_ledger.projections.replay import trace as tracing
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.rules import decimal, expected_scores
 from tests import own_rules
-from tests.builders import draft, drafted, event
-from tests.ledgers import append_drafts, create_ledger, reading, run_command, writing
+from tests.builders import build_draft, build_event, build_game_draft
+from tests.ledgers import append_drafts, create_ledger, open_for_reading, open_for_writing, run_command
 from tests.projections.state_rules import BY_GAME
 
 TEXT = """
@@ -94,14 +94,17 @@ def played(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str
     own_rules.publish_untried(name, TEXT)
     append_drafts(
         name,
-        *(drafted(f"g{n}", *who, at=f"{at:%Y-%m-%dT%H:%M:%SZ}", game="chess") for n, (at, who) in enumerate(games)),
+        *(
+            build_game_draft(f"g{n}", *who, at=f"{at:%Y-%m-%dT%H:%M:%SZ}", game="chess")
+            for n, (at, who) in enumerate(games)
+        ),
     )
     return name, games
 
 
 def traces(name: str, **options: Any) -> Trace:
     """Return the trace of the ladder."""
-    with reading(name) as connection:
+    with open_for_reading(name) as connection:
         return Ladders(decode(connection), **options).trace("own-k")
 
 
@@ -157,7 +160,7 @@ def test_games_are_explained_from_the_states_before_them(played: tuple[str, Game
     """What explains a game scores it from the trace, and gets what the replay got: 200 games, all players."""
     name, games = played
     after = [*score_plainly(games)]
-    with reading(name) as connection:
+    with open_for_reading(name) as connection:
         ladders = Ladders(decode(connection))
         for row in range(len(games)):
             explanation = explain_game(ladders, "own-k", f"g{row}", row)
@@ -173,9 +176,11 @@ def test_games_are_explained_from_the_states_before_them(played: tuple[str, Game
 def test_adjustments_leave_other_columns_alone(played: tuple[str, Games]) -> None:
     """An adjustment changes the rating at its place, and no K."""
     name, games = played
-    adjusted = event("points.adjusted", "2010-06-01T12:00:00Z", ladder="own-k", player="anna", points="-40", reason="x")
+    adjusted = build_event(
+        "points.adjusted", "2010-06-01T12:00:00Z", ladder="own-k", player="anna", points="-40", reason="x"
+    )
     before = traces(name)
-    append_drafts(name, draft(adjusted))
+    append_drafts(name, build_draft(adjusted))
     trace = traces(name)
     games_before = sum(at < datetime(2010, 6, 1, 12) for at, _ in games)
     anna = trace.stream.persons[trace.stream.names.index("anna")]
@@ -241,11 +246,11 @@ def test_stored_standings_have_the_states(played: tuple[str, Games]) -> None:
     name, games = played
     final = [*score_plainly(games)][-1]
     assert run_command("rebuild", db=name) == 0
-    with reading(name) as connection:
+    with open_for_reading(name) as connection:
         rows = connection.execute(text("SELECT player, state FROM live_standings WHERE ladder = 'own-k'")).all()
     assert {row.player: tuple(map(int, row.state.split(","))) for row in rows} == final
     assert run_command("verify", db=name) == 0
-    with writing(name) as connection:
+    with open_for_writing(name) as connection:
         connection.execute(text("UPDATE generation_standings SET state = '1,2' WHERE player = 'anna'"))
     assert run_command("verify", db=name) == 1
 
@@ -269,7 +274,7 @@ def test_predictions_are_made_from_the_states_brought_to_games(played: tuple[str
             squares.append((1 - expected) ** 2)
             foreseen.append(1.0 if expected > 0.5 else 0.5 if expected == 0.5 else 0.0)
         states, last = after, last | dict.fromkeys(players, at)
-    with reading(name) as connection:
+    with open_for_reading(name) as connection:
         facts = decode(connection)
         found = measure_quality(facts, Ladders(facts).stream("own-k"))
     assert found is not None

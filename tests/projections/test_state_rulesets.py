@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from own_rules import shipped_text
+from own_rules import find_shipped_text
 
 from ratings_ledger import Ruleset
 from ratings_ledger.ledger.events.types import read_data
@@ -12,7 +12,7 @@ from ratings_ledger.projections.rulesets.registry import rule
 from ratings_ledger.projections.rulesets.versions import bind, find_kinds, find_sequel_problem, read_toml
 from ratings_ledger.rules import STATE_RULE_COLUMNS, Rule, State
 
-GOOD = shipped_text("club-catan-elo")
+GOOD = find_shipped_text("club-catan-elo")
 DEFAULTS = {
     "period": "game", "period_by": None, "season_by": None, "entrant": "player", "takes": "sum",
     "score_decimals": 0, "score_order": "high", "numbers": {},

@@ -5,7 +5,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from own_rules import built_in, forbid_compiling, offer_rule, read_ruleset
+from own_rules import forbid_compiling, load_built_in_rule, read_ruleset, substitute_rule
 from state_rules import BY_GAME, BY_PERIOD, SCALE
 
 from ratings_ledger import BadArgument
@@ -27,7 +27,7 @@ def tried(
     """The outcome of a trial of this rule, interpreted alone unless compiled code is wanted."""
     if not compiling:
         forbid_compiling(monkeypatch)
-    offer_rule(monkeypatch, rule, "own/1")
+    substitute_rule(monkeypatch, rule, "own/1")
     version, problems = bind(read_ruleset(TEXT.format(more)))
     assert version is not None, problems
     return try_rule(version, **{"games": 60, **options})
@@ -120,7 +120,7 @@ def test_wrong_rule_is_told(
 def test_rule_that_compares_does_not_add(monkeypatch: pytest.MonkeyPatch) -> None:
     """Elo that claims to add is found out at the first game; what the shipped rules claim is tried like that."""
     forbid_compiling(monkeypatch)
-    offer_rule(monkeypatch, built_in("pairwise-elo/1")._replace(adds=True), "own/1")
+    substitute_rule(monkeypatch, load_built_in_rule("pairwise-elo/1")._replace(adds=True), "own/1")
     version, problems = bind(read_ruleset(TEXT.format("") + "[params]\nk_total = 32\n"))
     assert version is not None, problems
     trial = try_rule(version, games=20)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from kernel_calls import check_compiled_game, check_compiled_period, play, play_period
-from own_rules import built_in
+from own_rules import load_built_in_rule
 
-RULE = built_in("tenhou/1")
+RULE = load_built_in_rule("tenhou/1")
 SCALE = RULE.scale
 FORMS: list[dict[str, Any]] = [
     {},

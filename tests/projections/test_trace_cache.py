@@ -15,7 +15,7 @@ from typing import Any
 from weakref import ref
 
 import pytest
-from cache_files import flip_bit, place_of, read_file, rewrite_file
+from cache_files import find_column_span, flip_bit, read_file, rewrite_file
 from paths import NEVER, set_paths
 from time_histories import INSTANTS, LADDERS, history
 from time_ledgers import enter
@@ -196,7 +196,7 @@ def test_unused_traces_are_told_in_a_line(
         facts = decode(connection)
     before = everything(facts, RUNNING[0], None)
     (path,) = traces.rglob("traces/*-*-*")
-    flip_bit(path, Random(0), place_of(path, "before"))
+    flip_bit(path, Random(0), find_column_span(path, "before"))
     with caplog.at_level(logging.WARNING):
         assert everything(facts, RUNNING[0], None) == before
     (line,) = caplog.messages

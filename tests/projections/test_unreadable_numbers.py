@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stores import without_events
+from stores import make_empty_ledger
 
 Ratings = Callable[..., Any]
 RULES = """
@@ -103,7 +103,7 @@ def test_rulesets_refuse_the_numbers_that_they_read(
     rules: str, code: str, copied_file: Callable[..., str], ratings: Ratings, tmp_path: Path
 ) -> None:
     """A ruleset that reads scores alone, or numbers alone, refuses only what is wrong with these."""
-    db = copied_file(without_events)
+    db = copied_file(make_empty_ledger)
     (tmp_path / "tennis.toml").write_text(rules, encoding="utf-8")
     assert ratings("rules", "publish", tmp_path / "tennis.toml", db=db).exit_code == 0
     wrong = {"score-too-fine": game(2, "7.25", 3), "number-out-of-range": game(3, 7, 3, length=10)}

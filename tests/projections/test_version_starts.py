@@ -22,8 +22,8 @@ from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets import registry
 from ratings_ledger.rules import Numbers, State, StateValues, expected_scores
 from tests import own_rules
-from tests.builders import draft, drafted, event
-from tests.ledgers import append_drafts, create_ledger, reading
+from tests.builders import build_draft, build_event, build_game_draft
+from tests.ledgers import append_drafts, create_ledger, open_for_reading
 from tests.projections.state_rules import BY_GAME, BY_PERIOD, SCALE, score
 
 BERLIN, UTC = ZoneInfo("Europe/Berlin"), ZoneInfo("UTC")
@@ -139,7 +139,8 @@ def record(name: str, games: Games, first: int = 0) -> None:
     """Record games, numbered from `first` on."""
     numbered = enumerate(games, first)
     append_drafts(
-        name, *(drafted(f"g{n}", *who, at=f"{at:%Y-%m-%dT%H:%M:%SZ}", game="chess") for n, (at, who) in numbered)
+        name,
+        *(build_game_draft(f"g{n}", *who, at=f"{at:%Y-%m-%dT%H:%M:%SZ}", game="chess") for n, (at, who) in numbered),
     )
 
 
@@ -166,7 +167,7 @@ def instant(at: datetime) -> int:
 
 def trace_of(name: str, at: datetime | None = None, **options: Any) -> Trace:
     """Return the trace of the ladder at a time, by default with its last game."""
-    with reading(name) as connection:
+    with open_for_reading(name) as connection:
         return Ladders(decode(connection), None if at is None else instant(at), **options).trace("lifting")
 
 
@@ -201,7 +202,7 @@ def test_everybody_is_lifted_when_a_version_takes_effect(played: tuple[str, Game
 
 
 def _facts(name: str) -> Any:
-    with reading(name) as connection:
+    with open_for_reading(name) as connection:
         return decode(connection)
 
 
@@ -217,9 +218,11 @@ def test_withdrawn_version_lifts_nobody(played: tuple[str, Games]) -> None:
     """A version that is withdrawn was never in force, at every position behind that."""
     name, games = played
     position = next(one.position for one in _facts(name).rulesets["lifting"] if one.ruleset.version == "3")
-    with reading(name) as connection:
+    with open_for_reading(name) as connection:
         published = json.loads(read_records_at(connection, [position])[position])["id"]
-    append_drafts(name, draft(event("event.voided", "2013-01-01T12:00:00Z", id=published, reason="a mistake")))
+    append_drafts(
+        name, build_draft(build_event("event.voided", "2013-01-01T12:00:00Z", id=published, reason="a mistake"))
+    )
     left = [one for one in VERSIONS if one[0] != "3"]
     assert states_of(trace_of(name)) == score_plainly(games, games[-1][0], left)
 
@@ -237,9 +240,17 @@ def test_adjustments_change_lifted_ratings(played: tuple[str, Games]) -> None:
         points = str(Fraction(units, 1_000_000).limit_denominator()) if units % 1_000_000 == 0 else "10.000001"
         append_drafts(
             name,
-            draft(event("points.adjusted", f"{at:%Y-%m-%dT%H:%M:%SZ}", ladder="lifting", player=who, points=points,
-                        reason="x")),
-        )  # fmt: skip
+            build_draft(
+                build_event(
+                    "points.adjusted",
+                    f"{at:%Y-%m-%dT%H:%M:%SZ}",
+                    ladder="lifting",
+                    player=who,
+                    points=points,
+                    reason="x",
+                )
+            ),
+        )
     for at in (adjusted[0][0], adjusted[1][0], adjusted[2][0], begin("2011-03-02"), games[-1][0], begin("2091-01-01")):
         trace = trace_of(name, at)
         assert states_of(trace) == score_plainly(games, at, [*VERSIONS, LATE], adjusted)
@@ -338,7 +349,7 @@ def test_causes_of_a_change_sum_exactly_across_versions(played: tuple[str, Games
         (Coordinates(None, head, "lifting@1"), Coordinates(None, head, None)),
     ]  # fmt: skip
     for before, after in ways:
-        with reading(name) as connection:
+        with open_for_reading(name) as connection:
             found = attribute_difference(connection, "lifting", "anna", before, after)
         assert found.change == sum(one.own + one.ripple for one in found.causes)
         assert found.after != found.before
@@ -358,8 +369,10 @@ def test_numbers_carry_over_by_name_to_a_rule_that_keeps_others(
     for rule, version in turns:
         publish(ledger, [version], rule)
     record(ledger, games)
-    adjusted = event("points.adjusted", "2011-06-01T12:00:00Z", ladder="lifting", player="ben", points="5", reason="x")
-    append_drafts(ledger, draft(adjusted))
+    adjusted = build_event(
+        "points.adjusted", "2011-06-01T12:00:00Z", ladder="lifting", player="ben", points="5", reason="x"
+    )
+    append_drafts(ledger, build_draft(adjusted))
     whole, wide = trace_of(ledger), 0
     for at, _ in games:
         trace = trace_of(ledger, at)

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import make_url
-from stores import with_shipped_rulesets
+from stores import make_ruled_ledger
 
 import ratings_ledger as rl
 from ratings_ledger import Snapshot
@@ -37,7 +37,7 @@ GAMES = [
 
 def with_games(ratings: Ratings, url: str) -> None:
     """Make a ledger with three games, an adjustment and a published list."""
-    with_shipped_rulesets(ratings, url)
+    make_ruled_ledger(ratings, url)
     for game_id, at, *players in GAMES:
         command = ("record", "--game", "club-catan", "--game-id", game_id, "--at", at, "--by", "mira", *players)
         assert ratings(*command, "--quiet", db=url).exit_code == 0

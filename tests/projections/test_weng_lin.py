@@ -10,8 +10,8 @@ from typing import Any
 import make_weng_lin_vectors as oracle
 import numpy as np
 import pytest
-from lengths import few_of_many
-from own_rules import built_in
+from lengths import mark_many_cases
+from own_rules import load_built_in_rule
 from pydantic import ValidationError
 
 from ratings_ledger.projections import compiling
@@ -80,18 +80,18 @@ def test_vectors_are_those_of_their_script() -> None:
 def test_states_are_within_half_a_unit_of_the_vectors(vector: dict[str, Any]) -> None:
     """Every stored vector comes out, rounded to a millionth."""
     before, columns = laid_out(vector["before"], vector["places"])
-    _, after = play(built_in(vector["rule"]), params_of(vector["params"]), before, columns)
+    _, after = play(load_built_in_rule(vector["rule"]), params_of(vector["params"]), before, columns)
     exact = [[Decimal(player[column]) * 10**6 for side in vector["after"] for player in side] for column in (0, 1)]
     assert largest_error(after, exact) < Decimal("0.50001")
 
 
-@pytest.mark.parametrize("count", few_of_many(60, 300))
+@pytest.mark.parametrize("count", mark_many_cases(60, 300))
 @pytest.mark.parametrize("name", RULES)
 def test_drawn_games_are_within_half_a_unit_of_the_oracle(
     name: str, record_property: Callable[..., None], count: int
 ) -> None:
     """Of drawn games with sides, ties and without tau, every state is the exact one, rounded."""
-    rule, random, worst = built_in(name), Random(7), Decimal(0)
+    rule, random, worst = load_built_in_rule(name), Random(7), Decimal(0)
     for _ in range(count):
         sides, places, params = oracle.draw_game(random)
         before, columns = laid_out(sides, places)
@@ -115,11 +115,11 @@ def unrounded(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return numbers
 
 
-@pytest.mark.parametrize("count", few_of_many(40, 200))
+@pytest.mark.parametrize("count", mark_many_cases(40, 200))
 @pytest.mark.parametrize("name", RULES)
 def test_kernels_are_within_a_ten_billionth_of_the_oracle(name: str, unrounded: list[float], count: int) -> None:
     """The doubles before rounding are within 1e-10 of the exact numbers."""
-    rule, random, worst = built_in(name), Random(8), Decimal(0)
+    rule, random, worst = load_built_in_rule(name), Random(8), Decimal(0)
     for _ in range(count):
         sides, places, params = oracle.draw_game(random)
         before, columns = laid_out(sides, places)
@@ -142,7 +142,7 @@ def test_kernels_agree_with_another_package(name: str, model: str, tau: str, unr
     """Within 1e-9 of openskill, with ties and sides of different sizes."""
     models = pytest.importorskip("openskill.models", reason="openskill is not installed")
     peer = getattr(models, model)(tau=25 / 300 if tau != "0" else 0.0)
-    rule, random, worst = built_in(name), Random(9), 0.0
+    rule, random, worst = load_built_in_rule(name), Random(9), 0.0
     for _ in range(500):
         sides, places, given = oracle.draw_game(random)
         before, columns = laid_out(sides, places)
@@ -163,7 +163,7 @@ def test_kernels_agree_with_another_package(name: str, model: str, tau: str, unr
 @pytest.mark.parametrize("name", RULES)
 def test_neither_order_nor_ids_matter(name: str) -> None:
     """Players of a game in another order get the same states."""
-    rule, random, params = built_in(name), Random(10), weng_lin.WengLinParams()
+    rule, random, params = load_built_in_rule(name), Random(10), weng_lin.WengLinParams()
     for _ in range(100):
         sides, places, _ = oracle.draw_game(random)
         before, columns = laid_out(sides, places)
@@ -201,7 +201,7 @@ def predict_once(i: Any, j: Any, before: Any, columns: Any, constants: Any, tabl
 @pytest.mark.parametrize("name", RULES)
 def test_compiled_kernels_have_the_same_bits(name: str) -> None:
     """Compiled, a game gives the states and the probabilities that it gives interpreted."""
-    rule, random = built_in(name), Random(11)
+    rule, random = load_built_in_rule(name), Random(11)
     score_compiled = compiling.compile_with_rule(score_once, rule, (("score", rule.score),))
     assert rule.chance is not None
     chance_compiled = compiling.compile_with_rule(predict_once, rule, (("chance", rule.chance),))
@@ -221,7 +221,7 @@ def test_compiled_kernels_have_the_same_bits(name: str) -> None:
 @pytest.mark.parametrize("name", RULES)
 def test_probabilities_of_a_pair_sum_to_one(name: str) -> None:
     """Both sides' chances sum to exactly one, and each follows from the strengths and variances of both sides."""
-    rule, random, params = built_in(name), Random(12), weng_lin.WengLinParams()
+    rule, random, params = load_built_in_rule(name), Random(12), weng_lin.WengLinParams()
     assert rule.chance is not None
     for _ in range(200):
         sides, places, _ = oracle.draw_game(random)
@@ -242,7 +242,7 @@ def test_the_hopeless_have_a_chance() -> None:
     """However far apart two players are, both chances are between 0 and 1, and the game can be scored."""
     before, columns = laid_out([[("9000000", "1")], [("-9000000", "1")], [("0", "1")]], [3, 2, 1])
     for name in RULES:
-        rule, params = built_in(name), weng_lin.WengLinParams()
+        rule, params = load_built_in_rule(name), weng_lin.WengLinParams()
         assert rule.chance is not None
         assert [rule.chance(*pair, before, columns, rule.prepare(params), ()) for pair in ((0, 1), (1, 0))] == [
             ONE - 1,
@@ -257,14 +257,16 @@ def test_deviations_never_vanish() -> None:
     """Without tau a deviation of one millionth stays one, and a missing one counts as one."""
     for name in RULES:
         _, after = play(
-            built_in(name), weng_lin.WengLinParams(tau=0), *laid_out([[("25", "0")], [("20", "0.000001")]], [1, 2])
+            load_built_in_rule(name),
+            weng_lin.WengLinParams(tau=0),
+            *laid_out([[("25", "0")], [("20", "0.000001")]], [1, 2]),
         )
         assert after == [[25_000_000, 20_000_000], [1, 1]]
 
 
 def test_start_rank_and_provisional() -> None:
     """New players begin with 25 +- 25/3, rank by 25 - 3 * 25/3, and are provisional until the deviation is small."""
-    rule, params = built_in("weng-lin-pl/1"), weng_lin.WengLinParams(provisional_deviation="7.5")
+    rule, params = load_built_in_rule("weng-lin-pl/1"), weng_lin.WengLinParams(provisional_deviation="7.5")
     assert rule.start is not None
     assert rule.rank_by is not None
     assert rule.provisional is not None
@@ -321,12 +323,12 @@ def test_explanations_name_sides_and_shares() -> None:
     """Terms say whom a side met, what was expected of it, and which part of its change is the player's."""
     before, columns = laid_out([[("25", "8"), ("30", "2")], [("27", "4")]], [1, 3])
     params, names = weng_lin.WengLinParams(), ["anna", "ben", "cleo"]
-    _, after = play(built_in("weng-lin-btf/1"), params, before, columns)
+    _, after = play(load_built_in_rule("weng-lin-btf/1"), params, before, columns)
     ((anna,), _, (cleo,)) = weng_lin.explain_btf(3, names, before, columns, params, after)
     assert (anna.term, anna.detail) == ("vs cleo", "expected 0.928875, scored 1")
     assert anna.note == "55.000000 ± 8.247053 against 27.000000 ± 4.000868; 0.941086 of the side's change"
     assert (cleo.term, cleo.note) == ("vs anna + ben", "27.000000 ± 4.000868 against 55.000000 ± 8.247053")
-    _, after = play(built_in("weng-lin-pl/1"), params, before, columns)
+    _, after = play(load_built_in_rule("weng-lin-pl/1"), params, before, columns)
     *_, (lost,) = weng_lin.explain_pl(3, names, before, columns, params, after)
     assert (lost.term, lost.detail) == ("place 1", "expected 0.071125 as first of 2, scored 0")
 
@@ -334,7 +336,7 @@ def test_explanations_name_sides_and_shares() -> None:
 def test_the_example_of_the_rule() -> None:
     """A new player beats another: the numbers of the docstring, by either rule."""
     before, columns = laid_out([[("25", "8.333333")], [("25", "8.333333")]], [1, 2])
-    states = [play(built_in(name), weng_lin.WengLinParams(), before, columns)[1] for name in RULES]
+    states = [play(load_built_in_rule(name), weng_lin.WengLinParams(), before, columns)[1] for name in RULES]
     assert states == [[[27_635_389, 22_364_611], [8_065_901] * 2]] * 2
     assert "25 +- 25/3: 27.635389 and 22.364611, both +- 8.065901" in (weng_lin.__doc__ or "")
 
@@ -358,7 +360,7 @@ def test_the_page_has_what_the_rules_give(game: str, sides: list[Side], places: 
     """Every example of the page is what each rule gives, to a millionth."""
     before, columns = laid_out(sides, places)
     for name, model in MODELS.items():
-        _, after = play(built_in(name), weng_lin.WengLinParams(), before, columns)
+        _, after = play(load_built_in_rule(name), weng_lin.WengLinParams(), before, columns)
         states = [f"{mu / 10**6:.6f} ± {sigma / 10**6:.6f}" for mu, sigma in zip(*after, strict=True)]
         (row,) = [line for line in PAGE.splitlines() if line.startswith((f"| {game} | {model}", f"| {game} | both"))]
         assert [cell.strip() for cell in row.split("|")[3:] if cell.strip()] == states

@@ -6,13 +6,13 @@ from collections import Counter
 import pytest
 from histories import facts_of, fill, ruleset, standings_of, stream_of
 from kind_games import battle, columns_of, players_of, random_battle
-from own_rules import built_in, read_ruleset, shipped_texts
+from own_rules import find_shipped_texts, load_built_in_rule, read_ruleset
 
 from ratings_ledger.rules import PLAYERS_MAX
 
-RULE = built_in("wooden-ships/1")
+RULE = load_built_in_rule("wooden-ships/1")
 
-FILES = {data.version: data for data in map(read_ruleset, shipped_texts('"youplay-wsim"'))}
+FILES = {data.version: data for data in map(read_ruleset, find_shipped_texts('"youplay-wsim"'))}
 # the parameters of the trial and of leagues from 7150, as shipped
 V1, V2 = FILES["v1"].params, FILES["v2"].params
 
@@ -343,7 +343,7 @@ def test_league_keeps_its_first_version(ledger_url):
     winner 4 + 1 in the first and 3 in the second.
     """
     won = ("A 2 0 0 20, M 2 0 0 0", "B 2 2 0 10")
-    events = [ruleset(text) for text in shipped_texts('"youplay-wsim"')]
+    events = [ruleset(text) for text in find_shipped_texts('"youplay-wsim"')]
     events += [recorded("g1", "2009-12-30T20:00:00Z", "L1", *won), recorded("g2", "2010-03-01T20:00:00Z", "L1", *won)]
     events += [recorded("g3", "2010-03-01T20:00:00Z", "L2", *won)]
     facts = facts_of(fill(ledger_url, events))

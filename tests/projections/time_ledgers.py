@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from oracle.log import Event
 from oracle.questions import Answer, Question, Row
 from oracle.times import end_of
-from told import exact
+from output_filters import strip_decimals
 
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import parse_object, to_microseconds
@@ -80,7 +80,7 @@ def found_at(ledger: Ledger, questions: list[Question]) -> list[Answer | None]:
 
 def agree_with_json(found: dict[str, Any], wanted: Answer, asked: Question) -> None:
     """Compare the contract's object of standings, its statement of the coordinates included."""
-    found = exact(found)
+    found = strip_decimals(found)
     as_of = None if asked.upto is None else asked.upto.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     stated = (found["ladder"], found["ruleset"], found["games"], found["digest"], found["known_at"], found["as_of"])
     assert found["rows"] == wanted.as_json(), asked

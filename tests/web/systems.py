@@ -6,9 +6,9 @@ from typing import Any
 
 from club import ok
 
-from tests.builders import Event, draft, event
+from tests.builders import Event, build_draft, build_event
 from tests.ledgers import append_drafts
-from tests.own_rules import publish_untried
+from tests.own_rules import publish_without_trial
 
 Ratings = Callable[..., Any]
 CHESS = ("anna", "ben", "cleo", "dora", "emil")
@@ -49,9 +49,9 @@ def made_systems(ratings: Ratings, url: str) -> None:
     for name, game in [*SYSTEMS.items()][1:]:
         ok(ratings, "rules", "publish", "--shipped", name, "--game", game, "--zone", "Europe/Berlin", "--by", "mira",
            db=url)  # fmt: skip
-    publish_untried(url, BY_MONTH)
-    publish_untried(url, CUP)
-    append_drafts(url, *map(draft, [*_list_seeds(), *_list_games(Random(7))]), by="mira")
+    publish_without_trial(url, BY_MONTH)
+    publish_without_trial(url, CUP)
+    append_drafts(url, *map(build_draft, [*_list_seeds(), *_list_games(Random(7))]), by="mira")
     ok(ratings, "publish", LADDERS["season"], "--as-of", "2023-06-30", "--by", "mira", db=url)
     for ladder in (LADDERS["month"], LADDERS["game"], LADDERS["season"]):
         player = "rovers" if ladder == LADDERS["season"] else "anna"
@@ -65,7 +65,9 @@ def _list_seeds() -> Iterator[Event]:
     """Yield what somebody begins with on two ladders."""
     for ladder in (LADDERS["month"], LADDERS["game"]):
         state = {"rating": "1710.5", "deviation": "90"}
-        yield event("player.seeded", ladder=ladder, player="emil", state=state, games=12, reason="from the old list")
+        yield build_event(
+            "player.seeded", ladder=ladder, player="emil", state=state, games=12, reason="from the old list"
+        )
 
 
 def _list_games(random: Random) -> Iterator[Event]:
@@ -92,4 +94,4 @@ def _list_games(random: Random) -> Iterator[Event]:
 
 
 def _record(game_id: str, at: str, game: str, seats: list[dict[str, Any]], **labels: str) -> Event:
-    return event("game.recorded", at, game_id=game_id, game=game, participants=seats, **labels)
+    return build_event("game.recorded", at, game_id=game_id, game=game, participants=seats, **labels)

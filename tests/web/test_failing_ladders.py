@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from asking import get, serve, share_pages
 from club import LADDER
-from own_rules import built_in, offer_rule
+from own_rules import load_built_in_rule, substitute_rule
 from test_sites import linked_files
 
 Ratings = Callable[..., Any]
@@ -24,10 +24,10 @@ def broken(url: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
     def fails(n: int, *arguments: Any) -> int | None:
         if n == 4:
             raise ZeroDivisionError("of the rule")
-        return None if request.param == "check" else built_in("pairwise-elo/1").score(n, *arguments)
+        return None if request.param == "check" else load_built_in_rule("pairwise-elo/1").score(n, *arguments)
 
-    rule = built_in("pairwise-elo/1")._replace(**{request.param: fails})
-    offer_rule(monkeypatch, rule)
+    rule = load_built_in_rule("pairwise-elo/1")._replace(**{request.param: fails})
+    substitute_rule(monkeypatch, rule)
     return str(request.param)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from asking import break_off_games, get, serve, write_pages
 from club import LADDER, made, ok
-from lengths import at_length_but
+from lengths import mark_long_values
 from thresholds import set_thresholds
 
 import ratings_ledger
@@ -94,7 +94,7 @@ def with_history(ratings: Ratings, url: str, seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", at_length_but(range(4), range(100)))
+@pytest.mark.parametrize("seed", mark_long_values(range(4), range(100)))
 def test_random_histories_elsewhere(
     seed: int, copied_file: Callable[..., str], ratings: Ratings, tmp_path: Path
 ) -> None:  # fmt: skip

@@ -9,7 +9,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
 from asking import Application, get, serve
-from builders import game_line, line
+from builders import format_game_line, format_line
 from club import ok
 from test_sites import CLUB, Links, without_server, written
 
@@ -19,13 +19,13 @@ PLAYERS = ["anna", "ben", "Łukasz", "<b>dora", "emil", "fay", "gus", "hana"]
 
 def placed(game_id: str, name: str, at: str, *players: str, **members: Any) -> str:
     """A game in the order of its places."""
-    return game_line(game_id, *players, at=at, game=name, **members)
+    return format_game_line(game_id, *players, at=at, game=name, **members)
 
 
 def tick(name: str, at: int, **members: Any) -> str:
     """An event of the clock of the game timed."""
     data = {"game_id": "timed", "at": at, **members}
-    return line({"type": f"clock.{name}", "occurred_at": "2026-01-20T20:00:00Z", "data": data})
+    return format_line({"type": f"clock.{name}", "occurred_at": "2026-01-20T20:00:00Z", "data": data})
 
 
 def made(ratings: Ratings, url: str) -> None:

@@ -15,9 +15,9 @@ import psycopg
 import pytest
 from asking import Application, TimelineEntry, before_pages, get, serve
 from club import LADDER, LATE, made, ok
-from ledgers import create_older
+from ledgers import create_older_store
 from sqlalchemy import make_url
-from stores import own_server, postgres_database
+from stores import create_postgres_database, start_own_server
 from thresholds import set_thresholds
 
 Ratings = Callable[..., Any]
@@ -119,7 +119,7 @@ def test_answer_is_of_one_ledger(
 @pytest.fixture
 def older(store: str) -> str:
     """A ledger as an earlier program made it, in each kind of store."""
-    return create_older(store, "0006")
+    return create_older_store(store, "0006")
 
 
 @pytest.mark.slow_cases
@@ -161,7 +161,7 @@ def test_full_disk_does_not_matter(file: Path, full_disk: Path, monkeypatch: pyt
 @pytest.mark.slow
 def test_restarted_server_is_found_again(ratings: Ratings) -> None:
     """While PostgreSQL is down, the reason is told; after it has started again, pages are shown."""
-    with own_server() as started, postgres_database(started.url) as url:
+    with start_own_server() as started, create_postgres_database(started.url) as url:
         made(ratings, url)
         pages = pages_of(url)
         before = get(pages, STANDINGS)

@@ -19,7 +19,7 @@ import uvicorn
 from asking import serve, write_pages
 from club import HOSTILE, LADDER, made, ok
 from serving import fetched, serving
-from stores import postgres_database
+from stores import create_postgres_database
 from thresholds import set_thresholds
 
 from ratings_ledger.web import connections, server
@@ -74,7 +74,7 @@ def test_sites_of_both_stores_are_equal(
     towards: str, server: str, copied_file: Callable[..., str], ratings: Ratings, tmp_path: Path
 ) -> None:
     """A ledger that is restored into the other kind of store has the same site, byte for byte."""
-    with postgres_database(server) as database:
+    with create_postgres_database(server) as database:
         first, second = database, f"sqlite:///{tmp_path / 'copy.db'}"
         if towards == "postgres":
             first, second = copied_file(made), database

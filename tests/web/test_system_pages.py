@@ -19,7 +19,7 @@ import ratings_ledger
 from ratings_ledger import Absent
 from ratings_ledger.web.addresses import GAME_PAGES
 from ratings_ledger.web.page import format_change, format_percent
-from tests.builders import drafted
+from tests.builders import build_game_draft
 from tests.ledgers import append_drafts
 
 Ratings = Callable[..., Any]
@@ -181,7 +181,7 @@ def test_site_that_is_brought_up_to_date_is_a_new_one(systems: str, tmp_path: Pa
     """After a game of two players a site has what a new one has: deviations of the others grew by then, too."""
     old, new = tmp_path / "old", tmp_path / "new"
     write_pages(systems, old, title="The club", names={}, game_pages=0)
-    append_drafts(systems, drafted("chess-later", "ben", "cleo", at="2024-03-20T20:00:00Z", game="chess"))
+    append_drafts(systems, build_game_draft("chess-later", "ben", "cleo", at="2024-03-20T20:00:00Z", game="chess"))
     for folder in (old, new):
         write_pages(systems, folder, title="The club", names={}, game_pages=0)
     for file in sorted(new.rglob("*.html")):

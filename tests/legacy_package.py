@@ -1,4 +1,4 @@
-"""A rule package that an earlier version of this program built, and a ruleset that names its rule."""
+"""A wheel of a rule package for an earlier version of this program, and a ruleset that uses its rule."""
 
 from pathlib import Path
 
