@@ -39,28 +39,28 @@ def ledger(ledger_url: str) -> Ledger:
     return open_ledger(ledger_url)
 
 
-def at(*instants: int) -> Callable[[], int]:
-    """A clock that shows these instants in turn."""
+def build_sequence_clock(*instants: int) -> Callable[[], int]:
+    """Return a clock that shows these instants in turn."""
     remaining: Iterator[int] = iter(instants)
     return lambda: next(remaining)
 
 
-def player(name: str, **members: object) -> Draft:
+def build_registration(name: str, **members: object) -> Draft:
     return read_event(
         {"type": "player.registered", "occurred_at": "2024-01-01T00:00:00Z", "data": {"player": name, **members}}
     )[0]
 
 
-game = partial(build_game_draft, at="2024-01-01T00:00:00Z")
+build_past_game = partial(build_game_draft, at="2024-01-01T00:00:00Z")
 
 
-def add(
+def append_drafts(
     ledger: Ledger, *drafts: Draft, now: int = NOON, by: str = "referee", ignore_clock: bool = False
 ) -> AppendResult:
-    return append(ledger, drafts, by=by, clock=at(now), ignore_clock=ignore_clock)
+    return append(ledger, drafts, by=by, clock=build_sequence_clock(now), ignore_clock=ignore_clock)
 
 
-def records(ledger: Ledger) -> list[tuple[int, dict[str, object]]]:
+def load_records(ledger: Ledger) -> list[tuple[int, dict[str, object]]]:
     with ledger.reading() as connection:
         return [(position, json.loads(record)) for page in read_records(connection) for position, record in page]
 
@@ -72,16 +72,16 @@ def test_empty_ledger_has_the_zero_head(ledger: Ledger) -> None:
         assert str(head(connection)) == f"0:{'00' * 32}"
         assert read_chain_hash(connection, 0) == ZERO
         assert read_chain_hash(connection, 1) is None
-    assert records(ledger) == []
+    assert load_records(ledger) == []
 
 
 def test_positions_have_no_gaps(ledger: Ledger) -> None:
     """Events appended in several batches get the positions 1, 2, 3 without gaps."""
-    add(ledger, player("anna"), player("ben"))
-    add(ledger)
-    add(ledger, player("cleo"))
+    append_drafts(ledger, build_registration("anna"), build_registration("ben"))
+    append_drafts(ledger)
+    append_drafts(ledger, build_registration("cleo"))
 
-    assert [(position, event["position"], event["data"]) for position, event in records(ledger)] == [
+    assert [(position, event["position"], event["data"]) for position, event in load_records(ledger)] == [
         (1, 1, {"player": "anna"}), (2, 2, {"player": "ben"}), (3, 3, {"player": "cleo"}),
     ]  # fmt: skip
 
@@ -89,21 +89,23 @@ def test_positions_have_no_gaps(ledger: Ledger) -> None:
 def test_hashes_follow_from_the_records(
     ledger: Ledger,
 ) -> None:
-    """Every chain hash can be computed again from the stored records."""
-    done = add(ledger, player("anna"), player("jürgen"), player("😀"))
-    before = ZERO
+    """Every chain hash can be recomputed from the stored records."""
+    result = append_drafts(ledger, build_registration("anna"), build_registration("jürgen"), build_registration("😀"))
+    chain = ZERO
     with ledger.reading() as connection:
         for page in read_records(connection):
             for position, record in page:
-                before = chain_hash(before, leaf_hash(record))
-                assert read_chain_hash(connection, position) == before
-        assert head(connection) == done.head == (3, before, NOON)
+                chain = chain_hash(chain, leaf_hash(record))
+                assert read_chain_hash(connection, position) == chain
+        assert head(connection) == result.head == (3, chain, NOON)
 
 
 def test_same_event_exists_already(ledger: Ledger) -> None:
-    """An event appended again counts as existing, and only new events move the head."""
-    first = add(ledger, player("anna"), game("g-1", "anna", "ben"))
-    again = add(ledger, player("anna"), game("g-1", "anna", "ben"), player("ben"))
+    """An event that is appended again counts as existing, and only new events advance the head."""
+    first = append_drafts(ledger, build_registration("anna"), build_past_game("g-1", "anna", "ben"))
+    again = append_drafts(
+        ledger, build_registration("anna"), build_past_game("g-1", "anna", "ben"), build_registration("ben")
+    )
 
     assert (first.appended, first.existing) == (2, 0)
     assert (again.appended, again.existing, again.refused, again.head.position) == (1, 2, [], 3)
@@ -115,11 +117,13 @@ DEFAULTS = {"kind": "placing", "rated": True, "aborted": False, "score_order": "
 @pytest.mark.parametrize("recorded_first", ["absent", "spelled out"])
 def test_defaults_are_the_same_content(ledger: Ledger, recorded_first: str) -> None:
     """Defaults that are spelled out and defaults left out are the same content."""
-    absent = [game("g-1", "anna", "ben"), player("anna")]
-    spelled_out = [game("g-1", "anna", "ben", **DEFAULTS), player("anna", account="premium")]
+    absent = [build_past_game("g-1", "anna", "ben"), build_registration("anna")]
+    spelled_out = [build_past_game("g-1", "anna", "ben", **DEFAULTS), build_registration("anna", account="premium")]
     first, second = (absent, spelled_out) if recorded_first == "absent" else (spelled_out, absent)
-    add(ledger, *first)
-    again = add(ledger, *(draft._replace(event_id=event.event_id) for draft, event in zip(second, first, strict=True)))
+    append_drafts(ledger, *first)
+    again = append_drafts(
+        ledger, *(draft._replace(event_id=event.event_id) for draft, event in zip(second, first, strict=True))
+    )
 
     assert (again.appended, again.existing, again.refused) == (0, 2, [])
 
@@ -129,65 +133,67 @@ def test_defaults_give_the_same_id(ledger: Ledger, first: dict[str, str]) -> Non
     """An event without an id gets the same id whether its defaults are spelled out or not."""
     second = {"account": "premium"} if not first else {}
 
-    assert player("anna", **first).event_id == player("anna", **second).event_id
+    assert build_registration("anna", **first).event_id == build_registration("anna", **second).event_id
 
 
 def test_id_conflict_refuses_the_batch(ledger: Ledger) -> None:
     """The same id with other content is refused, and nothing of the batch is appended."""
-    add(ledger, game("g-1", "anna", "ben"))
-    done = add(ledger, player("cleo"), game("g-1", "ben", "anna"), player("dora"))
+    append_drafts(ledger, build_past_game("g-1", "anna", "ben"))
+    result = append_drafts(
+        ledger, build_registration("cleo"), build_past_game("g-1", "ben", "anna"), build_registration("dora")
+    )
 
-    assert (done.appended, done.existing, done.head.position) == (0, 0, 1)
-    assert [(index, rejection.code) for index, rejection in done.refused] == [(1, "id-conflict")]
-    assert len(records(ledger)) == 1
+    assert (result.appended, result.existing, result.head.position) == (0, 0, 1)
+    assert [(index, rejection.code) for index, rejection in result.refused] == [(1, "id-conflict")]
+    assert len(load_records(ledger)) == 1
 
 
 def test_same_id_at_other_time_conflicts(ledger: Ledger) -> None:
     """The same id with another played time is refused."""
-    add(ledger, game("g-1", "anna", "ben"))
-    done = add(ledger, game("g-1", "anna", "ben")._replace(occurred_at=NOON))
+    append_drafts(ledger, build_past_game("g-1", "anna", "ben"))
+    result = append_drafts(ledger, build_past_game("g-1", "anna", "ben")._replace(occurred_at=NOON))
 
-    assert [rejection.code for _, rejection in done.refused] == ["id-conflict"]
+    assert [rejection.code for _, rejection in result.refused] == ["id-conflict"]
 
 
 def test_game_under_another_id_is_refused(ledger: Ledger) -> None:
     """A recorded game under another event id is refused."""
-    add(ledger, game("g-1", "anna", "ben"))
-    done = add(ledger, game("g-1", "anna", "ben", event_id="other"))
+    append_drafts(ledger, build_past_game("g-1", "anna", "ben"))
+    result = append_drafts(ledger, build_past_game("g-1", "anna", "ben", event_id="other"))
 
-    assert [(index, rejection.code) for index, rejection in done.refused] == [(0, "game-exists")]
+    assert [(index, rejection.code) for index, rejection in result.refused] == [(0, "game-exists")]
 
 
 def test_large_record_refuses_the_batch(ledger: Ledger) -> None:
-    """When a record is too large, nothing of its batch is appended."""
-    done = add(ledger, player("anna"), player("ben"), by="r" * 65_535)
+    """A record that is too large refuses its whole batch."""
+    result = append_drafts(ledger, build_registration("anna"), build_registration("ben"), by="r" * 65_535)
 
-    assert [(index, rejection.code) for index, rejection in done.refused] == [
+    assert [(index, rejection.code) for index, rejection in result.refused] == [
         (0, "record-too-large"),
         (1, "record-too-large"),
     ]
-    assert records(ledger) == []
+    assert load_records(ledger) == []
 
 
 def test_failed_batch_leaves_nothing(ledger: Ledger) -> None:
-    """A failure in the middle of a batch leaves nothing of it, and appending can continue."""
-    add(ledger, player("anna"))
-    twice = player("ben")
+    """A batch that fails in the middle leaves no event, and a later batch can be appended."""
+    append_drafts(ledger, build_registration("anna"))
+    repeated_draft = build_registration("ben")
     with pytest.raises(Exception, match=r"event_id|id exists"):
-        add(ledger, twice, player("cleo"), twice)
+        append_drafts(ledger, repeated_draft, build_registration("cleo"), repeated_draft)
 
-    assert len(records(ledger)) == 1
-    assert add(ledger, player("dora")).head.position == 2
+    assert len(load_records(ledger)) == 1
+    assert append_drafts(ledger, build_registration("dora")).head.position == 2
 
 
 def test_batch_has_one_recorded_time(
     ledger: Ledger,
 ) -> None:
     """All events of a batch have the same recorded time, and an event may name its own recorder."""
-    add(ledger, player("anna"), player("ben")._replace(by="steward"))
-    add(ledger, player("cleo"), now=NOON + 1)
+    append_drafts(ledger, build_registration("anna"), build_registration("ben")._replace(by="steward"))
+    append_drafts(ledger, build_registration("cleo"), now=NOON + 1)
 
-    assert [(event["recorded_at"], event["by"]) for _, event in records(ledger)] == [
+    assert [(event["recorded_at"], event["by"]) for _, event in load_records(ledger)] == [
         ("2024-01-01T12:00:00.000000Z", "referee"),
         ("2024-01-01T12:00:00.000000Z", "steward"),
         ("2024-01-01T12:00:00.000001Z", "referee"),
@@ -197,50 +203,50 @@ def test_batch_has_one_recorded_time(
 @pytest.mark.parametrize("back", [1, SECOND, TOLERANCE])
 def test_clock_slightly_back_is_clamped(ledger: Ledger, back: int) -> None:
     """When the clock is up to five minutes behind the head, the recorded time is that of the head."""
-    add(ledger, player("anna"))
+    append_drafts(ledger, build_registration("anna"))
 
-    assert add(ledger, player("ben"), now=NOON - back).head.recorded_at == NOON
+    assert append_drafts(ledger, build_registration("ben"), now=NOON - back).head.recorded_at == NOON
 
 
 def test_clock_far_behind_is_refused(
     ledger: Ledger,
 ) -> None:
-    """With a head more than five minutes ahead, appending is refused and the message names the override."""
-    add(ledger, player("anna"))
+    """With the clock more than five minutes behind the head, appending is refused with a hint at the override."""
+    append_drafts(ledger, build_registration("anna"))
     with pytest.raises(ClockBehind, match="--ignore-clock"):
-        add(ledger, player("ben"), now=NOON - TOLERANCE - 1)
+        append_drafts(ledger, build_registration("ben"), now=NOON - TOLERANCE - 1)
 
-    assert len(records(ledger)) == 1
-    forced = add(ledger, player("ben"), now=NOON - TOLERANCE - 1, ignore_clock=True)
+    assert len(load_records(ledger)) == 1
+    forced = append_drafts(ledger, build_registration("ben"), now=NOON - TOLERANCE - 1, ignore_clock=True)
     assert (forced.appended, forced.head.recorded_at) == (1, NOON)
 
 
 def test_existing_events_ignore_the_clock(
     ledger: Ledger,
 ) -> None:
-    """When all events exist already, a head in the future does not matter."""
-    add(ledger, player("anna"))
+    """A batch of existing events is accepted even if the head is far ahead of the clock."""
+    append_drafts(ledger, build_registration("anna"))
 
-    assert add(ledger, player("anna"), now=NOON - 2 * TOLERANCE).existing == 1
+    assert append_drafts(ledger, build_registration("anna"), now=NOON - 2 * TOLERANCE).existing == 1
 
 
 def test_recorded_at_never_decreases(ledger: Ledger) -> None:
-    """Recorded times never decrease, whatever the clock does."""
-    for number, step in enumerate((0, 5, -3, 2, -200, 7)):
-        add(ledger, player(f"player-{number}"), now=NOON + step * SECOND)
+    """Recorded times never decrease, even if the clock goes back."""
+    for number, seconds in enumerate((0, 5, -3, 2, -200, 7)):
+        append_drafts(ledger, build_registration(f"player-{number}"), now=NOON + seconds * SECOND)
 
-    times = [event["recorded_at"] for _, event in records(ledger)]
+    times = [event["recorded_at"] for _, event in load_records(ledger)]
     assert times == sorted(times)  # type: ignore[type-var]
     assert [str(time)[17:19] for time in times] == ["00", "05", "05", "05", "05", "07"]
 
 
 def test_ledger_ids_differ_and_persist(ledger_url: str, tmp_path: object) -> None:
     """Two ledgers have different ids, and an id survives another upgrade."""
-    ledger, other = open_ledger(ledger_url), upgrade(f"{tmp_path}/other.db")
-    with ledger.reading() as connection, other.reading() as second:
+    ledger, other_ledger = open_ledger(ledger_url), upgrade(f"{tmp_path}/other.db")
+    with ledger.reading() as connection, other_ledger.reading() as other_connection:
         first_id = ledger_id(connection)
         assert re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", first_id)
-        assert first_id != ledger_id(second)
+        assert first_id != ledger_id(other_connection)
     upgrade(ledger_url)
     with open_ledger(ledger_url).reading() as connection:
         assert ledger_id(connection) == first_id
@@ -250,33 +256,39 @@ def test_ledger_ids_differ_and_persist(ledger_url: str, tmp_path: object) -> Non
 def test_ledger_id_is_immutable(ledger: Ledger, statement: str) -> None:
     """The database refuses to change or delete the ledger's id."""
     with ledger.reading() as connection:
-        before = ledger_id(connection)
+        first_id = ledger_id(connection)
     with pytest.raises(DBAPIError, match="immutable"), ledger.engine.begin() as connection:
         connection.execute(text(statement))
 
     with ledger.reading() as connection:
-        assert ledger_id(connection) == before
+        assert ledger_id(connection) == first_id
 
 
 def test_pages_hold_each_position_once(ledger: Ledger) -> None:
-    """Reading by pages gives every position once and in order."""
-    add(ledger, *(player(f"player-{number}") for number in range(25)))
+    """Reading by pages returns every position once and in order."""
+    append_drafts(ledger, *(build_registration(f"player-{number}") for number in range(25)))
     with ledger.reading() as connection:
         pages = [[position for position, _ in page] for page in read_records(connection, after=3, until=21, size=7)]
-        whole = [position for page in read_records(connection, size=7) for position, _ in page]
+        all_positions = [position for page in read_records(connection, size=7) for position, _ in page]
 
     assert pages == [[4, 5, 6, 7, 8, 9, 10], [11, 12, 13, 14, 15, 16, 17], [18, 19, 20, 21]]
-    assert whole == list(range(1, 26))
+    assert all_positions == list(range(1, 26))
 
 
 def test_reading_selects_exact_events(ledger: Ledger) -> None:
-    """Reading by type, subject or position gives exactly the events asked for."""
-    add(ledger, player("anna"), game("g-1", "anna", "ben"), player("ben"), game("g-2", "anna", "ben"))
+    """Reading by type, subject or position returns exactly the requested events."""
+    append_drafts(
+        ledger,
+        build_registration("anna"),
+        build_past_game("g-1", "anna", "ben"),
+        build_registration("ben"),
+        build_past_game("g-2", "anna", "ben"),
+    )
     with ledger.reading() as connection:
-        assert [p for p, _ in read_where(connection, until=4, type_name="game.recorded")] == [2, 4]
-        assert [p for p, _ in read_where(connection, until=3, type_name="game.recorded")] == [2]
-        assert [p for p, _ in read_where(connection, until=4, after=2, type_name="game.recorded")] == [4]
-        assert [p for p, _ in read_where(connection, until=4, subject="player:ben")] == [3]
+        assert [position for position, _ in read_where(connection, until=4, type_name="game.recorded")] == [2, 4]
+        assert [position for position, _ in read_where(connection, until=3, type_name="game.recorded")] == [2]
+        assert [position for position, _ in read_where(connection, until=4, after=2, type_name="game.recorded")] == [4]
+        assert [position for position, _ in read_where(connection, until=4, subject="player:ben")] == [3]
         assert [list_newest_games(connection, until) for until in (4, 3, 1)] == [["g-1", "g-2"], ["g-1"], []]
         assert list_newest_games(connection, 4, "player.registered") == ["anna", "ben"]
         assert read_records_at(connection, [4, 1, 99]).keys() == {1, 4}
@@ -285,10 +297,10 @@ def test_reading_selects_exact_events(ledger: Ledger) -> None:
 
 @pytest.mark.parametrize(("seconds", "position"), [(-1, 0), (0, 2), (5, 2), (10, 3), (19, 3), (20, 4), (999, 4)])
 def test_time_maps_to_last_known_position(ledger: Ledger, seconds: int, position: int) -> None:
-    """A recorded time stands for the last position known by then."""
-    add(ledger, player("anna"), player("ben"))
-    add(ledger, player("cleo"), now=NOON + 10 * SECOND)
-    add(ledger, player("dora"), now=NOON + 20 * SECOND)
+    """A recorded time maps to the last position that was known at that time."""
+    append_drafts(ledger, build_registration("anna"), build_registration("ben"))
+    append_drafts(ledger, build_registration("cleo"), now=NOON + 10 * SECOND)
+    append_drafts(ledger, build_registration("dora"), now=NOON + 20 * SECOND)
 
     with ledger.reading() as connection:
         assert find_position_known_at(connection, NOON + seconds * SECOND) == position

@@ -1,4 +1,4 @@
-"""One plain event is appended in one step: the same row as in several, and none where there is doubt."""
+"""A plain event is appended by one statement, with the same row as by several; a doubtful one takes several."""
 
 import random
 from collections.abc import Iterator
@@ -33,29 +33,29 @@ def ledger(ledger_url: str) -> Iterator[Ledger]:
     opened.close()
 
 
-def draft(name: str, occurred_at: int = 0, **members: Any) -> Draft:
-    """Somebody is registered; the id of the event is his name, too."""
+def build_registration(name: str, occurred_at: int = 0, **members: Any) -> Draft:
+    """Return the draft of a registration; `name` is the id of the event."""
     event = {"type": "player.registered", "id": name, "occurred_at": "2010-03-05T19:30:00Z", "data": {"player": "x"}}
     return read_event({**event, **members})[0]._replace(occurred_at=occurred_at)
 
 
-game = partial(build_game_draft, at="2010-03-05T19:30:00Z", extra={"note": '"\\\n\t'})
+build_past_game = partial(build_game_draft, at="2010-03-05T19:30:00Z", extra={"note": '"\\\n\t'})
 
 
-def rows(ledger: Ledger) -> list[EventRow]:
+def load_rows(ledger: Ledger) -> list[EventRow]:
     with ledger.reading() as connection:
-        found = connection.execute(text(f"SELECT {', '.join(EventRow._fields)} FROM events ORDER BY position")).all()
-    return [EventRow(*row) for row in found]
+        rows = connection.execute(text(f"SELECT {', '.join(EventRow._fields)} FROM events ORDER BY position")).all()
+    return [EventRow(*row) for row in rows]
 
 
-def in_several(ledger: Ledger, *given: Any, **options: Any) -> AppendResult:
-    """Append as if the store had no statement for it."""
+def append_by_statements(ledger: Ledger, *arguments: Any, **options: Any) -> AppendResult:
+    """Append as if the store could not append by one statement."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ledger.dialect, "append_one", lambda ledger, values: None)
-        return append(ledger, *given, **options)
+        return append(ledger, *arguments, **options)
 
 
-def named(chance: random.Random) -> str:
+def draw_name(chance: random.Random) -> str:
     name = "".join(chance.choice(PIECES) for _ in range(chance.randint(1, 4))).strip()
     return name if name.isprintable() or "\u200d" in name else "plain"
 
@@ -67,66 +67,80 @@ def test_any_script_is_stored_as_built(
     chance = random.Random(5)
     drafts: dict[str, Draft] = {}
     for number in range(150):
-        name = f"{named(chance)}-{number}"
-        one = game(name, "anna", f"{number}") if number % 2 else draft(name)
-        by = f"{named(chance)}\n\t" if number % 3 == 0 else None
-        drafts[one.event_id] = one._replace(occurred_at=chance.choice(TIMES), by=by)
+        name = f"{draw_name(chance)}-{number}"
+        draft = build_past_game(name, "anna", f"{number}") if number % 2 else build_registration(name)
+        by = f"{draw_name(chance)}\n\t" if number % 3 == 0 else None
+        drafts[draft.event_id] = draft._replace(occurred_at=chance.choice(TIMES), by=by)
     steps = [chance.choice((0, 1, 999_999, 1_000_000, 86_400_000_000)) for _ in drafts]
-    for position, (one, now) in enumerate(zip(drafts.values(), accumulate(steps), strict=True), 1):
-        done = append(ledger, [one], by="referee", clock=partial(int, now))
-        last = rows(ledger)[-1]
-        assert (done.appended, done.head) == (1, (position, bytes(last.chain_hash), now))
-        assert last.record == build_record(one, position, now, one.by or "referee")
-        assert last[:9] == (
-            position, one.event_id, one.type, 1, one.subject, one.occurred_at, now, one.by or "referee", None,
+    for position, (draft, now) in enumerate(zip(drafts.values(), accumulate(steps), strict=True), 1):
+        result = append(ledger, [draft], by="referee", clock=partial(int, now))
+        last_row = load_rows(ledger)[-1]
+        assert (result.appended, result.head) == (1, (position, bytes(last_row.chain_hash), now))
+        assert last_row.record == build_record(draft, position, now, draft.by or "referee")
+        assert last_row[:9] == (
+            position, draft.event_id, draft.type, 1, draft.subject, draft.occurred_at, now, draft.by or "referee", None,
         )  # fmt: skip
     with ledger.reading() as connection:
         assert list(verify_log(ledger, connection)) == []
 
 
-def refuse(*given: Any) -> list[tuple[int, Rejection]]:
+def refuse_recheck(*arguments: Any) -> list[tuple[int, Rejection]]:
     return [(0, Rejection("still-needed", "asked"))]
 
 
 def test_plain_event_takes_one_step(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A plain event is appended in one step, without asking for the lock."""
+    """A plain event is appended by one statement, without taking the lock."""
 
-    def never(*given: Any) -> None:
-        raise AssertionError("asked for the lock")
+    def fail_on_lock(*arguments: Any) -> None:
+        raise AssertionError("took the lock")
 
-    monkeypatch.setattr(ledger.dialect, "lock_and_read_head", never)
-    assert append(ledger, [draft("anna")], by="referee", clock=lambda: 5).appended == 1
-    assert append(ledger, [game("g-1", "anna", "ben")], by="referee", clock=lambda: 5).appended == 1
-    # what was checked up to the head needs no second look
-    assert append(ledger, [draft("ben")], by="referee", clock=lambda: 5, recheck=refuse, absent_at=2).appended == 1
+    monkeypatch.setattr(ledger.dialect, "lock_and_read_head", fail_on_lock)
+    assert append(ledger, [build_registration("anna")], by="referee", clock=lambda: 5).appended == 1
+    assert append(ledger, [build_past_game("g-1", "anna", "ben")], by="referee", clock=lambda: 5).appended == 1
+    # an event that was checked at the head is not checked again
+    assert (
+        append(
+            ledger, [build_registration("ben")], by="referee", clock=lambda: 5, recheck=refuse_recheck, absent_at=2
+        ).appended
+        == 1
+    )
 
 
 @pytest.mark.parametrize(
-    "again",
-    [draft("anna"), draft("anna", 7), game("g-1", "anna", "ben"), game("g-1", "ben", "anna"),
-     game("g-1", "anna", "ben", event_id="other"), game("g-2", "anna", "ben", event_id="anna"), draft("game:g-1")],
-)  # fmt: skip
-def test_duplicate_gives_same_result(ledger: Ledger, again: Draft) -> None:
+    "draft",
+    [
+        build_registration("anna"),
+        build_registration("anna", 7),
+        build_past_game("g-1", "anna", "ben"),
+        build_past_game("g-1", "ben", "anna"),
+        build_past_game("g-1", "anna", "ben", event_id="other"),
+        build_past_game("g-2", "anna", "ben", event_id="anna"),
+        build_registration("game:g-1"),
+    ],
+)
+def test_duplicate_gives_same_result(ledger: Ledger, draft: Draft) -> None:
     """An id or game that already exists gives the same result as in several statements."""
-    append(ledger, [draft("anna"), game("g-1", "anna", "ben")], by="referee", clock=lambda: 5)
-    done = append(ledger, [again], by="referee", clock=lambda: 5)
+    append(ledger, [build_registration("anna"), build_past_game("g-1", "anna", "ben")], by="referee", clock=lambda: 5)
+    result = append(ledger, [draft], by="referee", clock=lambda: 5)
 
-    assert done == in_several(ledger, [again], by="referee", clock=lambda: 5)
-    assert (done.appended, len(rows(ledger))) == (0, 2)
+    assert result == append_by_statements(ledger, [draft], by="referee", clock=lambda: 5)
+    assert (result.appended, len(load_rows(ledger))) == (0, 2)
 
 
 def test_changed_head_is_validated_again(ledger: Ledger) -> None:
     """When others have appended since the check, the event is validated again."""
-    append(ledger, [draft("anna")], by="referee", clock=lambda: 5)
-    done = append(ledger, [draft("ben")], by="referee", clock=lambda: 5, recheck=refuse, absent_at=0)
+    append(ledger, [build_registration("anna")], by="referee", clock=lambda: 5)
+    result = append(
+        ledger, [build_registration("ben")], by="referee", clock=lambda: 5, recheck=refuse_recheck, absent_at=0
+    )
 
-    assert [rejection.message for _, rejection in done.refused] == ["asked"]
-    assert len(rows(ledger)) == 1
+    assert [rejection.message for _, rejection in result.refused] == ["asked"]
+    assert len(load_rows(ledger)) == 1
 
 
 def test_slow_clock_keeps_head_time(ledger: Ledger) -> None:
     """With the clock a little behind, the event is recorded at the time of the head."""
-    append(ledger, [draft("anna")], by="referee", clock=lambda: 9)
+    append(ledger, [build_registration("anna")], by="referee", clock=lambda: 9)
 
-    assert append(ledger, [draft("ben")], by="referee", clock=lambda: 4).head.recorded_at == 9
-    assert [row.recorded_at for row in rows(ledger)] == [9, 9]
+    assert append(ledger, [build_registration("ben")], by="referee", clock=lambda: 4).head.recorded_at == 9
+    assert [row.recorded_at for row in load_rows(ledger)] == [9, 9]

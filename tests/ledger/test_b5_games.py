@@ -1,4 +1,4 @@
-"""Games of kind b5: what is refused, with which words, and who is placed where."""
+"""Games of kind b5: refusals with their messages, and places."""
 
 import random
 from collections import Counter
@@ -11,54 +11,54 @@ from ratings_ledger.ledger.events.game_types import column_values, places
 from ratings_ledger.ledger.events.types import meaning, read_event
 
 
-def seat(text: str, vp: int | None = None, **members: Any) -> dict[str, Any]:
-    """A participant from text: `seat("anna 20 15 major", 1)` has power 20, influence 15 and a victory point."""
+def build_seat(text: str, vp: int | None = None, **members: Any) -> dict[str, Any]:
+    """Return a participant: `build_seat("anna 20 15 major", 1)` has power 20, influence 15 and a victory point."""
     player, power, influence, victory = (*text.split(), None)[:4]
-    found = {"player": player, "power": int(str(power)), "influence": int(str(influence)), "victory": victory}
-    return {**found, **({} if vp is None else {"vp": vp}), **members}
+    participant = {"player": player, "power": int(str(power)), "influence": int(str(influence)), "victory": victory}
+    return {**participant, **({} if vp is None else {"vp": vp}), **members}
 
 
-def event(*participants: dict[str, Any], **members: Any) -> dict[str, Any]:
-    """A game of kind b5 with these participants."""
+def build_game_event(*participants: dict[str, Any], **members: Any) -> dict[str, Any]:
+    """Return a game of kind b5 with these participants."""
     data = {"game_id": "g", "game": "babylon5", "kind": "b5", "participants": list(participants), **members}
     return {"type": "game.recorded", "occurred_at": "2010-02-01T20:00:00Z", "data": data}
 
 
-def read(*participants: dict[str, Any], **members: Any) -> dict[str, Any]:
-    """The normalised data of the game. Raises `Refused`."""
-    return read_event(event(*participants, **members))[1]
+def read_game(*participants: dict[str, Any], **members: Any) -> dict[str, Any]:
+    """Return the normalised data of a game, or raise `Refused`."""
+    return read_event(build_game_event(*participants, **members))[1]
 
 
-def refusal(*participants: dict[str, Any], **members: Any) -> tuple[str, str]:
-    """(code, message) of a game that must be refused."""
+def catch_refusal(*participants: dict[str, Any], **members: Any) -> tuple[str, str]:
+    """Return the code and the message of the refusal of a game."""
     with pytest.raises(Refused) as caught:
-        read(*participants, **members)
+        read_game(*participants, **members)
     return caught.value.code, caught.value.message
 
 
-ANNA, BEN, CLEO = seat("anna 20 20 standard", 0), seat("ben 15 12", 1), seat("cleo 9 9", 0)
+ANNA, BEN, CLEO = build_seat("anna 20 20 standard", 0), build_seat("ben 15 12", 1), build_seat("cleo 9 9", 0)
 
 
 def test_all_optional_members_are_kept() -> None:
-    """A game with everything the director asks for is kept as it was given."""
+    """A game with all optional members is kept as it was given."""
     anna = {**ANNA, "race": "Human", "agenda": "Alliance of Races", "lid": "L-7", "seat": 2, "vp": 1}
-    found = read(anna, BEN, CLEO, within_time=True, deck="sealed", referee="dora", tourney=True, season="2010-1")
+    game = read_game(anna, BEN, CLEO, within_time=True, deck="sealed", referee="dora", tourney=True, season="2010-1")
 
-    assert found["participants"][0] == anna
-    assert found["participants"][2] == {"player": "cleo", "power": 9, "influence": 9, "vp": 0}  # null is absent
-    told = {name: found[name] for name in ("within_time", "deck", "referee", "tourney", "season")}
-    assert told == {"within_time": True, "deck": "sealed", "referee": "dora", "tourney": True, "season": "2010-1"}
+    assert game["participants"][0] == anna
+    assert game["participants"][2] == {"player": "cleo", "power": 9, "influence": 9, "vp": 0}  # null is absent
+    members = {name: game[name] for name in ("within_time", "deck", "referee", "tourney", "season")}
+    assert members == {"within_time": True, "deck": "sealed", "referee": "dora", "tourney": True, "season": "2010-1"}
 
 
 def test_explicit_defaults_mean_the_same() -> None:
     """A game means the same whether its default values are spelled out or left out."""
-    short = read(ANNA, BEN, seat("cleo 9 9"))
-    full = read(ANNA, {**BEN, "victory": None}, CLEO, within_time=False, tourney=False, deck=None, referee=None)
+    short = read_game(ANNA, BEN, build_seat("cleo 9 9"))
+    full = read_game(ANNA, {**BEN, "victory": None}, CLEO, within_time=False, tourney=False, deck=None, referee=None)
 
     assert meaning("game.recorded", 0, short) == meaning("game.recorded", 0, full)
 
 
-MEMBERS = {
+BAD_PARTICIPANTS = {
     "no power": ([ANNA, {"player": "ben", "influence": 1, "vp": 1}, CLEO], "missing-member", "'ben' has no power"),
     "no influence": ([ANNA, {**BEN, "influence": None}, CLEO], "missing-member", "'ben' has no influence"),
     "a leaver without power and without substitute": (
@@ -67,7 +67,7 @@ MEMBERS = {
     "power as text": ([ANNA, {**BEN, "power": "15"}, CLEO], "not-an-integer", "participants.2.power"),
     "power beyond all bounds": ([ANNA, {**BEN, "power": 10_001}, CLEO], "out-of-range", "participants.2.power"),
     "influence below all bounds": ([ANNA, {**BEN, "influence": -10_001}, CLEO], "out-of-range", "2.influence"),
-    "a victory point less than none": ([ANNA, {**BEN, "vp": -1}, CLEO], "out-of-range", "participants.2.vp"),
+    "a negative victory point": ([ANNA, {**BEN, "vp": -1}, CLEO], "out-of-range", "participants.2.vp"),
     "1,001 victory points": ([ANNA, {**BEN, "vp": 1_001}, CLEO], "out-of-range", "participants.2.vp"),
     "an unknown victory": ([ANNA, {**BEN, "victory": "minor"}, CLEO], "bad-value", "participants.2.victory"),
     "a place": ([{**ANNA, "place": 1}, BEN, CLEO], "unknown-member", "participants.1.place"),
@@ -82,34 +82,34 @@ MEMBERS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("participants", "code", "words"), MEMBERS.values(), ids=MEMBERS)
+@pytest.mark.parametrize(("participants", "code", "words"), BAD_PARTICIPANTS.values(), ids=BAD_PARTICIPANTS)
 def test_bad_participants_are_refused(participants: list[dict[str, Any]], code: str, words: str) -> None:
     """Participants that break a rule are refused with the right code and message."""
-    found = refusal(*participants)
+    rejection = catch_refusal(*participants)
 
-    assert found[0] == code
-    assert words in found[1]
+    assert rejection[0] == code
+    assert words in rejection[1]
 
 
 @pytest.mark.parametrize("deck", ["open", "", 3])
 def test_unknown_deck_is_refused(deck: object) -> None:
     """A deck that is neither sealed nor constructed is refused."""
-    assert refusal(ANNA, BEN, CLEO, deck=deck)[0] == "bad-value"
+    assert catch_refusal(ANNA, BEN, CLEO, deck=deck)[0] == "bad-value"
 
 
 @pytest.mark.parametrize("referee", ["ben", "be\u0301n"])
 def test_referee_who_plays_is_refused(referee: str) -> None:
     """A game is refused if its referee also plays.
 
-    This holds even if only one of the two IDs is written with a combining accent.
+    The two ids are equal even if only one is written with a combining accent.
     """
     players = [ANNA, {**BEN, "player": "bén" if referee != "ben" else "ben"}, CLEO]
 
-    assert refusal(*players, referee=referee)[0] == "referee-plays"
+    assert catch_refusal(*players, referee=referee)[0] == "referee-plays"
 
 
-def table(players: int, victory: str | None, vps: dict[int, int]) -> list[dict[str, Any]]:
-    """So many players, placed 1, 2, 3 ...; the first has this victory. Victory points by place."""
+def build_seats(players: int, victory: str | None, vps: dict[int, int]) -> list[dict[str, Any]]:
+    """Return this many players, placed 1, 2, 3 ...; the first has this victory. `vps` are victory points by place."""
     return [
         {"player": f"p{place}", "power": 100 - place, "influence": 0, "vp": vps.get(place, 0),
          **({"victory": victory} if place == 1 else {})}
@@ -118,98 +118,124 @@ def table(players: int, victory: str | None, vps: dict[int, int]) -> list[dict[s
 
 
 @pytest.mark.parametrize("players", [3, 4, 5, 8])
-@pytest.mark.parametrize(("victory", "within_time", "more"), [
+@pytest.mark.parametrize(("victory", "within_time", "additions"), [
     (None, False, 0), ("standard", False, 0), ("standard", True, 1), ("major", False, 1), ("major", True, 2),
 ])  # fmt: skip
-def test_victory_point_total_must_be_exact(players: int, victory: str | None, within_time: bool, more: int) -> None:
+def test_victory_point_total_must_be_exact(
+    players: int, victory: str | None, within_time: bool, additions: int
+) -> None:
     """Victory points must total the number of players minus 2, plus the additions."""
-    total = players - 2 + more
-    read(*table(players, victory, {2: total}), within_time=within_time)
+    total = players - 2 + additions
+    read_game(*build_seats(players, victory, {2: total}), within_time=within_time)
 
-    for wrong in (0, total - 1, total + 1, total + 2):
-        if wrong != total:
-            found = refusal(*table(players, victory, {2: wrong}), within_time=within_time)
-            assert found[0] == "victory-points-total"
+    for wrong_total in (0, total - 1, total + 1, total + 2):
+        if wrong_total != total:
+            rejection = catch_refusal(*build_seats(players, victory, {2: wrong_total}), within_time=within_time)
+            assert rejection[0] == "victory-points-total"
 
 
 @pytest.mark.parametrize(("participants", "members", "words"), [
-    (table(5, None, {2: 2}), {}, "add up to 2 but must be 3 for 5 players: 3 (players - 2)"),
-    (table(5, "major", {2: 3}), {},
+    (build_seats(5, None, {2: 2}), {}, "add up to 2 but must be 3 for 5 players: 3 (players - 2)"),
+    (build_seats(5, "major", {2: 3}), {},
      "add up to 3 but must be 4 for 5 players: 3 (players - 2), +1 for a major victory"),
-    (table(3, "major", {1: 2, 2: 2}), {"within_time": True},
+    (build_seats(3, "major", {1: 2, 2: 2}), {"within_time": True},
      "add up to 4 but must be 3 for 3 players: 1 (players - 2), +1 for a major victory, +1 for a win within time"),
 ])  # fmt: skip
 def test_wrong_total_explains_the_sum(participants: list[dict[str, Any]], members: dict[str, Any], words: str) -> None:
-    """The refusal of a wrong victory point total gives the rule, the sum and what was found."""
-    assert refusal(*participants, **members) == ("victory-points-total", f"the victory points {words}")
+    """The refusal of a wrong victory point total explains the rule and states the expected and the actual sum."""
+    assert catch_refusal(*participants, **members) == ("victory-points-total", f"the victory points {words}")
 
 
 def test_several_major_victories_add_one_point() -> None:
     """Several major victories in one game add to the victory point total only once."""
-    majors = [seat("anna 20 20 major", 0), seat("ben 15 12 major", 0), seat("cleo 9 9 standard", 2)]
+    majors = [build_seat("anna 20 20 major", 0), build_seat("ben 15 12 major", 0), build_seat("cleo 9 9 standard", 2)]
 
-    assert places(read(*majors)) == [1, 2, 3]
+    assert places(read_game(*majors)) == [1, 2, 3]
 
 
-KEPT = {
-    "the winner keeps all": ([seat("anna 9 9", 1), seat("ben 8 8"), seat("cleo 7 7")], "victory-points-all-kept"),
+WINNER_POINTS = {
+    "the winner keeps all": (
+        [build_seat("anna 9 9", 1), build_seat("ben 8 8"), build_seat("cleo 7 7")],
+        "victory-points-all-kept",
+    ),
     "two tied winners give to each other": (
-        [seat("anna 9 9", 1), seat("ben 9 9", 1), seat("cleo 7 7"), seat("dora 6 6")], None,
+        [build_seat("anna 9 9", 1), build_seat("ben 9 9", 1), build_seat("cleo 7 7"), build_seat("dora 6 6")],
+        None,
     ),
     "one tied winner gives all to the other": (
-        [seat("anna 9 9", 2), seat("ben 9 9"), seat("cleo 7 7"), seat("dora 6 6")], None,
+        [build_seat("anna 9 9", 2), build_seat("ben 9 9"), build_seat("cleo 7 7"), build_seat("dora 6 6")],
+        None,
     ),
     "a winner with less power gives all to the other": (
-        [seat("anna 9 9 standard", 1), seat("ben 8 8 standard"), seat("cleo 7 7")], None,
+        [build_seat("anna 9 9 standard", 1), build_seat("ben 8 8 standard"), build_seat("cleo 7 7")],
+        None,
     ),
     "a major victory takes precedence, and its winner keeps all": (
-        [seat("anna 9 9 major", 2), seat("ben 10 8 standard"), seat("cleo 7 7")], "victory-points-all-kept",
+        [build_seat("anna 9 9 major", 2), build_seat("ben 10 8 standard"), build_seat("cleo 7 7")],
+        "victory-points-all-kept",
     ),
-    "a leaver and his substitute keep all": (
-        [seat("anna 9 9", 1, status="abandoned"), seat("ben 9 9", 0, status="substitute", replaces="anna"),
-         seat("cleo 7 7"), seat("dora 6 6")], "victory-points-all-kept",
+    "a leaver and their substitute keep all": (
+        [
+            build_seat("anna 9 9", 1, status="abandoned"),
+            build_seat("ben 9 9", 0, status="substitute", replaces="anna"),
+            build_seat("cleo 7 7"),
+            build_seat("dora 6 6"),
+        ],
+        "victory-points-all-kept",
     ),
-    "the winner gives one away": ([seat("anna 9 9", 1), seat("ben 8 8"), seat("cleo 7 7"), seat("d 6 6", 1)], None),
-    "the winner gives all away": ([seat("anna 9 9"), seat("ben 8 8", 1), seat("cleo 7 7")], None),
-    "all are tied first": ([seat("anna 9 9", 1), seat("ben 9 9"), seat("cleo 9 9")], None),
+    "the winner gives one away": (
+        [build_seat("anna 9 9", 1), build_seat("ben 8 8"), build_seat("cleo 7 7"), build_seat("d 6 6", 1)],
+        None,
+    ),
+    "the winner gives all away": ([build_seat("anna 9 9"), build_seat("ben 8 8", 1), build_seat("cleo 7 7")], None),
+    "all are tied first": ([build_seat("anna 9 9", 1), build_seat("ben 9 9"), build_seat("cleo 9 9")], None),
     "the winner has the least power": (
-        [seat("anna 1 1 standard"), seat("ben 9 9", 1), seat("cleo 9 9")], None,
+        [build_seat("anna 1 1 standard"), build_seat("ben 9 9", 1), build_seat("cleo 9 9")],
+        None,
     ),
-}  # fmt: skip
+}
 
 
-@pytest.mark.parametrize(("participants", "code"), KEPT.values(), ids=KEPT)
+@pytest.mark.parametrize(("participants", "code"), WINNER_POINTS.values(), ids=WINNER_POINTS)
 def test_winner_must_share_victory_points(participants: list[dict[str, Any]], code: str | None) -> None:
-    """A player who wins alone must give at least one victory point to another player, if a winner too."""
+    """A sole winner must give at least one victory point to another player."""
     if code is None:
-        assert read(*participants)["participants"]
+        assert read_game(*participants)["participants"]
     else:
-        assert refusal(*participants)[0] == code
+        assert catch_refusal(*participants)[0] == code
 
 
 @pytest.mark.parametrize("race", ["Narn/Centauri", "Human", "Minbari/Non-Aligned Worlds", "Drakh / Shadows"])
 def test_race_may_be_dual(race: str) -> None:
     """A player may play two races, written with a slash."""
-    assert read({**ANNA, "race": race}, BEN, CLEO)["participants"][0]["race"] == race
+    assert read_game({**ANNA, "race": race}, BEN, CLEO)["participants"][0]["race"] == race
 
 
 def test_race_is_checked_like_other_labels() -> None:
     """A race with a control character or a space at its end is refused."""
     for race in ("Narn\n", "", " Narn", "x" * 65):
-        assert refusal({**ANNA, "race": race}, BEN, CLEO)[0] == "bad-identifier"
+        assert catch_refusal({**ANNA, "race": race}, BEN, CLEO)[0] == "bad-identifier"
 
 
 def test_winners_with_the_same_victory_share_a_place() -> None:
-    """Among the numbers for rules, players with the same victory share a place, whatever their power."""
-    game = {"kind": "b5", "participants": [
-        seat("a 18 9 standard"), seat("b 21 9 standard"), seat("c 30 9"), seat("d 5 5 major"), seat("e 30 9"),
-        {"player": "f", "status": "abandoned"}, seat("g 6 6 major", status="substitute", replaces="f"),
-    ]}  # fmt: skip
+    """In the columns for rules, winners with the same victory share a place, regardless of their power."""
+    game = {
+        "kind": "b5",
+        "participants": [
+            build_seat("a 18 9 standard"),
+            build_seat("b 21 9 standard"),
+            build_seat("c 30 9"),
+            build_seat("d 5 5 major"),
+            build_seat("e 30 9"),
+            {"player": "f", "status": "abandoned"},
+            build_seat("g 6 6 major", status="substitute", replaces="f"),
+        ],
+    }
 
     assert places(game) == [4, 3, 5, 2, 5, 1, 1]
-    found = column_values(game)
-    assert found["winners_place"] == [3, 3, 5, 1, 5, 1, 1]
-    assert found["victory"] == [1, 1, 0, 2, 0, 2, 2]
+    columns = column_values(game)
+    assert columns["winners_place"] == [3, 3, 5, 1, 5, 1, 1]
+    assert columns["victory"] == [1, 1, 0, 2, 0, 2, 2]
 
 
 PLACES = {
@@ -228,44 +254,44 @@ PLACES = {
 @pytest.mark.parametrize(("seats", "expected"), PLACES.values(), ids=PLACES)
 def test_victory_outranks_power_and_influence(seats: list[str], expected: list[int]) -> None:
     """Places are decided by victory, then power, then influence, and more is better."""
-    assert places({"kind": "b5", "participants": [seat(text) for text in seats]}) == expected
+    assert places({"kind": "b5", "participants": [build_seat(text) for text in seats]}) == expected
 
 
 LEAVER: dict[str, Any] = {"player": "cleo", "status": "abandoned"}
-SUBSTITUTE = seat("dora 30 9", status="substitute", replaces="cleo")
+SUBSTITUTE = build_seat("dora 30 9", status="substitute", replaces="cleo")
 
 
-@pytest.mark.parametrize("said", [{}, {"power": 30}, {"power": 30, "influence": 9, "victory": None}])
+@pytest.mark.parametrize("leaver_members", [{}, {"power": 30}, {"power": 30, "influence": 9, "victory": None}])
 @pytest.mark.parametrize("swapped", [False, True])
-def test_substitute_decides_the_seats_place(said: dict[str, Any], swapped: bool) -> None:
-    """The substitute's result decides the place of a seat, and the seat counts once."""
-    pair = [{**LEAVER, **said}, SUBSTITUTE]
-    game = read(seat("anna 20 20"), seat("ben 15 12", 1), *(pair[::-1] if swapped else pair))
+def test_substitute_decides_the_seats_place(leaver_members: dict[str, Any], swapped: bool) -> None:
+    """The substitute's result decides the place of both players on a seat, and the seat counts once."""
+    pair = [{**LEAVER, **leaver_members}, SUBSTITUTE]
+    game = read_game(build_seat("anna 20 20"), build_seat("ben 15 12", 1), *(pair[::-1] if swapped else pair))
 
     assert places(game) == [2, 3, 1, 1]
 
 
-@pytest.mark.parametrize("said", [{"power": 31}, {"influence": 8}, {"victory": "standard"}, {"seat": 4}])
+@pytest.mark.parametrize("leaver_members", [{"power": 31}, {"influence": 8}, {"victory": "standard"}, {"seat": 4}])
 def test_leaver_must_agree_with_the_substitute(
-    said: dict[str, Any],
+    leaver_members: dict[str, Any],
 ) -> None:
     """A game is refused if a leaver's result or seat differs from that of their substitute."""
-    assert refusal(ANNA, BEN, {**LEAVER, **said}, SUBSTITUTE)[0] == "seat-disagrees"
+    assert catch_refusal(ANNA, BEN, {**LEAVER, **leaver_members}, SUBSTITUTE)[0] == "seat-disagrees"
 
 
 def test_substitute_must_state_power() -> None:
     """A game is refused if the substitute states no power, whether or not the leaver does."""
     silent = {name: value for name, value in SUBSTITUTE.items() if name != "power"}
 
-    assert refusal(ANNA, BEN, {**LEAVER, "power": 30}, silent)[0] == "seat-disagrees"
-    assert refusal(ANNA, BEN, LEAVER, silent) == (
+    assert catch_refusal(ANNA, BEN, {**LEAVER, "power": 30}, silent)[0] == "seat-disagrees"
+    assert catch_refusal(ANNA, BEN, LEAVER, silent) == (
         "missing-member", "'cleo' has no power; add it, because it decides places",
     )  # fmt: skip
 
 
 def test_random_places_match_pairwise_comparison() -> None:
-    """In random games, each player is placed behind exactly those who beat them."""
-    chance, seen = random.Random(5), Counter[str]()
+    """In random games, each player is placed behind exactly the players with a better result."""
+    chance, case_counts = random.Random(5), Counter[str]()
     rank = {"major": 2, "standard": 1, None: 0}
     for _ in range(2_000):
         seats = [
@@ -274,10 +300,10 @@ def test_random_places_match_pairwise_comparison() -> None:
             for number in range(chance.randint(3, 7))
         ]  # fmt: skip
         merits = [(rank[s["victory"]], s["power"], s["influence"]) for s in seats]
-        found = places({"kind": "b5", "participants": seats})
-        assert found == [1 + sum(other > mine for other in merits) for mine in merits]
-        seen["tie"] += len(set(found)) < len(found)
-        seen["tied winners"] += found.count(1) > 1
-        seen["standard behind major"] += {"major", "standard"} <= {s["victory"] for s in seats}
-        seen["nobody has a victory"] += {s["victory"] for s in seats} == {None}
-    assert min(seen.values()) > 50, seen
+        game_places = places({"kind": "b5", "participants": seats})
+        assert game_places == [1 + sum(better > merit for better in merits) for merit in merits]
+        case_counts["tie"] += len(set(game_places)) < len(game_places)
+        case_counts["tied winners"] += game_places.count(1) > 1
+        case_counts["standard behind major"] += {"major", "standard"} <= {s["victory"] for s in seats}
+        case_counts["no victory"] += {s["victory"] for s in seats} == {None}
+    assert min(case_counts.values()) > 50, case_counts

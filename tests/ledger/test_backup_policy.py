@@ -1,4 +1,4 @@
-"""What `backup make --keep` drops: never the newest, and of days, weeks and months only what others stand for."""
+"""The backups that `backup make --keep` drops: those that a later one of their day, week or month replaces."""
 
 import random
 from collections.abc import Iterator
@@ -12,98 +12,100 @@ from ratings_ledger.ledger.events.records import ZERO
 from ratings_ledger.ledger.store.exports import Place
 
 
-def made(*times: str) -> list[Backup]:
-    """Backups made at these times, each one position further than the one before."""
-    return [backup(number, datetime.fromisoformat(time)) for number, time in enumerate(times, 1)]
+def build_backups(*times: str) -> list[Backup]:
+    """Return backups made at these times, at positions 1, 2, 3 ..."""
+    return [build_backup(number, datetime.fromisoformat(time)) for number, time in enumerate(times, 1)]
 
 
-def backup(position: int, time: datetime) -> Backup:
-    since = (time.replace(tzinfo=time.tzinfo or UTC) - EPOCH) // MICROSECOND
-    return Backup(f"{position}", "ledger", Place(position, ZERO), since, 1)
+def build_backup(position: int, time: datetime) -> Backup:
+    made_at = (time.replace(tzinfo=time.tzinfo or UTC) - EPOCH) // MICROSECOND
+    return Backup(f"{position}", "ledger", Place(position, ZERO), made_at, 1)
 
 
-def dropped(backups: list[Backup], policy: str) -> list[int]:
-    """The positions of what a policy drops."""
-    return [one.head.position for one in select_expired(backups, parse_policy(policy))]
+def list_dropped_positions(backups: list[Backup], policy: str) -> list[int]:
+    """Return the positions of the backups that a policy drops."""
+    return [backup.head.position for backup in select_expired(backups, parse_policy(policy))]
 
 
 def test_last_backup_of_day_is_kept() -> None:
-    """Of several backups a day, the last of each kept day remains."""
-    backups = made("2026-03-01T03:00", "2026-03-01T04:00", "2026-03-02T03:00", "2026-03-03T03:00", "2026-03-03T23:59")
-    assert dropped(backups, "3d") == [1, 4]
-    assert dropped(backups, "2d") == [1, 2, 4]
-    assert dropped(backups, "1d") == [1, 2, 3, 4]
+    """The last backup of each kept day is kept, and the other backups are dropped."""
+    backups = build_backups(
+        "2026-03-01T03:00", "2026-03-01T04:00", "2026-03-02T03:00", "2026-03-03T03:00", "2026-03-03T23:59"
+    )
+    assert list_dropped_positions(backups, "3d") == [1, 4]
+    assert list_dropped_positions(backups, "2d") == [1, 2, 4]
+    assert list_dropped_positions(backups, "1d") == [1, 2, 3, 4]
 
 
 def test_days_without_backups_do_not_count() -> None:
-    """Days without backups do not count, so nothing is dropped for want of new backups."""
-    backups = made("2025-01-01T03:00", "2025-06-01T03:00", "2026-01-01T03:00")
-    assert dropped(backups, "3d") == []
-    assert dropped(backups, "2d,9w,9m") == []
+    """Days without backups do not count, so old backups stay until there are enough newer ones."""
+    backups = build_backups("2025-01-01T03:00", "2025-06-01T03:00", "2026-01-01T03:00")
+    assert list_dropped_positions(backups, "3d") == []
+    assert list_dropped_positions(backups, "2d,9w,9m") == []
 
 
 def test_weeks_and_months_count_separately() -> None:
-    # Sunday, Monday, Sunday, Monday; the last two in another month
     """Weeks start on Monday, and weeks and months are counted separately."""
-    backups = made("2026-02-22T03:00", "2026-02-23T03:00", "2026-03-01T03:00", "2026-03-02T03:00")
-    assert dropped(backups, "2w") == [1, 2]
-    assert dropped(backups, "3w") == [2]
-    assert dropped(backups, "2m") == [1, 3]
-    assert dropped(backups, "1d,2w,2m") == [1]
+    # Sunday, Monday, Sunday, Monday; the last two are in another month
+    backups = build_backups("2026-02-22T03:00", "2026-02-23T03:00", "2026-03-01T03:00", "2026-03-02T03:00")
+    assert list_dropped_positions(backups, "2w") == [1, 2]
+    assert list_dropped_positions(backups, "3w") == [2]
+    assert list_dropped_positions(backups, "2m") == [1, 3]
+    assert list_dropped_positions(backups, "1d,2w,2m") == [1]
 
 
 def test_week_may_span_the_new_year() -> None:
     """The first days of a year may belong to the last week of the previous year."""
-    backups = made("2026-12-28T03:00", "2027-01-01T03:00", "2027-01-03T23:59", "2027-01-04T00:00")
-    assert dropped(backups, "2w") == [1, 2]
+    backups = build_backups("2026-12-28T03:00", "2027-01-01T03:00", "2027-01-03T23:59", "2027-01-04T00:00")
+    assert list_dropped_positions(backups, "2w") == [1, 2]
 
 
 def test_days_are_in_utc() -> None:
-    """Days are those of UTC, whatever daylight saving time does.
+    """Days are days in UTC, regardless of daylight saving time.
 
     In Berlin, the nights when clocks change make days of 23 and 25 hours; days here have 24.
     """
-    backups = made(
+    backups = build_backups(
         "2026-03-29T01:30+01:00", "2026-03-29T03:30+02:00", "2026-10-25T02:30+02:00", "2026-10-25T02:30+01:00"
     )
-    assert dropped(backups, "2d") == [1, 3]
-    assert dropped(made("2026-03-29T01:30+02:00", "2026-03-29T02:30+02:00"), "2d") == []
+    assert list_dropped_positions(backups, "2d") == [1, 3]
+    assert list_dropped_positions(build_backups("2026-03-29T01:30+02:00", "2026-03-29T02:30+02:00"), "2d") == []
 
 
 def test_newest_survive_a_clock_set_back() -> None:
-    """With a clock set back, the backup just made and the one that reaches furthest are both kept."""
-    backups = made("2026-03-01T03:00", "2026-03-02T03:00", "1970-01-01T00:00")
-    assert dropped(backups, "1d") == [1]
-    older_copy = [*backups[:2], backup(1, datetime(2026, 3, 3, tzinfo=UTC))]
-    assert dropped(older_copy, "1d") == [1]
+    """If the clock was set back, the newest backup and the one with the highest position are both kept."""
+    backups = build_backups("2026-03-01T03:00", "2026-03-02T03:00", "1970-01-01T00:00")
+    assert list_dropped_positions(backups, "1d") == [1]
+    older_copy = [*backups[:2], build_backup(1, datetime(2026, 3, 3, tzinfo=UTC))]
+    assert list_dropped_positions(older_copy, "1d") == [1]
 
 
 def test_future_backup_takes_one_place() -> None:
     """A backup made while the clock was ahead takes one place in the policy and no more."""
-    backups = made("2026-03-01T03:00", "2090-01-01T03:00", "2026-03-02T03:00", "2026-03-03T03:00")
-    assert dropped(backups, "2d") == [1, 3]
-    assert dropped(backups, "3d") == [1]
+    backups = build_backups("2026-03-01T03:00", "2090-01-01T03:00", "2026-03-02T03:00", "2026-03-03T03:00")
+    assert list_dropped_positions(backups, "2d") == [1, 3]
+    assert list_dropped_positions(backups, "3d") == [1]
 
 
 POLICIES = ("1d", "14d", "3d,2w", "2w,2m", "14d,8w,12m", "1m")
 
 
-def drawn(chance: random.Random) -> Iterator[Backup]:
-    """Backups whose dates go on, jump ahead and go back, and whose positions mostly grow."""
+def draw_backups(chance: random.Random) -> Iterator[Backup]:
+    """Yield backups whose dates advance, jump ahead and go back, and whose positions mostly grow."""
     time, position = datetime(2026, 1, 1, tzinfo=UTC), 0
     for _ in range(chance.randint(1, 60)):
         time += timedelta(hours=chance.choice([1, 24, 24, 24, 36, 24 * 40, -24 * 3, -24 * 400]))
         position = max(0, position + chance.choice([0, 1, 5, 5, -20]))
-        yield backup(position, time)
+        yield build_backup(position, time)
 
 
-def plainly_kept(backups: list[Backup], policy: str) -> set[int]:
-    """The numbers of what a policy keeps, told as the docs tell it."""
+def find_kept_naively(backups: list[Backup], policy: str) -> set[int]:
+    """Return the indices of the backups that a policy keeps, as the documentation defines them."""
     formats = {"d": "%Y-%m-%d", "w": "%G-%V", "m": "%Y-%m"}
     order = sorted(range(len(backups)), key=lambda number: (backups[number].head.position, number))
     keep = {len(backups) - 1, order[-1]}
     for part in policy.split(","):
-        periods = [(EPOCH + one.made_at * MICROSECOND).strftime(formats[part[-1]]) for one in backups]
+        periods = [(EPOCH + backup.made_at * MICROSECOND).strftime(formats[part[-1]]) for backup in backups]
         for period in sorted(set(periods), reverse=True)[: int(part[:-1])]:
             keep.add([number for number in order if periods[number] == period][-1])
     return keep
@@ -111,14 +113,14 @@ def plainly_kept(backups: list[Backup], policy: str) -> set[int]:
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_random_backups_follow_the_policy(policy: str, at_length: bool) -> None:
-    """For random dates, the kept backups are those of a plain model and always include the newest."""
+    """For random dates, the kept backups match a naive model and always include the newest."""
     for seed in range(2_000 if at_length else 200):
-        backups = list(drawn(random.Random(seed)))
-        gone = [id(one) for one in select_expired(backups, parse_policy(policy))]
-        kept = {number for number, one in enumerate(backups) if id(one) not in gone}
-        assert kept == plainly_kept(backups, policy), seed
+        backups = list(draw_backups(random.Random(seed)))
+        expired_ids = [id(backup) for backup in select_expired(backups, parse_policy(policy))]
+        kept = {number for number, backup in enumerate(backups) if id(backup) not in expired_ids}
+        assert kept == find_kept_naively(backups, policy), seed
         assert len(backups) - 1 in kept
-        # who drops again drops nothing more
+        # applying the policy again drops no more backups
         assert select_expired([backups[number] for number in sorted(kept)], parse_policy(policy)) == [], seed
 
 

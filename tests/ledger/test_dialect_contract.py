@@ -1,6 +1,6 @@
-"""What every store gives the rest of the program, tried on a real one of each: the members of `Dialect`.
+"""The contract of every store: tests of each member of `Dialect`, on a real store of each kind.
 
-A test is named after the member that it is about. Another store passes them by a class of its own, as a third one does.
+The name of a test begins with its member. A new store runs the tests in a class of its own, as the third store does.
 """
 
 import json
@@ -39,71 +39,73 @@ from ratings_ledger.ledger.store.dialect import DIALECTS, PREFIX, Dialect, diale
 from ratings_ledger.ledger.store.log import head, open_driver_cursor, read_page, read_records
 from ratings_ledger.ledger.store.opening import Ledger, connect, open_ledger
 
-# a process that had this one's number before
-GONE = f"{name_this_process().split()[0]} {os.getpid()} 1"
-COLUMNS = ("run", "kind", "started_at", "run_by", "process", "message")
+# an earlier process with this one's id
+ENDED_PROCESS = f"{name_this_process().split()[0]} {os.getpid()} 1"
+RUN_COLUMNS = ("run", "kind", "started_at", "run_by", "process", "message")
 
 
-def player(name: str, event_id: str | None = None) -> Draft:
+def build_registration(name: str, event_id: str | None = None) -> Draft:
     event = {"type": "player.registered", "occurred_at": "2010-03-05T19:30:00Z", "data": {"player": name}}
     return read_event(event if event_id is None else {**event, "id": event_id})[0]
 
 
-game = partial(build_game_draft, at="2010-03-05T19:30:00Z")
+build_past_game = partial(build_game_draft, at="2010-03-05T19:30:00Z")
 
 
-def add(ledger: Ledger, *drafts: Draft, now: int = 5) -> Head:
+def append_drafts(ledger: Ledger, *drafts: Draft, now: int = 5) -> Head:
     return append(ledger, drafts, by="referee", clock=lambda: now).head
 
 
-def append_one(ledger: Ledger, draft: Draft, now: int = 5, head_seen: int | None = None) -> Any:
+def append_by_one_statement(ledger: Ledger, draft: Draft, now: int = 5, head_seen: int | None = None) -> Any:
     columns = (draft.event_id, draft.type, draft.schema_version, draft.subject, draft.occurred_at, now, "referee")
     return ledger.dialect.append_one(ledger, lambda: (*columns, *split_at_position(draft, now, "referee"), head_seen))
 
 
-def records(ledger: Ledger) -> list[str]:
+def load_records(ledger: Ledger) -> list[str]:
     with ledger.reading() as connection:
         return [record for page in read_records(connection) for _, record in page]
 
 
-def run_row(number: int) -> tuple[Any, ...]:
+def build_run_row(number: int) -> tuple[Any, ...]:
     return (number, "test", number, "Zoë ' \\ \t\n陳", "here", None if number % 2 else "a\\N,b")
 
 
-def insert(connection: Connection, *rows: tuple[Any, ...]) -> None:
+def insert_runs(connection: Connection, *rows: tuple[Any, ...]) -> None:
     with open_driver_cursor(connection) as cursor:
-        dialect_of(connection).insert(cursor, "runs", COLUMNS, iter(rows))
+        dialect_of(connection).insert(cursor, "runs", RUN_COLUMNS, iter(rows))
 
 
-def insert_and_fail(connection: Connection, *rows: tuple[Any, ...]) -> None:
-    insert(connection, *rows)
+def insert_runs_and_fail(connection: Connection, *rows: tuple[Any, ...]) -> None:
+    insert_runs(connection, *rows)
     raise ZeroDivisionError
 
 
-def runs(ledger: Ledger) -> list[tuple[Any, ...]]:
+def load_runs(ledger: Ledger) -> list[tuple[Any, ...]]:
     with ledger.reading() as connection:
-        return [(*row,) for row in connection.exec_driver_sql(f"SELECT {', '.join(COLUMNS)} FROM runs ORDER BY run")]
+        return [
+            (*row,) for row in connection.exec_driver_sql(f"SELECT {', '.join(RUN_COLUMNS)} FROM runs ORDER BY run")
+        ]
 
 
-def impatient(ledger: Ledger) -> Ledger:
+def open_with_short_timeout(ledger: Ledger) -> Ledger:
     url = ledger.url.update_query_dict({"timeout": "0.1"})
     return open_ledger(url.render_as_string(hide_password=False))
 
 
-def reason_of(error: BaseException, ledger: Ledger) -> str | None:
+def translate_to_reason(error: BaseException, ledger: Ledger) -> str | None:
     return getattr(ledger.dialect.translate_error(error, "the-location"), "reason", None)
 
 
 class DialectContract:
-    """Tests of a store; a class for a store says how to make a ledger in it, and what its own words and errors are."""
+    """Tests of a store; a subclass for each store makes a ledger in it and lists its statements and errors."""
 
     backend: str
-    # what another program can do to a ledger: take a guard away, put a trigger of its own in, keep it from being safe
+    # statements of another program: drop a guard, add a trigger, make a transaction unsafe
     unguard = "DROP TRIGGER events_refuse_update"
     intrude: str
     endanger: str
-    # what the driver raises for damaged data, and for a mistake of the program; and other errors, each with the reason
-    # of what people are told, and words of it that no other reason has
+    # errors that the driver raises for damaged data and for a bug of the program; and other errors, each with its
+    # reason and with words of the message that no other reason has
     damage: Exception
     mistake: Exception
     failures: list[tuple[Exception, str, str]]
@@ -125,45 +127,51 @@ class DialectContract:
         """Every member of the protocol has a test of its own, and the store has every member."""
         members = {*Dialect.__annotations__, *(name for name in vars(Dialect) if not name.startswith("_"))}
         assert [name for name in sorted(members) if not hasattr(DIALECTS[self.backend](), name)] == []
-        tests = [name for name in dir(self) if name.startswith("test_")]
-        assert [one for one in sorted(members) if not any(t.startswith(f"test_{one.lower()}_") for t in tests)] == []
+        test_names = [name for name in dir(self) if name.startswith("test_")]
+        untested = [
+            name for name in sorted(members) if not any(test.startswith(f"test_{name.lower()}_") for test in test_names)
+        ]
+        assert untested == []
 
     # opening
 
     def test_build_engine_connects_to_this_store(self, ledger: Ledger) -> None:
-        """The URL's backend chooses the store, as every connection says; a URL that cannot be meant is refused."""
+        """The backend in the URL selects the store, connections know their store, and a malformed URL is refused."""
         assert ledger.dialect is DIALECTS[self.backend]()
-        with ledger.reading() as reading, ledger.engine.connect() as plain:
-            assert dialect_of(reading) is dialect_of(plain) is ledger.dialect
+        with ledger.reading() as reading_connection, ledger.engine.connect() as plain_connection:
+            assert dialect_of(reading_connection) is dialect_of(plain_connection) is ledger.dialect
         engine = ledger.dialect.build_engine(ledger.url, False, NullPool, 30)
         with engine.connect() as connection:
             assert connection.exec_driver_sql("SELECT 1").scalar_one() == 1
         with pytest.raises(NotALedger, match="timeout"):
             connect(ledger.url.update_query_dict({"timeout": "soon"}).render_as_string(hide_password=False))
 
-    def test_is_file_as_the_ledger_says(self, ledger: Ledger) -> None:
-        """A ledger in a file names it, and one on a server none."""
+    def test_is_file_matches_the_ledgers_path(self, ledger: Ledger) -> None:
+        """A ledger in a file has its path, and a ledger on a server has none."""
         assert (ledger.file is not None and Path(ledger.file).is_file()) == ledger.dialect.IS_FILE
 
     def test_translate_error_of_a_locked_store_is_busy(self, ledger: Ledger) -> None:
-        """Whoever waits for a lock in vain is told that the store is busy, and where it is."""
+        """A wait for a lock that times out reports that the store is busy, with its location."""
         with ledger.writing() as connection:
             ledger.dialect.lock_appends(connection)
             with pytest.raises(StoreUnavailable, match=r".") as raised:
-                add(impatient(ledger), player("anna"))
+                append_drafts(open_with_short_timeout(ledger), build_registration("anna"))
         assert (raised.value.reason, ledger.location in str(raised.value)) == ("busy", True)
         error = raised.value.__cause__
         assert not ledger.dialect.is_damage(getattr(error, "orig", None) or error)
 
     def test_translate_error_of_an_event_from_the_future_names_the_clock(self, ledger: Ledger) -> None:
-        """The guard refuses an event from days ahead of the clock, and the reason is the clock."""
+        """The guard refuses an event recorded days ahead of the clock, with the reason `clock-ahead`."""
         with pytest.raises(StoreUnavailable) as raised:
-            add(ledger, player("anna"), now=clock.now() + 2 * 86_400_000_000)
-        assert (raised.value.reason, records(ledger)) == ("clock-ahead", [])
+            append_drafts(ledger, build_registration("anna"), now=clock.now() + 2 * 86_400_000_000)
+        assert (raised.value.reason, load_records(ledger)) == ("clock-ahead", [])
 
     def test_translate_error_tells_damage_from_mistakes(self, ledger: Ledger) -> None:
-        """Damaged data and absent tables are damage for people, a mistake of the program is nothing they can mend."""
-        assert (reason_of(self.damage, ledger), reason_of(self.mistake, ledger)) == ("damaged", None)
+        """Damaged data and absent tables have the reason `damaged`, and a bug of the program has no reason."""
+        assert (translate_to_reason(self.damage, ledger), translate_to_reason(self.mistake, ledger)) == (
+            "damaged",
+            None,
+        )
         assert "the-location" in str(ledger.dialect.translate_error(self.damage, "the-location"))
         self.execute(ledger, "ALTER TABLE events RENAME TO gone")
         with pytest.raises(LedgerError) as raised, ledger.reading() as connection:
@@ -171,7 +179,7 @@ class DialectContract:
         assert raised.value.reason == "damaged"
 
     def test_translate_error_tells_driver_errors_apart(self, ledger: Ledger) -> None:
-        """Each error of the driver has its reason, exit code and words, and names the location."""
+        """Each error of the driver has its reason, exit code and message with the location."""
         assert {reason for _, reason, _ in self.failures} >= {
             "busy",
             "no-space",
@@ -180,20 +188,24 @@ class DialectContract:
             "unreachable",
         }
         for error, reason, words in self.failures:
-            found = ledger.dialect.translate_error(error, "the-location")
-            assert found is not None
-            assert (found.reason, found.exit_code, "the-location" in str(found)) == (reason, REASONS[reason][0], True)
-            assert {one for _, _, one in self.failures if one in str(found)} == {words}
+            translated = ledger.dialect.translate_error(error, "the-location")
+            assert translated is not None
+            assert (translated.reason, translated.exit_code, "the-location" in str(translated)) == (
+                reason,
+                REASONS[reason][0],
+                True,
+            )
+            assert {phrase for _, _, phrase in self.failures if phrase in str(translated)} == {words}
             assert not ledger.dialect.is_damage(error)
 
-    def test_translate_error_of_a_change_says_that_it_was_refused(self, ledger: Ledger) -> None:
-        """An event that is changed is refused by the store itself."""
-        add(ledger, player("anna"))
+    def test_translate_error_of_a_changed_event_is_immutable(self, ledger: Ledger) -> None:
+        """The store itself refuses to change an event."""
+        append_drafts(ledger, build_registration("anna"))
         with pytest.raises(LedgerError, match="immutable") as raised:
             self.execute(ledger, "UPDATE events SET subject = 'x'")
         assert raised.value.reason == "damaged"
 
-    def test_is_damage_only_of_damage(self, ledger: Ledger) -> None:
+    def test_is_damage_is_true_only_of_damage(self, ledger: Ledger) -> None:
         """Only an error about data that cannot be read is damage."""
         assert ledger.dialect.is_damage(self.damage)
         assert not ledger.dialect.is_damage(self.mistake)
@@ -202,287 +214,305 @@ class DialectContract:
     # transactions
 
     def test_set_autocommit_keeps_each_statement(self, ledger: Ledger) -> None:
-        """What a statement changes is there for others at once, whatever comes after it."""
+        """Other connections see the effect of a statement at once, and a later rollback keeps it."""
         with ledger.engine.connect() as connection:
-            insert(ledger.dialect.set_autocommit(connection), run_row(1))
-            assert runs(ledger) == [run_row(1)]
+            insert_runs(ledger.dialect.set_autocommit(connection), build_run_row(1))
+            assert load_runs(ledger) == [build_run_row(1)]
             connection.rollback()
-        assert runs(ledger) == [run_row(1)]
+        assert load_runs(ledger) == [build_run_row(1)]
 
-    def test_begin_makes_all_or_nothing(self, ledger: Ledger) -> None:
-        """Others see what a transaction changes when it has ended, and nothing of one that fails."""
+    def test_begin_commits_all_or_nothing(self, ledger: Ledger) -> None:
+        """Other connections see the changes of a transaction when it has ended, and none of one that fails."""
         with pytest.raises(ZeroDivisionError), ledger.writing() as connection:
-            insert_and_fail(connection, run_row(1))
-        assert runs(ledger) == []
+            insert_runs_and_fail(connection, build_run_row(1))
+        assert load_runs(ledger) == []
         with ledger.writing() as connection:
-            insert(connection, run_row(1), run_row(2))
-            assert runs(ledger) == []
-        assert runs(ledger) == [run_row(1), run_row(2)]
+            insert_runs(connection, build_run_row(1), build_run_row(2))
+            assert load_runs(ledger) == []
+        assert load_runs(ledger) == [build_run_row(1), build_run_row(2)]
 
-    def exclude(self, ledger: Ledger, take: Callable[[Any], None]) -> None:
-        """That a lock is given to one transaction at a time, and again when that has ended."""
-        other = impatient(ledger)
+    def check_exclusion(self, ledger: Ledger, acquire_lock: Callable[[Any], None]) -> None:
+        """Check that one transaction at a time has a lock, and that it is free when the transaction has ended."""
+        other_ledger = open_with_short_timeout(ledger)
         with ledger.writing() as connection:
-            take(connection)
-            with pytest.raises(StoreUnavailable) as raised, other.writing() as second:
-                take(second)
+            acquire_lock(connection)
+            with pytest.raises(StoreUnavailable) as raised, other_ledger.writing() as other_connection:
+                acquire_lock(other_connection)
             assert raised.value.reason == "busy"
-        with other.writing() as second:
-            take(second)
+        with other_ledger.writing() as other_connection:
+            acquire_lock(other_connection)
 
     def test_lock_schema_is_for_one_at_a_time(self, ledger: Ledger) -> None:
-        """One transaction at a time makes or upgrades the tables."""
-        self.exclude(ledger, ledger.dialect.lock_schema)
+        """Only one transaction at a time creates or upgrades the tables."""
+        self.check_exclusion(ledger, ledger.dialect.lock_schema)
 
     def test_lock_appends_is_for_one_at_a_time(self, ledger: Ledger) -> None:
-        """One transaction at a time appends."""
-        self.exclude(ledger, ledger.dialect.lock_appends)
+        """Only one transaction at a time appends."""
+        self.check_exclusion(ledger, ledger.dialect.lock_appends)
 
     def test_lock_generations_is_for_one_at_a_time(self, ledger: Ledger) -> None:
-        """One transaction at a time begins or promotes a generation."""
-        self.exclude(ledger, ledger.dialect.lock_generations)
+        """Only one transaction at a time begins or promotes a generation."""
+        self.check_exclusion(ledger, ledger.dialect.lock_generations)
 
-    def test_begin_on_runs_is_for_one_at_a_time_and_does_not_wait(self, ledger: Ledger) -> None:
-        """An exclusive transaction keeps another one out, which gives up soon."""
+    def test_begin_on_runs_excludes_others_after_a_short_wait(self, ledger: Ledger) -> None:
+        """An exclusive transaction makes another one fail after a short wait."""
         begin_on_runs = ledger.dialect.begin_on_runs
         with ledger.reading() as first, ledger.reading() as second:
             with begin_on_runs(first, 50, True), pytest.raises(DBAPIError) as raised, begin_on_runs(second, 50, True):
                 raise AssertionError
-            assert reason_of(raised.value.orig or raised.value, ledger) == "busy"
+            assert translate_to_reason(raised.value.orig or raised.value, ledger) == "busy"
             with begin_on_runs(second, 50, True):
-                insert(second, run_row(1))
-        assert runs(ledger) == [run_row(1)]
+                insert_runs(second, build_run_row(1))
+        assert load_runs(ledger) == [build_run_row(1)]
 
     def test_begin_on_runs_leaves_nothing_if_it_fails(self, ledger: Ledger) -> None:
-        """What it has stored is there in the end, unless it fails."""
+        """A transaction on runs stores its rows when it ends, and none if it fails."""
         with ledger.reading() as connection:
             with pytest.raises(ZeroDivisionError), ledger.dialect.begin_on_runs(connection, 50, False):
-                insert_and_fail(connection, run_row(1))
-            assert runs(ledger) == []
+                insert_runs_and_fail(connection, build_run_row(1))
+            assert load_runs(ledger) == []
             with ledger.dialect.begin_on_runs(connection, 50, False):
-                insert(connection, run_row(2))
-        assert runs(ledger) == [run_row(2)]
+                insert_runs(connection, build_run_row(2))
+        assert load_runs(ledger) == [build_run_row(2)]
 
     # appending and reading
 
-    def test_lock_and_read_head_gives_the_head_and_the_named(self, ledger: Ledger) -> None:
-        """The head and the named events are those under the lock; in an empty log there is no head."""
+    def test_lock_and_read_head_returns_head_and_named_events(self, ledger: Ledger) -> None:
+        """The lock returns the head and the named events; an empty log has no head."""
         with ledger.writing() as connection:
             assert ledger.dialect.lock_and_read_head(connection, ["player:anna"]) == (None, [])
-        last = add(ledger, player("anna", "a"), game("g-1", "anna", "ben"))
+        last = append_drafts(ledger, build_registration("anna", "a"), build_past_game("g-1", "anna", "ben"))
         with ledger.writing() as connection:
-            row, named = ledger.dialect.lock_and_read_head(connection, ["a", "nobody"])
+            row, named_events = ledger.dialect.lock_and_read_head(connection, ["a", "nobody"])
         assert (row[0], bytes(row[1]), row[2]) == last
-        assert named == [("a", "player:anna", "player.registered", records(ledger)[0])]
-        self.exclude(ledger, lambda connection: ledger.dialect.lock_and_read_head(connection, ()))
+        assert named_events == [("a", "player:anna", "player.registered", load_records(ledger)[0])]
+        self.check_exclusion(ledger, lambda connection: ledger.dialect.lock_and_read_head(connection, ()))
 
     def test_lock_and_read_head_refuses_an_unsafe_store(self, ledger: Ledger) -> None:
-        """Nothing is appended to a store that would not keep it as it is."""
+        """A store whose triggers or settings are unsafe refuses appends."""
         with ledger.writing() as connection:
             connection.exec_driver_sql(self.endanger)
             with pytest.raises(LedgerError) as raised:
                 ledger.dialect.lock_and_read_head(connection, ())
         assert raised.value.reason in ("damaged", "unsafe-settings")
 
-    def test_refuse_unexpected_leaves_a_plain_index(self, ledger: Ledger) -> None:
-        """A stranger's trigger is refused, not an operator's index."""
+    def test_refuse_unexpected_allows_a_plain_index(self, ledger: Ledger) -> None:
+        """A foreign trigger is refused, but an operator's index is not."""
         self.execute(ledger, "CREATE INDEX plain ON events (recorded_by)")
-        with ledger.writing() as connection:  # which compares, too
+        with ledger.writing() as connection:
             connection.exec_driver_sql(self.intrude)
             with pytest.raises(StoreDamaged, match="trigger theirs"):
                 ledger.dialect.refuse_unexpected(connection)
 
     def test_append_one_continues_the_log(self, ledger: Ledger) -> None:
-        """Events come one behind the other, each row with its hashes, and the new head is given."""
+        """Each event gets the next position with its hashes, and the new head is returned."""
         chain = bytes(32)
-        for position, draft in enumerate((player("anna"), game("g-1", "Zoë ' \\", "陳"), player("b %s")), 1):
-            done = append_one(ledger, draft, now=position, head_seen=position - 1)
-            record = records(ledger)[-1]
+        for position, draft in enumerate(
+            (build_registration("anna"), build_past_game("g-1", "Zoë ' \\", "陳"), build_registration("b %s")), 1
+        ):
+            new_head = append_by_one_statement(ledger, draft, now=position, head_seen=position - 1)
+            record = load_records(ledger)[-1]
             assert json.loads(record)["position"] == position
             chain = chain_hash(chain, leaf_hash(record))
-            assert done == (position, chain, position)
+            assert new_head == (position, chain, position)
         with ledger.reading() as connection:
             assert head(connection) == (3, chain, 3)
 
     @pytest.mark.parametrize(
         ("draft", "now", "head_seen"),
-        [(player("ben", "a"), 5, None), (player("anna", "a"), 5, None), (game("g-1", "x", "y", event_id="b"), 5, None),
-         (player("ben"), 4, None), (player("ben"), 5, 1)],
-        ids=["id taken", "there already", "game recorded", "clock behind", "head moved"],
-    )  # fmt: skip
-    def test_append_one_leaves_decisions(self, ledger: Ledger, draft: Draft, now: int, head_seen: int | None) -> None:
-        """Where there is something to decide nothing is appended, and the log can be continued."""
-        add(ledger, player("anna", "a"), game("g-1", "x", "y"))
-        assert append_one(ledger, draft, now, head_seen) is None
-        assert len(records(ledger)) == 2
-        assert append_one(ledger, player("cleo"), 5, 2)[0] == 3
+        [
+            (build_registration("ben", "a"), 5, None),
+            (build_registration("anna", "a"), 5, None),
+            (build_past_game("g-1", "x", "y", event_id="b"), 5, None),
+            (build_registration("ben"), 4, None),
+            (build_registration("ben"), 5, 1),
+        ],
+        ids=["id taken", "event exists", "game recorded", "clock behind", "head moved"],
+    )
+    def test_append_one_declines_decisions(self, ledger: Ledger, draft: Draft, now: int, head_seen: int | None) -> None:
+        """An event that needs more than one statement is not appended, and the log can be continued."""
+        append_drafts(ledger, build_registration("anna", "a"), build_past_game("g-1", "x", "y"))
+        assert append_by_one_statement(ledger, draft, now, head_seen) is None
+        assert len(load_records(ledger)) == 2
+        assert append_by_one_statement(ledger, build_registration("cleo"), 5, 2)[0] == 3
 
     def test_append_one_from_many_threads_leaves_no_gap(self, ledger: Ledger) -> None:
-        """Many at once get positions without gaps."""
+        """Events appended by many threads at once get positions without gaps."""
         with ThreadPoolExecutor(4) as threads:
-            done = list(threads.map(lambda number: append_one(ledger, player(f"p-{number}")), range(24)))
-        assert sorted(one[0] for one in done) == list(range(1, 25))
-        assert [json.loads(record)["position"] for record in records(ledger)] == list(range(1, 25))
+            heads = list(
+                threads.map(
+                    lambda number: append_by_one_statement(ledger, build_registration(f"p-{number}")), range(24)
+                )
+            )
+        assert sorted(new_head[0] for new_head in heads) == list(range(1, 25))
+        assert [json.loads(record)["position"] for record in load_records(ledger)] == list(range(1, 25))
 
     @pytest.mark.parametrize("size", [0, 1, 2, 161, 1_000])
     def test_insert_stores_any_number_of_rows(self, ledger: Ledger, size: int) -> None:
-        """None, one or many rows are all stored, with whatever texts."""
+        """No rows, one row or many rows are stored, with any texts."""
         with ledger.writing() as connection:
-            insert(connection, *map(run_row, range(size)))
-        assert runs(ledger) == [run_row(number) for number in range(size)]
+            insert_runs(connection, *map(build_run_row, range(size)))
+        assert load_runs(ledger) == [build_run_row(number) for number in range(size)]
 
     @pytest.mark.parametrize("size", [1, 2])
-    def test_insert_takes_numbers_for_booleans(self, ledger: Ledger, size: int) -> None:
-        """A boolean is stored whether it is given as such or as a number, in one row as in several."""
+    def test_insert_accepts_numbers_as_booleans(self, ledger: Ledger, size: int) -> None:
+        """A boolean is stored if it is given as a boolean or as a number, in one row and in several."""
         columns = ("part", "position", "game_id", "occurred_at", "game", "kind", "participants", "rated", "aborted")
         rows = [(1, number, f"g-{number}", -(2**60), "chess", "placing", 2, 1, False) for number in range(size)]
         with ledger.writing() as connection, open_driver_cursor(connection) as cursor:
             ledger.dialect.insert(cursor, "history_games", columns, rows)
-            told = connection.exec_driver_sql("SELECT occurred_at, rated, aborted FROM history_games").all()
-        assert [(*one,) for one in told] == [(-(2**60), True, False)] * size
+            stored = connection.exec_driver_sql("SELECT occurred_at, rated, aborted FROM history_games").all()
+        assert [(*row,) for row in stored] == [(-(2**60), True, False)] * size
 
     def test_find_events_named_looks_by_id_and_subject(self, ledger: Ledger) -> None:
-        """An event is found by its id and by its subject, among many names, and by no other text."""
-        add(ledger, player("anna", "a"), game("g-1", "x", "y"), player("o'x", "q\"'\\"))
+        """An event is found by its id and by its subject, even among many names, and by no other text."""
+        append_drafts(
+            ledger,
+            build_registration("anna", "a"),
+            build_past_game("g-1", "x", "y"),
+            build_registration("o'x", "q\"'\\"),
+        )
         ids = {
             "a": ["a"], "player:anna": ["a"], "game:g-1": ["game:g-1"], "q\"'\\": ["q\"'\\"],
             "player:o'x": ["q\"'\\"], "A": [], "' OR 1=1 --": [],
         }  # fmt: skip
         with ledger.reading() as connection, open_driver_cursor(connection) as cursor:
-            for name, found in ids.items():
-                assert {one[0] for one in ledger.dialect.find_events_named(cursor, [name])} == {*found}
-            many = ledger.dialect.find_events_named(cursor, [f"n-{number}" for number in range(1_500)] + ["a"])
-        assert [(*one,) for one in many] == [("a", "player:anna", "player.registered", records(ledger)[0])]
+            for name, expected_ids in ids.items():
+                assert {event[0] for event in ledger.dialect.find_events_named(cursor, [name])} == {*expected_ids}
+            events = ledger.dialect.find_events_named(cursor, [f"n-{number}" for number in range(1_500)] + ["a"])
+        assert [(*event,) for event in events] == [("a", "player:anna", "player.registered", load_records(ledger)[0])]
 
-    def test_join_records_gives_whole_or_none(self, ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The records of some positions come as one text, however many at a time; if one is missing, none do."""
+    def test_join_records_returns_all_records_or_none(self, ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The records of a range of positions are joined to one text, which is empty if a record is missing."""
         monkeypatch.setattr(postgres, "JOINED_TOGETHER", 2)
-        add(ledger, *(player(f"Zoë-{number}") for number in range(5)))
+        append_drafts(ledger, *(build_registration(f"Zoë-{number}") for number in range(5)))
         with ledger.reading() as connection:
-            for a, b in combinations(range(6), 2):
-                assert read_page(connection, a, b).decode() == "".join(f"{one}\n" for one in records(ledger)[a:b])
+            for start, end in combinations(range(6), 2):
+                assert read_page(connection, start, end).decode() == "".join(
+                    f"{record}\n" for record in load_records(ledger)[start:end]
+                )
             assert (read_page(connection, 3, 6), read_page(connection, 9, 12)) == (b"", b"")
 
-    def test_last_positions_all_give_the_last(self, ledger: Ledger) -> None:
-        """In a sound log every query gives the last position."""
-        add(ledger, player("anna"), game("g-1", "x", "y"))
+    def test_last_positions_all_return_the_last(self, ledger: Ledger) -> None:
+        """In a valid log, every query of `LAST_POSITIONS` returns the last position."""
+        append_drafts(ledger, build_registration("anna"), build_past_game("g-1", "x", "y"))
         with ledger.reading() as connection:
-            found = [connection.exec_driver_sql(query).scalar_one() for query in ledger.dialect.LAST_POSITIONS]
-        assert found == [2] * len(found) != []
+            positions = [connection.exec_driver_sql(query).scalar_one() for query in ledger.dialect.LAST_POSITIONS]
+        assert positions == [2] * len(positions) != []
 
-    # SQL for what is said in different words
+    # SQL that differs between stores
 
     @pytest.mark.parametrize("instant", [0, 1, -1, 1_267_817_400_000_001, parse_instant("9999-12-31T23:59:59Z")])
     def test_sql_instant_is_exact(self, ledger: Ledger, instant: int) -> None:
-        """A view shows an instant to the microsecond, in a way that sorts."""
+        """An instant in a view is exact to the microsecond."""
         query = f"SELECT {ledger.dialect.sql_instant('t.x')} FROM (SELECT CAST({instant} AS bigint) AS x) AS t"
         with ledger.reading() as connection:
-            found = connection.exec_driver_sql(query).scalar_one()
-        shown = datetime.fromisoformat(found) if isinstance(found, str) else found
-        assert shown == datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=instant)
+            value = connection.exec_driver_sql(query).scalar_one()
+        instant_in_view = datetime.fromisoformat(value) if isinstance(value, str) else value
+        assert instant_in_view == datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=instant)
 
-    def test_sql_head_is_as_people_write_it(self, ledger: Ledger) -> None:
-        """A row's position and hash are written as `status` writes the head."""
-        last = add(ledger, player("anna"))
+    def test_sql_head_matches_the_printed_head(self, ledger: Ledger) -> None:
+        """A row's position and hash are formatted as `status` formats the head."""
+        last = append_drafts(ledger, build_registration("anna"))
         with ledger.reading() as connection:
-            found = connection.exec_driver_sql(f"SELECT {ledger.dialect.sql_head('e')} FROM events e").scalar_one()
-        assert found == str(last)
+            formatted = connection.exec_driver_sql(f"SELECT {ledger.dialect.sql_head('e')} FROM events e").scalar_one()
+        assert formatted == str(last)
 
     def test_sql_as_bytes_reads_any_text(self, ledger: Ledger) -> None:
-        """A text is read as it is stored, and what is empty stays so."""
-        add(ledger, player("Zoë"))
+        """A text is read as it is stored, and NULL stays NULL."""
+        append_drafts(ledger, build_registration("Zoë"))
         columns = ", ".join(map(ledger.dialect.sql_as_bytes, ("subject", "supersedes")))
         with ledger.reading() as connection:
             subject, supersedes = connection.exec_driver_sql(f"SELECT {columns} FROM events").one()
-        told = subject if isinstance(subject, str) else bytes(subject).decode()
-        assert (told, supersedes) == ("player:Zoë", None)
+        subject_text = subject if isinstance(subject, str) else bytes(subject).decode()
+        assert (subject_text, supersedes) == ("player:Zoë", None)
 
     def test_readable_view_is_made_again(self, ledger: Ledger) -> None:
-        """The view is made by its statement, as the migrations made it."""
+        """`READABLE_VIEW` creates the view as the migrations create it."""
         self.execute(ledger, "DROP VIEW events_readable", ledger.dialect.READABLE_VIEW)
-        add(ledger, player("anna"))
+        append_drafts(ledger, build_registration("anna"))
         with ledger.reading() as connection:
             assert connection.exec_driver_sql("SELECT event_id FROM events_readable").scalars().all() != []
-            assert [told for told in find_object_differences(connection) if told] == []
+            assert list(filter(None, find_object_differences(connection))) == []
             assert find_missing_views(connection) == {}
 
-    # looking after it
+    # maintenance
 
     def test_read_settings_are_safe_and_have_remedies(self, ledger: Ledger) -> None:
-        """A new ledger's settings are as they should be."""
+        """All settings of a new ledger are safe and have distinct names."""
         with ledger.reading() as connection:
-            found = ledger.dialect.read_settings(connection)
-        assert [setting for setting in found if not setting.is_safe] == []
-        assert len({setting.name for setting in found}) == len(found) > 3
+            settings = ledger.dialect.read_settings(connection)
+        assert [setting for setting in settings if not setting.is_safe] == []
+        assert len({setting.name for setting in settings}) == len(settings) > 3
 
     def test_identify_database_tells_ledgers_apart(self, new_ledger: Callable[[], Ledger]) -> None:
-        """Every connection to a ledger gives the same key, and its copy another one."""
+        """Every connection to a ledger has the same key, and its copy has another."""
         ledger, copy = new_ledger(), new_ledger()
-        with ledger.reading() as reader, ledger.writing() as writer, copy.reading() as other:
+        with ledger.reading() as reader, ledger.writing() as writer, copy.reading() as copy_reader:
             key = ledger.dialect.identify_database(reader)
-            assert ledger.dialect.identify_database(writer) == key != copy.dialect.identify_database(other)
+            assert ledger.dialect.identify_database(writer) == key != copy.dialect.identify_database(copy_reader)
 
-    def test_find_altered_guards_names_what_is_gone(self, ledger: Ledger) -> None:
-        """A migrated ledger has all its guards, and one that is dropped is named."""
+    def test_find_altered_guards_names_dropped_guards(self, ledger: Ledger) -> None:
+        """A migrated ledger has all its guards, and a dropped guard is named."""
         with ledger.reading() as connection:
             assert ledger.dialect.find_altered_guards(connection) == []
             connection.exec_driver_sql(self.unguard)
             assert ledger.dialect.find_altered_guards(connection) == ["events_refuse_update"]
 
-    def test_guards_are_named_once(self, ledger: Ledger) -> None:
-        """Guards have names, among them those that keep events as they are."""
+    def test_guards_include_those_of_events(self, ledger: Ledger) -> None:
+        """The guards include those that keep events unchanged."""
         assert {"events_refuse_update", "events_refuse_delete", "events_guard_insert"} <= {*ledger.dialect.GUARDS}
 
-    def test_find_object_differences_names_what_is_not_ours(self, ledger: Ledger) -> None:
-        """In a new ledger nothing differs; a missing index and a stranger's trigger are named."""
+    def test_find_object_differences_names_foreign_objects(self, ledger: Ledger) -> None:
+        """A new ledger has no differences; a missing index and a foreign trigger are named."""
         with ledger.reading() as connection:
-            told = list(find_object_differences(connection))
-            assert (len(told) > 20, {*told}) == (True, {None})
+            differences = list(find_object_differences(connection))
+            assert (len(differences) > 20, {*differences}) == (True, {None})
             self.execute(ledger, "DROP INDEX events_by_type", self.intrude)
-            found = sorted(filter(None, find_object_differences(connection)))
-        assert ["events_by_type" in found[0], "trigger theirs" in found[1], len(found)] == [True, True, 2]
+            messages = sorted(filter(None, find_object_differences(connection)))
+        assert ["events_by_type" in messages[0], "trigger theirs" in messages[1], len(messages)] == [True, True, 2]
 
-    def test_find_storage_damage_of_a_sound_store_are_none(self, ledger: Ledger) -> None:
-        """A sound store finds nothing wrong with itself."""
-        add(ledger, player("anna"))
+    def test_find_storage_damage_is_empty_for_an_undamaged_store(self, ledger: Ledger) -> None:
+        """An undamaged store reports no damage."""
+        append_drafts(ledger, build_registration("anna"))
         with ledger.reading() as connection:
             assert ledger.dialect.find_storage_damage(connection) == []
 
     # rights
 
     def test_build_grant_statements_are_for_a_store_with_roles(self, ledger: Ledger) -> None:
-        """A server has roles, which statements make; a file has none."""
-        made = ledger.dialect.build_grant_statements("club", PREFIX)
-        assert (made is None) == ledger.dialect.IS_FILE
-        assert made is None or all(made)
+        """A server has statements that create roles, and a file has none."""
+        statements = ledger.dialect.build_grant_statements("club", PREFIX)
+        assert (statements is None) == ledger.dialect.IS_FILE
+        assert statements is None or all(statements)
 
-    def test_find_rights_problems_names_who_asks(self, ledger: Ledger) -> None:
-        """Who asks has a name; what is wrong says who, what and how to mend it."""
+    def test_find_rights_problems_names_the_user(self, ledger: Ledger) -> None:
+        """The connection's user has a name, and each problem states the user, the right and the remedy."""
         with ledger.reading() as connection:
-            who, wrong = ledger.dialect.find_rights_problems(connection)
-        assert who
-        assert all(len(list(filter(None, one))) == 3 for one in wrong)
+            user, problems = ledger.dialect.find_rights_problems(connection)
+        assert user
+        assert all(len(list(filter(None, problem))) == 3 for problem in problems)
 
-    def test_read_change_rights_names_its_maker(self, ledger: Ledger) -> None:
-        """Who made a ledger may change its tables."""
+    def test_read_change_rights_names_the_owner(self, ledger: Ledger) -> None:
+        """The user who created a ledger owns its tables and can change them."""
         with ledger.reading() as connection:
-            who, owner, may = ledger.dialect.read_change_rights(connection)
-        assert (who, may) == (owner, True)
+            user, owner, can_change_tables = ledger.dialect.read_change_rights(connection)
+        assert (user, can_change_tables) == (owner, True)
 
     @pytest.mark.parametrize("role", ["writer", "rebuilder"])
-    def test_describe_missing_rights_is_nothing_to_its_maker(self, ledger: Ledger, role: str) -> None:
-        """Who made a ledger lacks nothing."""
+    def test_describe_missing_rights_is_empty_for_the_owner(self, ledger: Ledger, role: str) -> None:
+        """The user who created a ledger lacks no right."""
         with ledger.reading() as connection:
             assert ledger.dialect.describe_missing_rights(connection, role) == ""
 
     # jobs
 
-    def test_hold_rebuild_lock_is_held_by_one(self, ledger: Ledger) -> None:
-        """The lock is held by one at a time, appends go on, and its own connection can begin a transaction."""
+    def test_hold_rebuild_lock_excludes_other_rebuilds(self, ledger: Ledger) -> None:
+        """One rebuild at a time has the lock, appends continue, and the lock's connection can begin a transaction."""
         with ledger.dialect.hold_rebuild_lock(ledger) as connection:
             with pytest.raises(BlockingIOError), ledger.dialect.hold_rebuild_lock(ledger):
                 raise AssertionError
-            assert add(ledger, player("anna")).position == 1
+            assert append_drafts(ledger, build_registration("anna")).position == 1
             if connection is not None:
                 with transaction(connection, "BEGIN"):
                     ledger.dialect.lock_generations(connection)
@@ -490,22 +520,22 @@ class DialectContract:
             pass
 
     def test_mark_running_lasts_as_long_as_the_run(self, ledger: Ledger) -> None:
-        """A run is seen while it lasts; when it and its process are gone, it is not."""
+        """A run is running while its mark exists, and not when the mark and its process are gone."""
         now = clock.now()
         with ledger.reading() as connection:
             with ledger.dialect.mark_running(ledger, 2**61 + 7):
                 assert ledger.dialect.is_running(connection, 2**61 + 7, name_this_process(), now, now)
-            assert not ledger.dialect.is_running(connection, 2**61 + 7, GONE, now, now)
+            assert not ledger.dialect.is_running(connection, 2**61 + 7, ENDED_PROCESS, now, now)
 
     def test_is_running_tells_runs_apart(self, ledger: Ledger) -> None:
-        """Another run, of a process that is gone, is not taken for one that lasts."""
+        """A run of an ended process is not confused with a run that is running."""
         now = clock.now()
         with ledger.reading() as connection, ledger.dialect.mark_running(ledger, 7):
-            assert not ledger.dialect.is_running(connection, 8, GONE, now, now)
+            assert not ledger.dialect.is_running(connection, 8, ENDED_PROCESS, now, now)
 
 
 class TestSqlite(DialectContract):
-    """A file."""
+    """The contract of SQLite."""
 
     backend = "sqlite"
     intrude = "CREATE TRIGGER theirs AFTER INSERT ON events BEGIN SELECT 1; END"
@@ -529,7 +559,7 @@ class TestSqlite(DialectContract):
 
 
 class TestPostgres(DialectContract):
-    """A database of a server."""
+    """The contract of PostgreSQL."""
 
     backend = "postgresql"
     unguard = "DROP TRIGGER events_refuse_update ON events"
@@ -557,7 +587,7 @@ class TestPostgres(DialectContract):
             yield lambda: open_ledger(stack.enter_context(create_postgres_database(server, original)))
 
     def test_find_altered_guards_names_a_changed_function(self, ledger: Ledger) -> None:
-        """An append function that is changed or missing is named among the missing guards."""
+        """An append function that is changed or missing is named among the altered guards."""
         name = "events_append_one"
         with ledger.reading() as connection:
             connection.exec_driver_sql(f"ALTER FUNCTION {name} RENAME TO gone")
@@ -567,7 +597,7 @@ class TestPostgres(DialectContract):
 
 
 class TestThirdStore(TestSqlite):
-    """A store that this program does not know: a module, an entry in the table, and this class."""
+    """The contract of a store that the program does not ship: a module, an entry in `DIALECTS`, and this class."""
 
     backend = "third"
 
@@ -575,24 +605,26 @@ class TestThirdStore(TestSqlite):
     def _registered(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(DIALECTS, "third", lambda: third_store)
 
-    def test_commands_ask_the_third_store(self, ratings: Callable[..., Any], tmp_path: Path) -> None:
-        """Commands of every kind work on it, and ask it rather than the store that it resembles."""
+    def test_commands_call_the_third_store(self, ratings: Callable[..., Any], tmp_path: Path) -> None:
+        """Commands of every kind work on the third store and call its own functions, not those of SQLite."""
         db = f"third:///{tmp_path / 'third.db'}"
         assert ratings("init", "--for", "chess", db=db).exit_code == 0
-        third_store.asked.clear()
+        third_store.recorded_calls.clear()
         for command in (
             ("record", "-q", "--game", "chess", "--game-id", "g-1", "--new-names", "accept", "anna", "ben"),
             ("void", "g-1", "--reason", "twice"), ("reinstate", "g-1", "--reason", "once"), ("rebuild",), ("verify",),
             ("doctor",), ("status",),
             ("upgrade",), ("standings", "elo-chess/all"), ("export", "events"),
         ):  # fmt: skip
-            done = ratings(*command, db=db)
-            assert (done.exit_code, done.stderr) == (0, ""), (command, done)
-        assert {*third_store.asked} == {"lock_and_read_head", "find_object_differences"}
+            result = ratings(*command, db=db)
+            assert (result.exit_code, result.stderr) == (0, ""), (command, result)
+        assert {*third_store.recorded_calls} == {"lock_and_read_head", "find_object_differences"}
 
 
-def test_every_registered_store_is_tried() -> None:
-    """Each store that the program knows has a class here."""
-    classes = [one for one in vars(sys.modules[__name__]).values() if isinstance(one, type)]
-    tried = {one.backend for one in classes if issubclass(one, DialectContract) and one is not DialectContract}
-    assert tried == {*DIALECTS, "third"}
+def test_every_registered_store_is_tested() -> None:
+    """Each store that the program knows has a contract class here."""
+    classes = [value for value in vars(sys.modules[__name__]).values() if isinstance(value, type)]
+    backends = {
+        store.backend for store in classes if issubclass(store, DialectContract) and store is not DialectContract
+    }
+    assert backends == {*DIALECTS, "third"}

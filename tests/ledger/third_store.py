@@ -1,4 +1,4 @@
-"""A third store, as a program that brings one would have it: it keeps a file as SQLite does."""
+"""A third store, like one of another program: a file, as in SQLite."""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,22 +8,22 @@ from ratings_ledger.ledger.store import sqlite
 from ratings_ledger.ledger.store.sqlite import *  # noqa: F403
 
 GUARDS = tuple(reversed(sqlite.GUARDS))
-# asked of this store alone
-asked: list[str] = []
+# the calls of this store's own functions
+recorded_calls: list[str] = []
 
 
 def identify_database(connection: Connection) -> tuple[str, ...]:
-    """Another place than that of a ledger in SQLite, whose cache is none of this store's."""
+    """Return a key that differs from that of SQLite, so that the two stores share no cache."""
     return ("third", *sqlite.identify_database(connection))
 
 
 def lock_and_read_head(connection: Connection, names: Sequence[str]) -> object:
-    """As in SQLite."""
-    asked.append("lock_and_read_head")
+    """Record the call, and do the same as SQLite."""
+    recorded_calls.append("lock_and_read_head")
     return sqlite.lock_and_read_head(connection, names)
 
 
 def find_object_differences(connection: Connection, views: dict[str, str]) -> Iterator[str | None]:
-    """As in SQLite."""
-    asked.append("find_object_differences")
+    """Record the call, and do the same as SQLite."""
+    recorded_calls.append("find_object_differences")
     return sqlite.find_object_differences(connection, views)
