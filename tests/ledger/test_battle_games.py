@@ -1,4 +1,4 @@
-"""Games of kind battle: what is refused, with which words, and which numbers rules get."""
+"""Games of kind battle: refusals with their messages, and the columns for rules."""
 
 import random
 from collections import Counter
@@ -12,61 +12,63 @@ from ratings_ledger.ledger.events.game_types import GAME_TYPES, column_values, p
 from ratings_ledger.ledger.events.types import meaning, read_event
 
 
-def fighter(text: str, **members: Any) -> dict[str, Any]:
-    """A participant from text: `fighter("anna red 2 1 3 60")` has 2 units, lost 1, destroyed 3 and scored 60."""
+def build_fighter(text: str, **members: Any) -> dict[str, Any]:
+    """Return a participant: `build_fighter("anna red 2 1 3 60")` has 2 units, lost 1, destroyed 3 and scored 60."""
     player, side, *counts = text.split()
-    named = zip(("units", "units_lost", "kills", "score"), map(int, counts), strict=False)
-    return {"player": player, "side": side, **dict(named), **members}
+    statistics = zip(("units", "units_lost", "kills", "score"), map(int, counts), strict=False)
+    return {"player": player, "side": side, **dict(statistics), **members}
 
 
-def event(*participants: dict[str, Any], **members: Any) -> dict[str, Any]:
-    """A game of kind battle with these participants."""
+def build_game_event(*participants: dict[str, Any], **members: Any) -> dict[str, Any]:
+    """Return a game of kind battle with these participants."""
     data = {"game_id": "g", "game": "blue-max", "kind": "battle", "participants": list(participants), **members}
     return {"type": "game.recorded", "occurred_at": "2010-02-01T20:00:00Z", "data": data}
 
 
-def read(*participants: dict[str, Any], **members: Any) -> dict[str, Any]:
-    """The normalised data of the game. Raises `Refused`."""
-    return read_event(event(*participants, **members))[1]
+def read_game(*participants: dict[str, Any], **members: Any) -> dict[str, Any]:
+    """Return the normalised data of a game, or raise `Refused`."""
+    return read_event(build_game_event(*participants, **members))[1]
 
 
-def refusal(*participants: dict[str, Any], **members: Any) -> tuple[str, str]:
-    """(code, message) of a game that must be refused."""
+def catch_refusal(*participants: dict[str, Any], **members: Any) -> tuple[str, str]:
+    """Return the code and the message of the refusal of a game."""
     with pytest.raises(Refused) as caught:
-        read(*participants, **members)
+        read_game(*participants, **members)
     return caught.value.code, caught.value.message
 
 
-ANNA, BEN, CLEO = fighter("anna red 1 0 1 60"), fighter("ben blue 1 1 0 20"), fighter("cleo blue")
+ANNA, BEN, CLEO = build_fighter("anna red 1 0 1 60"), build_fighter("ben blue 1 1 0 20"), build_fighter("cleo blue")
 
 
 def test_battle_is_kept_as_given() -> None:
-    """Everything that a battle can hold is kept as given."""
-    found = read(ANNA, {**BEN, "status": "surrendered", "seat": 2}, CLEO, ended="draw", league="L1")
+    """A battle with all optional members is kept as given."""
+    game = read_game(ANNA, {**BEN, "status": "surrendered", "seat": 2}, CLEO, ended="draw", league="L1")
 
-    assert found["participants"] == [
+    assert game["participants"] == [
         {"player": "anna", "side": "red", "units": 1, "units_lost": 0, "kills": 1, "score": 60},
         {"player": "ben", "side": "blue", "units": 1, "units_lost": 1, "kills": 0, "score": 20,
          "status": "surrendered", "seat": 2},
         {"player": "cleo", "side": "blue"},
     ]  # fmt: skip
-    assert (found["ended"], found["league"]) == ("draw", "L1")
+    assert (game["ended"], game["league"]) == ("draw", "L1")
 
 
 def test_spelled_out_defaults_mean_the_same() -> None:
     """A battle means the same whether its defaults are spelled out or left out."""
-    short = read(ANNA, BEN, CLEO)
-    full = read(ANNA, {**BEN, "status": "finished"}, fighter("cleo blue 1 0 0 0"), ended="natural", rated=True)
+    short = read_game(ANNA, BEN, CLEO)
+    full = read_game(
+        ANNA, {**BEN, "status": "finished"}, build_fighter("cleo blue 1 0 0 0"), ended="natural", rated=True
+    )
 
     assert meaning("game.recorded", 0, short) == meaning("game.recorded", 0, full)
 
 
 def test_battles_have_no_places() -> None:
-    """Nobody in a battle has a place."""
-    assert places(read(ANNA, BEN, CLEO)) == [0, 0, 0]
+    """The participants of a battle have no places."""
+    assert places(read_game(ANNA, BEN, CLEO)) == [0, 0, 0]
 
 
-MEMBERS = {
+BAD_PARTICIPANTS = {
     "no side": ([ANNA, {"player": "ben"}], "missing-member", "'ben' has no side"),
     "a side that is null": ([ANNA, {**BEN, "side": None}], "missing-member", "'ben' has no side"),
     "a leaver without side and without substitute": (
@@ -76,7 +78,7 @@ MEMBERS = {
     "a side with a slash": ([ANNA, {**BEN, "side": "a/b"}], "bad-identifier", "participants.2.side"),
     "an empty side": ([ANNA, {**BEN, "side": ""}], "bad-identifier", "participants.2.side"),
     "units as text": ([ANNA, {**BEN, "units": "1"}], "not-an-integer", "participants.2.units"),
-    "fewer units than none": ([ANNA, {**BEN, "units": -1}], "out-of-range", "participants.2.units"),
+    "negative units": ([ANNA, {**BEN, "units": -1}], "out-of-range", "participants.2.units"),
     "10,001 units": ([ANNA, {**BEN, "units": 10_001}], "out-of-range", "participants.2.units"),
     "a negative loss": ([ANNA, {**BEN, "units_lost": -1}], "out-of-range", "participants.2.units_lost"),
     "a negative kill": ([ANNA, {**BEN, "kills": -1}], "out-of-range", "participants.2.kills"),
@@ -90,19 +92,19 @@ MEMBERS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("participants", "code", "words"), MEMBERS.values(), ids=MEMBERS)
+@pytest.mark.parametrize(("participants", "code", "words"), BAD_PARTICIPANTS.values(), ids=BAD_PARTICIPANTS)
 def test_bad_participants_are_refused(participants: list[dict[str, Any]], code: str, words: str) -> None:
-    """Bad participants are refused with the right code and words."""
-    found = refusal(*participants)
+    """Participants that break a rule are refused with the right code and message."""
+    rejection = catch_refusal(*participants)
 
-    assert found[0] == code
-    assert words in found[1]
+    assert rejection[0] == code
+    assert words in rejection[1]
 
 
 @pytest.mark.parametrize("ended", ["agreed", "", True])
 def test_unknown_end_is_refused(ended: object) -> None:
     """An end that is neither natural nor a draw is refused."""
-    assert refusal(ANNA, BEN, ended=ended)[0] == "bad-value"
+    assert catch_refusal(ANNA, BEN, ended=ended)[0] == "bad-value"
 
 
 SIDES = {
@@ -123,17 +125,19 @@ SIDES = {
 def test_battle_needs_two_sides_with_units(texts: list[str], code: str | None, words: str) -> None:
     """A battle needs exactly two sides, both with units."""
     if code is None:
-        assert read(*map(fighter, texts))
+        assert read_game(*map(build_fighter, texts))
     else:
-        found = refusal(*map(fighter, texts))
-        assert found[0] == code
-        assert words in found[1]
+        rejection = catch_refusal(*map(build_fighter, texts))
+        assert rejection[0] == code
+        assert words in rejection[1]
 
 
 def test_composed_and_decomposed_sides_match() -> None:
     """Composed and decomposed spellings of a side are one side."""
     assert (
-        read(fighter("anna bl\u00e5"), fighter("ben bla\u030a"), fighter("cleo red"))["participants"][1]["side"]
+        read_game(build_fighter("anna bl\u00e5"), build_fighter("ben bla\u030a"), build_fighter("cleo red"))[
+            "participants"
+        ][1]["side"]
         == "blå"
     )
 
@@ -157,25 +161,25 @@ LOSSES = {
 def test_losses_and_kills_must_be_possible(texts: list[str], code: str | None) -> None:
     """Losses and kills are refused unless they are possible."""
     if code is None:
-        assert read(*map(fighter, texts))
+        assert read_game(*map(build_fighter, texts))
     else:
-        assert refusal(*map(fighter, texts))[0] == code
+        assert catch_refusal(*map(build_fighter, texts))[0] == code
 
 
-def test_refusal_tells_who_and_how_many() -> None:
-    """A refusal of impossible losses or kills tells who and how many."""
-    assert refusal(fighter("anna red 2 3"), BEN)[1] == "'anna': units lost 3, units 2"
-    assert refusal(ANNA, fighter("ben blue 1 0"))[1] == "'anna': kills 1, units that the enemy lost 0"
+def test_refusal_names_player_and_numbers() -> None:
+    """A refusal of impossible losses or kills names the player and the numbers."""
+    assert catch_refusal(build_fighter("anna red 2 3"), BEN)[1] == "'anna': units lost 3, units 2"
+    assert catch_refusal(ANNA, build_fighter("ben blue 1 0"))[1] == "'anna': kills 1, units that the enemy lost 0"
 
 
 LEAVER = {"player": "cleo", "status": "abandoned"}
-SUBSTITUTE = fighter("dora blue 3 1 0 10", status="substitute", replaces="cleo")
-SAID = {
+SUBSTITUTE = build_fighter("dora blue 3 1 0 10", status="substitute", replaces="cleo")
+LEAVER_MEMBERS = {
     "nothing": ({}, None),
     "the side": ({"side": "blue"}, None),
     "the units": ({"units": 3}, None),
-    "the default, which says nothing": ({"units": 1}, None),
-    "what he lost and scored himself": ({"units_lost": 2, "score": 99}, None),
+    "the default units": ({"units": 1}, None),
+    "the leaver's own losses and score": ({"units_lost": 2, "score": 99}, None),
     "another side": ({"side": "red"}, "seat-disagrees"),
     "other units": ({"units": 2}, "seat-disagrees"),
     "another seat": ({"seat": 4}, "seat-disagrees"),
@@ -183,40 +187,42 @@ SAID = {
 }
 
 
-@pytest.mark.parametrize(("said", "code"), SAID.values(), ids=SAID)
+@pytest.mark.parametrize(("leaver_members", "code"), LEAVER_MEMBERS.values(), ids=LEAVER_MEMBERS)
 @pytest.mark.parametrize("swapped", [False, True])
-def test_substitute_shares_side_and_units(said: dict[str, Any], code: str | None, swapped: bool) -> None:
-    """A player and their substitute share one side and one number of units on their seat."""
-    pair = [{**LEAVER, **said}, SUBSTITUTE]
-    given = [ANNA, BEN, *(pair[::-1] if swapped else pair)]
+def test_substitute_shares_side_and_units(leaver_members: dict[str, Any], code: str | None, swapped: bool) -> None:
+    """A leaver and their substitute have the same side and the same number of units."""
+    pair = [{**LEAVER, **leaver_members}, SUBSTITUTE]
+    participants = [ANNA, BEN, *(pair[::-1] if swapped else pair)]
     if code is None:
-        assert read(*given)
+        assert read_game(*participants)
     else:
-        assert refusal(*given)[0] == code
+        assert catch_refusal(*participants)[0] == code
 
 
-def test_refusal_tells_units_left_on_seat() -> None:
-    """If a leaver's losses leave the substitute too few units, the refusal tells how many are left."""
-    found = refusal(ANNA, BEN, {**LEAVER, "units_lost": 3}, SUBSTITUTE)
+def test_refusal_states_units_left_on_seat() -> None:
+    """If a leaver's losses leave the substitute too few units, the refusal states how many are left."""
+    rejection = catch_refusal(ANNA, BEN, {**LEAVER, "units_lost": 3}, SUBSTITUTE)
 
-    assert found == ("units-lost-exceed", "'dora': units lost 1, units 0 left on the seat")
+    assert rejection == ("units-lost-exceed", "'dora': units lost 1, units 0 left on the seat")
 
 
-def columns(*texts: str | dict[str, Any], **members: Any) -> dict[str, list[int]]:
-    """The columns of a battle, participants as text or given."""
+def compute_columns(*texts: str | dict[str, Any], **members: Any) -> dict[str, list[int]]:
+    """Return the columns of a battle; a participant is a dict or a text for `build_fighter`."""
     return {
         name: list(values)
         for name, values in column_values(
-            read(*(fighter(text) if isinstance(text, str) else text for text in texts), **members)
+            read_game(*(build_fighter(text) if isinstance(text, str) else text for text in texts), **members)
         ).items()
     }  # fmt: skip
 
 
-def test_numbers_cover_own_side_and_enemy() -> None:
-    """The numbers of a battle give all players their own values, their side's and the enemy's."""
-    found = columns("anna red 2 1 3 60", "ben blue 1 1 0 20", "cleo red 3 0 0 7", "dora blue 2 1 1 25", "emil blue")
+def test_columns_cover_own_side_and_enemy() -> None:
+    """The columns of a battle have each player's own values, their side's and the enemy's."""
+    columns = compute_columns(
+        "anna red 2 1 3 60", "ben blue 1 1 0 20", "cleo red 3 0 0 7", "dora blue 2 1 1 25", "emil blue"
+    )
 
-    assert found == {
+    assert columns == {
         "side": [1, 0, 1, 0, 0],
         "units": [2, 1, 3, 2, 1],
         "units_lost": [1, 1, 0, 1, 0],
@@ -233,23 +239,27 @@ def test_numbers_cover_own_side_and_enemy() -> None:
     }
 
 
-def test_draw_is_marked_for_everybody() -> None:
-    """A draw is marked for everybody."""
-    found = columns("anna red 1 0 0 5", "ben blue 1 0 0 7", "cleo blue 1 0 0 7", ended="draw")
+def test_agreed_draw_is_marked_for_all_players() -> None:
+    """A battle that ended in a draw is marked as one for all its players."""
+    columns = compute_columns("anna red 1 0 0 5", "ben blue 1 0 0 7", "cleo blue 1 0 0 7", ended="draw")
 
-    assert found["agreed_draw"] == [1, 1, 1]
+    assert columns["agreed_draw"] == [1, 1, 1]
 
 
 def test_units_left_on_seat_are_shared() -> None:
-    """On a seat that changed hands, the units left at the change count for both players."""
-    found = columns("anna red 1 0 2 60", {**LEAVER, "units_lost": 1, "score": 30}, SUBSTITUTE)
+    """On a seat with a substitute, the units left at the change count for both players."""
+    columns = compute_columns("anna red 1 0 2 60", {**LEAVER, "units_lost": 1, "score": 30}, SUBSTITUTE)
 
-    assert found["side"] == [1, 0, 0]
-    assert found["units"] == [1, 2, 2]
-    assert found["units_lost"] == [0, 1, 1]
-    assert found["game_points"] == [60, 30, 10]
-    assert (found["side_units"], found["side_units_lost"], found["side_points"]) == ([1, 3, 3], [0, 2, 2], [60, 40, 40])
-    assert found["side_seats"] == [1, 1, 1]
+    assert columns["side"] == [1, 0, 0]
+    assert columns["units"] == [1, 2, 2]
+    assert columns["units_lost"] == [0, 1, 1]
+    assert columns["game_points"] == [60, 30, 10]
+    assert (columns["side_units"], columns["side_units_lost"], columns["side_points"]) == (
+        [1, 3, 3],
+        [0, 2, 2],
+        [60, 40, 40],
+    )
+    assert columns["side_seats"] == [1, 1, 1]
 
 
 def test_kinds_share_no_column_names() -> None:
@@ -260,36 +270,35 @@ def test_kinds_share_no_column_names() -> None:
 
 
 def test_random_battles_match_a_naive_count() -> None:
-    """The numbers of random battles are those that a naive count finds."""
-    chance, seen = random.Random(21), Counter[str]()
+    """The columns of random battles match a naive count."""
+    chance, case_counts = random.Random(21), Counter[str]()
     for _ in range(2_000):
         texts = [
             f"p{number} {chance.choice('ab')} {units} {chance.randint(0, units)} 0 {chance.choice([0, 5, 5, 9])}"
             for number in range(chance.randint(2, 8))
             for units in [chance.randint(0, 3)]
         ]
-        given = [fighter(text) for text in texts]
-        by_side = {side: [p for p in given if p["side"] == side] for side in "ab"}
+        fighters = [build_fighter(text) for text in texts]
+        by_side = {side: [p for p in fighters if p["side"] == side] for side in "ab"}
         if not all(sum(p["units"] for p in mine) for mine in by_side.values()):
-            seen["no battle"] += 1
+            case_counts["no battle"] += 1
             continue
-        found = columns(*given)
-        for index, mine in enumerate(given):
+        columns = compute_columns(*fighters)
+        for index, mine in enumerate(fighters):
             enemies = by_side["b" if mine["side"] == "a" else "a"]
-            assert found["side"][index] == "ab".index(mine["side"])
-            assert found["side_units"][index] == sum(p["units"] for p in by_side[mine["side"]])
-            assert found["enemy_units_lost"][index] == sum(p["units_lost"] for p in enemies)
-            assert found["enemy_points"][index] == sum(p["score"] for p in enemies)
-            seen["alone"] += len(by_side[mine["side"]]) == 1
-            seen["with mates"] += len(by_side[mine["side"]]) > 1
-    assert min(seen.values()) > 100, seen
+            assert columns["side"][index] == "ab".index(mine["side"])
+            assert columns["side_units"][index] == sum(p["units"] for p in by_side[mine["side"]])
+            assert columns["enemy_units_lost"][index] == sum(p["units_lost"] for p in enemies)
+            assert columns["enemy_points"][index] == sum(p["score"] for p in enemies)
+            case_counts["alone"] += len(by_side[mine["side"]]) == 1
+            case_counts["with mates"] += len(by_side[mine["side"]]) > 1
+    assert min(case_counts.values()) > 100, case_counts
 
 
 def test_sums_of_points_fit_32_bits() -> None:
-    """The points of as many players as a record can hold sum to a number that fits 32 bits.
+    """The points of all players that fit in a record sum to less than 2^31.
 
-    Columns of ladders hold 32 bits; no two players have the same id, so ids of one letter would not
-    be enough.
+    The columns of ladders have 32 bits. The shortest ids have two letters, because there are too few ids of one.
     """
     shortest = dump({"player": "aa", "score": 1_000_000, "side": "a"})
 

@@ -1,4 +1,4 @@
-"""Which names are close: the definition, a naive oracle of it over drawn names, and cells that hold two players."""
+"""Close names: examples, and drawn names compared with a naive definition; and cells with several players."""
 
 import unicodedata
 from collections import Counter
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ratings_ledger.ledger.validation.names import _list_spelling_keys, find_close_names, find_similar_names
 from ratings_ledger.ledger.validation.new_names import split_tied_names
 
-CLOSE = [
+CLOSE_PAIRS = [
     ("ben", "Ben"), ("Jürgen", "jurgen"), ("María José", "Maria Jose"), ("mariajose", "María José"),
     ("Åke", "ake"), ("STRASSE", "straße"), ("Сергей", "сергеи"), ("Ολγα", "όλγα"),
     ("Johanna", "Johana"), ("Johanna", "Johannas"), ("Johanna", "Johamna"), ("Łukasz", "Lukasz"), ("anna b", "annab"),
@@ -20,7 +20,7 @@ CLOSE = [
     ("김 민준", "민준 김"), ("José García", "garcia jose"), ("Jonathan", "Jonahtan"), ("Priya", "Pirya"),
     ("Clara", "lCara"), ("Clara", "Claar"),
 ]  # fmt: skip
-APART = [
+DIFFERENT_PAIRS = [
     ("ben", "bea"), ("anna", "anne"), ("anna", "annas"), ("player1", "player2"), ("player1", "player"),
     ("player1", "player11"), ("player1", "playera"), ("Johanna", "Johan"), ("Iva", "Iav"),
     ("Jonathan", "Jonaahtn"),
@@ -30,66 +30,69 @@ APART = [
 ]  # fmt: skip
 
 
-def close(one: str, other: str) -> bool:
-    """Whether `other` is close to the known `one`."""
-    return dict(find_close_names([other], [one])) == {other: [one]}
+def are_close(known: str, new: str) -> bool:
+    """Tell whether a new name is close to a known one."""
+    return dict(find_close_names([new], [known])) == {new: [known]}
 
 
-@pytest.mark.parametrize(("one", "other"), CLOSE)
-def test_similar_names_are_close(one: str, other: str) -> None:
-    """Names that differ only slightly are close, whichever of the two is known."""
-    assert close(one, other)
-    assert close(other, one)
+@pytest.mark.parametrize(("left", "right"), CLOSE_PAIRS)
+def test_similar_names_are_close(left: str, right: str) -> None:
+    """Names that differ only slightly are close, in both directions."""
+    assert are_close(left, right)
+    assert are_close(right, left)
 
 
-@pytest.mark.parametrize(("one", "other"), APART)
-def test_different_names_are_not_close(one: str, other: str) -> None:
-    """Names that differ too much are not close, whichever of the two is known."""
-    assert not close(one, other)
-    assert not close(other, one)
+@pytest.mark.parametrize(("left", "right"), DIFFERENT_PAIRS)
+def test_different_names_are_not_close(left: str, right: str) -> None:
+    """Names that differ too much are not close, in both directions."""
+    assert not are_close(left, right)
+    assert not are_close(right, left)
 
 
-def test_repeated_letters_are_looked_at_once() -> None:
-    """Names of one letter many times over are compared as often as any others, not once for each of its places."""
+def test_repeated_letter_is_left_out_once() -> None:
+    """A name of one repeated letter has one shortened spelling, not one for each of its letters."""
     assert _list_spelling_keys("é" * 40) == ["é" * 40, "é" * 39]
     assert _list_spelling_keys("annas") == ["annas", "nnas", "anas", "anns", "anna"]
 
 
 def test_later_new_name_is_reported() -> None:
-    """Each new name is reported with the known and the earlier new names that are close to it."""
+    """Each new name is reported with the close names among the known and the earlier new ones."""
     assert list(find_close_names(["Ben", "Johanna", "ben", "Johana"], ["BEN", "dora"])) == [
         ("Ben", ["BEN"]), ("ben", ["BEN", "Ben"]), ("Johana", ["Johanna"]),
     ]  # fmt: skip
 
 
-def bare(name: str) -> str:
-    """A name without capitals, accents and blanks, letter by letter."""
-    found = ""
+def strip_name(name: str) -> str:
+    """Return a name without capitals, accents and spaces."""
+    letters = ""
     for character in "".join(name.casefold().split()):
-        found += "".join(c for c in unicodedata.normalize("NFKD", character) if unicodedata.combining(c) < 200)
-    return unicodedata.normalize("NFC", found).casefold()
+        letters += "".join(c for c in unicodedata.normalize("NFKD", character) if unicodedata.combining(c) < 200)
+    return unicodedata.normalize("NFC", letters).casefold()
 
 
-def words(name: str) -> list[str]:
-    """The words of a name, without the comma that stands behind a last name."""
+def split_words(name: str) -> list[str]:
+    """Return the words of a name without commas."""
     return "".join(" " if c == "," else c for c in name).split()
 
 
-def naively_close(one: str, other: str) -> bool:
-    """The definition: words are carried to the other end, neighbours swapped, and letters added, left out, replaced."""
-    first, second = words(one), words(other)
-    turned = [first[-1:] + first[:-1], first[1:] + first[:1]] if len(first) > 1 else []
-    if not any(c.isdigit() for c in one + other) and any(bare("".join(t)) == bare("".join(second)) for t in turned):
+def are_naively_close(left: str, right: str) -> bool:
+    """Tell whether one change turns a name into another: moving the first or last word to the other end, swapping
+    neighbours, or adding, removing or replacing a letter."""
+    left_words, right_words = split_words(left), split_words(right)
+    rotations = [left_words[-1:] + left_words[:-1], left_words[1:] + left_words[:1]] if len(left_words) > 1 else []
+    if not any(c.isdigit() for c in left + right) and any(
+        strip_name("".join(t)) == strip_name("".join(right_words)) for t in rotations
+    ):
         return True
-    one, other = bare(one), bare(other)
-    if one == other:
+    left, right = strip_name(left), strip_name(right)
+    if left == right:
         return True
-    if min(sum(c.isalpha() for c in one), sum(c.isalpha() for c in other)) < 5:
+    if min(sum(c.isalpha() for c in left), sum(c.isalpha() for c in right)) < 5:
         return False
-    longer, shorter = sorted((one, other), key=len, reverse=True)
-    for place in range(len(one) - 1) if len(one) == len(other) else ():
-        pair = one[place : place + 2]
-        if not any(c.isdigit() for c in pair) and one[:place] + pair[::-1] + one[place + 2 :] == other:
+    longer, shorter = sorted((left, right), key=len, reverse=True)
+    for place in range(len(left) - 1) if len(left) == len(right) else ():
+        pair = left[place : place + 2]
+        if not any(c.isdigit() for c in pair) and left[:place] + pair[::-1] + left[place + 2 :] == right:
             return True
     for place, letter in enumerate(longer):
         if not letter.isdigit():
@@ -105,10 +108,10 @@ SCRIPTS = ("abAé1 ü", "ab ,", "иЙйа 2", "ολΟό ", "美咲,沙", "カガ
 
 
 @st.composite
-def names(draw: st.DrawFn) -> tuple[list[str], list[str]]:
-    """Known names in one of some scripts, and new ones, most of which are another name that was changed.
+def draw_names(draw: st.DrawFn) -> tuple[list[str], list[str]]:
+    """Draw known names in one script, and new names, which are changed known or new ones.
 
-    A letter is added, left out or replaced, two neighbours are swapped, or words change places.
+    A letter is added, removed or replaced, two neighbours are swapped, or words change places.
     """
     letters = draw(st.sampled_from(SCRIPTS))
     text = st.text(alphabet=letters, min_size=3, max_size=8)
@@ -124,34 +127,42 @@ def names(draw: st.DrawFn) -> tuple[list[str], list[str]]:
             place, letter = draw(st.integers(0, len(name))), draw(st.sampled_from(["", *letters]))
             new.append(name[:place] + letter + name[place + draw(st.integers(0, 1)) :])
         else:
-            new.append(draw(st.sampled_from([" ", ", "])).join(draw(st.permutations(words(name)))))
+            new.append(draw(st.sampled_from([" ", ", "])).join(draw(st.permutations(split_words(name)))))
     return known, list(dict.fromkeys(name for name in new if name not in known))
 
 
 @pytest.mark.slow
 def test_close_names_match_naive_definition() -> None:
-    """For drawn names, exactly the pairs that the naive definition calls close are found."""
-    seen: Counter[str] = Counter()
+    """For drawn names, exactly the naively close pairs are found."""
+    pair_counts: Counter[str] = Counter()
 
     @settings(max_examples=400)
-    @given(names())
+    @given(draw_names())
     def compare(drawn: tuple[list[str], list[str]]) -> None:
         known, new = drawn
         expected = {}
         for place, name in enumerate(new):
-            if others := [other for other in [*known, *new[:place]] if naively_close(name, other)]:
-                expected[name] = sorted(others)
+            if close_names := [candidate for candidate in [*known, *new[:place]] if are_naively_close(name, candidate)]:
+                expected[name] = sorted(close_names)
         assert {name: sorted(others) for name, others in find_close_names(new, known)} == expected
-        for name, others in expected.items():
-            same = sorted(bare(name)) == sorted(bare(others[0]))
-            kind = "equal" if bare(name) == bare(others[0]) else "turned or swapped" if same else "one letter"
+        for name, close_names in expected.items():
+            same_letters = sorted(strip_name(name)) == sorted(strip_name(close_names[0]))
+            kind = (
+                "equal"
+                if strip_name(name) == strip_name(close_names[0])
+                else "turned or swapped"
+                if same_letters
+                else "one letter"
+            )
             event(kind)
-            seen[kind] += 1
-            seen["other script"] += not name.isascii() and kind != "equal"
-        seen["apart"] += len(new) - len(expected)
+            pair_counts[kind] += 1
+            pair_counts["other script"] += not name.isascii() and kind != "equal"
+        pair_counts["apart"] += len(new) - len(expected)
 
     compare()
-    assert min(seen[kind] for kind in ("equal", "one letter", "turned or swapped", "other script", "apart")) > 20, seen
+    assert (
+        min(pair_counts[kind] for kind in ("equal", "one letter", "turned or swapped", "other script", "apart")) > 20
+    ), pair_counts
 
 
 @pytest.mark.parametrize(
@@ -163,25 +174,26 @@ def test_close_names_match_naive_definition() -> None:
     ],
 )  # fmt: skip
 def test_cell_with_several_players_is_split(cell: str, parts: list[str]) -> None:
-    """A cell that holds several players is split into their names, and any other cell is not."""
+    """A cell with several players is split into their names, and any other cell is not."""
     assert split_tied_names(cell) == parts
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [("Calra", "Clara"), ("Benn", "Ben"), ("Anna", "Hanna"), ("Jonahtan", "Jonathan"), ("Bne", "Ben")]
+    ("left", "right"),
+    [("Calra", "Clara"), ("Benn", "Ben"), ("Anna", "Hanna"), ("Jonahtan", "Jonathan"), ("Bne", "Ben")],
 )
-def test_mistyped_names_are_alike(one: str, other: str) -> None:
-    """Names that a slip may have turned into each other are alike in both directions."""
-    assert find_similar_names([one], [other]) == {one: [other]}
-    assert find_similar_names([other], [one]) == {other: [one]}
+def test_mistyped_names_are_alike(left: str, right: str) -> None:
+    """Names that a typing error may have turned into each other are alike, in both directions."""
+    assert find_similar_names([left], [right]) == {left: [right]}
+    assert find_similar_names([right], [left]) == {right: [left]}
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [("Ben", "Len"), ("Jo", "oJ"), ("team12", "team21"), ("ben", "BEN"), ("Al", "Ali")]
+    ("left", "right"), [("Ben", "Len"), ("Jo", "oJ"), ("team12", "team21"), ("ben", "BEN"), ("Al", "Ali")]
 )
-def test_other_names_are_not_alike(one: str, other: str) -> None:
-    """Names that no slip explains are not alike."""
-    assert find_similar_names([one], [other]) == {}
+def test_other_names_are_not_alike(left: str, right: str) -> None:
+    """Names that no typing error explains are not alike."""
+    assert find_similar_names([left], [right]) == {}
 
 
 def test_later_alike_name_is_reported() -> None:

@@ -1,4 +1,4 @@
-"""Short ways of the hot paths say what the long ways say, whatever they are given."""
+"""The fast paths give the same results as the slow ones, for any input."""
 
 import copy
 import json
@@ -54,82 +54,82 @@ TEXTS = (
     "-", "a-b", "a--b", "A", "0", "x" * 64, "x" * 65, "x" * 123, "x" * 124, "ü" * 64, "high", "major", "placing",
     "1.50", "-0", "1e5", '"\\\b\f\r\x00', "\ud800",
 )  # fmt: skip
-OTHERS = (
+OTHER_VALUES = (
     None, True, False, 0, 1, -1, 10_000, 10_001, 10**9 + 1, 2**53, 1.5, [], {}, [1], {"a": None}, {"b": "x", "a": "y"},
 )  # fmt: skip
-ADDED = ("place", "extra", "score", "power", "unknown", "group")
+ADDED_MEMBERS = ("place", "extra", "score", "power", "unknown", "group")
 
 
-def places_of(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Every (container, key) of a value."""
+def list_places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the container and the key of every value inside a value."""
     for key, inner in list(value.items() if isinstance(value, dict) else enumerate(value)):
         yield value, key
         if isinstance(inner, dict | list):
-            yield from places_of(inner)
+            yield from list_places(inner)
 
 
-def changed(chance: random.Random, game: dict[str, Any]) -> dict[str, Any]:
-    """The game with something in it replaced, left out or added."""
-    found = copy.deepcopy(game)
+def change_game(chance: random.Random, game: dict[str, Any]) -> dict[str, Any]:
+    """Return the game with some values replaced, left out or added."""
+    changed_game = copy.deepcopy(game)
     for _ in range(chance.choice((0, 1, 1, 1, 2, 3))):
-        if not found:
+        if not changed_game:
             break
-        container, key = chance.choice(list(places_of(found)))
-        way = chance.random()
-        if way < 0.7:
-            container[key] = copy.deepcopy(chance.choice(TEXTS + OTHERS))
-        elif way < 0.85:
+        container, key = chance.choice(list(list_places(changed_game)))
+        choice = chance.random()
+        if choice < 0.7:
+            container[key] = copy.deepcopy(chance.choice(TEXTS + OTHER_VALUES))
+        elif choice < 0.85:
             del container[key]
         elif isinstance(container, dict):
-            container[chance.choice(("place", "extra", "score", "power", "unknown", "group"))] = chance.choice(
-                TEXTS + OTHERS
-            )
-    return found
+            container[chance.choice(ADDED_MEMBERS)] = chance.choice(TEXTS + OTHER_VALUES)
+    return changed_game
 
 
-def outcome(normalise: Any, game: dict[str, Any]) -> Any:
+def normalise_or_errors(normalise: Any, game: dict[str, Any]) -> Any:
     try:
         return normalise(copy.deepcopy(game))
     except ValidationError as error:
         return error.errors(include_url=False)
 
 
-def long_way(kind: str, game: dict[str, Any]) -> dict[str, Any]:
+def normalise_by_model(kind: str, game: dict[str, Any]) -> dict[str, Any]:
     return GAME_TYPES[kind].model.model_validate(game).model_dump(exclude_unset=True, exclude_none=True)
 
 
 @pytest.mark.parametrize("kind", GAME_TYPES)
-def test_short_normalising_matches_model(kind: str, at_length: bool) -> None:
-    """The short way normalises or refuses any game exactly as the model does."""
+def test_fast_path_matches_model(kind: str, at_length: bool) -> None:
+    """The fast path normalises or refuses any game exactly as the model does."""
     chance = random.Random(kind)
     taken, games = 0, 4_000 if at_length else 900
     for _ in range(games):
-        game = changed(chance, GAMES[kind])
-        short = outcome(lambda given: normalise_data(GAME_TYPES[kind].model, given), game)
-        assert repr(short) == repr(outcome(lambda given: in_order(long_way(kind, given)), game))
+        game = change_game(chance, GAMES[kind])
+        normalised = normalise_or_errors(lambda given: normalise_data(GAME_TYPES[kind].model, given), game)
+        assert repr(normalised) == repr(
+            normalise_or_errors(lambda given: sort_members(normalise_by_model(kind, given)), game)
+        )
         # half a surrogate pair is refused before
-        if isinstance(short, dict) and "\\ud800" not in repr(short):
-            assert dump_in_order(short) == dump(long_way(kind, game))
+        if isinstance(normalised, dict) and "\\ud800" not in repr(normalised):
+            assert dump_in_order(normalised) == dump(normalise_by_model(kind, game))
             taken += 1
     assert taken > games / 4
 
 
-def in_order(value: Any) -> Any:
+def sort_members(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: in_order(inner) for name, inner in sorted(value.items())}
-    return [in_order(inner) for inner in value] if isinstance(value, list) else value
+        return {name: sort_members(inner) for name, inner in sorted(value.items())}
+    return [sort_members(inner) for inner in value] if isinstance(value, list) else value
 
 
 @pytest.mark.parametrize("kind", GAME_TYPES)
-def test_short_way_takes_plain_games(kind: str) -> None:
-    """The short way takes a plain game of each kind."""
+def test_fast_path_handles_plain_games(kind: str) -> None:
+    """The fast path handles a plain game of each kind."""
     fast_path = _fast_path(GAME_TYPES[kind].model)
 
     assert fast_path is not None
-    assert fast_path(GAMES[kind]) == long_way(kind, GAMES[kind])
+    assert fast_path(GAMES[kind]) == normalise_by_model(kind, GAMES[kind])
 
 
-def draft(**members: Any) -> Draft:
+def build_draft(**members: Any) -> Draft:
     data = {
         "game_id": "g",
         "game": "catan",
@@ -139,37 +139,37 @@ def draft(**members: Any) -> Draft:
 
 
 @pytest.mark.parametrize("by", ["ref", 'x","data":{"game":"catan"', 'x\\","data":', "\\", '"'])
-def test_record_says_the_same_as_draft(by: str) -> None:
-    """A record says the same as the draft it was built from, whoever wrote it."""
-    assert has_same_data(build_record(draft(), 7, 0, by), draft())
+def test_record_has_the_data_of_its_draft(by: str) -> None:
+    """A record has the same data as its draft, for any recorder."""
+    assert has_same_data(build_record(build_draft(), 7, 0, by), build_draft())
 
 
-def test_different_record_is_not_the_same() -> None:
-    """A record that differs from a draft in anything it states does not count as the same."""
-    record = build_record(draft(), 7, 0, "ref")
-    for other in (
-        draft(id="other"),
-        draft(occurred_at="2010-03-05T19:30:01Z"),
-        draft()._replace(data='{"game_id":"g"}'),
-        draft()._replace(data=draft().data[:-1]),
-        draft()._replace(type="game.corrected"),
-        draft()._replace(schema_version=2),
+def test_different_record_has_other_data() -> None:
+    """A record that differs from a draft in any member does not have the same data."""
+    record = build_record(build_draft(), 7, 0, "ref")
+    for different_draft in (
+        build_draft(id="other"),
+        build_draft(occurred_at="2010-03-05T19:30:01Z"),
+        build_draft()._replace(data='{"game_id":"g"}'),
+        build_draft()._replace(data=build_draft().data[:-1]),
+        build_draft()._replace(type="game.corrected"),
+        build_draft()._replace(schema_version=2),
     ):
-        assert not has_same_data(record, other)
-    assert not has_same_data(build_record(draft(), 7, 0, "ref", "earlier"), draft())
+        assert not has_same_data(record, different_draft)
+    assert not has_same_data(build_record(build_draft(), 7, 0, "ref", "earlier"), build_draft())
 
 
 @pytest.mark.parametrize("letter", ["a", "ü", "😀", '"', "\n"])
 def test_surely_fitting_draft_fits(letter: str) -> None:
-    """A draft that surely fits gives a record within the size limit."""
+    """A draft that `is_surely_small` accepts gives a record within the size limit."""
     for length in (1_000, 5_000, 10_000, 16_000, 16_130, 21_000):
-        made = draft()._replace(data=dump({"game_id": letter * length}), event_id=letter * 128)
-        if is_surely_small(made, letter * 2_000):
-            record = build_record(made, 2**62, 2**55, letter * 2_000, "superseded" * 12)
+        draft = build_draft()._replace(data=dump({"game_id": letter * length}), event_id=letter * 128)
+        if is_surely_small(draft, letter * 2_000):
+            record = build_record(draft, 2**62, 2**55, letter * 2_000, "superseded" * 12)
             assert len(record.encode()) <= RECORD_BYTES_MAX
 
 
-# where drafts wait
+# the spool
 
 
 def test_spool_finds_waiting_drafts() -> None:
@@ -178,35 +178,35 @@ def test_spool_finds_waiting_drafts() -> None:
     with closing(Spool()) as spool:
         waiting: list[Draft] = []
         for _ in range(60):
-            batch = [waited(chance) for _ in range(20)]
+            batch = [draw_draft(chance) for _ in range(20)]
             spool.look_ahead(batch)
-            for one in batch:
-                found = spool.find(one)
-                assert (None if found is None else found.draft) == naive(waiting, one)
-                if found is None:
-                    spool.add(one, "file", 1, [{"player": "anna"}])
-                    waiting.append(one)
+            for draft in batch:
+                spooled = spool.find(draft)
+                assert (None if spooled is None else spooled.draft) == find_naively(waiting, draft)
+                if spooled is None:
+                    spool.add(draft, "file", 1, [{"player": "anna"}])
+                    waiting.append(draft)
                 elif chance.random() < 0.1:
-                    spool.remove(found.draft.event_id)
-                    waiting.remove(found.draft)
+                    spool.remove(spooled.draft.event_id)
+                    waiting.remove(spooled.draft)
                 assert spool.count == len(waiting)
-        assert [one.draft for chunk in spool.chunks(7) for one in chunk] == waiting
-        assert {str(one.rows) for chunk in spool.chunks(7) for one in chunk} == {"[{'player': 'anna'}]"}
+        assert [spooled.draft for chunk in spool.chunks(7) for spooled in chunk] == waiting
+        assert {str(spooled.rows) for chunk in spool.chunks(7) for spooled in chunk} == {"[{'player': 'anna'}]"}
 
 
-def test_drafts_that_wait_at_once_all_come_out_again() -> None:
-    """However many drafts were added since the last question, each is found by its id, and all come out in order."""
+def test_spool_returns_all_drafts_in_order() -> None:
+    """All drafts that were added without a search in between are found by their ids and come out in order."""
     drafts = [Draft(f"own-{n}", "player.registered", 1, f"player:{n}", 0, "{}") for n in range(250)]
     with closing(Spool()) as spool:
-        for one in drafts:
-            spool.add(one, "file", 1, None)
-        found = [spool.find_id(one.event_id) for one in drafts]
-        assert [None if one is None else one.draft for one in found] == drafts
-        assert [one.draft for chunk in spool.chunks(70) for one in chunk] == drafts
+        for draft in drafts:
+            spool.add(draft, "file", 1, None)
+        spooled_drafts = [spool.find_id(draft.event_id) for draft in drafts]
+        assert [None if spooled is None else spooled.draft for spooled in spooled_drafts] == drafts
+        assert [spooled.draft for chunk in spool.chunks(70) for spooled in chunk] == drafts
 
 
-def waited(chance: random.Random) -> Draft:
-    """A draft of one of few games, now and then under an id of its own, or of another type."""
+def draw_draft(chance: random.Random) -> Draft:
+    """Draw a draft of one of a few games, sometimes with an id of its own, or of another type."""
     number = chance.randrange(400)
     event_id = chance.choice((f"game:g-{number}", f"game:g-{number}", f"own-{number % 50}"))
     if chance.random() < 0.2:
@@ -214,39 +214,41 @@ def waited(chance: random.Random) -> Draft:
     return Draft(event_id, "game.recorded", 1, f"game:g-{number}", 0, "{}")
 
 
-def naive(waiting: list[Draft], one: Draft) -> Draft | None:
-    same_id = [other for other in waiting if other.event_id == one.event_id]
-    recorded = [other for other in waiting if other.type == one.type == "game.recorded"]
-    return next(iter(same_id + [other for other in recorded if other.subject == one.subject]), None)
+def find_naively(waiting: list[Draft], draft: Draft) -> Draft | None:
+    same_id = [candidate for candidate in waiting if candidate.event_id == draft.event_id]
+    games = [candidate for candidate in waiting if candidate.type == draft.type == "game.recorded"]
+    return next(iter(same_id + [candidate for candidate in games if candidate.subject == draft.subject]), None)
 
 
-# chunks of an import
+# the chunks of an import
 
 
 @pytest.mark.parametrize(("place", "existing", "codes"), [(1, 1, []), (2, 0, ["id-conflict"])])
-def test_import_sees_concurrent_append(
+def test_import_notices_concurrent_append(
     ledger_url: str, monkeypatch: pytest.MonkeyPatch, place: int, existing: int, codes: list[str]
 ) -> None:
-    """An import sees a game of a later chunk that somebody else appends in the meantime."""
+    """An import notices when another process appends a game of a later chunk during the import."""
     set_thresholds(monkeypatch, imported_chunk=2)
     ledger = open_ledger(ledger_url)
-    events = [played(f"g-{number}", "anna", "ben") for number in range(8)]
-    theirs = read_event(played("g-5", "anna", "ben") if place == 1 else played("g-5", "ben", "anna"))[0]
+    events = [build_game_event(f"g-{number}", "anna", "ben") for number in range(8)]
+    concurrent_draft = read_event(
+        build_game_event("g-5", "anna", "ben") if place == 1 else build_game_event("g-5", "ben", "anna")
+    )[0]
 
-    def somebody_else(appended: int) -> None:
+    def append_after_first_chunk(appended: int) -> None:
         if appended == 2:
-            assert append(ledger, [theirs], by="somebody", clock=clock.now).appended == 1
+            assert append(ledger, [concurrent_draft], by="other", clock=clock.now).appended == 1
 
     items = [Item("-", at, event, None) for at, event in enumerate(events, 1)]
-    done = FileIntake(ledger, items, ImportPolicy("test", keep_going=True)).append(somebody_else)
-    assert (done.appended, done.existing, [found.code for found in done.rejected]) == (7, existing, codes)
+    result = FileIntake(ledger, items, ImportPolicy("test", keep_going=True)).append(append_after_first_chunk)
+    assert (result.appended, result.existing, [rejection.code for rejection in result.rejected]) == (7, existing, codes)
     with ledger.reading() as connection:
         records = [json.loads(record) for page in read_records(connection) for _, record in page]
     games = ["g-0", "g-1", "g-5", "g-2", "g-3", "g-4", "g-6", "g-7"]
     assert [record["data"]["game_id"] for record in records] == games
 
 
-def played(game_id: str, *players: str) -> dict[str, Any]:
+def build_game_event(game_id: str, *players: str) -> dict[str, Any]:
     participants = [{"player": name, "place": at} for at, name in enumerate(players, 1)]
     data = {"game_id": game_id, "game": "catan", "participants": participants}
     return {"type": "game.recorded", "occurred_at": "2010-03-05T19:30:00Z", "data": data}
