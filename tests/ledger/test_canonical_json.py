@@ -1,4 +1,4 @@
-"""Strict JSON in, canonical JSON out: RFC 8785 for everything that a record can hold, and a code for the rest."""
+"""JSON is parsed strictly, with a code for each refusal, and written as RFC 8785 requires."""
 
 import json
 from collections.abc import Callable
@@ -23,10 +23,10 @@ values = st.recursive(
 objects = st.dictionaries(keys, values, max_size=6)
 
 
-def outcome(read: Callable[[bytes], Any], line: bytes) -> Any:
-    """What is read, or the refusal."""
+def parse_or_refusal(parse: Callable[[bytes], Any], line: bytes) -> Any:
+    """Return the parsed value, or the refusal."""
     try:
-        return read(line)
+        return parse(line)
     except Refused as problem:
         return problem
 
@@ -34,7 +34,7 @@ def outcome(read: Callable[[bytes], Any], line: bytes) -> Any:
 @pytest.mark.slow
 @given(objects)
 def test_dump_follows_rfc_8785(value: dict[str, object]) -> None:
-    """Whatever a record can hold is dumped as RFC 8785 requires."""
+    """Any data that a record can have is dumped as RFC 8785 requires."""
     assert dump(value).encode() == rfc8785.dumps(value)
 
 
@@ -51,7 +51,7 @@ def test_canonical_json_round_trips(value: dict[str, object]) -> None:
 @pytest.mark.slow
 @given(objects, st.booleans())
 def test_other_spellings_have_one_form(value: dict[str, object], escaped: bool) -> None:
-    """The same JSON spelled differently has one canonical form."""
+    """Different spellings of the same JSON have one canonical form."""
     spelled = json.dumps(value, ensure_ascii=escaped, indent=1).encode()
 
     assert dump(parse_object(spelled)) == dump(value)
@@ -60,12 +60,12 @@ def test_other_spellings_have_one_form(value: dict[str, object], escaped: bool) 
 @given(st.binary(max_size=60) | texts.map(str.encode))
 def test_any_bytes_are_read_or_refused(line: bytes) -> None:
     """Any bytes give either an object or a refusal with a printable message."""
-    value = outcome(parse_object, line)
+    value = parse_or_refusal(parse_object, line)
 
     assert value.message.isprintable() if isinstance(value, Refused) else isinstance(value, dict)
 
 
-REFUSED = {
+REFUSED_LINES = {
     "a member twice": (b'{"a":1,"a":1}', "duplicate-key"),
     "a member twice, once null": (b'{"a":null,"a":1}', "duplicate-key"),
     "a member twice, inside": (b'{"a":[{"b":1,"b":2}]}', "duplicate-key"),
@@ -100,7 +100,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("line", "code"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize(("line", "code"), REFUSED_LINES.values(), ids=REFUSED_LINES)
 def test_lax_json_is_refused_with_code(line: bytes, code: str) -> None:
     """A line that is not strict JSON is refused with its code."""
     with pytest.raises(Refused) as refusal:
@@ -111,9 +111,9 @@ def test_lax_json_is_refused_with_code(line: bytes, code: str) -> None:
 
 @pytest.mark.parametrize("depth", [50, 300, 500, 800, 900, 950, 980, 990, 1_000, 2_000])
 def test_deep_nesting_is_dumped_or_refused(depth: int) -> None:
-    """Deeply nested brackets give an object that can be dumped or are refused."""
+    """Deeply nested JSON is either refused or can be dumped again."""
     line = b'{"a":' + b"[" * depth + b'"\\ud83d\\ude00"' + b"]" * depth + b"}"
-    value = outcome(parse_object, line)
+    value = parse_or_refusal(parse_object, line)
 
     if isinstance(value, Refused):
         assert value.code == "bad-json"

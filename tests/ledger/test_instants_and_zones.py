@@ -1,4 +1,4 @@
-"""Times: exact microseconds over the years 1 to 9999, and local times that name one instant or are refused."""
+"""Instants are exact to the microsecond in the years 1 to 9999; a local time that names no single one is refused."""
 
 from datetime import UTC, date, datetime, timedelta, timezone
 from zoneinfo import ZoneInfo, reset_tzpath
@@ -27,9 +27,9 @@ def test_instant_survives_formatting(instant: int) -> None:
 @given(st.datetimes(min_value=datetime(2, 1, 1), max_value=datetime(9998, 12, 31)), st.integers(-1_439, 1_439))
 def test_offset_time_matches_python(value: datetime, minutes: int) -> None:
     """Any time with an offset parses to the instant that Python computes."""
-    aware = value.replace(tzinfo=timezone(timedelta(minutes=minutes)))
+    time_with_offset = value.replace(tzinfo=timezone(timedelta(minutes=minutes)))
 
-    assert EPOCH + timedelta(microseconds=parse_instant(aware.isoformat())) == aware
+    assert EPOCH + timedelta(microseconds=parse_instant(time_with_offset.isoformat())) == time_with_offset
 
 
 @pytest.mark.parametrize(
@@ -72,15 +72,15 @@ def test_written_time_is_parsed_to_utc(text: str, utc: str) -> None:
     ],
 )
 def test_bad_instant_is_refused(text: object, code: str) -> None:
-    """What is not an instant is refused with the code of its defect."""
+    """A text or value that is not an instant is refused with its code."""
     with pytest.raises(Refused) as refusal:
         parse_instant(text)
 
     assert refusal.value.code == code
 
 
-def test_refusal_of_an_offset_says_what_is_wrong_with_it() -> None:
-    """An offset of more than a day is refused in the program's own words."""
+def test_refusal_of_an_offset_names_the_reason() -> None:
+    """An offset of more than 23 hours is refused with the reason."""
     with pytest.raises(Refused, match=r"is not a time: the offset has more than 23 hours; years run"):
         parse_instant("2010-03-05T19:30:00+99:00")
 
@@ -89,8 +89,8 @@ def test_refusal_of_an_offset_says_what_is_wrong_with_it() -> None:
     ("text", "hint"),
     [("30.09.2026", "; write 2026-09-30"), ("5.3.2010", "; write 2010-03-05"), ("09.30.2026", ""), ("3.2010", "")],
 )
-def test_refusal_of_a_day_with_dots_says_how_it_is_written(text: str, hint: str) -> None:
-    """Dots mean day.month.year, so the refusal shows the same day as this program takes it."""
+def test_refusal_of_a_date_with_dots_suggests_iso(text: str, hint: str) -> None:
+    """The refusal of a date with dots, which mean day.month.year, suggests the same day as year-month-day."""
     with pytest.raises(Refused) as refusal:
         read_instant(text, "UTC")
     assert refusal.value.message.endswith(f"(year-month-day){hint}")
@@ -149,17 +149,17 @@ def test_minutes_beside_a_gap_exist(minute: str) -> None:
 
 @given(st.datetimes(datetime(1995, 1, 1), datetime(2037, 1, 1)), st.sampled_from(["Europe/Berlin", "America/St_Johns"]))
 def test_accepted_local_time_round_trips(value: datetime, zone_name: str) -> None:
-    """An accepted local time reads the same when it is shown in its zone again."""
+    """An accepted local time is the same when it is converted back to its zone."""
     try:
         instant = read_instant(value.isoformat(), zone_name)
     except Refused as problem:
-        code, shown = problem.code, value
+        code, round_trip = problem.code, value
     else:
         local = (EPOCH + timedelta(microseconds=instant)).astimezone(load_zone(zone_name))
-        code, shown = None, local.replace(tzinfo=None)
+        code, round_trip = None, local.replace(tzinfo=None)
 
     assert code in (None, "ambiguous-time", "nonexistent-time")
-    assert shown == value
+    assert round_trip == value
 
 
 @pytest.mark.parametrize(
@@ -194,8 +194,8 @@ def test_month_and_year_are_their_days(text: str, first: str, last: str, zone_na
 
 
 @pytest.mark.parametrize("text", ["2024-13", "2024-00", "0000", "24-02", "2024-2", "20240", "2024-02-", "2024/02"])
-def test_neither_month_nor_year(text: str) -> None:
-    """What looks like a month or a year, and is none, is refused."""
+def test_malformed_month_or_year_is_refused(text: str) -> None:
+    """A malformed month or year is refused."""
     for read in (read_from, read_until):
         with pytest.raises(Refused, match="is not a time"):
             read(text, "UTC")

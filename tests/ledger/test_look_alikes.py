@@ -1,4 +1,4 @@
-"""Which names look alike: those of other scripts, with hidden characters, with letters that are drawn like others."""
+"""Names that look alike: with letters of other scripts, hidden characters, or similar letters."""
 
 import pytest
 
@@ -19,13 +19,13 @@ APART = [
 
 
 def are_close(known: str, new: str) -> bool:
-    """Return whether a new name is close to a known one."""
+    """Tell whether a new name is close to a known one."""
     return dict(find_close_names([new], [known])) == {new: [known]}
 
 
 @pytest.mark.parametrize("character", HIDDEN, ids=[f"U+{ord(character):04X}" for character in HIDDEN])
 def test_hidden_characters_make_no_other_name(character: str) -> None:
-    """A name with a character that shows nothing is close to the name without it, wherever it stands."""
+    """A name with an invisible character at any place is close to the name without it."""
     assert is_hidden(character)
     for name in (character + "mira", f"mi{character}ra", "mira" + character, f"MIRA {character}"):
         assert are_close("mira", name)
@@ -35,14 +35,14 @@ def test_hidden_characters_make_no_other_name(character: str) -> None:
 
 @pytest.mark.parametrize(("left", "right"), ALIKE)
 def test_names_that_look_alike_are_close(left: str, right: str) -> None:
-    """Names that are drawn alike are close, whichever of the two is known."""
+    """Names that look alike are close, in both directions."""
     assert are_close(left, right)
     assert are_close(right, left)
 
 
 @pytest.mark.parametrize(("left", "right"), APART)
 def test_names_that_look_different_are_not_close(left: str, right: str) -> None:
-    """Names of two scripts are not close for some letters that are drawn alike, nor are similar ones of one script."""
+    """Names in two scripts with only some similar letters are not close, nor are different names in one script."""
     assert not are_close(left, right)
     assert not are_close(right, left)
 
@@ -56,5 +56,5 @@ def test_names_that_look_different_are_not_close(left: str, right: str) -> None:
     ],
 )  # fmt: skip
 def test_odd_characters_are_listed(name: str, other: str, odd: list[str]) -> None:
-    """The characters that the eye does not tell from those of the other name are listed, and no accents."""
+    """The characters that look like those of the other name are listed, and accents are not."""
     assert list_odd_characters(name, other) == odd

@@ -1,4 +1,4 @@
-"""The migrations make what the tables declare, on every store, up and down and up; events are never dropped."""
+"""Migrations create the declared tables in every store, up, down and up again, and never drop events."""
 
 import ast
 from pathlib import Path
@@ -20,20 +20,20 @@ from ratings_ledger.ledger.store.schema import SCHEMA_REVISION, metadata
 from ratings_ledger.ledger.store.upgrading import upgrade
 
 
-def move(url: str, to: str) -> None:
+def migrate(url: str, revision: str) -> None:
     with connect(url, create=True).writing() as connection:
         config = build_config()
         config.attributes["connection"] = connection
-        (command.downgrade if to == "base" else command.upgrade)(config, to)
+        (command.downgrade if revision == "base" else command.upgrade)(config, revision)
 
 
-def objects(url: str) -> set[str]:
+def list_tables_and_views(url: str) -> set[str]:
     with connect(url).reading() as connection:
         inspector = inspect(connection)
         return {*inspector.get_table_names(), *inspector.get_view_names()} - {"alembic_version"}
 
 
-def put_one_event(url: str) -> None:
+def append_one_event(url: str) -> None:
     draft = Draft("player:1", "player.registered", 1, "player:anna", 0, '{"player":"anna"}')
     append(open_ledger(url), [draft], by="referee", clock=lambda: 0)
 
@@ -49,7 +49,7 @@ def test_migrated_store_matches_declared_tables(
 
 
 def test_migrations_depend_on_no_code_that_may_change() -> None:
-    """A migration imports SQLAlchemy, Alembic and what is frozen beside it: a later program makes the same schema."""
+    """Migrations import only SQLAlchemy, Alembic and frozen code, so that later programs create the same schemas."""
     allowed = {"sqlalchemy", "alembic", "uuid", "pathlib"}
     folder = Path(__file__).parents[2] / "migrations"
     for path in (folder / "frozen.py", *(folder / "versions").glob("*.py")):
@@ -70,15 +70,15 @@ def test_migrated_store_has_all_guards(ledger_url: str) -> None:
 
 
 def test_empty_ledger_survives_down_and_up(store: str) -> None:
-    """An empty ledger that is migrated down and up again is as before and works."""
+    """An empty ledger that is migrated down and up again has the same tables and guards, and accepts events."""
     upgrade(store)
-    made = objects(store)
-    move(store, "base")
-    assert objects(store) == set()
-    move(store, "head")
+    objects_before = list_tables_and_views(store)
+    migrate(store, "base")
+    assert list_tables_and_views(store) == set()
+    migrate(store, "head")
 
-    assert objects(store) == made
-    put_one_event(store)
+    assert list_tables_and_views(store) == objects_before
+    append_one_event(store)
     ledger = open_ledger(store)
     with ledger.reading() as connection:
         assert head(connection).position == 1
@@ -86,24 +86,24 @@ def test_empty_ledger_survives_down_and_up(store: str) -> None:
 
 
 def test_downgrade_with_events_is_refused(ledger_url: str) -> None:
-    """Downgrading a ledger that holds events is refused, and nothing is lost."""
-    put_one_event(ledger_url)
-    made = objects(ledger_url)
+    """A downgrade of a ledger with events is refused, and the ledger is unchanged."""
+    append_one_event(ledger_url)
+    objects_before = list_tables_and_views(ledger_url)
     with pytest.raises(RuntimeError, match="the ledger holds events"):
-        move(ledger_url, "base")
+        migrate(ledger_url, "base")
 
-    assert objects(ledger_url) == made
+    assert list_tables_and_views(ledger_url) == objects_before
     with open_ledger(ledger_url).reading() as connection:
         assert head(connection).position == 1
 
 
 def test_second_upgrade_changes_nothing(ledger_url: str) -> None:
     """Upgrading an up-to-date ledger changes nothing."""
-    put_one_event(ledger_url)
-    made = objects(ledger_url)
+    append_one_event(ledger_url)
+    objects_before = list_tables_and_views(ledger_url)
     upgrade(ledger_url)
 
-    assert objects(ledger_url) == made
+    assert list_tables_and_views(ledger_url) == objects_before
     with open_ledger(ledger_url).reading() as connection:
         assert head(connection).position == 1
 
@@ -112,9 +112,9 @@ def test_second_upgrade_changes_nothing(ledger_url: str) -> None:
 def test_older_schema_can_be_upgraded(
     store: str,
 ) -> None:
-    """Opening an older schema says how to upgrade it, and the upgrade keeps the events."""
+    """Opening a ledger with an older schema fails with the command to upgrade it, and the upgrade keeps its events."""
     upgrade(store)
-    put_one_event(store)
+    append_one_event(store)
     with connect(store).writing() as connection:
         config = build_config()
         config.attributes["connection"] = connection
@@ -131,8 +131,8 @@ def test_older_schema_can_be_upgraded(
 def test_upgrade_replaces_an_older_guard(ledger_url: str) -> None:
     """In PostgreSQL, an upgrade replaces the guard of an earlier schema."""
     with connect(ledger_url).writing() as connection:
-        old = "FUNCTION events_guard_insert() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'"
-        connection.execute(text(f"CREATE OR REPLACE {old}"))
+        older_guard = "FUNCTION events_guard_insert() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'"
+        connection.execute(text(f"CREATE OR REPLACE {older_guard}"))
         connection.execute(text("UPDATE alembic_version SET version_num = '0004'"))
     upgrade(ledger_url)
 
@@ -146,9 +146,9 @@ def test_newer_schema_is_left_alone(ledger_url: str) -> None:
     with connect(ledger_url).writing() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
 
-    for use in (open_ledger, upgrade):
+    for open_or_upgrade in (open_ledger, upgrade):
         with pytest.raises(NotALedger, match="newer ratings-ledger"):
-            use(ledger_url)
+            open_or_upgrade(ledger_url)
 
 
 def test_store_of_another_program_is_refused(store: str) -> None:
@@ -160,7 +160,7 @@ def test_store_of_another_program_is_refused(store: str) -> None:
         upgrade(store)
     with pytest.raises(NotALedger, match="holds no ledger"):
         open_ledger(store)
-    assert objects(store) == {"events"}
+    assert list_tables_and_views(store) == {"events"}
 
 
 def test_another_alembic_store_is_refused(store: str) -> None:
@@ -169,9 +169,9 @@ def test_another_alembic_store_is_refused(store: str) -> None:
         connection.execute(text("CREATE TABLE alembic_version (version_num varchar(32))"))
         connection.execute(text("INSERT INTO alembic_version VALUES ('0001')"))
 
-    for use in (open_ledger, upgrade):
+    for open_or_upgrade in (open_ledger, upgrade):
         with pytest.raises(NotALedger):
-            use(store)
+            open_or_upgrade(store)
 
 
 def test_opening_a_missing_file_creates_none(tmp_path: object) -> None:
@@ -181,10 +181,10 @@ def test_opening_a_missing_file_creates_none(tmp_path: object) -> None:
 
 
 def test_odd_file_name_is_kept(tmp_path: object) -> None:
-    """A ledger whose file name has odd characters is created and opened under that very name."""
+    """A ledger whose file name has special characters is created and opened under exactly that name."""
     name = f"{tmp_path}/50% off? #1 über.db"
     upgrade(name)
-    put_one_event(name)
+    append_one_event(name)
 
     with open_ledger(name).reading() as connection:
         assert head(connection).position == 1

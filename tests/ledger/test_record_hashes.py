@@ -1,4 +1,4 @@
-"""The record of an event, byte for byte as the contract shows it, and the hashes over it."""
+"""The record of an event matches the contract byte for byte, and hashes follow RFC 6962."""
 
 from hashlib import sha256
 
@@ -27,18 +27,18 @@ RECORD = (
 )
 
 
-def example_record() -> str:
+def build_example_record() -> str:
     draft, _ = read_event(parse_object(LINE.encode()))
     return build_record(draft, 19, parse_instant("2010-03-05T19:31:02.5Z"), "referee")
 
 
-def draft_of(data: str, event_id: str = "player:1") -> Draft:
+def build_draft(data: str, event_id: str = "player:1") -> Draft:
     return Draft(event_id, "player.registered", 1, "player:anna", 0, data)
 
 
 def test_record_matches_the_contract_example() -> None:
     """The contract's example event gives the contract's record and hash, byte for byte."""
-    record = example_record()
+    record = build_example_record()
 
     assert record == RECORD
     assert leaf_hash(record).hex() == "c29d57a8bbcce9e2de8065dc016d15a947e82e5effeaba6e5c7360334ac13139"
@@ -54,7 +54,7 @@ def test_hashes_follow_rfc_and_design() -> None:
 
 def test_canonical_record_gives_its_columns() -> None:
     """A record is canonical JSON, and its columns can be read back from it."""
-    record = example_record()
+    record = build_example_record()
     row = index_record(record, parse_object(record.encode()), ZERO)
 
     assert dump(parse_object(record.encode())) == record
@@ -64,7 +64,7 @@ def test_canonical_record_gives_its_columns() -> None:
 
 def test_superseded_event_is_in_the_record() -> None:
     """The record of an event that supersedes another names that event, in canonical order."""
-    record = build_record(draft_of('{"player":"anna"}'), 2, 0, "referee", supersedes='"x"')
+    record = build_record(build_draft('{"player":"anna"}'), 2, 0, "referee", supersedes='"x"')
 
     assert dump(parse_object(record.encode())) == record
     assert parse_object(record.encode())["supersedes"] == '"x"'
@@ -73,18 +73,18 @@ def test_superseded_event_is_in_the_record() -> None:
 @pytest.mark.parametrize("letter", ["a", "ü", "€", "😀"])
 def test_record_size_limit_is_exact(letter: str) -> None:
     """A record of exactly the maximum size is built, and one byte more is refused."""
-    empty = len(build_record(draft_of('{"player":""}'), 1, 0, "referee").encode())
-    count, rest = divmod(RECORD_BYTES_MAX - empty, len(letter.encode()))
-    text = letter * count + "a" * rest
+    empty_bytes = len(build_record(build_draft('{"player":""}'), 1, 0, "referee").encode())
+    count, remainder = divmod(RECORD_BYTES_MAX - empty_bytes, len(letter.encode()))
+    text = letter * count + "a" * remainder
 
-    assert len(build_record(draft_of(dump({"player": text})), 1, 0, "referee").encode()) == RECORD_BYTES_MAX
+    assert len(build_record(build_draft(dump({"player": text})), 1, 0, "referee").encode()) == RECORD_BYTES_MAX
     with pytest.raises(Refused) as refusal:
-        build_record(draft_of(dump({"player": text + "a"})), 1, 0, "referee")
+        build_record(build_draft(dump({"player": text + "a"})), 1, 0, "referee")
     assert refusal.value.code == "record-too-large"
 
 
 def test_restored_row_keeps_the_line_verbatim() -> None:
-    """A row restored from an exported line holds that line verbatim."""
+    """A row restored from an exported line has that line verbatim as its record."""
     row = restore_row(RECORD.encode(), 19, 0, ZERO)
 
     assert row.record == RECORD
@@ -107,7 +107,7 @@ ALTERED = {
     "a position that is text": (RECORD.replace('"position":19', '"position":"19"'), "wrong-type"),
     "a newer schema": (RECORD.replace('"schema_version":1', '"schema_version":2'), "unknown-schema-version"),
     "a schema that is true": (RECORD.replace('"schema_version":1', '"schema_version":true'), "wrong-type"),
-    "a game that is none": (RECORD.replace('"place":2', '"place":3'), "place-gap"),
+    "an invalid game": (RECORD.replace('"place":2', '"place":3'), "place-gap"),
     "data that is not normalised": (RECORD.replace("jürgen", "ju\u0308rgen"), "restore-mismatch"),
     "a subject that is missing": (RECORD.replace('"game_id":"g-1001",', ""), "missing-member"),
     "too many bytes": (RECORD.replace("referee", "r" * RECORD_BYTES_MAX), "record-too-large"),
@@ -116,7 +116,7 @@ ALTERED = {
 
 @pytest.mark.parametrize(("line", "code"), ALTERED.values(), ids=ALTERED)
 def test_line_no_export_wrote_is_refused(line: str, code: str) -> None:
-    """Restoring a line that no export can have written is refused with its code."""
+    """A line that no export can have written is refused by a restore with its code."""
     with pytest.raises(Refused) as refusal:
         restore_row(line.encode(), 19, 0, ZERO)
 

@@ -1,4 +1,4 @@
-"""Old forms of events are read through pure steps; one of a newer program does not count."""
+"""Events of older schema versions are upcast step by step; events of a newer program do not count."""
 
 from collections.abc import Callable
 
@@ -13,15 +13,15 @@ from ratings_ledger.ledger.events.types import STEPS, TYPES, Data, Draft, upcast
 from ratings_ledger.ledger.store.appending import insert_event_rows
 
 
-def named_twice(data: Data) -> Data:
+def double_name(data: Data) -> Data:
     return {**data, "name": data["name"] * 2}
 
 
-def renamed(data: Data) -> Data:
+def rename_to_player(data: Data) -> Data:
     return {"player": data["name"]}
 
 
-CHAIN = {("player.registered", 1): named_twice, ("player.registered", 2): renamed}
+CHAIN = {("player.registered", 1): double_name, ("player.registered", 2): rename_to_player}
 
 
 @pytest.mark.parametrize(
@@ -32,13 +32,13 @@ CHAIN = {("player.registered", 1): named_twice, ("player.registered", 2): rename
         (3, {"player": "ab"}, {"player": "ab"}),
     ],
 )
-def test_every_later_step_is_taken(version: int, data: Data, expected: Data) -> None:
-    """Upcasting data of any version takes every step from that version on."""
+def test_every_later_step_is_applied(version: int, data: Data, expected: Data) -> None:
+    """Upcasting data applies every step from its version on."""
     assert upcast("player.registered", version, 3, data, CHAIN) == expected
 
 
 def test_upcasting_leaves_its_input_alone() -> None:
-    """Upcasting leaves the data that it was given untouched."""
+    """Upcasting does not change its input."""
     data = {"name": "ab"}
     upcast("player.registered", 1, 3, data, CHAIN)
 
@@ -47,7 +47,7 @@ def test_upcasting_leaves_its_input_alone() -> None:
 
 @pytest.mark.parametrize("version", [0, 4, -1, True, "1", None, [1]])
 def test_unknown_version_is_refused(version: object) -> None:
-    """A version that is not known is refused."""
+    """An unknown schema version is refused."""
     with pytest.raises(Refused) as refusal:
         upcast("player.registered", version, 3, {"name": "ab"}, CHAIN)
 
@@ -69,7 +69,7 @@ def test_steps_reach_every_current_version() -> None:
 def test_event_of_newer_program_is_ignored(
     ledger_url: str, type_name: str, version: int, ratings: Callable[..., tuple[int, str, str]]
 ) -> None:
-    """An event of a newer program does not count, and reading the ledger says so."""
+    """An event of a newer program does not count, and a command prints a warning about it."""
     append_as_a_newer_program(ledger_url, type_name, version)
 
     exit_code, _, stderr = ratings("ladders", db=ledger_url)
@@ -87,10 +87,10 @@ def append_as_a_newer_program(url: str, type_name: str, version: int) -> None:
     row = index_record(dump(event), event, ZERO)
     record = dump({**event, "type": type_name, "schema_version": version})
     leaf = leaf_hash(record)
-    newer = row._replace(
+    newer_row = row._replace(
         type=type_name, schema_version=version, record=record, leaf_hash=leaf, chain_hash=chain_hash(ZERO, leaf)
     )
     with open_for_writing(url) as connection:
-        insert_event_rows(connection, [newer], Head(0, ZERO, 0))
+        insert_event_rows(connection, [newer_row], Head(0, ZERO, 0))
     with open_for_reading(url) as connection:
         assert connection.execute(text("SELECT count(*) FROM events")).scalar() == 1

@@ -1,4 +1,4 @@
-"""Refused values are told in this program's words, not in those of the library that checks them."""
+"""Messages about refused values are the program's own, not those of the validation library."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any
@@ -11,12 +11,12 @@ from ratings_ledger.ledger.events.fields import Members, to_refusal
 from ratings_ledger.ledger.events.game_types import GAME_TYPES
 from ratings_ledger.ledger.events.types import TYPES, read_event
 
-AT = "2026-01-01T20:00:00Z"
+OCCURRED_AT = "2026-01-01T20:00:00Z"
 SEATS = [{"player": "anna", "place": 1}, {"player": "ben", "place": 2}]
 GAME = {"game_id": "g-1", "game": "go", "participants": SEATS}
 CLOCK = {"game_id": "g-1", "at": 0}
 RULESET = {"id": "elo", "version": "1", "rule": "pairwise-elo/1", "scope": {"game": ["go"]}}
-TOLD: dict[str, tuple[str, dict[str, Any], str]] = {
+REFUSALS: dict[str, tuple[str, dict[str, Any], str]] = {
     "a text": ("league.joined", {"league": "L1", "player": 7}, "wrong-type: player: a text is needed, not 7"),
     "a whole number": ("clock.stopped", CLOCK | {"at": "5"}, "not-an-integer: at: a whole number is needed, not '5'"),
     "true or false": ("game.recorded", GAME | {"rated": 1}, "wrong-type: rated: true or false is needed, not 1"),
@@ -29,7 +29,7 @@ TOLD: dict[str, tuple[str, dict[str, Any], str]] = {
         "wrong-type: participants.1: an object is needed, not 'anna'",
     ),
     "an object of names": ("game.recorded", GAME | {"extra": 1}, "wrong-type: extra: an object is needed, not 1"),
-    "one of some": (
+    "one of the allowed values": (
         "player.registered", {"player": "anna", "account": "gold"},
         "bad-value: account: this must be 'premium' or 'free', not 'gold'",
     ),
@@ -59,41 +59,41 @@ TOLD: dict[str, tuple[str, dict[str, Any], str]] = {
         "bad-value: extra.ü: 'ü': the names in extra have 1 to 64 printable ASCII characters",
     ),
 }  # fmt: skip
-LIBRARY = ("should", "valid", "instance of", "pattern", "[key]", "dictionary", "integer", "boolean")
-WRONG: tuple[Any, ...] = (
+LIBRARY_WORDS = ("should", "valid", "instance of", "pattern", "[key]", "dictionary", "integer", "boolean")
+WRONG_VALUES: tuple[Any, ...] = (
     None, True, 7, -1, 10**20, "", "a", "x" * 3_000, "x y/=", [], [7], ["a"], ["a"] * 101, [[1]] * 2, [{}], [{"a": []}],
     {}, {"ü": "x"}, {"a": 1}, {"1901": {"Utopia": 1}}, {"1901": {"France": 99}}, {"1901": 7},
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(("type_name", "data", "told"), TOLD.values(), ids=TOLD)
-def test_wrong_value_is_told_in_plain_words(type_name: str, data: dict[str, Any], told: str) -> None:
-    """Each kind of mistake is told with what would be right."""
+@pytest.mark.parametrize(("type_name", "data", "expected"), REFUSALS.values(), ids=REFUSALS)
+def test_wrong_value_is_refused_with_expected_form(type_name: str, data: dict[str, Any], expected: str) -> None:
+    """The message about a wrong value states the expected form."""
     with pytest.raises(Refused) as refused:
-        read_event({"type": type_name, "occurred_at": AT, "data": data})
-    assert f"{refused.value.code}: {refused.value.message}".endswith(told)
+        read_event({"type": type_name, "occurred_at": OCCURRED_AT, "data": data})
+    assert f"{refused.value.code}: {refused.value.message}".endswith(expected)
 
 
-def test_no_member_of_any_event_is_refused_in_library_words() -> None:
-    """Whatever stands in whichever member of an event, no words of the library that checks them come out."""
-    told = {refused for model in models(Members) for refused in refusals(model)}
-    assert len(told) > 1_000
-    assert {one for one in told if any(word in one for word in LIBRARY)} == set()
+def test_no_refusal_has_library_words() -> None:
+    """No message about a wrong value in any member of any event has words of the validation library."""
+    messages = {message for model in list_models(Members) for message in list_messages(model)}
+    assert len(messages) > 1_000
+    assert {message for message in messages if any(word in message for word in LIBRARY_WORDS)} == set()
 
 
-def models(base: type[Members]) -> Iterator[type[Members]]:
-    """All models of events, of games and of their parts."""
+def list_models(base: type[Members]) -> Iterator[type[Members]]:
+    """Yield the models of all events, of all games and of their parts."""
     assert all(issubclass(kind.model, Members) for kind in [*TYPES.values(), *GAME_TYPES.values()])
     for model in base.__subclasses__():
         yield model
-        yield from models(model)
+        yield from list_models(model)
 
 
-def refusals(model: type[Members]) -> Iterator[str]:
-    """How each member of a model refuses each wrong value."""
+def list_messages(model: type[Members]) -> Iterator[str]:
+    """Yield the message with which each member of a model refuses each wrong value."""
     for name, field in model.model_fields.items():
         member = TypeAdapter(Annotated[field.annotation, field])  # type: ignore[valid-type]
-        for value in WRONG:
+        for value in WRONG_VALUES:
             try:
                 member.validate_python(value, strict=True)
             except ValidationError as error:
