@@ -22,7 +22,7 @@ from ratings_ledger.ledger.intake.tables.aliases import add_answers, merge_alias
 from ratings_ledger.ledger.intake.tables.columns import GAME_COLUMNS, TableOptions, is_number
 from ratings_ledger.ledger.intake.tables.dates import ORDERS
 from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS
-from ratings_ledger.ledger.intake.tables.layouts.sides import OTHERS
+from ratings_ledger.ledger.intake.tables.layouts.sides import OTHERS_CHOICES
 from ratings_ledger.ledger.intake.tables.meanings import read_column
 from ratings_ledger.ledger.intake.tables.partners import JOINTS
 from ratings_ledger.ledger.intake.tables.profiles import (
@@ -121,7 +121,7 @@ OPTIONS = {
     ),
     "others": click.option(
         "--others",
-        type=OneOf(OTHERS),
+        type=OneOf(OTHERS_CHOICES),
         help="The places of the players who did not win, where a table names only the winner.",
     ),
     "encoding": click.option(

@@ -1,12 +1,13 @@
-"""Results in a table that differ from nearly all others there, and are perhaps slips of the keyboard.
+"""Find results that differ from nearly all others in a table and may be typing errors.
 
-No rule of any sport is assumed. The table itself shows how its games are won:
+No rules of any sport are assumed. The table itself shows how its games are won:
 
-3:1, 3:0, 3:2 ...     2:1       is won with 2, where the others are won with 3
-11:7, 13:11 ...       111:3     is a set to 111, where sets are won with about 11
-                      11:11     is a set that neither side won
+usual results         unusual result   why
+3:1, 3:0, 3:2 ...     2:1              the game is won with 2, the others with 3
+11:7, 13:11 ...       111:3            the set is won with 111, the others with about 11
+                      11:11            neither side won the set
 
-A note names them, and they are recorded, because an abandoned game or a long set looks the same.
+They are recorded all the same, because an abandoned game or a long set looks alike; a note lists them.
 """
 
 import re
@@ -15,30 +16,30 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
+from ratings_ledger.ledger.intake.forfeits import LINES_MAX, format_lines
 from ratings_ledger.ledger.rejections import count
 
 # fewer results do not show what is usual
 RESULTS_MIN = 10
-# one in so many results may differ from the usual ones
-SHARE = 10
-# a set may have so many times as many points as the median
-FACTOR = 4
-LINES_MAX = 5
-# winning scores of more kinds are points, of which none is usual
-KINDS_MAX = 100
+# at most one result in 10 may be unusual; otherwise the table has no usual result
+RESULTS_PER_UNUSUAL_MIN = 10
+# a set won with more than 4 times the median points is unusual
+MEDIAN_FACTOR = 4
+# with more distinct winning scores, scores are points, and no score is usual
+DISTINCT_SCORES_MAX = 100
 _SET = re.compile(r"(\d{1,3}):(\d{1,3})(?:\(\d{1,2}\))?", re.ASCII)
 
 
 class UnusualResults:
-    """The results of two sides in one table: how often each winning score occurs, and on which lines first."""
+    """The frequencies of the winning scores of games and sets between two sides in one table."""
 
     def __init__(self) -> None:
-        self._scores = _Kinds()
-        self._sets = _Kinds()
-        self._undecided = _Kinds()
+        self._scores = _PointTally()
+        self._sets = _PointTally()
+        self._undecided_sets = _PointTally()
 
     def watch(self, line: int, event: Any) -> None:
-        """Count the scores and sets of a game between two."""
+        """Count the score and sets of a game between two players; ignore other games."""
         data = event.get("data") if isinstance(event, dict) else None
         if not isinstance(data, dict) or "score_order" in data:
             return
@@ -57,68 +58,70 @@ class UnusualResults:
             for best, is_decided in _read_sets(sets):
                 self._sets.add(best, line)
                 if not is_decided:
-                    self._undecided.add(best, line)
+                    self._undecided_sets.add(best, line)
 
     def describe(self) -> str:
-        """Describe the unusual results in a sentence, empty without any.
+        """Return a sentence about the unusual results, or an empty text if there are none.
 
         >>> unusual = UnusualResults()
         >>> for line, won in enumerate([3] * 19 + [2]):
         ...     unusual.watch(line, {"data": {"participants": [{"score": won}, {"score": 1}]}})
         >>> unusual.describe()
-        'unusual results, perhaps slips: won with 2, the others with 3 (line 19)'
+        'possible typing errors: 1 game won with 2, most others with 3 (line 19); if wrong, correct the file'
         """
         parts = [*self._describe_scores(), *self._describe_sets()]
-        return f"unusual results, perhaps slips: {'; '.join(parts)}" if parts else ""
+        return f"possible typing errors: {'; '.join(parts)}; if wrong, correct the file" if parts else ""
 
     def _describe_scores(self) -> Iterator[str]:
-        numbers = self._scores.numbers
-        total = sum(numbers.values())
-        if total < RESULTS_MIN or len(numbers) > KINDS_MAX:
+        frequencies = self._scores.frequencies
+        total = sum(frequencies.values())
+        if total < RESULTS_MIN or len(frequencies) > DISTINCT_SCORES_MAX:
             return
-        usual = max(numbers, key=numbers.__getitem__)
-        if (total - numbers[usual]) * SHARE <= total:
-            for score in sorted(numbers.keys() - {usual}):
-                yield f"won with {score}, the others with {usual} ({self._scores.lines([score])})"
+        usual = max(frequencies, key=frequencies.__getitem__)
+        if (total - frequencies[usual]) * RESULTS_PER_UNUSUAL_MIN <= total:
+            for score in sorted(frequencies.keys() - {usual}):
+                games = count(frequencies[score], "game")
+                yield f"{games} won with {score}, most others with {usual} ({self._scores.format_lines([score])})"
 
     def _describe_sets(self) -> Iterator[str]:
-        numbers = self._sets.numbers
-        total = sum(numbers.values())
+        frequencies = self._sets.frequencies
+        total = sum(frequencies.values())
         if total < RESULTS_MIN:
             return
-        cumulated = zip(sorted(numbers), accumulate(numbers[best] for best in sorted(numbers)), strict=True)
-        median = next(best for best, number in cumulated if 2 * number >= total)
-        for best in sorted(numbers):
-            if best > FACTOR * median > 0:
-                yield f"a set to {best}, the others to about {median} ({self._sets.lines([best])})"
-        undecided = self._undecided.numbers
-        if 0 < (number := sum(undecided.values())) * SHARE <= total:
-            yield f"{count(number, 'set')} that neither side won ({self._undecided.lines(undecided)})"
+        all_points = sorted(frequencies)
+        cumulated = zip(all_points, accumulate(frequencies[points] for points in all_points), strict=True)
+        median = next(points for points, frequency in cumulated if 2 * frequency >= total)
+        for points in all_points:
+            if points > MEDIAN_FACTOR * median > 0:
+                sets = count(frequencies[points], "set")
+                yield f"{sets} to {points}, most others to about {median} ({self._sets.format_lines([points])})"
+        undecided = self._undecided_sets
+        if 0 < (undecided_count := sum(undecided.frequencies.values())) * RESULTS_PER_UNUSUAL_MIN <= total:
+            lines = undecided.format_lines(undecided.frequencies)
+            yield f"{count(undecided_count, 'set')} that neither side won ({lines})"
 
 
-class _Kinds:
-    """How many results have each number of points, and the first lines with them."""
+class _PointTally:
+    """The number of games or sets won with each number of points, and the first lines of each."""
 
     def __init__(self) -> None:
-        self.numbers: dict[int, int] = {}
+        self.frequencies: dict[int, int] = {}
         self._lines: dict[int, list[int]] = {}
 
     def add(self, points: int, line: int) -> None:
-        """Count a result."""
-        number = self.numbers[points] = self.numbers.get(points, 0) + 1
-        if number <= LINES_MAX + 1 and len(self._lines) <= KINDS_MAX:
+        """Count a game or set."""
+        frequency = self.frequencies[points] = self.frequencies.get(points, 0) + 1
+        if frequency <= LINES_MAX + 1 and len(self._lines) <= DISTINCT_SCORES_MAX:
             self._lines.setdefault(points, []).append(line)
 
-    def lines(self, kinds: Iterable[int]) -> str:
-        """Return the lines with results of these kinds in words."""
-        lines = sorted({line for points in kinds for line in self._lines.get(points, ())})
-        listed = ", ".join(map(str, lines[:LINES_MAX])) + (", ..." if len(lines) > LINES_MAX else "")
-        return f"line{'s' * (len(lines) > 1)} {listed}"
+    def format_lines(self, points: Iterable[int]) -> str:
+        """Format the first lines that have these numbers of points."""
+        return format_lines(sorted({line for number in points for line in self._lines.get(number, ())}))
 
 
 @lru_cache(maxsize=10_000)  # the sets of many games are the same
 def _read_sets(text: str) -> tuple[tuple[int, bool], ...]:
-    """Return the points of the better side in each set, and whether it won the set; empty for other texts.
+    """Return for each set the points of the better side and whether it won; empty if the text does not list sets.
 
     >>> _read_sets("7:6(5) 11:11"), _read_sets("20+3")
     (((7, True), (11, False)), ())

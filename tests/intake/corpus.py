@@ -49,7 +49,7 @@ SHEETS = {
     ),
     "places of which one is mistyped": csv(
         "Datum;Anna;Ben;Cleo\n17.01.2025;3;1;2\n18.01.2025;2;1;2\n19.01.2025;1;2;4\n",
-        refused=[("4 unclear-layout", "other numbers than places, which most lines have; put them right")],
+        refused=[("4 unclear-layout", "most rows have places, but this row has other numbers")],
     ),
     "scores that look like places now and then": csv(
         "Date,Anna,Ben,Cleo\n2024-11-22,3,1,2\n2024-11-23,10,7,8\n",
@@ -125,8 +125,8 @@ SHEETS = {
     "half a point for one player alone": csv(
         "Date,White,Black,Result\n2024-11-22,anna,ben,½-0\n2024-11-23,anna,ben,1 - 0.5\n2024-11-24,anna,ben,1.5-0.5\n",
         refused=[
-            ("2 bad-value", "D2 (Result): '½-0' gives only one player half a point; write ½-½, 1-0 or 0-1"),
-            ("3 bad-value", "D3 (Result): '1 - 0.5' gives only one player half a point"),
+            ("2 bad-value", "D2 (Result): '½-0' gives half a point to only one player; write ½-½, 1-0 or 0-1"),
+            ("3 bad-value", "D3 (Result): '1 - 0.5' gives half a point to only one player"),
         ],
     ),
     "games won and drawn in a match": csv(

@@ -64,28 +64,28 @@ SHEETS = {
     ),
     "names alone": RefusedSheet(
         [["Date", "Player 1", "Player 2", "Player 3"], [D22, "anna", "ben", "cleo"]], "unclear-layout",
-        "no column says who won: if the names stand in the order of their places, --layout places",
+        "no column says who won; if the players are in the order of their places, Player 1 first",
         options=("--layout", "places"),
     ),
     "sets that contradict their result": RefusedSheet(
         [PAIR, [D22, "anna", "ben", "3:0 (11:7, 9:11, 11:3)"]], "results-disagree",
-        "contradicts itself: its sets give 2:1", cell=(1, 3, "2:1 (11:7, 9:11, 11:3)"),
+        "contradicts itself: the sets add up to 2:1", cell=(1, 3, "2:1 (11:7, 9:11, 11:3)"),
     ),
     "sets that contradict the winner": RefusedSheet(
         [["Date", "Winner", "Loser", "S1", "S2"], [D22, "anna", "ben", "11:7", "9:11"]], "results-disagree",
-        "Results!D2 (S1): here nobody won, but Results!B2 (Winner) says that the first side won",
+        "Results!D2 (S1) says that the game was drawn, but Results!B2 (Winner) says that the first side won",
         cell=(1, 4, "11:9"),
     ),
     "sets that may count each other": RefusedSheet(
         [PAIR, [D22, "anna", "ben", "2:0 11:7 11:9"]], "bad-value",
-        "may be 3 sets, or the result 2:0 with 2 sets; write 2:0 (11:7 11:9)", cell=(1, 3, "2:0 (11:7 11:9)"),
+        "could be 3 sets, or the result 2:0 with 2 sets; write 2:0 (11:7 11:9)", cell=(1, 3, "2:0 (11:7 11:9)"),
     ),
     "half a point alone": RefusedSheet(
-        [PAIR, [D22, "anna", "ben", "½-0"]], "bad-value", "gives only one player half a point", cell=(1, 3, "½-½"),
+        [PAIR, [D22, "anna", "ben", "½-0"]], "bad-value", "gives half a point to only one player", cell=(1, 3, "½-½"),
     ),
     "a result without an opponent": RefusedSheet(
         [["Date", "Player", "Result", "Gegen wen"], [D22, "anna", "W", "ben"]], "missing-column",
-        "Result says who won, but no column names the opponent; name the one that does: --map 'THEIRS=player 2'",
+        "Result says who won, but no column is called opponent; name the opponent's column: --map 'THEIRS=player 2'",
         options=("--map", "Gegen wen=player 2"),
     ),
     "one of three without a score": RefusedSheet(

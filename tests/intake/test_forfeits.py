@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 
 from ratings_ledger import Refused
-from ratings_ledger.ledger.intake.forfeits import FIRST_CAME, NOBODY_CAME, describe_forfeits, settle_forfeit
+from ratings_ledger.ledger.intake.forfeits import FIRST_CAME, NEITHER_CAME, describe_forfeits, settle_forfeit
 from ratings_ledger.ledger.intake.tables.layouts.result_cells import parse_result
 
 
 @pytest.mark.parametrize(
     ("noted", "forfeits", "rated"),
     [(FIRST_CAME, None, False), (FIRST_CAME, "unrated", False), (FIRST_CAME, "rated", None),
-     (NOBODY_CAME, "rated", False)],
+     (NEITHER_CAME, "rated", False)],
 )  # fmt: skip
 def test_forfeit_is_rated_only_if_somebody_won_and_that_is_wanted(
     noted: str, forfeits: str | None, rated: bool | None
@@ -28,7 +28,7 @@ def test_dashes_alone_are_no_forfeit() -> None:
     for text in ("---", "- - -", "--"):
         with pytest.raises(Refused):
             parse_result(text)
-    assert parse_result("-:-").forfeit == parse_result("- / -").forfeit == NOBODY_CAME
+    assert parse_result("-:-").forfeit == parse_result("- / -").forfeit == NEITHER_CAME
     assert parse_result("+--").forfeit == parse_result("+:-").forfeit == FIRST_CAME
 
 
@@ -40,6 +40,6 @@ def test_other_games_are_left_alone(event: Any) -> None:
 
 def test_forfeits_are_counted_in_words() -> None:
     """An import says how many there were, and which option rates them."""
-    told = "2 forfeits, recorded but not rated; --forfeits rated rates those that somebody won"
+    told = "2 forfeits, recorded but not rated; --forfeits rated rates those with a winner"
     assert describe_forfeits(2, None) == told
-    assert describe_forfeits(1, "rated") == "1 forfeit, rated where somebody won"
+    assert describe_forfeits(1, "rated") == "1 forfeit, rated if they have a winner"

@@ -95,13 +95,13 @@ CASES = {
         "Datum;Spieler 1;Spieler 2;Sätze\n22.11.2024;anna;ben;11:7 111:3 11:9\n23.11.2024;anna;ben;11:7 11:11 11:9\n"
         + "".join(f"{day}.11.2024;anna;ben;11:7 11:3 13:11\n" for day in range(24, 31)),
         games=[f"2024-11-{day}-1 2024-11-{day}T11:00 anna ={2 if day == 23 else 3} ben =0" for day in range(22, 31)],
-        told=["slips: a set to 111, the others to about 11 (line 2); 1 set that neither side won (line 3)"],
+        told=["errors: 1 set to 111, most others to about 11 (line 2); 1 set that neither side won (line 3)"],
     ),
     "a result that is won with fewer games than the others": csv(
         "Date,Home,Away,Result\n2024-11-21,anna,ben,2:1\n"
         + "".join(f"2024-11-{day},anna,ben,3:1\n" for day in range(22, 31)),
         games=[f"2024-11-{day}-1 2024-11-{day}T11:00 anna ={2 if day == 21 else 3} ben =1" for day in range(21, 31)],
-        told=["unusual results, perhaps slips: won with 2, the others with 3 (line 2)"],
+        told=["possible typing errors: 1 game won with 2, most others with 3 (line 2)"],
     ),
     "goals, of which none is usual": csv(
         "Date,Home,Away,Result\n" + "".join(f"2024-11-{day},anna,ben,{day % 7 + 1}:0\n" for day in range(11, 31)),

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import IO, Any, NamedTuple
 
-from ratings_ledger.ledger.intake.forfeits import FIRST_CAME, FORFEIT, NOBODY_CAME, PLACES, SECOND_CAME
+from ratings_ledger.ledger.intake.forfeits import FIRST_CAME, FORFEIT, NEITHER_CAME, PLACES, SECOND_CAME
 from ratings_ledger.ledger.intake.readers.other_programs import COLUMNS, LeftOut, Shared
 from ratings_ledger.ledger.intake.readers.reader import Opened, Read, ReadAs, Reader
 from ratings_ledger.ledger.intake.tables.columns import TableOptions, normalise_instant
@@ -47,7 +47,7 @@ _ESCAPED = re.compile(r"\\(.)")
 
 # the places of White and Black
 _RESULTS = {"1-0": (1, 2), "0-1": (2, 1), "1/2-1/2": (1, 1), "½-½": (1, 1)}
-_FORFEITS = {text.replace(":", joint): text for text in (FIRST_CAME, SECOND_CAME, NOBODY_CAME) for joint in (":", "/")}
+_FORFEITS = {text.replace(":", joint): text for text in (FIRST_CAME, SECOND_CAME, NEITHER_CAME) for joint in (":", "/")}
 # the value of `extra.forfeit`, by the places of White and Black
 _FORFEITS_BY_PLACES = {(1, 2): FIRST_CAME, (2, 1): SECOND_CAME}
 # terminations of games that a player lost without playing on (Lichess) or did not attend

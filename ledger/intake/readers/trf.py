@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from ratings_ledger.ledger.intake.forfeits import FIRST_CAME, FORFEIT, NOBODY_CAME, SECOND_CAME
+from ratings_ledger.ledger.intake.forfeits import FIRST_CAME, FORFEIT, NEITHER_CAME, SECOND_CAME
 from ratings_ledger.ledger.intake.readers.other_programs import COLUMNS, LeftOut, Shared
 from ratings_ledger.ledger.intake.readers.reader import Opened, Read, ReadAs, Reader
 from ratings_ledger.ledger.intake.tables.columns import TableOptions, normalise_instant
@@ -229,7 +229,7 @@ class _TrfFile:
             ],
         }
         if result in _FORFEITS:
-            data["extra"] = {FORFEIT: NOBODY_CAME if is_double_forfeit else _FORFEITS[result]}
+            data["extra"] = {FORFEIT: NEITHER_CAME if is_double_forfeit else _FORFEITS[result]}
         if result in _SHORT:
             data["rated"] = False
             self.left_out.add("of less than a move (W, D, L)", "recorded but not rated")

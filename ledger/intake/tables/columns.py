@@ -64,9 +64,9 @@ Header = list[str | None]
 Cells = dict[str, str]
 
 
-def list_column_words(holds: Callable[[str], bool] = lambda meaning: True) -> str:
+def list_column_words(accepts: Callable[[str], bool] = lambda meaning: True) -> str:
     """List the words for the columns that a layout can hold."""
-    return ", ".join(word for word, meaning in _WORDS.items() if holds(meaning))
+    return ", ".join(word for word, meaning in _WORDS.items() if accepts(meaning))
 
 
 class CsvColumns(NamedTuple):
@@ -166,7 +166,7 @@ def is_usual(meaning: str) -> bool:
 def resolve_columns(
     names: list[str],
     options: TableOptions,
-    holds: Callable[[str], bool] = is_usual,
+    accepts: Callable[[str], bool] = is_usual,
     implied: Collection[str] = (),
 ) -> tuple[Header, list[Refused]]:
     """Return the meaning of each column, and all problems of the header.
@@ -185,11 +185,11 @@ def resolve_columns(
     header = [None if name and not ours else ours for name, ours in zip(names, header, strict=True)]
     folded_names = {name.casefold() for name in names}
     problems = [_explain_missing_name(name, names) for name in options.renamed if name.casefold() not in folded_names]
-    misplaced = {name: ours for name, ours in zip(names, header, strict=True) if ours and not holds(ours)}
+    misplaced = {name: ours for name, ours in zip(names, header, strict=True) if ours and not accepts(ours)}
     sources = {theirs.casefold(): f"the profile {options.profile}" for theirs in options.columns if options.profile}
     sources |= {theirs.casefold(): "--map" for theirs in options.renamed}
     problems += [
-        _explain_misplaced_column(sources[name.casefold()], name, ours, holds)
+        _explain_misplaced_column(sources[name.casefold()], name, ours, accepts)
         for name, ours in misplaced.items()
         if name.casefold() in sources
     ]
@@ -209,7 +209,7 @@ def resolve_columns(
     if unknown and not is_probably_missing:
         message = (
             f"unknown column{'s' if len(unknown) > 1 else ''}: {', '.join(map(quote, unknown))}; rename a column with "
-            f"--map '{unknown[0]}=OURS'{_advise_dropping(unknown)} (known: {list_column_words(holds)})"
+            f"--map '{unknown[0]}=OURS'{_advise_dropping(unknown)} (known: {list_column_words(accepts)})"
         )
         problems.append(Refused("unknown-column", message))
     if missing:
@@ -287,12 +287,12 @@ def _explain_missing_name(name: str, names: Sequence[str]) -> Refused:
     return Refused("missing-column", f"--map: {message} (columns: {listed})")
 
 
-def _explain_misplaced_column(where: str, name: str, ours: str, holds: Callable[[str], bool]) -> Refused:
+def _explain_misplaced_column(where: str, name: str, ours: str, accepts: Callable[[str], bool]) -> Refused:
     """Build the refusal of a meaning that the layout does not have; `where` names the option or the profile."""
     word = next((word for word, meaning in _WORDS.items() if meaning == ours), ours)
     ours = re.split(" to |,", word)[0]
     message = f"right of the =, {quote(ours)} is not a column of this layout"
-    return Refused("unknown-column", f"{where}: '{name}={ours}': {message} (known: {list_column_words(holds)})")
+    return Refused("unknown-column", f"{where}: '{name}={ours}': {message} (known: {list_column_words(accepts)})")
 
 
 def is_of_result(name: str) -> bool:

@@ -32,8 +32,8 @@ EMAIL = "e-mail address"  # which no ledger needs
 REMARK = "remark"  # which says nothing of a game's result
 ROUND = "round"  # which says neither when a game was played nor how it ended
 TOTAL = "total"  # what begins a row that sums up others
-OF_SIDES = (*SIDES, WINNER, LOSER, RESULT, SETS, *SIDE_SCORES, *SET_COLUMNS)
-BESIDES = (TIME, *OF_SIDES)
+SIDE_COLUMNS = (*SIDES, WINNER, LOSER, RESULT, SETS, *SIDE_SCORES, *SET_COLUMNS)
+LAYOUT_COLUMNS = (TIME, *SIDE_COLUMNS)
 OF_PLAYER = "player "  # what the column of a player is called, with the name behind it
 _FILLED_IN = (
     "timestamp zeitstempel horodateur marcatemporal tijdstempel informazionicronologiche carimbodedatahora tidsstampel"
@@ -253,7 +253,7 @@ def read_column(text: str) -> str:
     ('occurred_at', 'first player', 'winner', 'score')
     """
     plain = " ".join(text.split()).casefold()
-    if plain in (*GAME_COLUMNS, *PLAYER_COLUMNS, *BESIDES) or is_place(plain) or is_number(plain):
+    if plain in (*GAME_COLUMNS, *PLAYER_COLUMNS, *LAYOUT_COLUMNS) or is_place(plain) or is_number(plain):
         return plain
     if (meaning := find_meaning(plain)) is None:
         hint = did_you_mean(plain, [*_GUESSED, *GAME_COLUMNS, *PLAYER_COLUMNS])

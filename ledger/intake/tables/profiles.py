@@ -20,7 +20,7 @@ from ratings_ledger.ledger.intake.tables.aliases import Alias, parse_alias
 from ratings_ledger.ledger.intake.tables.columns import GAME_COLUMNS, TableOptions, is_number
 from ratings_ledger.ledger.intake.tables.dates import ORDERS
 from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS
-from ratings_ledger.ledger.intake.tables.layouts.sides import OTHERS
+from ratings_ledger.ledger.intake.tables.layouts.sides import OTHERS_CHOICES
 from ratings_ledger.ledger.intake.tables.meanings import read_column
 from ratings_ledger.ledger.rejections import Refused, Rejection, did_you_mean, quote
 
@@ -70,7 +70,7 @@ _TEXTS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "zone": ("zone", load_zone),
     "dates": ("dates", _check_choice(ORDERS)),
     "encoding": ("encoding", check_encoding),
-    "others": ("others", _check_choice(OTHERS)),
+    "others": ("others", _check_choice(OTHERS_CHOICES)),
     "forfeits": ("forfeits", _check_choice(FORFEITS)),
 }
 _TABLES: dict[str, tuple[str, Callable[[str], Any]]] = {

@@ -51,9 +51,9 @@ from ratings_ledger.ledger.intake.tables.meanings import (
     EMAIL,
     FILLED_IN,
     OF_PLAYER,
-    OF_SIDES,
     REMARK,
     ROUND,
+    SIDE_COLUMNS,
     TIME,
     find_meaning,
     fold_word,
@@ -448,7 +448,7 @@ def _read_header(names: list[str], body: Rows, layout: Layout, options: TableOpt
             renamed[name] = ""
             continue
         meaning = layout_meanings.get(meaning or "", meaning)
-        if meaning is not None and layout.holds(meaning) and meaning not in used:
+        if meaning is not None and layout.accepts(meaning) and meaning not in used:
             renamed[name] = meaning
             used.add(meaning)
         elif meaning is None and layout.has_player_columns and may_be_player(name, body, names.index(name)):
@@ -460,7 +460,7 @@ def _read_header(names: list[str], body: Rows, layout: Layout, options: TableOpt
     folded_names = {name.casefold() for name in renamed}
     other_options = {theirs: ours for theirs, ours in options.renamed.items() if theirs.casefold() not in folded_names}
     options = options._replace(renamed=renamed | other_options, needed=needed)
-    header, problems = resolve_columns(names, options, layout.holds, implied)
+    header, problems = resolve_columns(names, options, layout.accepts, implied)
     row_count = _find_row_count(names, body, layout)
     return [None if column == row_count else ours for column, ours in enumerate(header)], problems
 
@@ -556,7 +556,7 @@ def _has_player(row: list[str], header: Header) -> bool:
     """Tell whether a row has a player; in columns of numbers, a text in a row without a date is a remark."""
     for column, name in enumerate(header):
         if name and (text := read_cell(row, column)):
-            if is_place(name) or name in OF_SIDES:
+            if is_place(name) or name in SIDE_COLUMNS:
                 return True
             if name.startswith(OF_PLAYER) and (
                 read_cell(row, _find_date_column(header)) or NUMBER.fullmatch(strip_place_mark(text))
@@ -633,7 +633,7 @@ def _find_order(body: Rows, date_column: int | None, options: TableOptions, prob
 def _describe_whole_ids(body: Rows, header: Header, options: TableOptions) -> Iterator[str]:
     """Yield a sentence about known ids that contain a separator of partners and stay whole."""
     joints = options.partners or JOINTS
-    sides = [(column, name) for column, name in enumerate(header) if name and (is_place(name) or name in OF_SIDES)]
+    sides = [(column, name) for column, name in enumerate(header) if name and (is_place(name) or name in SIDE_COLUMNS)]
     whole_ids = dict[str, None]()
     for _, row in body if options.whole else ():
         for column, name in sides:

@@ -1,4 +1,4 @@
-"""The layouts of tables, in the order in which they are looked for."""
+"""The layouts of tables, in the order in which they are tried."""
 
 from ratings_ledger.ledger.intake.tables.columns import PLAYER_COLUMNS
 from ratings_ledger.ledger.intake.tables.layouts.layout import Layout, TableView
@@ -15,11 +15,15 @@ LAYOUTS = {
     for layout in (ROWS, WINNER_LOSER, WINNER_COLUMN, SEATS, PAIR, PLACES, PLAYER_PLACES, PLAYER_SCORES)
 }
 
-
-# what is taken of a table whose layout is unclear: every column that means something
-UNCLEAR = ROWS._replace(is_usual=False, has_player_columns=True, besides=frozenset((*PLAYER_COLUMNS, *PAIR.besides)))
+# for a table whose layout is unclear: it accepts every column with a known meaning
+UNCLEAR = ROWS._replace(
+    is_usual=False, has_player_columns=True, additional_columns=frozenset((*PLAYER_COLUMNS, *PAIR.additional_columns))
+)
 
 
 def recognise_layout(view: TableView) -> Layout:
-    """Return the layout that the names and cells of a table say. Raises `Refused` (unclear-layout)."""
+    """Return the first layout that matches the column names and cells of a table, else a row per player.
+
+    Raises `Refused` if a layout nearly matches: the table lacks a column or is contradictory.
+    """
     return next((layout for layout in LAYOUTS.values() if layout.recognise(view)), ROWS)

@@ -1,7 +1,7 @@
-"""Layouts: how a table is recognised, how its rows are rewritten in the usual form, and examples.
+"""Define layouts: each recognises a form of table, and rewrites its rows in the usual form.
 
-A layout is one file beside this one: a `Layout`, whose examples are tests. The usual form is a row per player, or a row
-per game with a column per place.
+The usual form is a row per player, or a row per game with a column per place. Each layout has a module of its own in
+this package; its examples are tests.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.validation.names import is_dash
 from ratings_ledger.ledger.validation.new_names import TableForm
 
-# the rows of a table with their lines: as lists of texts, and by column
+# the rows of a table with their line numbers: as lists of texts, and as texts by the meaning of their column
 TextRows = list[tuple[int, list[str]]]
 CellRows = Iterable[tuple[int, Cells | Refused]]
 
@@ -33,11 +33,11 @@ CellRows = Iterable[tuple[int, Cells | Refused]]
 class TableView(NamedTuple):
     """A table as layouts see it.
 
-    names:       the names of its columns
-    meanings:    what each column holds; "" or None for a column without a name, a dropped or an unknown one
-    body:        its rows below the header
-    header_line: the line of its header
-    sheet:       the name of the sheet of a spreadsheet
+    names:       the names of the columns
+    meanings:    the meaning of each column; "" for a column without a name, None for a dropped or unknown column
+    body:        the rows below the header
+    header_line: the line number of the header
+    sheet:       the name of the sheet; empty unless the file is a spreadsheet
     """
 
     names: list[str]
@@ -47,11 +47,11 @@ class TableView(NamedTuple):
     sheet: str = ""
 
     def name_of(self, meaning: str) -> str:
-        """Return the table's name for the column with a meaning."""
+        """Return the table's name for the column with a meaning; without such a column, the meaning."""
         return self.names[self.meanings.index(meaning)] if meaning in self.meanings else meaning
 
     def cell(self, line: int, meaning: str) -> str:
-        """Return the place of a cell, such as Results!D2 (Score)."""
+        """Return the location of a cell, such as Results!D2 (Score); without such a column, that of the row."""
         if meaning not in self.meanings:
             return f"{self.sheet}!{line}" if self.sheet else f"line {line}"
         column = write_column_letters(self.meanings.index(meaning))
@@ -72,8 +72,10 @@ class TableView(NamedTuple):
 
 
 class Example(NamedTuple):
-    """A table in a layout, as CSV, and its games: `PLAYER PLACE` or `PLAYER =SCORE` for each player, or the refusal as
-    `CODE: part of its message`.
+    """A table in a layout, as CSV, and a text for each of its games.
+
+    The text has `PLAYER PLACE` or `PLAYER =SCORE` for each player, or `CODE: MESSAGE` for a refusal, where MESSAGE is
+    part of the message.
     """
 
     table: str
@@ -83,14 +85,15 @@ class Example(NamedTuple):
 class Layout(NamedTuple):
     """A form of tables.
 
-    name:         its name in `--layout`
-    summary:      its rows and columns in a few words
-    recognise:    tells whether a table has this form; raises `Refused` (unclear-layout) if that is doubtful
-    examples:     tables in this form, which are tests
-    read:         rewrites rows with ids in the usual form
-    rename:       given the meanings of all columns, returns those that differ in this layout
-    besides:      the columns that this form has beside those of the usual form
-    is_usual:     whether it is the usual form
+    name:         the name of the layout in `--layout`
+    summary:      a short description of its rows and columns
+    recognise:    tells whether a table has this layout; raises `Refused` if the table looks like it but lacks a column
+                  or is contradictory
+    examples:     tables in this layout; they are tests
+    read:         rewrites rows with game ids in the usual form
+    rename:       given the meanings of all columns, returns the meanings to replace in this layout, by old meaning
+    additional_columns: the columns that this layout accepts in addition to those of the usual form
+    is_usual:     whether the layout is the usual form
     is_row_whole: whether a row is a whole game
     has_player_columns: whether unknown columns are named after players
     sides:        the columns of the sides, if a row is a game between sides
@@ -102,7 +105,7 @@ class Layout(NamedTuple):
     examples: tuple[Example, ...]
     read: Callable[[CellRows, TableView, TableOptions], CellRows] = lambda rows, view, options: rows
     rename: Callable[[Collection[str | None]], Mapping[str, str]] = lambda meanings: {}
-    besides: frozenset[str] = frozenset()
+    additional_columns: frozenset[str] = frozenset()
     is_usual: bool = False
     is_row_whole: bool = True
     has_player_columns: bool = False
@@ -110,30 +113,30 @@ class Layout(NamedTuple):
 
     @property
     def form(self) -> TableForm:
-        """Return where the table has the names of players."""
+        """Return where tables in this layout have the names of players."""
         if self.is_usual:
             return "places" if self.is_row_whole else "rows"
         return "columns" if self.has_player_columns else "sides"
 
     def has_players(self, header: Collection[str | None]) -> bool:
-        """Tell whether columns name the players of a game."""
+        """Tell whether any column of a header contains or names the players of a game."""
         if self.is_usual:
             return "player" in header or any(name and is_place(name) for name in header)
         if self.has_player_columns:
             return any(name and name.startswith(OF_PLAYER) for name in header)
         return {WINNER, LOSER} <= {*header} or {*SIDES[:2]} <= {*header}
 
-    def holds(self, meaning: str) -> bool:
-        """Tell whether this layout reads a column of this meaning; any other column would be lost."""
+    def accepts(self, meaning: str) -> bool:
+        """Tell whether this layout reads a column with this meaning; the content of any other would be lost."""
         if self.is_usual:
             return meaning == TIME or is_usual(meaning)
         is_of_players = self.has_player_columns and meaning.startswith(OF_PLAYER)
         is_of_game = meaning in GAME_COLUMNS or is_number(meaning)
-        return meaning == TIME or is_of_game or is_of_players or meaning in self.besides
+        return meaning == TIME or is_of_game or is_of_players or meaning in self.additional_columns
 
 
 def read_cell(row: list[str], column: int | None) -> str:
-    """Return the text in a column of a row; an empty text if the row is shorter or there is no column."""
+    """Return the text in a column of a row; an empty text if the row is too short or `column` is None."""
     return "" if column is None or column >= len(row) else row[column].strip()
 
 
@@ -143,10 +146,10 @@ def read_player_cell(row: list[str], column: int) -> str:
 
 
 def number_games(rows: CellRows, layout: Layout) -> Iterator[tuple[int, Cells | Refused]]:
-    """Yield rows without ids with one: their date and a number, counted by day in the order of the rows.
+    """Give each row a game id: its date and a number that counts the games of that day in row order.
 
     If each player has a row, a game begins at another date, at a better place than in the previous row, or after an
-    empty line; a row without a date has that of the previous row.
+    empty line; a row without a date gets the date of the previous row.
     """
     days, game_id, previous_line, date = Counter[str](), "", 0, ""
     place = 0
@@ -157,7 +160,7 @@ def number_games(rows: CellRows, layout: Layout) -> Iterator[tuple[int, Cells | 
             continue
         own_date = cells.get("occurred_at", "" if layout.is_row_whole else date)
         if not own_date:
-            yield line, Refused("missing-member", "the row has no date")
+            yield line, Refused("missing-member", "the row has no date; fill it in")
             continue
         own_place = 0 if layout.is_row_whole else _read_place(cells)
         begins = own_date != date or line > previous_line + 1 or own_place < place or not game_id

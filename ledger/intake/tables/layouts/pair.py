@@ -13,13 +13,13 @@ from collections.abc import Collection, Mapping
 from functools import partial
 
 from ratings_ledger.ledger.intake.tables.layouts.layout import Example, Layout, TableView
-from ratings_ledger.ledger.intake.tables.layouts.sides import BESIDES, RESULTS, read_sides
+from ratings_ledger.ledger.intake.tables.layouts.sides import PER_SIDE_COLUMNS, RESULTS, read_sides
 from ratings_ledger.ledger.intake.tables.meanings import FIRST, FIRST_SCORE, SECOND, SET_COLUMNS
 from ratings_ledger.ledger.rejections import Refused
 
 
-def name_first(meanings: Collection[str | None]) -> Mapping[str, str]:
-    """Return what a column Player holds beside a column Opponent: the first of two players."""
+def read_player_as_first(meanings: Collection[str | None]) -> Mapping[str, str]:
+    """Read a column Player as the first of two players, if no other column is."""
     return {"player": FIRST} if FIRST not in meanings else {}
 
 
@@ -28,27 +28,26 @@ def has_two_sides(view: TableView) -> bool:
     return SECOND in view.meanings and (FIRST in view.meanings or "player" in view.meanings)
 
 
-def _is_of_pairs(view: TableView) -> bool:
+def _matches(view: TableView) -> bool:
     if not has_two_sides(view):
         return False
     if {*RESULTS, FIRST_SCORE, *SET_COLUMNS}.isdisjoint(view.meanings):
-        refuse_without_results(view)
+        refuse_without_result(view)
     return True
 
 
-def refuse_without_results(view: TableView) -> None:
-    """Raises `Refused` (unclear-layout) for a table of names of which none says who won."""
+def refuse_without_result(view: TableView) -> None:
+    """Raise `Refused` (unclear-layout) for a table in which no column says who won."""
     first = view.name_of(FIRST) if FIRST in view.meanings else view.name_of("player")
-    message = f"no column says who won: if the names stand in the order of their places, --layout places, {first} first"
-    raise Refused(
-        "unclear-layout", f"{message}; else add a column Winner or Result, or Score 1, Score 2", view.header_line
-    )
+    message = f"no column says who won; if the players are in the order of their places, {first} first, pass"
+    advice = "--layout places, else add a column Winner or Result, or Score 1 and Score 2"
+    raise Refused("unclear-layout", f"{message} {advice}", view.header_line)
 
 
 PAIR = Layout(
     "pair",
     "a row per game, two names with their result",
-    _is_of_pairs,
+    _matches,
     examples=(
         Example(
             "Date,White,Black,Result\n2024-11-22,anna,ben,1-0\n2024-11-23,ben,anna,½-½\n",
@@ -71,6 +70,6 @@ PAIR = Layout(
     ),
     read=partial(read_sides, (FIRST, SECOND)),
     sides=(FIRST, SECOND),
-    rename=name_first,
-    besides=BESIDES,
+    rename=read_player_as_first,
+    additional_columns=PER_SIDE_COLUMNS,
 )

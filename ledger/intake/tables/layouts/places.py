@@ -12,12 +12,12 @@ from ratings_ledger.ledger.intake.tables.layouts.layout import Example, Layout, 
 from ratings_ledger.ledger.intake.tables.meanings import LOSER, SIDES, WINNER
 
 
-def _is_of_places(view: TableView) -> bool:
+def _matches(view: TableView) -> bool:
     return WINNER in view.meanings or any(name and name[0].isdigit() for name in view.meanings)
 
 
 def _name_places(meanings: Collection[str | None]) -> Mapping[str, str]:
-    """Return the places of a winner and a loser; and those of numbered players, if nothing else says places."""
+    """Read a winner and a loser as 1st and 2nd; without columns of winners or places, number the players' columns."""
     if WINNER in meanings or any(name and name[0].isdigit() for name in meanings):
         return {WINNER: "1st", LOSER: "2nd"}
     return dict(zip(SIDES, ("1st", "2nd", "3rd", "4th", "5th", "6th"), strict=True))
@@ -26,7 +26,7 @@ def _name_places(meanings: Collection[str | None]) -> Mapping[str, str]:
 PLACES = Layout(
     "places",
     "a row per game, a column per place",
-    _is_of_places,
+    _matches,
     examples=(
         Example("Date,1st,2nd,3rd\n2024-11-22,anna,ben=cleo,\n", ("anna 1 ben 2 cleo 2",)),
         Example("Datum;Platz 1;Platz 2\n22.11.2024;anna;ben\n", ("anna 1 ben 2",)),

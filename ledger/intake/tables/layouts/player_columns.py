@@ -1,4 +1,4 @@
-"""A row for each game, with a column for each player: the table that clubs keep.
+"""A row for each game, with a column for each player that has their place or score.
 
 Date        anna  ben  cleo        Date        anna  ben  cleo
 2024-11-22  1     3    2           2024-11-22  10    7    8
@@ -27,31 +27,31 @@ NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?", re.ASCII)
 
 
 def may_be_player(name: str, body: TextRows, column: int) -> bool:
-    """Tell whether a column that is not known may be a player's: most of it is numbers, if anything, and no totals."""
+    """Tell whether an unknown column may be a player's: not a total, and empty or with more numbers than other texts."""
     if is_total([name]):
         return False
-    found = [
+    are_numbers = [
         NUMBER.fullmatch(strip_place_mark(text)) is not None
         for _, row in body
         if (text := read_player_cell(row, column))
     ]
-    return not found or sum(found) * 2 > len(found)
+    return not are_numbers or sum(are_numbers) * 2 > len(are_numbers)
 
 
 def are_places(rows: Iterable[list[str]]) -> bool:
-    """Tell whether the numbers of each row are places: 1 is there, and after it none is left out but for ties."""
+    """Tell whether the numbers of each row are places: they begin with 1, and have no gaps except after ties."""
     for row in rows:
-        found = sorted(int(text) for text in map(strip_place_mark, row) if text.isdecimal())
-        if len(found) != len(row) or not found or found[0] != 1:
+        places = sorted(int(text) for text in map(strip_place_mark, row) if text.isdecimal())
+        if len(places) != len(row) or not places or places[0] != 1:
             return False
-        for index, (before, place) in enumerate(pairwise(found), 1):
-            if place not in (before, before + 1, index + 1):
+        for index, (better, place) in enumerate(pairwise(places), 1):
+            if place not in (better, better + 1, index + 1):
                 return False
     return True
 
 
-def _games(view: TableView) -> TextRows:
-    """Return what players got, for each row in which at least two got something."""
+def _list_played_cells(view: TableView) -> TextRows:
+    """Return the line and the players' non-empty cells of each row in which at least two players have one."""
     players = [
         column
         for column, name in enumerate(view.names)
@@ -62,29 +62,30 @@ def _games(view: TableView) -> TextRows:
 
 
 def _refuse_mixed(played: TextRows) -> None:
-    """Raises `Refused` (unclear-layout) if most games of three and more have places, and others do not.
+    """Raise `Refused` (unclear-layout) if most games of three or more players have places, but some have other numbers.
 
-    Scores of two look like places too often to tell.
+    Games of two are ignored, because their scores often look like places.
     """
     several = [(line, row) for line, row in played if len(row) > 2]
-    odd = [line for line, row in several if not are_places([row])]
-    if odd and len(odd) * 2 < len(several):
-        message = "here are other numbers than places, which most lines have; put them right, or say what all are"
-        raise Refused("unclear-layout", f"{message}: --layout {PLAYER_PLACES.name} or {PLAYER_SCORES.name}", odd[0])
+    lines_without_places = [line for line, row in several if not are_places([row])]
+    if lines_without_places and len(lines_without_places) * 2 < len(several):
+        message = "most rows have places, but this row has other numbers; correct it, or pass"
+        advice = f"--layout {PLAYER_PLACES.name} or --layout {PLAYER_SCORES.name}"
+        raise Refused("unclear-layout", f"{message} {advice}", lines_without_places[0])
 
 
-def _is_of_places(view: TableView) -> bool:
-    played = _games(view)
+def _matches_places(view: TableView) -> bool:
+    played = _list_played_cells(view)
     _refuse_mixed(played)
     return bool(played) and are_places(row for _, row in played)
 
 
-def _is_of_scores(view: TableView) -> bool:
-    return bool(_games(view))
+def _matches_scores(view: TableView) -> bool:
+    return bool(_list_played_cells(view))
 
 
 def _read(member: str, rows: CellRows, view: TableView, options: TableOptions) -> Iterator[tuple[int, Cells | Refused]]:
-    """Yield a row for each player whose column is filled in a row, with the place or score in it."""
+    """Yield a row for each player whose cell in a row is not empty, with the cell as place or score (`member`)."""
     for line, cells in rows:
         if isinstance(cells, Refused):
             yield line, cells
@@ -98,7 +99,7 @@ def _read(member: str, rows: CellRows, view: TableView, options: TableOptions) -
 PLAYER_PLACES = Layout(
     "player-places",
     "a row per game, a column per player with the place in it",
-    _is_of_places,
+    _matches_places,
     examples=(
         Example("Date,anna,ben,cleo\n2024-11-22,1,3,2\n2024-11-23,,1,2\n", ("anna 1 ben 3 cleo 2", "ben 1 cleo 2")),
     ),
@@ -108,7 +109,7 @@ PLAYER_PLACES = Layout(
 PLAYER_SCORES = Layout(
     "player-scores",
     "a row per game, a column per player with the score in it",
-    _is_of_scores,
+    _matches_scores,
     examples=(
         Example(
             "Date,anna,ben,cleo\n2024-11-22,10,7,-\n2024-11-23,4,8,8\n", ("anna =10 ben =7", "anna =4 ben =8 cleo =8")

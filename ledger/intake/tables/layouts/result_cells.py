@@ -19,7 +19,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import NamedTuple
 
-from ratings_ledger.ledger.intake.forfeits import FIRST_CAME, NOBODY_CAME, PLACES, SECOND_CAME
+from ratings_ledger.ledger.intake.forfeits import FIRST_CAME, NEITHER_CAME, PLACES, SECOND_CAME
 from ratings_ledger.ledger.intake.tables.columns import convert_decimal_comma
 from ratings_ledger.ledger.intake.tables.dates import may_be_date
 from ratings_ledger.ledger.intake.tables.meanings import fold_word
@@ -56,10 +56,10 @@ Score = tuple[str, str]
 class CellResult(NamedTuple):
     """The parsed content of a result cell, the first side first.
 
-    pair      two numbers: the scores, or 1-0, 0-1 or halves
-    winner    from a word: 1 if the first side won, -1 if the second, 0 for a draw
-    sets      the points of both sides in each set, with the points of its tie-break or an empty text
-    forfeit   the sign of a game that was not played, such as +:-
+    pair:    two numbers: the scores, or 1-0, 0-1 or halves
+    winner:  if the cell has a word: 1 if the first side won, -1 if the second did, 0 for a draw
+    sets:    per set the points of both sides, and the points of its tie-break or an empty text
+    forfeit: the notation of a forfeit, such as +:-
     """
 
     pair: Score | None = None
@@ -69,12 +69,12 @@ class CellResult(NamedTuple):
 
     @property
     def may_mean_winner_only(self) -> bool:
-        """Return whether the pair may give only the winner."""
+        """Return whether the pair may state only the winner."""
         return self.pair in (("1", "0"), ("0", "1"), ("0.5", "0.5"))
 
     @property
     def sets_won(self) -> Score:
-        """Return how many sets each side won."""
+        """Return the number of sets that each side won."""
         return str(sum(a > b for a, b, _ in self.sets)), str(sum(a < b for a, b, _ in self.sets))
 
 
@@ -92,18 +92,18 @@ def parse_result(text: str) -> CellResult:
         return CellResult(winner=_WINNER_BY_WORD.get(fold_word(text), 0))
     if match := _FORFEIT.fullmatch(text):
         forfeit = f"{match[1] or match[4]}:{match[3] or match[5]}"
-        # many tables write dashes in empty cells
-        if forfeit in PLACES and (forfeit != NOBODY_CAME or match[2] in (":", "/")):
+        # many tables have dashes such as --- in empty cells
+        if forfeit in PLACES and (forfeit != NEITHER_CAME or match[2] in (":", "/")):
             return CellResult(forfeit=forfeit)
     if match := _PAIR_AND_MARK.fullmatch(text):
         first_score, second_score = int(match[1]), int(match[2])
         if first_score == second_score:
-            return CellResult(forfeit=NOBODY_CAME)
+            return CellResult(forfeit=NEITHER_CAME)
         return CellResult(forfeit=FIRST_CAME if first_score > second_score else SECOND_CAME)
     if match := _PAIR.fullmatch(text):
         first, second = (_HALF.get(part) or convert_decimal_comma("result", part) for part in match.groups())
         if "0.5" in (first, second) and not {first, second}.isdisjoint(("0", "1")):
-            message = "gives only one player half a point; write ½-½, 1-0 or 0-1"
+            message = "gives half a point to only one player; write ½-½, 1-0 or 0-1"
             raise Refused("bad-value", f"{quote(text)} {message}")
         return CellResult(pair=(first, second))
     if match := _PAIR_AND_SETS.fullmatch(text):
@@ -126,16 +126,16 @@ def parse_set(text: str) -> tuple[int, int, str]:
 
 
 def count_sets(text: str, score: str | None = None) -> str:
-    """Count how many sets both sides won, such as 2:1.
+    """Count the sets that each side won, such as 2:1.
 
-    Raises `Refused`: bad-value if the text is not sets, results-disagree if it is and the score differs, or if the
-    second side won more sets.
+    Raises `Refused`: bad-value if the text does not list sets, results-disagree if the second side won more of them or
+    `score` differs from the count.
 
     >>> count_sets("11:7 9:11 11:3")
     '2:1'
     """
     if _ONE_OR_MORE_SETS.fullmatch(text.strip()) is None:
-        raise Refused("bad-value", f"--sets {quote(text)} is not sets such as '11:7 9:11 11:3'")
+        raise Refused("bad-value", f"--sets {quote(text)} does not list sets; write them as in '11:7 9:11 11:3'")
     first, second = CellResult(sets=_parse_sets(text)).sets_won
     counted = f"{first}:{second}"
     if int(first) < int(second):
@@ -161,21 +161,21 @@ def _parse_sets(text: str) -> tuple[tuple[int, int, str], ...]:
 
 
 def _check_sets(result: CellResult, text: str) -> CellResult:
-    """Return the result. Raises `Refused` (results-disagree) if its sets do not add up to its score."""
+    """Return the result unchanged. Raises `Refused` (results-disagree) if its sets do not add up to its score."""
     if result.sets_won != result.pair:
-        message = f"its sets give {':'.join(result.sets_won)}"
+        message = f"the sets add up to {':'.join(result.sets_won)}"
         raise Refused("results-disagree", f"{quote(text)} contradicts itself: {message}; correct the result or a set")
     return result
 
 
 def _refuse_doubtful(result: CellResult, text: str) -> CellResult:
-    """Return a result of sets. Raises `Refused` (bad-value) if the first could be the score of the rest."""
+    """Return a list of sets unchanged. Raises `Refused` (bad-value) if the first could be the score of the others."""
     (first, second, _), *others = result.sets
     rest = CellResult(sets=tuple(others))
     if rest.sets_won == (str(first), str(second)):
-        message = f"may be {len(result.sets)} sets, or the result {first}:{second} with {len(others)} sets"
+        message = f"could be {len(result.sets)} sets, or the result {first}:{second} with {len(others)} sets"
         listed = " ".join(map(format_set, others))
-        raise Refused("bad-value", f"{quote(text)} {message}; write {first}:{second} ({listed}), or leave one out")
+        raise Refused("bad-value", f"{quote(text)} {message}; write {first}:{second} ({listed}), or only the sets")
     return result
 
 
@@ -186,7 +186,7 @@ def format_set(played_set: tuple[int, int, str]) -> str:
 
 
 def are_winner_only(texts: Iterable[str]) -> bool:
-    """Return whether the pairs of a column give only the winner: all of them are 1-0, 0-1 or halves."""
+    """Return whether the results of a column state only the winner: all pairs are 1-0, 0-1 or halves."""
     for text in texts:
         with suppress(Refused):
             result = parse_result(text)

@@ -10,19 +10,20 @@ from ratings_ledger.ledger.intake.tables.meanings import RESULT, SECOND
 from ratings_ledger.ledger.rejections import Refused
 
 
-def _is_of_rows(view: TableView) -> bool:
+def _matches(view: TableView) -> bool:
     if "player" not in view.meanings or (SECOND in view.meanings and "place" not in view.meanings):
         return False
     if RESULT in view.meanings and {"place", "score"}.isdisjoint(view.meanings):
-        message = f"{view.name_of(RESULT)} says who won, but no column names the opponent"
-        raise Refused("missing-column", f"{message}; name the one that does: --map 'THEIRS=player 2'", view.header_line)
+        message = f"{view.name_of(RESULT)} says who won, but no column is called opponent"
+        advice = "name the opponent's column: --map 'THEIRS=player 2'"
+        raise Refused("missing-column", f"{message}; {advice}", view.header_line)
     return True
 
 
 ROWS = Layout(
     "rows",
     "a row per player",
-    _is_of_rows,
+    _matches,
     examples=(
         Example(
             "Date,Player,Place\n22.11.2024,anna,1\n22.11.2024,ben,2\n22.11.2024,ben,1\n22.11.2024,anna,2\n",

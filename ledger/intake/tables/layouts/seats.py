@@ -8,23 +8,23 @@ Date        Player 1  Score 1  Player 2  Score 2  Player 3  Score 3
 from functools import partial
 
 from ratings_ledger.ledger.intake.tables.layouts.layout import Example, Layout, TableView
-from ratings_ledger.ledger.intake.tables.layouts.pair import has_two_sides, name_first, refuse_without_results
-from ratings_ledger.ledger.intake.tables.layouts.sides import BESIDES, read_sides
+from ratings_ledger.ledger.intake.tables.layouts.pair import has_two_sides, read_player_as_first, refuse_without_result
+from ratings_ledger.ledger.intake.tables.layouts.sides import PER_SIDE_COLUMNS, read_sides
 from ratings_ledger.ledger.intake.tables.meanings import FIRST_SCORE, SIDES
 
 
-def _has_seats(view: TableView) -> bool:
+def _matches(view: TableView) -> bool:
     if not has_two_sides(view) or {*SIDES[2:]}.isdisjoint(view.meanings):
         return False
     if FIRST_SCORE not in view.meanings:
-        refuse_without_results(view)
+        refuse_without_result(view)
     return True
 
 
 SEATS = Layout(
     "seats",
     "a row per game, names with a score for each",
-    _has_seats,
+    _matches,
     examples=(
         Example(
             "Date,Player 1,Score 1,Player 2,Score 2,Player 3,Score 3\n2024-11-22,anna,10,ben,7,cleo,8\n"
@@ -38,6 +38,6 @@ SEATS = Layout(
     ),
     read=partial(read_sides, SIDES),
     sides=SIDES,
-    rename=name_first,
-    besides=BESIDES,
+    rename=read_player_as_first,
+    additional_columns=PER_SIDE_COLUMNS,
 )

@@ -1,6 +1,6 @@
-"""Rows that are games between sides, and all cells from which the outcome is known.
+"""Read rows that each hold one game between sides; take the outcome from every cell that states it.
 
-A row may give the outcome several times: by the winner's name, a result, scores, and sets. All must agree, or the row
+A row may state the outcome several times: by the winner's name, a result, scores, and sets. If they disagree, the row
 is refused.
 """
 
@@ -30,10 +30,10 @@ from ratings_ledger.ledger.intake.tables.layouts.result_cells import (
 from ratings_ledger.ledger.intake.tables.meanings import (
     JOIN,
     LOSER,
-    OF_SIDES,
     RESULT,
     SET_COLUMNS,
     SETS,
+    SIDE_COLUMNS,
     SIDE_SCORES,
     SIDES,
     WINNER,
@@ -45,18 +45,19 @@ Parsed = TypeVar("Parsed")
 SCORE = "score"
 RESULTS = (RESULT, SCORE, SETS)
 TIED = "tied"
-OTHERS = (TIED,)
-BESIDES = frozenset((*OF_SIDES, SCORE))
+OTHERS_CHOICES = (TIED,)
+# columns that are read as sides or outcomes; the cells of all others apply to every player of the row
+PER_SIDE_COLUMNS = frozenset((*SIDE_COLUMNS, SCORE))
 
 
 class Verdict(NamedTuple):
     """The outcome of a game between two sides according to one column.
 
-    column:  what the column holds
-    winner:  1 if the first side won, -1 if the second did, 0 for a draw, None for a game that nobody came to
-    scores:  the scores of both sides
-    sets:    the sets, each with the points of its tie-break or an empty text
-    forfeit: how the result of a game that was not played is noted
+    column:  the meaning of the column, such as `winner`
+    winner:  1 if the first side won, -1 if the second did, 0 for a draw, None for a double forfeit
+    scores:  the scores of both sides, None if the column states only the winner
+    sets:    per set the points of both sides, and the points of its tie-break or an empty text
+    forfeit: the notation of a forfeit, such as +:-; None for a played game
     """
 
     column: str
@@ -67,19 +68,19 @@ class Verdict(NamedTuple):
 
 
 class SidesReader(NamedTuple):
-    """The reader of the rows of one table.
+    """The reader of the rows of one table. All columns are given by their meanings.
 
-    sides:        the columns of its sides
-    of_places:    the columns of results in which 1-0 is a win, not a score
-    results:      its columns of results
-    sets:         its columns of single sets
-    became_dates: by column of results or sets, how many cells a spreadsheet turned into dates or times
+    sides:            the columns of the sides
+    win_only_columns: the result columns in which 1-0 is a win, not a score
+    results:          the result columns
+    sets:             the columns of single sets
+    became_dates:     the number of cells that a spreadsheet turned into dates or times, by result or set column
     """
 
     view: TableView
     options: TableOptions
     sides: tuple[str, ...]
-    of_places: frozenset[str]
+    win_only_columns: frozenset[str]
     results: tuple[str, ...]
     sets: tuple[str, ...]
     became_dates: Mapping[str, int]
@@ -99,15 +100,16 @@ class SidesReader(NamedTuple):
             yield line, row
 
     def _read_cells(self, line: int, cells: Cells) -> list[Cells]:
-        """Return the cells of each player, in the usual form. Raises `Refused`."""
+        """Return one row of cells per player. Raises `Refused`."""
         sides = [name for name in self.sides if name in cells]
         if len(sides) < 2:
             missing = next(name for name in self.sides if name not in cells)
-            raise Refused("missing-member", f"{self.view.cell(line, missing)}: the row has no {missing}")
+            message = f"the row has no {missing}; fill in the name, or delete the row"
+            raise Refused("missing-member", f"{self.view.cell(line, missing)}: {message}")
         if self.became_dates:
             self._refuse_dates(line, cells)
         outcomes = self._score_two(line, cells, sides) if len(sides) == 2 else self._score_several(line, cells, sides)
-        shared = {name: text for name, text in cells.items() if name not in BESIDES}
+        shared = {name: text for name, text in cells.items() if name not in PER_SIDE_COLUMNS}
         players = [split_team_cell(name, cells[name], self.options) for name in sides]
         in_teams = [*map(len, players)] != [1] * len(players)
         return [
@@ -117,7 +119,7 @@ class SidesReader(NamedTuple):
         ]
 
     def _list_names(self, cells: Cells) -> tuple[str, ...]:
-        """Return the players of a refused row, as far as its cells can be split."""
+        """Return the players in those cells of a refused row that can be split into players."""
         players = list[str]()
         for name in self.sides:
             with suppress(Refused):
@@ -128,8 +130,10 @@ class SidesReader(NamedTuple):
         """Return the scores or places of two sides. Raises `Refused` (missing-member, results-disagree)."""
         verdicts = [*self._list_verdicts(line, cells, sides)]
         if not verdicts:
-            where = next((self.view.cell(line, name) for name in (*RESULTS, WINNER) if name in self.view.meanings), "")
-            raise Refused("missing-member", f"{where}{': ' * bool(where)}the row has no result")
+            columns = (*RESULTS, WINNER, SET_COLUMNS[0], SIDE_SCORES[0])
+            cell = self.view.cell(line, next((name for name in columns if name in self.view.meanings), RESULT))
+            message = "the row has no result; fill in the result, or delete the row"
+            raise Refused("missing-member", f"{cell}: {message}")
         if forfeit := next((verdict.forfeit for verdict in verdicts if verdict.forfeit), None):
             first, second = PLACES[forfeit]
             self._refuse_contradiction(line, [verdict for verdict in verdicts if verdict.winner is not None])
@@ -144,7 +148,7 @@ class SidesReader(NamedTuple):
         return {"place": places[0], **extra}, {"place": places[1], **extra}
 
     def _list_verdicts(self, line: int, cells: Cells, sides: list[str]) -> Iterator[Verdict]:
-        """Yield the outcome according to each column that gives one."""
+        """Yield the outcome according to each column that states one."""
         if sides == [WINNER, LOSER]:
             yield Verdict(WINNER, 1)
         elif WINNER in cells:
@@ -170,7 +174,7 @@ class SidesReader(NamedTuple):
         if result.pair is None and not result.sets:
             return Verdict(name, result.winner)
         if result.pair is not None and not result.sets:
-            is_score = name not in self.of_places
+            is_score = name not in self.win_only_columns
             return Verdict(name, self._compare_scores(cells, result.pair, is_score), result.pair if is_score else None)
         return self._judge_sets(name, result)
 
@@ -179,7 +183,9 @@ class SidesReader(NamedTuple):
         return Verdict(name, _sign(*map(int, won)), won, result.sets)
 
     def _refuse_dates(self, line: int, cells: Cells) -> None:
-        """Raise `Refused` (result-became-date) for a row with a date in place of a result; name all such columns."""
+        """Raise `Refused` (result-became-date) if a result or set of the row is a date; the message lists the columns
+        of the table in which there are such dates.
+        """
         first = next((name for name in self.became_dates if name in cells and may_be_date(cells[name])), None)
         if first is None:
             return
@@ -189,25 +195,26 @@ class SidesReader(NamedTuple):
         raise Refused("result-became-date", f"{message}; {cause}; {DATE_ADVICE}")
 
     def _refuse_contradiction(self, line: int, verdicts: list[Verdict]) -> None:
-        """Raise `Refused` (results-disagree) if two columns give different outcomes."""
-        outcomes = {1: "the first side won", -1: "the second side won", 0: "nobody won"}
+        """Raise `Refused` (results-disagree) if two columns state different outcomes."""
+        outcomes = {1: "the first side won", -1: "the second side won", 0: "the game was drawn"}
         for verdict in verdicts[1:]:
             if verdict.winner == verdicts[0].winner:
                 continue
-            place, first = (self.view.cell(line, column) for column in (verdict.column, verdicts[0].column))
-            first_outcome = f"{first} says that {outcomes[verdicts[0].winner or 0]}"
-            message = f"{place}: here {outcomes[verdict.winner or 0]}, but {first_outcome}; put one of them right"
-            raise Refused("results-disagree", f"{message}{self._advise_on_scores(verdict)}")
+            cell, first_cell = (self.view.cell(line, column) for column in (verdict.column, verdicts[0].column))
+            message = f"{cell} says that {outcomes[verdict.winner or 0]}, but {first_cell} says that "
+            advice = f"correct one of them{self._advise_on_scores(verdict)}"
+            raise Refused("results-disagree", f"{message}{outcomes[verdicts[0].winner or 0]}; {advice}")
         scored = [verdict for verdict in verdicts if verdict.scores]
         for verdict in scored[1:]:
             if verdict.scores != scored[0].scores:
-                here, there = (":".join(scores or ()) for scores in (verdict.scores, scored[0].scores))
-                place, first = (self.view.cell(line, column) for column in (verdict.column, scored[0].column))
-                message = f"{place}: {here} here is not {there}, which {first} says"
-                raise Refused("results-disagree", f"{message}; put one of them right, or drop a column with --map")
+                cell, first_cell = (self.view.cell(line, column) for column in (verdict.column, scored[0].column))
+                score, first_score = (":".join(scores or ()) for scores in (verdict.scores, scored[0].scores))
+                message = f"{cell} says {score}, but {first_cell} says {first_score}"
+                advice = f"correct one of them, or drop a column: --map '{self.view.name_of(verdict.column)}='"
+                raise Refused("results-disagree", f"{message}; {advice}")
 
     def _advise_on_scores(self, verdict: Verdict) -> str:
-        """Return further advice if a winner's score is the worse one, or equal to the loser's."""
+        """Return advice about options if the score makes the loser win or the game a draw; else an empty text."""
         if self.sides != (WINNER, LOSER) or (verdict.scores is None and verdict.winner != 0):
             return ""
         if verdict.winner == 0:
@@ -216,7 +223,7 @@ class SidesReader(NamedTuple):
         return "; if fewer points win: --set score_order=low"
 
     def _find_winner(self, line: int, cells: Cells, sides: list[str]) -> int | None:
-        """Return the index of the side that the winner's column names, None for a draw.
+        """Return the index of the side named in the winner's column, None for a draw.
 
         Raises `Refused` (winner-not-in-row).
         """
@@ -224,12 +231,12 @@ class SidesReader(NamedTuple):
         names = [to_nfc(cells[side]) for side in sides]
         if text in names:
             return names.index(text)
-        # the winner may be given by the name of a column, such as White
+        # the cell may name the winner's column, such as White
         for index, side in enumerate(sides):
             column = to_nfc(self.view.name_of(side)).casefold()
             if text.casefold() in (column, *column.split(JOIN)):
                 return index
-        # or by one of the partners of a side
+        # or one of the partners of a side
         teams = [map(to_nfc, split_team_cell(side, cells[side], self.options)) for side in sides]
         winners = [index for index, team in enumerate(teams) if text in team]
         if len(winners) == 1:
@@ -242,20 +249,21 @@ class SidesReader(NamedTuple):
         raise Refused("winner-not-in-row", f"{self.view.cell(line, WINNER)}: {message}")
 
     def _explain_missing_winner(self, line: int) -> Refused:
-        message = "the row has no winner; write the name, or draw"
+        message = "the row has no winner; write the winner's name, or draw"
         return Refused("missing-member", f"{self.view.cell(line, WINNER)}: {message}")
 
     def _score_several(self, line: int, cells: Cells, sides: list[str]) -> Sequence[Cells]:
-        """Return the scores or places of three sides or more. Raises `Refused`."""
-        if of_two := next((name for name in (*RESULTS, *SET_COLUMNS) if name in cells), None):
-            message = f"{quote(cells[of_two])} cannot be of {len(sides)} players"
-            advice = "give each a score, as in Score 1, Score 2"
-            raise Refused("bad-value", f"{self.view.cell(line, of_two)}: {message}; {advice}")
+        """Return the scores or places of three or more sides. Raises `Refused`."""
+        if two_sided_column := next((name for name in (*RESULTS, *SET_COLUMNS) if name in cells), None):
+            message = f"{quote(cells[two_sided_column])} cannot be the result of {len(sides)} players"
+            advice = "give each player a score, in columns Score 1, Score 2 and so on"
+            raise Refused("bad-value", f"{self.view.cell(line, two_sided_column)}: {message}; {advice}")
         columns = [SIDE_SCORES[SIDES.index(side)] for side in sides]
         scores = self._read_side_scores(line, cells, columns) if any(name in cells for name in columns) else None
         if WINNER not in self.view.meanings:
             if scores is None:
-                raise Refused("missing-member", f"{self.view.cell(line, columns[0])}: the row has no scores")
+                message = "the row has no scores; give each player a score, or delete the row"
+                raise Refused("missing-member", f"{self.view.cell(line, columns[0])}: {message}")
             return [{SCORE: score} for score in scores]
         if WINNER not in cells:
             raise self._explain_missing_winner(line)
@@ -267,14 +275,15 @@ class SidesReader(NamedTuple):
                 if all(self._compare_scores(cells, (score, other)) != -1 for other in scores)
             ]
             if (best != [winner]) if winner is not None else len(best) < len(sides):
-                message = f"{quote(cells[WINNER])} is not who has the best score alone; put one of them right"
+                listed = ", ".join(scores)
+                message = f"{quote(cells[WINNER])} contradicts the scores {listed}; correct the winner or a score"
                 raise Refused("results-disagree", f"{self.view.cell(line, WINNER)}: {message}")
             return [{SCORE: score} for score in scores]
         if winner is None:
             return [{"place": "1"}] * len(sides)
         if self.options.others != TIED:
-            message = f"one of {len(sides)} players won, and nothing says how the others finished"
-            advice = "give everybody a score or a place, or tie the others with --others tied"
+            message = f"one of {len(sides)} players won, but the places of the others are unknown"
+            advice = "give every player a score or a place, or tie the others with --others tied"
             raise Refused("others-unknown", f"{self.view.cell(line, WINNER)}: {message}; {advice}")
         return [{"place": "1" if index == winner else "2"} for index in range(len(sides))]
 
@@ -282,7 +291,8 @@ class SidesReader(NamedTuple):
         """Return the scores of all sides. Raises `Refused` (missing-member) if a side has none."""
         for name in columns:
             if name not in cells:
-                raise Refused("missing-member", f"{self.view.cell(line, name)}: the row has no {name}, but others")
+                message = f"the row has no {name}, but other scores; fill in the cell"
+                raise Refused("missing-member", f"{self.view.cell(line, name)}: {message}")
             self._parse(line, name, read_decimal, cells[name])
         return tuple(cells[name] for name in columns)
 
@@ -293,7 +303,7 @@ class SidesReader(NamedTuple):
         return -sign if is_score and order == "low" else sign
 
     def _parse(self, line: int, name: str, parse: Callable[[str], Parsed], text: str) -> Parsed:
-        """Parse a cell. Raises `Refused` with the cell's place."""
+        """Parse a cell. Raises `Refused` with the cell's location."""
         try:
             return parse(text)
         except Refused as problem:
@@ -311,17 +321,17 @@ def _compare_numbers(first: str, second: str) -> int:
 
 
 def create_reader(sides: tuple[str, ...], view: TableView, options: TableOptions) -> SidesReader:
-    """Create the reader of a table, given the columns of its sides."""
-    of_places = frozenset(name for name in RESULTS if are_winner_only(view.texts(name)))
+    """Create the reader of a table, given the meanings of the columns of its sides."""
+    win_only_columns = frozenset(name for name in RESULTS if are_winner_only(view.texts(name)))
     results, sets = (tuple(name for name in names if name in view.meanings) for names in (RESULTS, SET_COLUMNS))
     dates = {name: count for name in (*results, *sets) if (count := view.count_cells(name, may_be_date))}
-    return SidesReader(view, options, sides, of_places, results, sets, dates)
+    return SidesReader(view, options, sides, win_only_columns, results, sets, dates)
 
 
 def read_sides(
     sides: tuple[str, ...], rows: CellRows, view: TableView, options: TableOptions
 ) -> Iterator[tuple[int, Cells | Refused]]:
-    """Yield a row for each side of a game: with places where only that is known, else with scores."""
+    """Yield a row for each player: with a score if the table gives scores, else with a place."""
     reader = create_reader(sides, view, options)
     for line, cells in rows:
         yield from reader.read_row(line, cells)

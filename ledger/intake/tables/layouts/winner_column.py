@@ -1,4 +1,4 @@
-"""A row for each game, with the names of those who played and, in a column of its own, the winner's.
+"""A row for each game, with the names of the players and a column for the winner's name.
 
 Date        Player 1  Player 2  Winner        Date        Player 1  Player 2  Player 3  Winner
 2024-11-22  anna      ben       anna          2024-11-22  anna      ben       cleo      ben
@@ -7,19 +7,19 @@ Date        Player 1  Player 2  Winner        Date        Player 1  Player 2  Pl
 from functools import partial
 
 from ratings_ledger.ledger.intake.tables.layouts.layout import Example, Layout, TableView
-from ratings_ledger.ledger.intake.tables.layouts.pair import has_two_sides, name_first
-from ratings_ledger.ledger.intake.tables.layouts.sides import BESIDES, read_sides
+from ratings_ledger.ledger.intake.tables.layouts.pair import has_two_sides, read_player_as_first
+from ratings_ledger.ledger.intake.tables.layouts.sides import PER_SIDE_COLUMNS, read_sides
 from ratings_ledger.ledger.intake.tables.meanings import SIDES, WINNER
 
 
-def _has_winner(view: TableView) -> bool:
+def _matches(view: TableView) -> bool:
     return has_two_sides(view) and WINNER in view.meanings
 
 
 WINNER_COLUMN = Layout(
     "winner",
     "a row per game, the names and who won",
-    _has_winner,
+    _matches,
     examples=(
         Example(
             "Date,Player 1,Player 2,Winner\n2024-11-22,anna,ben,ben\n2024-11-23,anna,ben,draw\n2024-11-24,anna,ben,\n",
@@ -37,6 +37,6 @@ WINNER_COLUMN = Layout(
     ),
     read=partial(read_sides, SIDES),
     sides=SIDES,
-    rename=name_first,
-    besides=BESIDES,
+    rename=read_player_as_first,
+    additional_columns=PER_SIDE_COLUMNS,
 )

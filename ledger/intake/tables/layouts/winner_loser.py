@@ -7,19 +7,19 @@ Date        Winner  Loser  Score
 from functools import partial
 
 from ratings_ledger.ledger.intake.tables.layouts.layout import Example, Layout, TableView
-from ratings_ledger.ledger.intake.tables.layouts.sides import BESIDES, RESULTS, read_sides
+from ratings_ledger.ledger.intake.tables.layouts.sides import PER_SIDE_COLUMNS, RESULTS, read_sides
 from ratings_ledger.ledger.intake.tables.meanings import FIRST_SCORE, LOSER, SET_COLUMNS, WINNER
 
 
-def _has_winner_and_loser(view: TableView) -> bool:
-    says_more = not {*RESULTS, FIRST_SCORE, *SET_COLUMNS}.isdisjoint(view.meanings)
-    return WINNER in view.meanings and LOSER in view.meanings and says_more
+def _matches(view: TableView) -> bool:
+    has_result_column = not {*RESULTS, FIRST_SCORE, *SET_COLUMNS}.isdisjoint(view.meanings)
+    return WINNER in view.meanings and LOSER in view.meanings and has_result_column
 
 
 WINNER_LOSER = Layout(
     "winner-loser",
     "a row per game, the winner and the loser with their result",
-    _has_winner_and_loser,
+    _matches,
     examples=(
         Example(
             "Date,Winner,Loser,Score\n2024-11-22,anna,ben,3-1\n2024-11-23,ben,anna,1-0\n",
@@ -32,10 +32,10 @@ WINNER_LOSER = Layout(
         ),
         Example(
             "Date,Winner,Loser,Score\n2024-11-22,anna,ben,1-3\n",
-            ("results-disagree: D2 (Score): here the second side won, but B2 (Winner) says that the first side won",),
+            ("results-disagree: D2 (Score) says that the second side won, but B2 (Winner) says that the first side",),
         ),
     ),
     read=partial(read_sides, (WINNER, LOSER)),
     sides=(WINNER, LOSER),
-    besides=BESIDES,
+    additional_columns=PER_SIDE_COLUMNS,
 )
