@@ -81,7 +81,7 @@ def propose_with_answers(
         accepted = dict(zip(answers.accepted, answers.accepted, strict=True))
         options = options._replace(
             aliases=add_answers(options.aliases, {**accepted, **answers.aliases}),
-            answered=options.answered | answers.aliases.keys(),
+            answered_names=options.answered_names | answers.aliases.keys(),
         )
         context = replace(context, policy=context.policy._replace(accepted=context.policy.accepted | answers.accepted))
         proposal = propose(context, options)

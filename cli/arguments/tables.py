@@ -23,13 +23,13 @@ from ratings_ledger.ledger.intake.tables.columns import GAME_COLUMNS, TableOptio
 from ratings_ledger.ledger.intake.tables.dates import ORDERS
 from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS
 from ratings_ledger.ledger.intake.tables.layouts.sides import OTHERS_CHOICES
-from ratings_ledger.ledger.intake.tables.meanings import read_column
-from ratings_ledger.ledger.intake.tables.partners import JOINTS
+from ratings_ledger.ledger.intake.tables.meanings import parse_column_meaning
+from ratings_ledger.ledger.intake.tables.partners import PARTNER_SEPARATORS
 from ratings_ledger.ledger.intake.tables.profiles import (
     TableProfile,
     check_encoding,
     format_profile,
-    holds_text,
+    has_same_members,
     merge_options,
     read_profile,
 )
@@ -51,11 +51,11 @@ def _parse_pair(text: str) -> tuple[str, str]:
 def _parse_mapping(text: str) -> tuple[str, str]:
     name, column = _parse_pair(text)
     try:
-        return name, read_column(column) if column else ""
+        return name, parse_column_meaning(column) if column else ""
     except Refused as problem:
         hint = ""
         with suppress(Refused):
-            hint = f"; the table's own name stands left: --map '{column}={name}'" if read_column(name) else ""
+            hint = f"; the table's own name stands left: --map '{column}={name}'" if parse_column_meaning(name) else ""
         raise click.BadParameter(f"{text!r}: right of the =, {problem.message}{hint}") from None
 
 
@@ -193,7 +193,7 @@ class TableFiles(NamedTuple):
         if self.save_as is None:
             return
         text = format_profile(options, self.save_as)
-        if self._is_update and holds_text(self.save_as, text):
+        if self._is_update and has_same_members(self.save_as, text):
             return
         if self._is_update:
             replace_file(os.path.realpath(self.save_as), text.encode(), 0o666)
@@ -235,7 +235,7 @@ def add_ledger_facts(connection: Connection, options: TableOptions) -> TableOpti
     """Add facts of the ledger to the options of a table: its zone, its games, and the ids that must not be split."""
     return options._replace(
         zone=options.zone or home_zone(connection),
-        whole=find_whole_ids(connection, options.partners or JOINTS),
+        unsplit_ids=find_whole_ids(connection, options.partners or PARTNER_SEPARATORS),
         games=find_scored_games(connection),
     )
 
@@ -251,7 +251,7 @@ def add_earlier_answers(connection: Connection, options: TableOptions, files: It
     if answers := {name: player for name, player in answers.items() if name not in options.aliases}:
         players = known_players(decode_for_command(connection))
         answers = {name: player for name, player in answers.items() if name not in players}
-    return options._replace(aliases=add_answers(answers, options.aliases), answered=frozenset(answers))
+    return options._replace(aliases=add_answers(answers, options.aliases), answered_names=frozenset(answers))
 
 
 def table_options(command: Callable[..., int]) -> Callable[..., int]:

@@ -42,7 +42,7 @@ from ratings_ledger.ledger.intake.corrections import (
     void_from_file,
 )
 from ratings_ledger.ledger.intake.parsing import CellSyntax
-from ratings_ledger.ledger.intake.tables.aliases import read_own_names
+from ratings_ledger.ledger.intake.tables.aliases import list_own_aliases
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.intake.tables.layouts.result_cells import count_sets, format_sets
 from ratings_ledger.ledger.rejections import Refused, quote
@@ -204,7 +204,7 @@ def _note_adapted_results(old: dict[str, Any], new: dict[str, Any], *, has_score
 def _correct_many(context: WriteContext, file: str, reason: str, options: TableOptions, table_files: TableFiles) -> int:
     """Correct the games of a table, described by the options and by the files with further options."""
     options, problems = table_files.read(options)
-    context = replace(context, policy=context.policy._replace(accepted=read_own_names(options.aliases)))
+    context = replace(context, policy=context.policy._replace(accepted=list_own_aliases(options.aliases)))
 
     def read(decided_at: int) -> RequestedChanges:
         if problems:

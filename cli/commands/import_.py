@@ -24,7 +24,7 @@ from ratings_ledger.ledger.backups.restoring import BackupFiles, restore
 from ratings_ledger.ledger.events.batches import batch_name
 from ratings_ledger.ledger.intake.files import STDIN, TOO_LARGE, Progress, read_items, size
 from ratings_ledger.ledger.intake.intake import IntakeResult, Reject
-from ratings_ledger.ledger.intake.tables.aliases import read_own_names
+from ratings_ledger.ledger.intake.tables.aliases import list_own_aliases
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.own_files import name_file_in_errors
 from ratings_ledger.ledger.processes.forking import available_cores
@@ -127,7 +127,7 @@ def import_(  # its parameters are its options, one a line
     table_files.refuse_existing(files)
     table_options, problems = table_files.read(tables)
     policy = context.policy._replace(
-        keep_going=keep_going, new_game=new_game, accepted=read_own_names(table_options.aliases)
+        keep_going=keep_going, new_game=new_game, accepted=list_own_aliases(table_options.aliases)
     )
     context = replace(context, policy=policy, dry_run=context.dry_run or previewing)
     with context.ledger.reading() as connection:

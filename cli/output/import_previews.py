@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.intake.tables.dates import ORDERS
 from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS
-from ratings_ledger.ledger.intake.tables.meanings import OF_PLAYER
+from ratings_ledger.ledger.intake.tables.meanings import PLAYER_PREFIX
 from ratings_ledger.ledger.intake.tables.recognition import LISTED_MAX, TableRead
 from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.validation.new_names import TOLD_MAX, describe_close_names
@@ -76,7 +76,7 @@ def _describe_form(table: TableRead) -> str:
 
 def _describe_column(name: str, ours: str) -> str:
     quoted = render.csv_item(name)
-    return quoted if ours.startswith(OF_PLAYER) or name.casefold() == ours else f"{quoted} = {ours}"
+    return quoted if ours.startswith(PLAYER_PREFIX) or name.casefold() == ours else f"{quoted} = {ours}"
 
 
 def _describe_skipped(table: TableRead) -> Iterator[str]:

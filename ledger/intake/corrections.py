@@ -111,7 +111,7 @@ def correct_from_table(
     """
     requested = RequestedChanges([], [], {})
     columns: list[CsvColumns] = []
-    for item in read_items(file, options._replace(found=columns.append, needed=("game_id",))):
+    for item in read_items(file, options._replace(on_columns=columns.append, required=("game_id",))):
         if isinstance(item, Progress | FileDigest | FileNote):
             continue
         if isinstance(item, Rejection):
@@ -255,8 +255,8 @@ def join_sides(
         players = players if {*players} == {*team_of} else [*team_of]
         teams = dict.fromkeys(team_of[player] for player in players)
         typed_sides = [TypedSide([player for player in players if team_of[player] == team]) for team in teams]
-    joint = next(sign for sign in ("+", "&", "/", "++") if not any(sign in name for name in team_of))
-    return joint, [CellSyntax((joint,)).join([side]) for side in typed_sides]
+    separator = next(sign for sign in ("+", "&", "/", "++") if not any(sign in name for name in team_of))
+    return separator, [CellSyntax((separator,)).join([side]) for side in typed_sides]
 
 
 def _split_mates(side: TypedSide, known: Collection[str]) -> TypedSide:

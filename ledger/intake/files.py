@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from ratings_ledger.ledger.intake.forfeits import MissingSets, describe_forfeits, settle_forfeit
-from ratings_ledger.ledger.intake.json_lines import LINE_BYTES_MAX, numbered_lines
+from ratings_ledger.ledger.intake.json_lines import LINE_BYTES_MAX, number_lines
 from ratings_ledger.ledger.intake.readers import ZIP_MAGIC, find_reader
 from ratings_ledger.ledger.intake.readers.reader import Opened, ReadAs
 from ratings_ledger.ledger.intake.tables.aliases import apply_aliases
@@ -106,12 +106,12 @@ def read_items(name: str, options: TableOptions) -> Iterator[Entry]:
 
     def add_columns(columns: CsvColumns) -> None:
         tables.append(columns)
-        if options.found is not None:
-            options.found(columns)
+        if options.on_columns is not None:
+            options.on_columns(columns)
 
     try:
         with _open_content(name, digest.update) as (file, count_bytes_read, is_plain):
-            for item in _read_entries(name, file, is_plain, options._replace(found=add_columns)):
+            for item in _read_entries(name, file, is_plain, options._replace(on_columns=add_columns)):
                 yield Progress(name, count_bytes_read()) if item is None else item
                 if isinstance(item, FileNote):
                     continue
@@ -141,7 +141,7 @@ def read_lines(name: str) -> Iterator[tuple[int, bytes]]:
         raise _build_directory_refusal(name)
     try:
         with _open_content(name) as (file, *_):
-            for number, line in numbered_lines(file):
+            for number, line in number_lines(file):
                 if isinstance(line, Refused):
                     raise line
                 yield number, line
@@ -258,10 +258,10 @@ def _read_entries(
             is_numbered, form = entry.is_numbered and not entry.missing_members, LAYOUTS[entry.layout].form
             has_scores = not LAYOUTS[entry.layout].is_usual or "score" in entry.columns.values()
             yield FileNote(name, "", read=entry)
-            yield from (FileNote(name, sentence) for sentence in entry.told)
+            yield from (FileNote(name, sentence) for sentence in entry.sentences)
         elif isinstance(entry, ReadAs):
             is_numbered = entry.is_numbered
-            yield FileNote(name, entry.told)
+            yield FileNote(name, entry.sentence)
         elif isinstance(entry, TableOptions):
             yield FileNote(name, "", entry)
         elif entry is None:
@@ -284,7 +284,7 @@ def _read_entries(
         yield FileNote(name, describe_forfeits(len(forfeits), options.forfeits, forfeits if reader.tables else ()))
     for message in filter(None, (missing_sets.describe(), unusual_results.describe())):
         yield FileNote(name, message)
-    answers = {typed: aliases.pop(typed) for typed in [*aliases] if typed in options.answered}
+    answers = {typed: aliases.pop(typed) for typed in [*aliases] if typed in options.answered_names}
     if games:
         yield FileNote(name, _describe_pairs("games", games))
     if aliases:

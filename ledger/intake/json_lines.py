@@ -1,4 +1,4 @@
-"""JSON Lines: one event per line."""
+"""Read JSON Lines: one event per line."""
 
 from collections.abc import Iterator
 from typing import IO
@@ -7,18 +7,18 @@ from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.exports import mark_last_lines
 
 LINE_BYTES_MAX = 1 << 20
-# how many blank lines a file may have, and how many bytes to skip in search of the end of a long line
+# the limits on blank lines in a file, and on bytes that are skipped to find the end of a long line
 BLANK_LINES_MAX, SKIPPED_BYTES = 100_000, 100_000_000
 
 
-def json_events(file: IO[bytes]) -> Iterator[tuple[int, bytes | Refused, None, None] | None]:
-    """Yield the lines of a file, with None for the last line of an export, which allows a file without events."""
-    for number, line in mark_last_lines(numbered_lines(file)):
+def read_json_lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | Refused, None, None] | None]:
+    """Yield the lines of a file; yield None for the last line of an export, so that the file may have no events."""
+    for number, line in mark_last_lines(number_lines(file)):
         yield None if line is None else (number, line, None, None)
 
 
-def numbered_lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | Refused]]:
-    """Yield the numbered lines that are not blank, with a refusal in place of a line that is too long."""
+def number_lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | Refused]]:
+    """Yield (line number, line) for each line that is not blank; for a line that is too long, a refusal."""
     number = blank = 0
     while line := file.readline(LINE_BYTES_MAX + 2):
         number += 1
@@ -28,7 +28,7 @@ def numbered_lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | Refused]]:
                 line = file.readline(LINE_BYTES_MAX)
                 skipped += len(line)
             unread = "" if skipped < SKIPPED_BYTES else "; the rest was not read"
-            message = f"line {number} has more than {LINE_BYTES_MAX:,} bytes; one event per line is needed{unread}"
+            message = f"line {number} has more than {LINE_BYTES_MAX:,} bytes; write one event per line{unread}"
             yield number, Refused("line-too-long", message, number)
             if unread:
                 return
@@ -39,5 +39,6 @@ def numbered_lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | Refused]]:
             continue
         blank += 1
         if blank > BLANK_LINES_MAX:
-            yield number, Refused("too-many-blank-lines", f"more than {BLANK_LINES_MAX:,} lines are blank", number)
+            message = f"more than {BLANK_LINES_MAX:,} lines are blank; delete them"
+            yield number, Refused("too-many-blank-lines", message, number)
             return

@@ -231,8 +231,8 @@ class CellSyntax(NamedTuple):
 
     def join(self, sides: Iterable[TypedSide]) -> str:
         """Join sides to a cell, the inverse of `split`."""
-        joint = self.partners[0] if self.partners else ""
-        texts = (joint.join(side.players) + (f":{side.score}" if side.score else "") for side in sides)
+        separator = self.partners[0] if self.partners else ""
+        texts = (separator.join(side.players) + (f":{side.score}" if side.score else "") for side in sides)
         return TIE.join(texts)
 
     def participants(self, cells: Iterable[str], *, low: bool = False) -> list[dict[str, Any]]:

@@ -206,7 +206,7 @@ def _read_sheet(file: str, options: TableOptions, people: Identities) -> _Sheet:
     columns = [CsvColumns((), (), {})]
     rows, by_id = dict[int, SheetGame](), dict[str, SheetGame]()
     entries, repeated, is_whole = list[Entry](), 0, True
-    for entry in read_items(file, options._replace(found=columns.append)):
+    for entry in read_items(file, options._replace(on_columns=columns.append)):
         if not isinstance(entry, Item):
             entries += [] if isinstance(entry, Progress) else [entry]
             is_whole &= not isinstance(entry, Rejection)

@@ -153,7 +153,7 @@ class PreviewBuilder:
 
     def _build_file(self, name: str, imported: IntakeResult) -> PreviewedFile:
         read = imported.tables.get(name)
-        notes_on_reading = () if read is None else read.told
+        notes_on_reading = () if read is None else read.sentences
         notes = [note.removeprefix(f"{name}: ") for note in imported.notes if note.startswith(f"{name}: ")]
         return PreviewedFile(
             file=name,
@@ -230,5 +230,5 @@ def _describe_table(read: TableRead) -> dict[str, Any]:
     gameless = [{"line": line, "text": text} for line, text in read.gameless]
     decided = None if read.dates_from is None else dict(zip(("line", "text"), read.dates_from, strict=True))
     plain = {name: [*value] if isinstance(value, tuple) else value for name, value in read._asdict().items()}
-    del plain["told"], plain["missing_members"]
+    del plain["sentences"], plain["missing_members"]
     return {**plain, "columns": dict(read.columns), "totals": totals, "gameless": gameless, "dates_from": decided}

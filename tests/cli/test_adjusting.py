@@ -89,14 +89,14 @@ def test_one_wrong_row_records_nothing(ratings: Ratings, db: str, tmp_path: Path
         ("player,to\nanna,x\n", "bad-decimal: line 2 of {}: 'x' is not a decimal number"),
         ("player,to\nanna,5\nanna,6\n", "player-twice: 'anna' is in lines 2 and 3 of {}"),
         ("player,points,to\nanna,5,6\n", "missing-member: line 2 of {}: a row needs a player, and either points or to"),
-        ("player,to\nanna,5,6\n", "row-length: line 2 of {}: the row has 3 cells, the header 2"),
-        ("player;to\nanna;1,234\n", "bad-decimal: line 2 of {}: to: '1,234' may be a whole number or a fraction"),
+        ("player,to\nanna,5,6\n", "row-length: line 2 of {}: the row has 3 cells, but the header only 2"),
+        ("player;to\nanna;1,234\n", "bad-decimal: line 2 of {}: to: '1,234' could be a whole number or a fraction"),
         (
             "player;to;at\nanna;5;01/02/2024\n",
-            "unclear-dates: {}: '01/02/2024' (line 2) may be 1 February 2024",
+            "unclear-dates: {}: '01/02/2024' (line 2) could be 1 February 2024",
         ),
         ("player,to,at\nanna,5,soon\n", "bad-time: line 2 of {}: 'soon' is not a time like"),
-        ('player,to\n"anna\nben",5\n', "line-break: line 2 of {}: player: 'anna\\nben' runs over several lines"),
+        ('player,to\n"anna\nben",5\n', "line-break: line 2 of {}: player: 'anna\\nben' contains a line break"),
         ("", "empty-file: {}: it holds no row"),
     ],
 )

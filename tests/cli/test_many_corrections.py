@@ -154,7 +154,7 @@ def test_only_ids_and_something_to_change_are_needed(
 @pytest.mark.parametrize(
     ("table", "refused"),
     [
-        ("game_id\ng-8\n", "the file has no columns: neither commas, semicolons, tabs nor | separate its cells"),
+        ("game_id\ng-8\n", "the file has no columns: it has no commas, semicolons, tabs or | between cells"),
         ("game_id,place\ng-8,2\n", "there is no column 'player'"),
         ("1st,2nd\nben,anna\n", "there is no column 'game_id'"),
     ],
@@ -253,4 +253,4 @@ def test_advice_about_a_table_works(one_db: str, ratings: Ratings, tmp_path: Pat
     assert (without.exit_code, "go with --file" in without.stderr) == (2, True)
     profile.write_text('dates = "summer"\n')
     wrong = ratings(*correct, "--profile", profile, db=one_db)
-    assert (wrong.exit_code, "1: bad-profile: dates: 'summer' is none of" in wrong.stderr) == (1, True)
+    assert (wrong.exit_code, "1: bad-profile: dates: 'summer' is not one of" in wrong.stderr) == (1, True)

@@ -39,7 +39,7 @@ def test_words_that_people_guess(
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ("Wer=plaier", "'Wer=plaier': right of the =, 'plaier' is nothing that a column holds; did you mean player?"),
+        ("Wer=plaier", "'Wer=plaier': right of the =, 'plaier' is not the word for a column; did you mean player?"),
         ("Wer=plaier", "(known: date, time, game, player, place, score, winner, loser, player 1 to 6,"),
         ("player=Wer", "the table's own name stands left: --map 'Wer=player'"),
         ("Wer", "'Wer' is not NAME=VALUE"),
@@ -56,7 +56,7 @@ def test_left_side_that_is_nothing(table: str, one_db: str, ratings: Ratings) ->
     """What is left of the = has to be a column of the table; those that it has are listed, with the nearest."""
     done = ratings("import", table, "--map", "Wehr=player", "--set", "game=catan", db=one_db)
     assert done.exit_code == 1
-    told = "--map: left of the =, 'Wehr' is no column of the table; did you mean Wer? (columns: 'Wann', 'Wer', "
+    told = "--map: left of the =, 'Wehr' is not a column of the table; did you mean Wer? (columns: 'Wann', 'Wer', "
     assert told in done.stderr
 
 

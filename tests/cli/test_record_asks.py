@@ -131,7 +131,7 @@ def test_close_name_of_a_partner_is_asked_about(one_db: str, ratings: Ratings) -
     code, _, shown = type_answers(["--db", one_db, "record", "--game", "padel", "--partners", "+"], asked)
     assert code == 0, shown
     assert "partners by +" in shown
-    assert "joins a player with an empty name" in shown
+    assert "contains an empty name" in shown
     assert "'mira' has a place already" in shown
     sides = [(seat["player"], seat["place"], seat["team"]) for seat in recorded(ratings, one_db)["participants"]]
     assert sides == [("María José", 1, 1), ("mira", 1, 1), ("anouk", 3, 2), ("Jürgen", 3, 2)]

@@ -33,7 +33,7 @@ def test_header_faults_are_reported_together(db: str, ratings: Ratings) -> None:
     assert [(one["line"], one["code"]) for one in told] == [
         (1, "missing-column"), (1, "column-twice"), (1, "unknown-column"), (1, "unknown-column"), (1, "missing-column"),
     ]  # fmt: skip
-    # the only game that rulesets here score needs no column
+    # the only game that the ledger's rulesets score needs no column
     assert "there is no column 'occurred_at'; rename yours with --map THEIRS=occurred_at" in told[-1]["message"]
 
 

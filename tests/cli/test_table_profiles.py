@@ -189,27 +189,31 @@ def test_a_table_that_a_profile_does_not_fit(one_db: str, ratings: Ratings, club
 
 
 BAD = {
-    "an unknown member": ('layuot = "rows"', 1, "layuot: no profile has this; did you mean layout?"),
-    "another type": ("\nsheet = 3", 2, "sheet: a text belongs here, not 3; write it in quotation marks"),
-    "no such layout": ('layout = "row"', 1, "layout: 'row' is none of rows, winner-loser, winner"),
-    "no such order": ('dates = "dd.mm."', 1, "dates: 'dd.mm.' is none of dmy, mdy, ymd"),
+    "an unknown member": ('layuot = "rows"', 1, "layuot: unknown member; did you mean layout?"),
+    "another type": ("\nsheet = 3", 2, "sheet: 3 is not a text; write it in quotation marks"),
+    "no such layout": ('layout = "row"', 1, "layout: 'row' is not one of rows, winner-loser, winner"),
+    "no such order": ('dates = "dd.mm."', 1, "dates: 'dd.mm.' is not one of dmy, mdy, ymd"),
     "no such zone": ('zone = "Europe/Berln"', 1, "'Europe/Berln' is not a time zone; did you mean Europe/Berlin?"),
-    "no such encoding": ('encoding = "latin-x"', 1, "encoding: 'latin-x' is no encoding, such as cp1252"),
-    "an empty text": ('ties = ""', 1, "ties: it is empty; leave it out"),
-    "no table": ("columns = 5", 1, "columns: a table belongs here, such as [columns] with lines"),
+    "no such encoding": ('encoding = "latin-x"', 1, "encoding: 'latin-x' is not an encoding such as cp1252"),
+    "an empty text": ('ties = ""', 1, "ties: the value is empty; leave out the member"),
+    "no table": ("columns = 5", 1, "columns: 5 is not a table; write [columns] and lines"),
     "no such column": (
         '[columns]\nWer = "plaier"',
         2,
-        "columns.Wer: 'plaier' is nothing that a column holds; did you",
+        "columns.Wer: 'plaier' is not the word for a column; did you",
     ),
-    "no such value": ('[set]\ngmae = "chess"', 2, "set.gmae: it is none of game_id, occurred_at, game"),
-    "a value that is no text": ("[set]\nrated = true", 2, "set.rated: a text belongs here, not True"),
-    "nobody's name": ('[aliases]\nana = "a/b"', 2, "aliases.ana: 'ana' stands for no player"),
+    "no such value": (
+        '[set]\ngmae = "chess"',
+        2,
+        "set.gmae: unknown member; did you mean game? (known: game_id, occurred_at, game",
+    ),
+    "a value that is no text": ("[set]\nrated = true", 2, "set.rated: True is not a text"),
+    "nobody's name": ('[aliases]\nana = "a/b"', 2, "aliases.ana: the player of 'ana' is not valid"),
     "an alias of an alias": ('[aliases]\na = "b"\nb = "c"', 2, "'b' is itself an alias, of 'c' (line 3); write a = c"),
-    "no TOML": ("sheet = Results", 1, "it is not TOML: Invalid value"),
-    "deep tables": ("a = " + "[" * 5_000, 1, "no profile has such a line"),
-    "too much": ("#" * 4_000_001, None, "a profile has at most 4,000,000 bytes"),
-    "a long number": ("a = 1" + "0" * 5_000, None, "it is not TOML: Exceeds the limit"),
+    "no TOML": ("sheet = Results", 1, "the file is not TOML: Invalid value"),
+    "deep tables": ("a = " + "[" * 5_000, 1, "the line has too many dots or brackets"),
+    "too much": ("#" * 4_000_001, None, "the file has more than 4,000,000 bytes"),
+    "a long number": ("a = 1" + "0" * 5_000, None, "the file is not TOML: Exceeds the limit"),
 }
 
 

@@ -98,7 +98,7 @@ def test_aliases_leave_json_lines_alone(one_db: str, ratings: Ratings, tmp_path:
     [
         (("Hanna", "Johanna"), "'Hanna' is an alias of 'Johanna', who takes part in the game as well"),
         (("Johanna", "Hanna"), "'Hanna' is an alias of 'Johanna', who takes part in the game as well"),
-        (("Hanna", "Jo"), "'Hanna' and 'Jo' are both aliases of 'Johanna', and take part in one game"),
+        (("Hanna", "Jo"), "'Hanna' and 'Jo' take part in one game, but are both aliases of 'Johanna'"),
         (("ben", "ben"), "'ben' takes part twice"),
     ],
 )
@@ -113,13 +113,17 @@ def test_player_twice_by_alias_is_refused(
 
 
 BAD = {
-    "no equals sign": ("Hanna Johanna", 1, "'Hanna Johanna' is not NAME = PLAYER"),
-    "two equals signs": ("a = b = c", 1, "'a = b = c' is not NAME = PLAYER"),
+    "no equals sign": ("Hanna Johanna", 1, "'Hanna Johanna' is not an alias; write NAME = PLAYER"),
+    "two equals signs": ("a = b = c", 1, "'a = b = c' is not an alias; write NAME = PLAYER"),
     "no name": ("= Johanna", 1, "the name is missing"),
-    "no player": ("Hanna =", 1, "'Hanna' stands for no player: ''"),
-    "a player that cannot be": ("Hanna = Jo/hanna", 1, "'Hanna' stands for no player: 'Jo/hanna' holds '/'"),
+    "no player": ("Hanna =", 1, "the player of 'Hanna' is not valid: ''"),
+    "a player that cannot be": ("Hanna = Jo/hanna", 1, "the player of 'Hanna' is not valid: 'Jo/hanna' holds '/'"),
     "a chain": ("Hanna = Jo\nJo = Johanna", 1, "'Jo' is itself an alias, of 'Johanna' (line 2); write Hanna = Johanna"),
-    "a circle": ("Hanna = Jo\nJo = Hanna", 2, "'Hanna' is itself an alias, of 'Jo' (line 1); they lead back to each"),
+    "a circle": (
+        "Hanna = Jo\nJo = Hanna",
+        2,
+        "'Hanna' is itself an alias, of 'Jo' (line 1); delete one, because they lead back",
+    ),
     "two players": ("Hanna = Jo\n\nHanna = Johanna", 3, "'Hanna' is 'Jo' (line 1) and 'Johanna'; choose one"),
 }
 
@@ -205,7 +209,7 @@ def test_answers_hold_for_the_grown_file(one_db: str, ratings: Ratings, tmp_path
 
 def test_player_of_that_name_ends_an_answer(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
     """Once a name that was a slip belongs to a player, it means that player in new rows."""
-    options = TableOptions(aliases={"Johana": "Johanna"}, answered=frozenset({"Johana"}))
+    options = TableOptions(aliases={"Johana": "Johanna"}, answered_names=frozenset({"Johana"}))
     table = file(tmp_path, "t.csv", HEADER + row(3, "Johana", "ben"))
     FileIntake(open_ledger(one_db), read_items(str(table), options), ImportPolicy("mira"), batches=True).append()
     table = file(tmp_path, "t.csv", HEADER + row(4, "Johana", "ben"))

@@ -65,5 +65,5 @@ MERGED_DAY = Raw(
     "<text:p>22.11.24</text:p>",
 )
 # what is said of the row after one that cannot be read, where a game has several
-AFTER = ("3 game-incomplete", "the row before it (line 2) may belong to this game")
+AFTER = ("3 game-incomplete", "the unreadable row in line 2 may belong to this game")
 HEAD = ["Date", "1st", "2nd"]

@@ -36,7 +36,7 @@ SHEETS = {
     "a row per player, in German": sheet(*LONG, games=TWO, told=["Spieler = player, Platz = place"]),
     "thousands in a text": sheet(
         ["Date", "Player", "Points"], [D22, "anna", "1.000"], [D22, "ben", 950],
-        refused=[("2 bad-decimal", "'1.000' may be a whole number or a fraction; write 1000 or 1.0"), AFTER],
+        refused=[("2 bad-decimal", "'1.000' could be a whole number or a fraction; write 1000 or 1.0"), AFTER],
     ),
     "a number with three places, and a name that looks like one": sheet(
         ["Date", "Player", "Points"], [D22, "1.000", 1.125], [D22, "ben", 1],
@@ -99,7 +99,7 @@ SHEETS = {
     ),
     "a dash in the place of a player": csv(
         "game_id,occurred_at,game,player,place\ng-1,2024-11-22,catan,anna,1\ng-1,2024-11-22,catan,-,2\n", options=(),
-        refused=[("3 missing-member", "the row has no player; name one, or leave the row out")],
+        refused=[("3 missing-member", "the row has no player; fill in the name, or delete the row")],
     ),
     "dashes in the columns of players who did not play": sheet(
         ["Date", "anna", "ben", "cleo", "dora"], [D22, 1, 2, "-", "-"], [D23, "-", 1, 2, None],
@@ -158,7 +158,7 @@ SHEETS = {
     ),
     "a formula for a name": csv(
         "Date,1st,2nd\n2024-11-22,=cmd,ben\n",
-        refused=[("2 bad-identifier", "1st: '=cmd' ties a player with an empty name; write = between names")],
+        refused=[("2 bad-identifier", "1st: '=cmd' contains an empty name; write names on both sides of =")],
     ),
     "ties with a slash, unsaid": sheet(
         [*HEAD, "3rd"], [D22, "anna", "ben/cleo"], refused=[("2 tied-players", "'ben/cleo' looks like more than one")]
@@ -190,7 +190,7 @@ SHEETS = {
     "games in letters that no name of a game has": sheet(
         ["Date", "Spiel", "1st", "2nd"], [D22, "囲碁 9", "anna", "ben"], [D23, "!", "ben", "anna"], options=(),
         refused=[
-            ("2 bad-slug", "'囲碁 9' is not a name like blue-max: it needs letters a to z; write such a name instead"),
+            ("2 bad-slug", "'囲碁 9' is not a name like blue-max; write one with letters a to z"),
             ("3 bad-slug", "'!' is not a name like blue-max"),
         ],
     ),
@@ -275,7 +275,7 @@ SHEETS = {
     "nothing decides": csv(
         "Date,1st,2nd\n03/05/2024,anna,ben\n",
         refused=[
-            ("1 unclear-dates", "'03/05/2024' (line 2) may be 3 May 2024 (--dates dmy) or 5 March 2024 (--dates mdy)")
+            ("1 unclear-dates", "'03/05/2024' (line 2) could be 3 May 2024 (--dates dmy) or 5 March 2024 (--dates mdy)")
         ],
     ),
     "nothing decides, and somebody says it": csv(
@@ -305,7 +305,7 @@ SHEETS = {
     ),
     "a weekday does not decide the order": csv(
         "Date,1st,2nd\nTue 05/03/2024,anna,ben\n",
-        refused=[("1 unclear-dates", "'Tue 05/03/2024' (line 2) may be 5 March 2024 (--dates dmy) or 3 May 2024")],
+        refused=[("1 unclear-dates", "'Tue 05/03/2024' (line 2) could be 5 March 2024 (--dates dmy) or 3 May 2024")],
     ),
     "what is a month in one date and a weekday in another": csv(
         "Date;1st;2nd\nmar. 5, 2024;anna;ben\nmar. 12 mars 2024;anna;ben\nMar 12/11/24;anna;ben\nmar 19-11;anna;ben\n",
@@ -325,7 +325,7 @@ SHEETS = {
         HEAD, ["22 Nev 2024", "anna", "ben"], ["31 Nov 2024", "ben", "anna"], ["22 November", "ben", "anna"],
         refused=[
             ("2 bad-time", "'22 Nev 2024' is not a time like"),
-            ("3 bad-time", "'31 Nov 2024' is a day that no calendar has"),
+            ("3 bad-time", "'31 Nov 2024' does not exist in the calendar"),
             ("4 bad-time", "'22 November' has no year"),
         ],
     ),
@@ -335,7 +335,7 @@ SHEETS = {
     ),
     "a day that no month has": csv(
         "Date;1st;2nd\n22.11.2024;anna;ben\n31.11.2024;ben;anna\n",
-        refused=[("3 bad-time", "'31.11.2024' is no date as day/month/year")],
+        refused=[("3 bad-time", "'31.11.2024' is not a date as day/month/year")],
     ),
     # around the table
     "a title above": sheet(
@@ -386,7 +386,7 @@ SHEETS = {
     ),
     "a total that nothing calls so": sheet(
         ["Date", "Name", "Points"], [D22, "anna", 9], [D22, "ben", 8], [None, None, 17],
-        refused=[("4 missing-member", "Results!4: the row has no player; name one, or leave the row out")],
+        refused=[("4 missing-member", "Results!4: the row has no player; fill in the name, or delete the row")],
     ),
     "a column of totals in a row per player": sheet(
         ["Date", "Name", "Points", "Total"], [D22, "anna", 9, 9], [D22, "ben", 8, 8],
@@ -424,13 +424,13 @@ SHEETS = {
         [*HEAD, "Notes"], [D22, "anna", "ben", "at Ben's"], options=(*SET, "--map", "Notes="), games=ONE
     ),
     "columns with one name": sheet(
-        ["Date", "Name", "Name"], [D22, "anna", "ben"], refused=[("1 column-twice", "two columns are called 'player'")]
+        ["Date", "Name", "Name"], [D22, "anna", "ben"], refused=[("1 column-twice", "two columns are read as 'player'")]
     ),
     "all that is wrong at once": sheet(
         ["Date", "Name", "Place", "Place", "Fee", None], [D22, "anna", 1, 1, ERROR, None], [D22, "ben", ERROR, 2],
         ["soon", UNWORKED, 1, 1, None, "x"], options=(),
         refused=[
-            ("1 column-twice", "two columns are called 'place'"),
+            ("1 column-twice", "two columns are read as 'place'"),
             ("1 missing-column", "there is no column 'game', and 'Fee' is unknown; if it is that column"),
             ("1 unknown-column", "column F has no name, but contains 'x' (line 4)"),
             ("3 bad-cell", "Results!C3: the error #REF!"), ("4 bad-cell", "Results!B4: a formula without a value"),
@@ -530,7 +530,7 @@ SHEETS = {
         refused=[("2 place-gap", "the places 1, 3 have a gap: is a player missing? Ties are 1, 2, 2, 4 or 1, 2, 2, 3")],
     ),
     "a hidden sheet": sheet(
-        *WIDE, others=[("Old", "hidden", [["x"]])], games=TWO, told=["sheet Results, not Old"]
+        *WIDE, others=[("Old", "hidden", [["x"]])], games=TWO, told=["read sheet Results, not Old"]
     ),
     "hidden rows and columns": sheet(
         *WIDE, hidden_rows=[3], hidden_columns=[1], games=TWO, told=["line 3 is hidden, and read like the others"]
@@ -542,7 +542,7 @@ SHEETS = {
     "an empty sheet besides": sheet(*WIDE, others=[("Sheet2", "visible", [])], games=TWO),
     "two sheets": sheet(
         *WIDE, others=[("Players", "visible", [["x"]])],
-        refused=[("None which-sheet", "there are several sheets: 'Results', 'Players'; name one with --sheet")],
+        refused=[("None which-sheet", "several sheets have content: 'Results', 'Players'; name one with --sheet")],
     ),
     "two sheets, one named": sheet(
         ["x"], others=[("Games", "visible", WIDE)], options=(*SET, "--sheet", "games"), games=TWO
@@ -552,15 +552,15 @@ SHEETS = {
     ),
     "a sheet that only a program shows again": sheet(
         others=[("Old", "veryHidden", WIDE)],
-        refused=[("None empty-file", "no sheet that is not hidden has anything in it")],
+        refused=[("None empty-file", "all visible sheets are empty")],
     ),
     "a sheet that is not there": sheet(
         *WIDE, options=(*SET, "--sheet", "Gmaes"),
-        refused=[("None which-sheet", "there is no sheet 'Gmaes'; there are 'Results'")],
+        refused=[("None which-sheet", "there is no sheet 'Gmaes'; name one of 'Results'")],
     ),
-    "nothing in it": sheet(refused=[("None empty-file", "no sheet that is not hidden has anything in it")]),
+    "nothing in it": sheet(refused=[("None empty-file", "all visible sheets are empty")]),
     "nothing but empty texts": sheet(
-        ["", ""], [""], refused=[("None empty-file", "the sheet 'Results' has nothing in it")]
+        ["", ""], [""], refused=[("None empty-file", "the sheet 'Results' is empty")]
     ),
     "nothing but a header": sheet(HEAD, refused=[("None empty-file", "")]),
     "a long sheet": sheet(
@@ -570,7 +570,7 @@ SHEETS = {
     "a sheet of empty rows": sheet(*WIDE, *[[] for _ in range(3_000)], games=TWO),
     "a sheet of 1,048,576 rows of nothing": sheet(
         more={"xl/worksheets/sheet1.xml": WORKSHEET % (b'<row><c s="1"/></row>' * 1_048_576)},
-        refused=[("None empty-file", "no sheet that is not hidden has anything in it")],
+        refused=[("None empty-file", "all visible sheets are empty")],
     ),
     "a table above 1,048,573 rows of nothing": sheet(
         more={"xl/worksheets/sheet1.xml": WORKSHEET % (SHEET_ROWS + b'<row><c s="1"/></row>' * 1_048_574)},

@@ -8,7 +8,7 @@ from program_files import DATED, HEADS, line001, pgn, trf
 CHESS = ("--set", "game=chess")
 EVENING = ["2024-11-22-1 2024-11-22T11:00 Jürgen =3 Anna =1", "2024-11-29-1 2024-11-29T11:00 Anna =3 Jürgen =2"]
 WON = ["2024-11-22-1 2024-11-22T11:00 Anna 1 Ben 2", "2024-11-29-1 2024-11-29T11:00 Ben 1 Anna 2"]
-NO_COLUMNS = "neither commas, semicolons, tabs nor | separate its cells; write a row for each game under a header"
+NO_COLUMNS = "it has no commas, semicolons, tabs or | between cells; write a row for each game under a header"
 
 SPREADSHEETS = {
     "LibreOffice: CSV with semicolons, decimal commas and a byte order mark": csv(
@@ -119,7 +119,7 @@ FORMS = {
     ),
     "Google Forms with a zone's abbreviation": csv(
         '"Timestamp","Winner","Loser"\n"2024/11/22 8:01:02 PM EST","Anna","Ben"\n',
-        refused=[("2 bad-time", "EST is a zone's abbreviation, which may mean several offsets; write an offset")],
+        refused=[("2 bad-time", "the abbreviation EST may mean several offsets from UTC; write an offset")],
     ),
 }  # fmt: skip
 COPIES = {
@@ -153,7 +153,7 @@ PAIRINGS = (
     "Bo.;No.;White;Rtg;Pts.;Result;Pts.;Black;Rtg;No.\n1;1;Adler, Anna;2400;0;1 - 0;0;Berg, Ben;2300;2\n"
     "2;3;Dorn, Cleo;2200;0;½ - ½;0;Eder, Dora;2100;4\n"
 )
-CROSS = [("1 missing-column", "it is a cross table, which says neither when games were played nor in which order")]
+CROSS = [("1 missing-column", "it is a cross table, which has neither the dates nor the order of its games")]
 SWISS = (
     "012 Vereinspokal 2024\r\n022 Berlin\r\n032 GER\r\n042 2024/11/22\r\n052 2024/11/29\r\n062 3 (3)\r\n"
     "072 0\r\n082 0\r\n092 Individual: Swiss-System\r\n102 Adler, Anna (1234567)\r\n112  \r\n"
@@ -163,8 +163,8 @@ CHESS_FILES = {
     "chess-results: pairings": csv(
         PAIRINGS, options=CHESS,
         refused=[
-            ("1 column-twice", "two columns are called 'game_id' ('No.', 'No.'); --map 'No.=' drops the columns with"),
-            ("1 column-twice", "two columns are called 'score' ('Pts.', 'Pts.'); --map 'Pts.=' drops"),
+            ("1 column-twice", "two columns are read as 'game_id' ('No.', 'No.'); --map 'No.=' drops the columns with"),
+            ("1 column-twice", "two columns are read as 'score' ('Pts.', 'Pts.'); --map 'Pts.=' drops"),
             ("1 unknown-column", "unknown columns: 'Bo.', 'Rtg'"),
             ("1 missing-column", "there is no column 'occurred_at'"),
         ],

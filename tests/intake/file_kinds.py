@@ -50,11 +50,11 @@ CASES = {
     ),
     "a text of Word": Case(
         archive({"word/document.xml": b""}), name="results.xlsx",
-        refused=[("None is-a-spreadsheet", "it is a text, not a spreadsheet; copy its table into one")],
+        refused=[("None is-a-spreadsheet", "it is a text document; copy its table into a spreadsheet")],
     ),
     "a text of LibreOffice": Case(
         archive({"mimetype": b"application/vnd.oasis.opendocument.text", "content.xml": b"<x/>"}), name="results.ods",
-        refused=[("None is-a-spreadsheet", "it is an OpenDocument, but no spreadsheet")],
+        refused=[("None is-a-spreadsheet", "it is an OpenDocument of another kind")],
     ),
     "an archive of tables": Case(
         archive({"results.csv": b"Date,1st,2nd\n", "more.csv": b""}), name="results.zip",

@@ -67,7 +67,7 @@ CASES = {
     "days before months with dots, in LibreOffice": Case(ods(DOTS), games=DOTS_GAMES, name="results.ods"),
     "a month before a day with dots": csv(
         "Date,1st,2nd\n11.30.2026,anna,ben\n",
-        refused=[("1 unclear-dates", "'11.30.2026' (line 2) is no day.month.year; if the month comes first, pass")],
+        refused=[("1 unclear-dates", "'11.30.2026' (line 2) is not day.month.year; if the month comes first, pass")],
     ),
     "a month before a day with dots, as said": csv(
         "Date,1st,2nd\n11.30.2024,anna,ben\n", options=(*SET, "--dates", "mdy"),

@@ -131,7 +131,7 @@ PGN = {
             ("1 bad-time", "Date: '????.??.??' is not a full date; write the day as 2024.11.22"),
             ("11 bad-time", "--set occurred_at=2024-11-22"), ("21 missing-member", "Black: '?' is not a player"),
             ("31 bad-value", "Result: '2-0' is not one of 1-0"), ("41 missing-member", "the game has no tag Result"),
-            ("51 bad-value", """'[Event "Club]' is not a tag such as [White "anna"]"""),
+            ("51 bad-value", """'[Event "Club]' is not a tag; write tags such as [White "anna"]"""),
         ],
     ),
     "PGN dated by an option": pgn(
@@ -140,7 +140,7 @@ PGN = {
     ),
     "PGN of a variant": pgn(
         tags(Variant="Chess960") + "\n1-0\n",
-        refused=[("1 bad-value", "Variant: 'Chess960' is not standard chess, so it needs a name as a game")],
+        refused=[("1 bad-value", "Variant: 'Chess960' is not standard chess and must be recorded as another game")],
     ),
     "PGN of a variant with a name": pgn(
         tags(Variant="Chess960") + "\n1-0\n", options=("--set", "game=chess960"),
@@ -201,14 +201,14 @@ LICHESS = {
     ),
     "games of Lichess of a variant": ndjson(
         lichess_line("benchess", "AnnaBlitz", variant="atomic"),
-        refused=[("1 bad-value", "variant: 'atomic' is not standard chess, so it needs a name as a game")],
+        refused=[("1 bad-value", "variant: 'atomic' is not standard chess and must be recorded as another game")],
     ),
     "games of Lichess that cannot be": ndjson(
         lichess_line("benchess", "AnnaBlitz"), lichess_line("benchess", "AnnaBlitz", id="x/y"),
         lichess_line("benchess", "AnnaBlitz", id="aBcDeFg8", winner="green"),
         lichess_line("benchess", "AnnaBlitz", id="aBcDeFg8", players={}),
         lichess_line("benchess", "AnnaBlitz", id="aBcDeFg8", createdAt=1e300), '{"id":"q7Zvs\n',
-        refused=[("2 bad-value", "id: 'x/y' is not the id of a game of Lichess"),
+        refused=[("2 bad-value", "id: 'x/y' is not a game id of Lichess"),
                  ("3 bad-value", "winner: 'green' contradicts the status 'mate'"),
                  ("4 missing-member", "the game has no players.white"),
                  ("5 bad-time", "is not a number of milliseconds since 1970"), ("6 bad-json", "is not a JSON object")],
@@ -268,7 +268,7 @@ TRF = {
     ),
     "TRF out of its columns": trf(
         HEADS, DATED, line001(1, "Adler, Anna", " 2 w 1 "),
-        refused=[("5 bad-value", "round 1: ' 2 w 1    ' in columns 92-99 is not like '  12 w 1'")],
+        refused=[("5 bad-value", "round 1: ' 2 w 1    ' in columns 92-99 is not a result; write one like '  12 w 1'")],
     ),
 }  # fmt: skip
 
@@ -313,7 +313,7 @@ BG_STATS = {
                "a8 2024-11-22T19:05 anna 1 ben 1 cleo 3 dora 3", "a9 2024-11-22T19:05 anna =2.5 ben =1.25",
                "b1 2024-11-22T19:05 anna 2 ben 1"],
         told=["1 game ignored in the statistics of BG Stats, recorded but not rated", "1 game of cooperative games",
-              "1 game with an anonymous player", "1 game of one player alone",
+              "1 game with an anonymous player", "1 game of only one player",
               "1 game without a winner, scores or ranks"],
         options=("--allow-uncounted",),
     ),

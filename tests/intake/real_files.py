@@ -11,7 +11,7 @@ CLUB = [
     "2024-11-12-1 2024-11-12T11:00 Jürgen =10 Anna =7",
     "2024-11-22-1 2024-11-22T11:00 Łukasz =10 Anna =9",
 ]
-CLUB_TOLD = ["sheet Ergebnisse, not Alt", "line 9 is hidden", "line 1, line 3 above the header; line 12, 'Summe'"]
+CLUB_TOLD = ["read sheet Ergebnisse, not Alt", "line 9 is hidden", "line 1, line 3 above the header; line 12, 'Summe'"]
 MOMENTS = ["2024-11-22-1 2024-11-22T19:05 anna 1 ben 2", "2024-11-23-1 2024-11-22T23:00 ben 1 anna 2"]
 CLOCKS = ["2024-11-22-2 2024-11-22T11:00 ben 1 anna 2", "2024-11-22-1 2024-11-22T19:05 anna 1 ben 2"]
 FAULTS = [
@@ -30,9 +30,9 @@ CHESS = [
     "2024-11-12-1 2024-11-12T11:00 José 1 Anna 1",
     "2024-11-22-1 2024-11-22T11:00 Anna 2 José 1",
 ]
-TWO_SHEETS = [("None which-sheet", "there are several sheets: 'Games', 'Members'; name one with --sheet")]
+TWO_SHEETS = [("None which-sheet", "several sheets have content: 'Games', 'Members'; name one with --sheet")]
 PROTECTED = [("None bad-spreadsheet", "it is protected by a password; save it without one")]
-EMPTY = [("None empty-file", "no sheet that is not hidden has anything in it")]
+EMPTY = [("None empty-file", "all visible sheets are empty")]
 
 
 def real(name: str, **more: object) -> Case:

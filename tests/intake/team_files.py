@@ -93,6 +93,6 @@ CASES = {
     ),
     "a partner without a name": csv(
         "Date,Winners,Losers\n2024-11-22,anna &  & ben,cleo\n",
-        refused=[("2 bad-identifier", "joins a player with an empty name")],
+        refused=[("2 bad-identifier", "contains an empty name")],
     ),
 }  # fmt: skip

@@ -67,11 +67,11 @@ def with_long_text(length: int) -> bytes:
 LARGE = {
     "a line of 1 GB": Large(
         "line.csv.gz", partial(members, HEAD, b"x" * 10_000_000, 100),
-        ("2 line-too-long", "line 2 has more than 1,048,576 bytes; a table has a line per row"),
+        ("2 line-too-long", "line 2 has more than 1,048,576 bytes; write each row on a line of its own"),
     ),
     "a cell of 1 GB in quotation marks": Large(
         "cell.csv.gz", partial(members, HEAD + b'"', b"x\n" * 5_000_000, 100),
-        ("2 bad-csv", "a cell has more than 131,072 characters; is a quotation mark missing?; the rest was"),
+        ("2 bad-csv", "a cell has more than 131,072 characters; check its quotation marks; the rest was"),
     ),
     "a table of another form": Large(
         "table.csv.gz", partial(members, HEAD + b"ben\n", b"2024-11-22,anna,ben\n" * 20_000, 200),
@@ -79,11 +79,11 @@ LARGE = {
     ),
     "rows of one game": Large(
         "game.csv.gz", partial(members, USUAL, b"g-1,2024-11-22,anna,1\n" * 20_000, 15),
-        ("2 record-too-large", "more than 4,096 rows belong to one game"),
+        ("2 record-too-large", "more than 4,096 rows have the game_id 'g-1'; give each game an id of its own"),
     ),
     "a text of 1 GB in a spreadsheet": Large(
         "text.xlsx", partial(with_long_text, 1_000 << 20),
-        ("None bad-spreadsheet", "takes more than 1 GB of memory or 60 s, or breaks the reader; save the table"),
+        ("None bad-spreadsheet", "takes more than 1 GB of memory or 60 s, or crashes the reader; save the table"),
     ),
     "a spreadsheet of more than 1 GB": Large(
         "texts.xlsx", partial(with_long_text, 1_025 << 20),

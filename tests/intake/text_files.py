@@ -13,27 +13,27 @@ CASES = {
     ),
     "a comma for thousands in a table of the usual form": csv(
         "game_id;occurred_at;player;score\n7;2024-11-22;anna;1,500\n7;2024-11-22;ben;7\n",
-        refused=[("2 bad-decimal", "'1,500' may be a whole number or a fraction; write 1500 or 1.5"), AFTER],
+        refused=[("2 bad-decimal", "'1,500' could be a whole number or a fraction; write 1500 or 1.5"), AFTER],
     ),
     "a comma for thousands": csv(
         "Datum;Spieler;Punkte\n22.11.2024;anna;1,500\n22.11.2024;ben;7\n",
-        refused=[("2 bad-decimal", "'1,500' may be a whole number or a fraction; write 1500 or 1.5"), AFTER],
+        refused=[("2 bad-decimal", "'1,500' could be a whole number or a fraction; write 1500 or 1.5"), AFTER],
     ),
     "a point for thousands": csv(
         "Datum;Spieler;Punkte\n22.11.2024;anna;1.000\n22.11.2024;ben;950,5\n",
-        refused=[("2 bad-decimal", "'1.000' may be a whole number or a fraction; write 1000 or 1.0"), AFTER],
+        refused=[("2 bad-decimal", "'1.000' could be a whole number or a fraction; write 1000 or 1.0"), AFTER],
     ),
     "a point for thousands in a table of the usual form": csv(
         "game_id;occurred_at;player;score\n7;2024-11-22;anna;2.345\n7;2024-11-22;ben;7\n",
-        refused=[("2 bad-decimal", "'2.345' may be a whole number or a fraction; write 2345 or 2.3450"), AFTER],
+        refused=[("2 bad-decimal", "'2.345' could be a whole number or a fraction; write 2345 or 2.3450"), AFTER],
     ),
     "a point for millions": csv(
         "Datum;Spieler;Punkte\n22.11.2024;anna;1.000.000\n22.11.2024;ben;950,5\n",
-        refused=[("2 bad-decimal", "'1.000.000' may be a whole number or a fraction; write 1000000"), AFTER],
+        refused=[("2 bad-decimal", "'1.000.000' could be a whole number or a fraction; write 1000000"), AFTER],
     ),
     "thousands in a result": csv(
         "Date,Home,Away,Result\n2024-11-22,anna,ben,1.000:950\n",
-        refused=[("2 bad-decimal", "result: '1.000' may be a whole number or a fraction; write 1000 or 1.0")],
+        refused=[("2 bad-decimal", "result: '1.000' could be a whole number or a fraction; write 1000 or 1.0")],
     ),
     "fractions with points that are no thousands": csv(
         "Datum;Spieler;Punkte\n22.11.2024;anna;0.125\n22.11.2024;ben;12.5\n22.11.2024;cleo;1.2500\n",
@@ -116,7 +116,7 @@ CASES = {
     ),
     "a word without end, in Western Europe": csv(
         f"Datum;1.;2.\n22.11.2024;{'x' * 300_000};Jörg\n", "cp1252",
-        refused=[("2 bad-csv", "a cell has more than 131,072 characters; is a quotation mark missing?")],
+        refused=[("2 bad-csv", "a cell has more than 131,072 characters; check its quotation marks")],
     ),
     "blanks without end between two names": csv(
         f"Date,1st,2nd\n2024-11-22,a{' ' * 130_000}b/c,d\n", refused=[("2 tied-players", "looks like more than one")],
@@ -164,7 +164,7 @@ CASES = {
         refused=[("2 bad-csv", "the row cannot be split into cells: unexpected end of data; the rest was not read")],
     ),
     "a row with more cells than the header": csv(
-        "Date,1st,2nd\n22/11/2024,anna,ben,x\n", refused=[("2 row-length", "the row has 4 cells, the header 3")]
+        "Date,1st,2nd\n22/11/2024,anna,ben,x\n", refused=[("2 row-length", "the row has 4 cells, but the header only 3")]
     ),
     "an export of Google Sheets": csv('Date,1st,2nd\r\n"11/22/2024","anna","ben"\r\n', games=ONE),
 }  # fmt: skip

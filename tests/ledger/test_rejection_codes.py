@@ -550,7 +550,7 @@ def test_rejection_names_code_file_and_line(
     entry_points = [PickyEntry("picky", "here", "ratings.readers")] if code == "bad-reader" else []
     monkeypatch.setattr(readers, "entry_points", lambda group: entry_points)
     if code == "file-too-large":
-        monkeypatch.setattr(readers, "json_events", raise_memory_error)
+        monkeypatch.setattr(readers, "read_json_lines", raise_memory_error)
     registry.rule.cache_clear()
     path = tmp_path / "input"
     if case.content is None:

@@ -138,7 +138,7 @@ def test_predictions_have_coordinates(ratings: Ratings, db: str) -> None:
         ((LADDER, "anna", "ben", "--set", "x=1"), 2, "'x=1' is not numbers.NAME=V with a whole number V"),
         ((LADDER, "anna", "ben", "--set", "numbers.x=1.5"), 2, "'numbers.x=1.5' is not numbers.NAME=V"),
         ((LADDER, "anna", "ben", "--set", "numbers.x=1", "--set", "numbers.x=2"), 2, "numbers.x is set twice"),
-        ((LADDER, "--partners", "+", "anna+", "ben"), 2, "'anna+' joins a player with an empty name"),
+        ((LADDER, "--partners", "+", "anna+", "ben"), 2, "'anna+' contains an empty name"),
         ((LADDER, "--partners", "", "anna", "ben"), 2, "--partners '' is empty; choose another text"),
         ((LADDER, "--partners", "+", "anna+ben", "cleo"), 1, "its rule, pairwise-elo/1, does not score sides of"),
     ],

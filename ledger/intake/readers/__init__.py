@@ -1,7 +1,7 @@
-"""The readers of files: this program's own, and those that other packages register.
+"""Find the reader of a file: one of this program's own, or one that another package registers.
 
-A reader takes an opened file and yields its events one at a time, each with its place. A package registers a reader as
-an entry point in the group `ratings.readers`. The events of all readers pass the same checks afterwards.
+A reader takes an open file and yields its events one at a time, each with its line. A package registers a reader as an
+entry point in the group `ratings.readers`. The events of all readers pass the same checks afterwards.
 """
 
 import json
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ratings_ledger.ledger.errors import LedgerError
-from ratings_ledger.ledger.intake.json_lines import LINE_BYTES_MAX, json_events
+from ratings_ledger.ledger.intake.json_lines import LINE_BYTES_MAX, read_json_lines
 from ratings_ledger.ledger.intake.readers.bg_stats import BG_STATS
 from ratings_ledger.ledger.intake.readers.lichess import LICHESS
 from ratings_ledger.ledger.intake.readers.pgn import PGN, PGN_OF_SITE
@@ -23,7 +23,7 @@ from ratings_ledger.ledger.intake.readers.reader import Opened, Read, ReadAs, Re
 from ratings_ledger.ledger.intake.readers.trf import TRF
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.intake.tables.csv_files import read_csv_table
-from ratings_ledger.ledger.intake.tables.other_tables import HOW
+from ratings_ledger.ledger.intake.tables.other_tables import TABLE_ADVICE
 from ratings_ledger.ledger.intake.tables.recognition import TableRead
 from ratings_ledger.ledger.intake.tables.sheet_markup import PROTECTED, SAVE
 from ratings_ledger.ledger.own_files import name_file_in_errors
@@ -33,10 +33,10 @@ ENTRY_POINT_GROUP = "ratings.readers"
 ZIP_MAGIC, OLE_MAGIC = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 ENCRYPTION_SCAN_BYTES_MAX = 100_000_000
-# other formats in which people keep tables, by their first bytes
+# other formats of tables, by their first bytes
 OTHER_FORMATS = {b"<": "XML or HTML", b"%PDF": "a PDF"}
 _HTML = re.compile(rb"<!doctype html|<html|<table|<meta|<head", re.IGNORECASE)
-# how a message begins in a copied chat: [22.11.24, 20:05:12] Anna: ..., or 22/11/2024, 8:05 pm - Anna: ...
+# the beginning of a message in a copied chat: [22.11.24, 20:05:12] Anna: ..., or 22/11/2024, 8:05 pm - Anna: ...
 _CHAT = re.compile(
     rb"(?:\xe2\x80\x8e)?\[?\d{1,4}[./-]\d{1,2}[./-]\d{2,4},?\s+\d{1,2}[:.]\d\d(?:[:.]\d\d)?(?:\s?[ap]\.?m\.?)?(?:\]|\s-)"
     rb"\s[^:\n]{1,100}:\s",
@@ -45,7 +45,7 @@ _CHAT = re.compile(
 
 # suffixes of text tables, even if a package's reader also claims them
 TABLE_SUFFIXES = (".csv", ".tsv")
-# exceptions that must not be blamed on a reader: they stop the whole program
+# exceptions that stop the whole program; they are not errors of a reader
 INTERRUPTIONS = (KeyboardInterrupt, GeneratorExit)
 REQUIRED_TYPES = {"name": "a string", "is_of": "a function", "read": "a function", "tables": "a bool"}
 
@@ -107,7 +107,8 @@ def _report_failures(name: str) -> Iterator[None]:
     except BaseException as error:
         if isinstance(error, (*INTERRUPTIONS, MemoryError)):
             raise
-        raise Refused("bad-reader", f"the reader {name} failed: {_describe_error(error)}") from None
+        message = f"the reader {name} failed: {_describe_error(error)}; report it to the author of its package"
+        raise Refused("bad-reader", message) from None
 
 
 def _describe_error(error: BaseException) -> str:
@@ -134,32 +135,32 @@ def _read_guarded(reader: Reader, opened: Opened, options: TableOptions) -> Iter
 
 
 def _list_defects(entry: Any) -> Iterator[str]:
-    """Yield what is wrong with an entry and what form is required; nothing for an event."""
+    """Yield a description of each defect of an entry, with the required form; nothing for a valid entry."""
     if not isinstance(entry, tuple | list) or len(entry) != 4:
         yield f"{quote(entry)}; it must be a tuple of line, event, source and game id"
         return
     line, event, source, game_id = entry
     if not isinstance(line, int) or line < 1:
-        yield f"the line {quote(line)}; it must be a number from 1"
-    place = f"in line {quote(line)}"
+        yield f"the line {quote(line)}; it must be a whole number from 1"
+    location = f"in line {quote(line)}"
     if not isinstance(event, bytes | dict | Refused):
-        yield f"the event {quote(event)} {place}; it must be a dict, the bytes of a JSON object or a Refused"
+        yield f"the event {quote(event)} {location}; it must be a dict, the bytes of a JSON object or a Refused"
     if game_id is not None and not isinstance(game_id, str):
-        yield f"the game id {quote(game_id)} {place}; it must be a string or None"
+        yield f"the game id {quote(game_id)} {location}; it must be a string or None"
     if source is not None and not isinstance(source, str) and not callable(source):
         try:
             json.dumps(source)
         except (TypeError, ValueError):
-            yield f"the source {quote(source)} {place}; it must be None, a string or JSON-serialisable"
+            yield f"the source {quote(source)} {location}; it must be None, a string or JSON-serialisable"
 
 
 def _looks_like_json(name: str, start: bytes) -> bool:
-    by_content = _strip_byte_order_mark(start)[:1] in (b"{", b"[")
-    return by_content or Path(name).suffix.lower() in (".jsonl", ".ndjson", ".json")
+    has_json_start = _strip_byte_order_mark(start)[:1] in (b"{", b"[")
+    return has_json_start or Path(name).suffix.lower() in (".jsonl", ".ndjson", ".json")
 
 
 def _is_not_json_lines(name: str, start: bytes) -> bool:
-    """Return whether a file is pretty-printed JSON or a JSON array instead of JSON Lines."""
+    """Tell whether a file is pretty-printed JSON or a JSON array instead of JSON Lines."""
     text = _strip_byte_order_mark(start)
     first = text.partition(b"\n")[0].rstrip()
     return (b"\n" in text and first in (b"{", b"[")) or (
@@ -168,7 +169,7 @@ def _is_not_json_lines(name: str, start: bytes) -> bool:
 
 
 def _refuse_json(opened: Opened, options: TableOptions) -> Iterator[Read]:
-    """Refuse JSON that is not JSON Lines, and say which kind of JSON it is, judging by its first bytes."""
+    """Refuse JSON that is not JSON Lines; the message says which kind of JSON it is according to its first bytes."""
     file = shlex.quote(opened.path) if opened.path else "FILE"
     target = f"{file.removesuffix('.json')}.jsonl" if file.isprintable() and "'" not in file else "FILE.jsonl"
     start = _strip_byte_order_mark(opened.content.read(4_096))
@@ -186,7 +187,7 @@ def _refuse_json(opened: Opened, options: TableOptions) -> Iterator[Read]:
 
 
 def _read_sheet(opened: Opened, options: TableOptions) -> Iterator[Read]:
-    """Read a spreadsheet; its reader is loaded only here, because it needs more modules."""
+    """Read a spreadsheet. Its reader is imported only here, because it needs more modules."""
     from tempfile import NamedTemporaryFile
 
     from ratings_ledger.ledger.intake.tables.sheets import read_spreadsheet
@@ -205,7 +206,7 @@ def _read_sheet(opened: Opened, options: TableOptions) -> Iterator[Read]:
 
 
 def _refuse_legacy_office(opened: Opened, options: TableOptions) -> Iterator[Read]:
-    """Refuse files of legacy Office programs; encrypted new files have the same container."""
+    """Refuse files of legacy Office programs, and encrypted new files, which have the same container."""
     if ENCRYPTED in opened.content.read(ENCRYPTION_SCAN_BYTES_MAX):
         raise Refused("bad-spreadsheet", PROTECTED)
     raise Refused("is-a-spreadsheet", "it has the old format of Excel; save it as .xlsx")
@@ -228,13 +229,15 @@ def _refuse_display_format(opened: Opened, options: TableOptions) -> Iterator[Re
 
 def _refuse_chat(opened: Opened, options: TableOptions) -> Iterator[Read]:
     """Refuse a copied chat."""
-    raise Refused("missing-column", f"it is a chat, which has no columns; {HOW}")
+    raise Refused("missing-column", f"it is a chat, which has no columns; {TABLE_ADVICE}")
     yield  # makes this a generator, as `Reader.read` requires
 
 
-CHAT = Reader("chat", lambda name, start: _CHAT.match(_strip_byte_order_mark(start)) is not None, _refuse_chat, True)
+CHAT = Reader(
+    "chat", lambda name, start: _CHAT.match(_strip_byte_order_mark(start)) is not None, _refuse_chat, tables=True
+)
 NOT_JSON_LINES = Reader("other JSON", _is_not_json_lines, _refuse_json, tables=False)
-JSON = Reader("json", _looks_like_json, lambda opened, options: json_events(opened.content), tables=False)
+JSON = Reader("json", _looks_like_json, lambda opened, options: read_json_lines(opened.content), tables=False)
 SHEETS = Reader("spreadsheet", lambda name, start: start.startswith(ZIP_MAGIC), _read_sheet, tables=True)
 LEGACY_OFFICE = Reader(
     "old spreadsheet", lambda name, start: start.startswith(OLE_MAGIC), _refuse_legacy_office, tables=True

@@ -14,7 +14,7 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from ratings_ledger.ledger.intake.readers.other_programs import COLUMNS, LeftOut, Shared
+from ratings_ledger.ledger.intake.readers.other_programs import COLUMNS, CommonMembers, OmittedGames
 from ratings_ledger.ledger.intake.readers.reader import Opened, Read, ReadAs, Reader
 from ratings_ledger.ledger.intake.tables.columns import TableOptions, normalise_instant
 from ratings_ledger.ledger.rejections import Refused, quote
@@ -41,32 +41,32 @@ class _Export:
     """Converts the plays of an export to events, and counts the plays that it leaves out."""
 
     def __init__(self, data: dict[str, Any], options: TableOptions) -> None:
-        self.left_out = LeftOut()
+        self.omitted = OmittedGames()
         self._games, self._players = _index_by_id(data, "games"), _index_by_id(data, "players")
-        self._shared, self._options = Shared.of(options), options
+        self._common, self._options = CommonMembers.read(options), options
 
     def convert_play(self, play: Any) -> dict[str, Any] | None:
         """Convert a play to an event; return None for a play that is left out. Raises `Refused`."""
         if not isinstance(play, dict) or not isinstance(play.get("uuid"), str):
-            raise Refused("missing-member", f"{quote(play)} has no uuid")
+            raise Refused("missing-member", f"the play {quote(play)} has no uuid; export the plays again")
         game = self._games.get(play.get("gameRefId"))
         if game is None or not isinstance(game.get("name"), str):
-            message = f"gameRefId {quote(play.get('gameRefId'))} is not a game of the export"
+            message = f"gameRefId {quote(play.get('gameRefId'))} is not a game of the export; export the plays again"
             raise Refused("bad-value", f"play {play['uuid']}: {message}")
         if game.get("cooperative") is True:
-            self.left_out.add("of cooperative games")
+            self.omitted.add("of cooperative games")
             return None
         seats = self._read_seats(play)
         if seats is None:
             return None
         participants = _build_participants(seats, is_low=game.get("highestWins") is False)
         if participants is None:
-            self.left_out.add("without a winner, scores or ranks")
+            self.omitted.add("without a winner, scores or ranks")
             return None
         is_scored = all("score" in participant for participant in participants)
         data = {
             "game": game["name"],
-            **self._shared.members,
+            **self._common.members,
             "game_id": play["uuid"],
             "participants": participants,
         }
@@ -74,11 +74,11 @@ class _Export:
             data["score_order"] = "low"
         if play.get("ignored") is True:
             data["rated"] = False
-            self.left_out.add("ignored in the statistics of BG Stats", "recorded but not rated")
-        occurred_at = self._shared.occurred_at
+            self.omitted.add("ignored in the statistics of BG Stats", "recorded but not rated")
+        occurred_at = self._common.occurred_at
         if occurred_at is None:
             if not isinstance(play.get("playDate"), str):
-                raise Refused("missing-member", f"play {play['uuid']} has no playDate")
+                raise Refused("missing-member", f"play {play['uuid']} has no playDate; add its date in BG Stats")
             occurred_at = normalise_instant(play["playDate"], self._options.zone)
         return {"type": "game.recorded", "occurred_at": occurred_at, "data": data}
 
@@ -86,16 +86,16 @@ class _Export:
         """Return the sides of a play, or None if the play is left out. Raises `Refused`."""
         scores = play.get("playerScores")
         if not isinstance(scores, list) or not all(isinstance(entry, dict) for entry in scores):
-            raise Refused("missing-member", f"play {play['uuid']} has no playerScores")
+            raise Refused("missing-member", f"play {play['uuid']} has no playerScores; export the plays again")
         seats = []
         for entry in scores:
             player = self._players.get(entry.get("playerRefId"))
             name = None if player is None else player.get("name")
             if player is None or not isinstance(name, str):
                 message = f"playerRefId {quote(entry.get('playerRefId'))} is not a player of the export"
-                raise Refused("bad-value", f"play {play['uuid']}: {message}")
+                raise Refused("bad-value", f"play {play['uuid']}: {message}; export the plays again")
             if player.get("isAnonymous") is True and name not in self._options.aliases:
-                self.left_out.add("with an anonymous player, unless --aliases says who it is")
+                self.omitted.add("with an anonymous player, unless --aliases says who it is")
                 return None
             team, rank = entry.get("team"), entry.get("rank")
             seats.append(
@@ -108,7 +108,7 @@ class _Export:
                 )
             )
         if len(seats) < 2:
-            self.left_out.add("of one player alone")
+            self.omitted.add("of only one player")
             return None
         if play.get("usesTeams") is True:
             return self._join_teams(seats)
@@ -117,13 +117,13 @@ class _Export:
     def _join_teams(self, seats: list[_Seat]) -> list[_Seat] | None:
         """Return the teams of a play, or None if the play is left out."""
         if any(seat.team is None for seat in seats):
-            self.left_out.add("with teams that are not named for each player")
+            self.omitted.add("with teams, but a player without a team")
             return None
         sides = dict[str | None, list[_Seat]]()
         for seat in seats:
             sides.setdefault(seat.team, []).append(seat)
         if len(sides) < 2:
-            self.left_out.add("of cooperative games")
+            self.omitted.add("of cooperative games")
             return None
         return [
             _Seat(
@@ -138,7 +138,7 @@ class _Export:
 
 
 def _find_common_value(values: list[Any]) -> Any:
-    """Return the common value if all values are equal, or None."""
+    """Return the value that all elements have, or None if they differ or there are none."""
     return values[0] if values and all(value == values[0] for value in values) else None
 
 
@@ -164,10 +164,10 @@ def _parse_score(play: dict[str, Any], name: str, score: Any) -> Decimal | None:
 def _build_participants(seats: list[_Seat], is_low: bool) -> list[dict[str, Any]] | None:
     """Build the participants of a game; return None if ranks, winners and scores are missing.
 
-    Ranks determine the places, or else winners and then scores. Scores that contradict the places are dropped: the
-    players chose a winner with fewer points by hand.
+    Ranks determine the places, or else winners and then scores. Scores that contradict the places are dropped, because
+    then the players chose by hand a winner who has fewer points.
     """
-    # negated unless low scores win, so that a lower key is better
+    # negated unless low scores win, so that the lower number is always better
     scores = [seat.score if is_low else -seat.score for seat in seats if seat.score is not None]
     has_scores = len(scores) == len(seats)
     if all(seat.rank > 0 for seat in seats):
@@ -209,9 +209,9 @@ def _read(opened: Opened, options: TableOptions) -> Iterator[Read]:
     plays = data.get("plays") if isinstance(data, dict) else None
     if not isinstance(plays, list):
         raise Refused("missing-member", "the export of BG Stats has no list of plays; export it again, with its plays")
-    if options.found is not None:
-        options.found(COLUMNS)
-    yield ReadAs("read as an export of BG Stats; its plays are numbered in place of lines")
+    if options.on_columns is not None:
+        options.on_columns(COLUMNS)
+    yield ReadAs("read as an export of BG Stats; line numbers count its plays")
     export = _Export(data, options)
     for number, play in enumerate(plays, 1):
         try:
@@ -221,7 +221,7 @@ def _read(opened: Opened, options: TableOptions) -> Iterator[Read]:
             continue
         if event is not None:
             yield number, event, play, None
-    yield from export.left_out.notes()
+    yield from export.omitted.describe()
 
 
 def _is_bg_stats(name: str, start: bytes) -> bool:

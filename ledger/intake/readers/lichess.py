@@ -1,9 +1,9 @@
-"""Read NDJSON of Lichess, the site's export of a player's or a tournament's games, one game per line.
+"""Read NDJSON of Lichess: the site's export of a player's or a tournament's games, one game per line.
 
     {"id":"q7ZvsdUF","rated":true,"variant":"standard","createdAt":1732302307000,"lastMoveAt":1732302607000,
      "status":"mate","winner":"white","players":{"white":{"user":{"name":"anna"}},"black":{"user":{"name":"ben"}}}}
 
-A game gets the same id as from the site's PGN, so both exports may be imported.
+A game gets the same id as from the site's PGN, so importing both exports records it only once.
 """
 
 import json
@@ -13,8 +13,8 @@ from typing import Any
 
 from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.intake.forfeits import FIRST_CAME, FORFEIT, SECOND_CAME
-from ratings_ledger.ledger.intake.json_lines import numbered_lines
-from ratings_ledger.ledger.intake.readers.other_programs import COLUMNS, LeftOut, Shared
+from ratings_ledger.ledger.intake.json_lines import number_lines
+from ratings_ledger.ledger.intake.readers.other_programs import COLUMNS, CommonMembers, OmittedGames
 from ratings_ledger.ledger.intake.readers.reader import Opened, Read, ReadAs, Reader
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.rejections import Refused, quote
@@ -24,11 +24,11 @@ _ID = re.compile(r"\w{8}", re.ASCII)
 _PLACES = {"white": (1, 2), "black": (2, 1), None: (1, 1)}
 # the value of `extra.forfeit`, by winner
 _FORFEITS = {"white": FIRST_CAME, "black": SECOND_CAME}
-_DRAWN = frozenset({"draw", "stalemate", "insufficientMaterialClaim", "outoftime", "timeout"})
+_STATUSES_WITHOUT_WINNER = frozenset({"draw", "stalemate", "insufficientMaterialClaim", "outoftime", "timeout"})
 _UNFINISHED = frozenset({"created", "started", "aborted", "unknownFinish"})
 # a player lost without playing, or by cheating
 _NOT_PLAYED = frozenset({"noStart", "cheat"})
-# members that every game has, and no event of this program
+# members that every game of Lichess has; events of this program do not have them
 _MEMBERS = (b'"id"', b'"rated"', b'"variant"', b'"players"')
 
 
@@ -36,31 +36,36 @@ class _LichessFile:
     """Converts the games of a file to events, and counts the games that it leaves out."""
 
     def __init__(self, options: TableOptions) -> None:
-        self.left_out = LeftOut()
-        self._shared = Shared.of(options)
+        self.omitted = OmittedGames()
+        self._common = CommonMembers.read(options)
 
     def convert_game(self, line: bytes) -> dict[str, Any] | None:
         """Convert a game to an event; return None for a game that is left out. Raises `Refused`."""
         game = _parse_game(line)
         status, winner = game.get("status"), game.get("winner")
         if status in _UNFINISHED:
-            self.left_out.add("aborted or unfinished")
+            self.omitted.add("aborted or unfinished")
             return None
         game_id = game.get("id")
         if not isinstance(game_id, str) or not _ID.fullmatch(game_id):
             raise Refused(
-                "bad-value", f"id: {quote(game_id)} is not the id of a game of Lichess, which has 8 letters or digits"
+                "bad-value", f"id: {quote(game_id)} is not a game id of Lichess (8 letters or digits); export again"
             )
         names = [_read_player_name(game, colour) for colour in ("white", "black")]
         if None in names:
-            self.left_out.add("with the computer or a player without an account")
+            self.omitted.add("with the computer or a player without an account")
             return None
-        if winner not in _PLACES or not isinstance(status, str) or (winner is None and status not in _DRAWN):
-            raise Refused("bad-value", f"winner: {quote(winner)} contradicts the status {quote(status)}")
-        data = {"game": "chess", **self._shared.members, "game_id": SITE + game_id}
-        if "game" not in self._shared.members and (variant := game.get("variant", "standard")) != "standard":
-            problem = f"variant: {quote(variant)} is not standard chess, so it needs a name as a game"
-            raise Refused("bad-value", f"{problem}: put such games in another file, and import it with --set game=NAME")
+        if (
+            winner not in _PLACES
+            or not isinstance(status, str)
+            or (winner is None and status not in _STATUSES_WITHOUT_WINNER)
+        ):
+            message = f"winner: {quote(winner)} contradicts the status {quote(status)}; export the games again"
+            raise Refused("bad-value", message)
+        data = {"game": "chess", **self._common.members, "game_id": SITE + game_id}
+        if "game" not in self._common.members and (variant := game.get("variant", "standard")) != "standard":
+            problem = f"variant: {quote(variant)} is not standard chess and must be recorded as another game"
+            raise Refused("bad-value", f"{problem}; put such games in another file, and import it with --set game=NAME")
         data["participants"] = [
             {"player": name, "place": place} for name, place in zip(names, _PLACES[winner], strict=True)
         ]
@@ -68,8 +73,8 @@ class _LichessFile:
             data["extra"] = {FORFEIT: _FORFEITS[winner]}
         if game.get("rated") is not True:
             data["rated"] = False
-            self.left_out.add("marked as casual", "recorded but not rated")
-        at = self._shared.occurred_at or _parse_start(game)
+            self.omitted.add("marked as casual", "recorded but not rated")
+        at = self._common.occurred_at or _parse_start(game)
         return {"type": "game.recorded", "occurred_at": at, "data": data}
 
 
@@ -88,13 +93,13 @@ def _read_player_name(game: dict[str, Any], colour: str) -> str | None:
     players = game.get("players")
     player = players.get(colour) if isinstance(players, dict) else None
     if not isinstance(player, dict):
-        raise Refused("missing-member", f"the game has no players.{colour}")
+        raise Refused("missing-member", f"the game has no players.{colour}; export the games again")
     user = player.get("user")
     if user is None:
         return None
     name = user.get("name", user.get("id")) if isinstance(user, dict) else None
     if not isinstance(name, str):
-        raise Refused("missing-member", f"players.{colour}.user has no name")
+        raise Refused("missing-member", f"players.{colour}.user has no name; export the games again")
     return name
 
 
@@ -112,10 +117,10 @@ def _parse_start(game: dict[str, Any]) -> str:
 
 def _read(opened: Opened, options: TableOptions) -> Iterator[Read]:
     file = _LichessFile(options)
-    if options.found is not None:
-        options.found(COLUMNS)
+    if options.on_columns is not None:
+        options.on_columns(COLUMNS)
     yield ReadAs("read as games of Lichess (NDJSON)")
-    for number, line in numbered_lines(opened.content):
+    for number, line in number_lines(opened.content):
         try:
             if isinstance(line, Refused):
                 raise line
@@ -125,7 +130,7 @@ def _read(opened: Opened, options: TableOptions) -> Iterator[Read]:
             continue
         if event is not None:
             yield number, event, _decode_source(line), None
-    yield from file.left_out.notes()
+    yield from file.omitted.describe()
 
 
 def _decode_source(line: bytes | Refused) -> str | None:

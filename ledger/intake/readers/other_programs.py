@@ -1,4 +1,4 @@
-"""Shared code of the readers of other programs' files: options for all games, and counts of games left out."""
+"""Code that the readers of other programs' files share: members set for all games, and counts of omitted games."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -7,18 +7,18 @@ from typing import Any, NamedTuple
 from ratings_ledger.ledger.intake.tables.columns import CsvColumns, TableOptions, normalise_instant, read_members
 from ratings_ledger.ledger.rejections import count
 
-# the members of a game that these files have, as columns of a table
+# the members of games in these files, as the columns of a table
 COLUMNS = CsvColumns(("game_id", "occurred_at", "game", "rated"), ("player", "place", "score", "team"), {})
 
 
-class Shared(NamedTuple):
-    """The members that --set gives to all games of a file, and their time if it gives one."""
+class CommonMembers(NamedTuple):
+    """The members that --set gives to all games of a file, and the time if --set gives one."""
 
     members: dict[str, Any]
     occurred_at: str | None
 
     @classmethod
-    def of(cls, options: TableOptions) -> "Shared":
+    def read(cls, options: TableOptions) -> "CommonMembers":
         """Read the options. Raises `Refused`."""
         members = dict(options.fixed)
         at = members.pop("occurred_at", None)
@@ -26,22 +26,22 @@ class Shared(NamedTuple):
         return cls(read_members(members), None if at is None else normalise_instant(at, options.zone))
 
 
-class LeftOut:
-    """A counter of games that are left out or not rated, for one report at the end."""
+class OmittedGames:
+    """A counter of games that are left out, or otherwise treated specially, for one report at the end."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, str]] = Counter()
 
     def add(self, reason: str, outcome: str = "left out") -> None:
-        """Count one more game."""
+        """Count a game that was left out, or treated as `outcome` says, for a reason."""
         self._counts[reason, outcome] += 1
 
-    def notes(self) -> Iterator[str]:
-        """Yield the sentences about the games.
+    def describe(self) -> Iterator[str]:
+        """Yield a sentence about the games of each reason and outcome.
 
-        >>> counted = LeftOut()
-        >>> counted.add("without a result")
-        >>> [*counted.notes()]
+        >>> omitted = OmittedGames()
+        >>> omitted.add("without a result")
+        >>> [*omitted.describe()]
         ['1 game without a result, left out']
         """
         for (reason, outcome), number in self._counts.items():

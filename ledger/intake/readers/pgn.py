@@ -8,9 +8,9 @@
 
     1. e4 {[Event "not a tag"]} e5 2. Qh5 1-0
 
-The reader skips the moves, but must parse comments, which may contain text that looks like the next game. Nearly all
-files have one tag per line, a blank line before the moves, and no comment around a tag. The reader takes large steps
-through these, and reads other files token by token.
+The reader skips the moves, but must parse comments, because they may contain text that looks like the next game. Nearly
+all files have one tag per line, a blank line before the moves, and no comment around a tag. The reader skips through
+such files in large steps, and reads other files token by token.
 """
 
 import re
@@ -20,13 +20,13 @@ from contextlib import suppress
 from typing import IO, Any, NamedTuple
 
 from ratings_ledger.ledger.intake.forfeits import FIRST_CAME, FORFEIT, NEITHER_CAME, PLACES, SECOND_CAME
-from ratings_ledger.ledger.intake.readers.other_programs import COLUMNS, LeftOut, Shared
+from ratings_ledger.ledger.intake.readers.other_programs import COLUMNS, CommonMembers, OmittedGames
 from ratings_ledger.ledger.intake.readers.reader import Opened, Read, ReadAs, Reader
 from ratings_ledger.ledger.intake.tables.columns import TableOptions, normalise_instant
 from ratings_ledger.ledger.rejections import Refused, quote
 
 PIECE_BYTES = 1 << 20
-# larger than any game; limits the memory if a comment has no end
+# larger than any game; this limits the memory if a comment does not end
 GAME_BYTES_MAX = 8 << 20
 FALLBACK_ENCODING = "cp1252"  # a superset of the printable part of Latin-1, the encoding of the standard
 
@@ -41,13 +41,15 @@ _TAG_TOKENS = re.compile(
     rb'\s+|;[^\n]*|^%[^\n]*|\{[^}]*\}|\[\s*(?P<name>\w+)\s+"(?P<value>(?:[^"\\\r\n]|\\.)*)"\s*\]|(?P<bad>\[[^\n]*)',
     re.M,
 )
-# tokens among the moves that may contain what looks like a tag, and tags
+# tokens among the moves that may contain text like a tag, and tags
 _MOVE_TOKENS = re.compile(rb'\{[^}]*\}|;[^\n]*|^%[^\n]*|(?P<open>\{)|(?P<tag>\[\s*\w+\s+")', re.M)
 _ESCAPED = re.compile(r"\\(.)")
 
 # the places of White and Black
 _RESULTS = {"1-0": (1, 2), "0-1": (2, 1), "1/2-1/2": (1, 1), "½-½": (1, 1)}
-_FORFEITS = {text.replace(":", joint): text for text in (FIRST_CAME, SECOND_CAME, NEITHER_CAME) for joint in (":", "/")}
+_FORFEITS = {
+    text.replace(":", separator): text for text in (FIRST_CAME, SECOND_CAME, NEITHER_CAME) for separator in (":", "/")
+}
 # the value of `extra.forfeit`, by the places of White and Black
 _FORFEITS_BY_PLACES = {(1, 2): FIRST_CAME, (2, 1): SECOND_CAME}
 # terminations of games that a player lost without playing on (Lichess) or did not attend
@@ -66,7 +68,7 @@ SITES = (b"lichess.org/", b"chess.com")
 
 
 class TaggedGame(NamedTuple):
-    """The tags of a game, the number of their first line, their text, and a text among them that is not a tag."""
+    """The tags of a game: the number of their first line, values by name, the text, and a text that is not a tag."""
 
     line: int
     tags: dict[str, str]
@@ -75,7 +77,10 @@ class TaggedGame(NamedTuple):
 
 
 class _GameExtent(NamedTuple):
-    """The ends of a game's tags and moves; for tags that are not in the plain form also the tags and a bad text."""
+    """The positions where a game's tags and moves end.
+
+    For tags that are not in the plain form, also the tags and a text among them that is not a tag.
+    """
 
     tags_end: int
     end: int
@@ -84,11 +89,11 @@ class _GameExtent(NamedTuple):
 
 
 class _OpenComment(Exception):
-    """A comment has no end; the argument is its position."""
+    """A comment does not end; the argument is the position where it begins."""
 
 
 def read_games(content: IO[bytes], decode: Callable[[bytes], str]) -> Iterator[TaggedGame | tuple[int, Refused]]:
-    """Yield the games of a file, and (line, refusal) for text that cannot be read."""
+    """Yield the tags of each game of a file, and (line, refusal) for text that cannot be read."""
     buffer, line, is_first = b"", 1, True
     while True:
         piece = content.read(PIECE_BYTES)
@@ -191,7 +196,7 @@ def _find_end_of_moves(buffer: bytes, begin: int, is_last: bool) -> int | None:
 
 
 def _find_end_among_comments(buffer: bytes, begin: int, is_last: bool) -> int | None:
-    """Find the end of the moves as `_find_end_of_moves` does, but token by token."""
+    """Return the same as `_find_end_of_moves`, but read token by token."""
     for match in _MOVE_TOKENS.finditer(buffer, begin):
         if match["tag"] is not None:
             return match.start()
@@ -206,16 +211,16 @@ class _PgnFile:
     """Converts the games of a file to events, and counts the games that it leaves out."""
 
     def __init__(self, options: TableOptions) -> None:
-        self.left_out = LeftOut()
+        self.omitted = OmittedGames()
         self.variants = Counter[str]()
         self._encoding = options.encoding
-        self._zone, self._shared = options.zone, Shared.of(options)
-        self._members = {"game": "chess", **self._shared.members}
-        self._has_game = "game" in self._shared.members
+        self._zone, self._common = options.zone, CommonMembers.read(options)
+        self._members = {"game": "chess", **self._common.members}
+        self._has_game = "game" in self._common.members
         self._numbers = Counter[str]()
 
     def decode(self, raw: bytes) -> str:
-        """Decode the text of tags, by default UTF-8 or else Windows-1252. Raises `Refused` (bad-utf8)."""
+        """Decode the text of tags by the named encoding, or UTF-8 or Windows-1252. Raises `Refused` (bad-utf8)."""
         try:
             return raw.decode(self._encoding or "utf-8")
         except UnicodeDecodeError as problem:
@@ -225,35 +230,35 @@ class _PgnFile:
                 except UnicodeDecodeError:
                     pass
                 else:
-                    self.left_out.add("with letters that are not UTF-8", "read as Windows-1252")
+                    self.omitted.add("with letters that are not UTF-8", "read as Windows-1252")
                     return text
             byte = raw[problem.start]
             message = f"the byte 0x{byte:02X} of {quote(raw[:40])} is not a letter in {self._encoding or 'UTF-8'}"
             raise Refused("bad-utf8", f"{message}; name the encoding with --encoding") from None
 
     def convert_game(self, game: TaggedGame) -> tuple[dict[str, Any], bool] | None:
-        """Convert a game to an event, and tell whether it has an address; return None for a game that is left out.
+        """Convert a game to an event; also return whether it has an address. Return None for a game that is left out.
 
         Raises `Refused`.
         """
         tags = game.tags
         if game.bad is not None:
-            raise Refused("bad-value", f'{quote(game.bad)} is not a tag such as [White "anna"]')
+            raise Refused("bad-value", f'{quote(game.bad)} is not a tag; write tags such as [White "anna"]')
         result = tags.get("Result")
         if result is None:
-            raise Refused("missing-member", 'the game has no tag Result, such as [Result "1-0"]')
+            raise Refused("missing-member", 'the game has no tag Result; add one such as [Result "1-0"]')
         termination = tags.get("Termination", "").casefold()
         address = _find_address(tags)
         if result == "*" or termination == _UNFINISHED:
-            # these games get numbers, too, so that later games keep their numbers when the result is known
+            # these games get numbers, too, so that later games keep theirs once the result is known
             with suppress(Refused):
                 _ = address or self._number_game(tags)
-            self.left_out.add("without a result (*)")
+            self.omitted.add("without a result (*)")
             return None
         game_id = address or self._number_game(tags)
         white, black = _read_player_name(tags, "White"), _read_player_name(tags, "Black")
         if white.startswith(_COMPUTER) or black.startswith(_COMPUTER):
-            self.left_out.add("against the computer")
+            self.omitted.add("against the computer")
             return None
         forfeit = _FORFEITS.get(result)
         places = PLACES[forfeit] if forfeit else _RESULTS.get(result)
@@ -273,22 +278,22 @@ class _PgnFile:
             data["extra"] = {FORFEIT: forfeit}
         if tags.get("Event", "")[:6].casefold() == "casual":
             data["rated"] = False
-            self.left_out.add('of an Event "Casual ..."', "recorded but not rated")
-        occurred_at = self._shared.occurred_at or _read_end_time(tags, self._zone)
+            self.omitted.add('of an Event "Casual ..."', "recorded but not rated")
+        occurred_at = self._common.occurred_at or _read_end_time(tags, self._zone)
         return {"type": "game.recorded", "occurred_at": occurred_at, "data": data}, address is not None
 
     def _number_game(self, tags: dict[str, str]) -> str:
         """Return the id of a game without an address: its day and its number on that day. Raises `Refused`."""
-        day = _find_day(tags, self._shared.occurred_at)
+        day = _find_day(tags, self._common.occurred_at)
         self._numbers[day] += 1
         return f"{day}-{self._numbers[day]}"
 
     def _check_variant(self, variant: str) -> None:
         if not self._has_game:
             name = re.sub(r"\W+", "-", variant.casefold()).strip("-")
-            message = f"Variant: {quote(variant)} is not standard chess, so it needs a name as a game"
+            message = f"Variant: {quote(variant)} is not standard chess and must be recorded as another game"
             remedy = f"put such games in another file, and import it with --set game={name}"
-            raise Refused("bad-value", f"{message}: {remedy}")
+            raise Refused("bad-value", f"{message}; {remedy}")
         self.variants[variant] += 1
 
 
@@ -297,7 +302,8 @@ def _read_player_name(tags: dict[str, str], colour: str) -> str:
     name = tags.get(colour, "").strip()
     if not name.strip("?"):
         problem = f"{colour}: {quote(name)} is not a player" if colour in tags else f"the game has no tag {colour}"
-        raise Refused("missing-member", f"{problem}; write the player's name there, or remove the game from the file")
+        remedy = f'write the player\'s name, such as [{colour} "anna"], or remove the game from the file'
+        raise Refused("missing-member", f"{problem}; {remedy}")
     return name
 
 
@@ -316,7 +322,7 @@ def _find_day(tags: dict[str, str], fixed: str | None) -> str:
 
 
 def _read_end_time(tags: dict[str, str], zone: str | None) -> str:
-    """Return the end of a game, or else its start or its day. Raises `Refused` (bad-time)."""
+    """Return the time when a game ended, or else when it started, or else its day. Raises `Refused` (bad-time)."""
     # Chess.com writes the start and the end of a game in UTC
     for date, time in (("EndDate", "EndTime"), ("UTCDate", "UTCTime")):
         if "UTCDate" in tags and _DAY.fullmatch(tags.get(date, "")) and _TIME.fullmatch(tags.get(time, "")):
@@ -327,7 +333,7 @@ def _read_end_time(tags: dict[str, str], zone: str | None) -> str:
 
 
 def _find_address(tags: dict[str, str]) -> str | None:
-    """Return the address of a game in its tags, without the parts that all addresses share, or None.
+    """Return the address of a game from its tags, without https://www. and parts after the game's id, or None.
 
     >>> _find_address({"Site": "https://lichess.org/q7ZvsdUF/black"}), _find_address({"Site": "Chess.com"})
     ('lichess.org/q7ZvsdUF', None)
@@ -355,12 +361,12 @@ def _read(opened: Opened, options: TableOptions) -> Iterator[Read]:
         event, has_id = converted
         if is_numbered is None or (not is_numbered and not has_id):
             is_numbered = not has_id
-            if options.found is not None:
-                options.found(COLUMNS._replace(is_numbered=is_numbered))
+            if options.on_columns is not None:
+                options.on_columns(COLUMNS._replace(is_numbered=is_numbered))
             example = f"; games without an address are numbered by day, such as {event['data']['game_id']}"
             yield ReadAs(f"read as PGN{example if is_numbered else ''}", is_numbered)
         yield game.line, event, _decode_source(game), None
-    yield from file.left_out.notes()
+    yield from file.omitted.describe()
     if file.variants:
         listed = ", ".join(f"{variant} ({number:,})" for variant, number in file.variants.most_common())
         yield f"variants other than Standard: {listed}"
@@ -374,10 +380,10 @@ def _is_pgn(name: str, start: bytes) -> bool:
     return name.lower().endswith(".pgn") or _BEGINNING.match(start) is not None
 
 
-def _is_of_site(name: str, start: bytes) -> bool:
-    """Tell whether a file comes from a site, where players' names are names of accounts."""
+def _is_pgn_of_site(name: str, start: bytes) -> bool:
+    """Tell whether a file comes from a site, so that the players' names are names of accounts."""
     return _is_pgn(name, start) and any(site in start.lower() for site in SITES)
 
 
 PGN = Reader("PGN", _is_pgn, _read, tables=True)
-PGN_OF_SITE = Reader("PGN of a site", _is_of_site, _read, tables=True, accounts=True)
+PGN_OF_SITE = Reader("PGN of a site", _is_pgn_of_site, _read, tables=True, accounts=True)

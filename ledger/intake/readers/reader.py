@@ -1,4 +1,4 @@
-"""The interface of a reader of files, and the entries that it yields."""
+"""Define the interface of readers of files, and the entries that they yield."""
 
 from collections.abc import Callable, Iterator
 from typing import IO, Any, NamedTuple
@@ -9,20 +9,20 @@ from ratings_ledger.ledger.rejections import Refused
 
 
 class ReadAs(NamedTuple):
-    """A note on how a file of another program is read, and whether its games are numbered by day from here on."""
+    """A sentence about how a file of another program is read, and whether its next games are numbered by day."""
 
-    told: str
+    sentence: str
     is_numbered: bool = False
 
 
-# an event: (line, event or refusal, its source, the game id if it was composed of rows); a sentence about the file; how
-# a table or a file of another program was read; the options to read the next file alike; or None for a line that is no
-# event, but allows a file without events
+# An event is (line, event or refusal, source, id of the game if several rows may belong to it). A string is a sentence
+# about the file. TableRead and ReadAs say how the file was read, TableOptions how to read the next such file. None is
+# yielded for the last line of an export; a file with this line may have no events.
 Read = tuple[int, bytes | dict[str, Any] | Refused, Any, str | None] | str | TableRead | ReadAs | TableOptions | None
 
 
 class Opened(NamedTuple):
-    """An opened file: its name, its uncompressed content, and its path if the file is not compressed."""
+    """An open file: its name, its uncompressed content, and its path, or None if the file is compressed."""
 
     name: str
     content: IO[bytes]
@@ -30,10 +30,13 @@ class Opened(NamedTuple):
 
 
 class Reader(NamedTuple):
-    """A reader of one kind of file, which recognises it by its name and first bytes, and yields its entries.
+    """A reader of one kind of file. It recognises a file by its name and first bytes, and yields its entries.
 
-    A reader of tables yields names that people typed: the import asks about names close to others, unless they are
-    names of `accounts`, which a program keeps distinct.
+    name:     the kind of file
+    is_of:    tells from a file's name and first bytes whether this reader reads it
+    read:     yields the entries of a file
+    tables:   whether names are typed by people; the import asks about names that are close to others
+    accounts: whether names are those of accounts, which another program keeps distinct; the import does not ask
     """
 
     name: str

@@ -1,13 +1,13 @@
-"""Read TRF16 and TRF26, reports of tournaments to FIDE, with a line per player and the opponents of all rounds.
+"""Read TRF16 and TRF26, reports of tournaments to FIDE: a line per player has the opponents and results of all rounds.
 
     012 Club Open                                        the name of the tournament
     132                       24/11/22  24/11/29         the dates of the rounds, in the columns of their results
     001    1      anna ...       2 w 1     3 b =       round 1: against 2 with White, won; round 2: drawn with 3
     001    2      ben  ...       1 b 0  0000 - U       round 2: a bye
 
-Each game is in two lines, which must agree. The results `+` and `-` are forfeits; `W`, `D` and `L` are games of less
-than a move, which are never rated; `H`, `F`, `U` and `Z` are byes. The annex to FIDE's handbook (C.04, TRF16 and TRF26)
-defines the columns.
+Each game is in the lines of both players, and these must agree. The results `+` and `-` are forfeits; `W`, `D` and `L`
+are games of less than a move, which are never rated; `H`, `F`, `U` and `Z` are byes. The annex to FIDE's handbook
+(C.04, TRF16 and TRF26) defines the columns.
 """
 
 import re
@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.intake.forfeits import FIRST_CAME, FORFEIT, NEITHER_CAME, SECOND_CAME
-from ratings_ledger.ledger.intake.readers.other_programs import COLUMNS, LeftOut, Shared
+from ratings_ledger.ledger.intake.readers.other_programs import COLUMNS, CommonMembers, OmittedGames
 from ratings_ledger.ledger.intake.readers.reader import Opened, Read, ReadAs, Reader
 from ratings_ledger.ledger.intake.tables.columns import TableOptions, normalise_instant
 from ratings_ledger.ledger.intake.tables.table_games import make_slug
@@ -29,17 +29,17 @@ PLAYER, DATES, NUMBER_OF_ROUNDS, NAME, START, END = "001", "132", "142", "012", 
 _LINES = re.compile(r"\r\n|\n|\r")
 _DAY = re.compile(r"(\d{4})[/.\-](\d\d)[/.\-](\d\d)", re.ASCII)
 _SHORT_DAY = re.compile(r"(\d\d)[/.\-](\d\d)[/.\-](\d\d)", re.ASCII)
-# the opponent's result, by result
-_MIRRORED = {"1": "0", "0": "1", "=": "=", "+": "-", "-": "+", "W": "L", "L": "W", "D": "D"}
+# the result of the opponent, by the result of a player
+_OPPONENT_RESULTS = {"1": "0", "0": "1", "=": "=", "+": "-", "-": "+", "W": "L", "L": "W", "D": "D"}
 _PLACES = {"1": (1, 2), "0": (2, 1), "=": (1, 1), "+": (1, 2), "-": (2, 1), "W": (1, 2), "L": (2, 1), "D": (1, 1)}
 _FORFEITS = {"+": FIRST_CAME, "-": SECOND_CAME}
-_SHORT = frozenset("WDL")
+_SHORT_GAMES = frozenset("WDL")
 _SUFFIXES = (".trf", ".trfx", ".trf16", ".trf26")
 _BEGINNING = re.compile(rb"(?:\xef\xbb\xbf)?(?:###[^\r\n]*+[\r\n]++)*+0[1-9]2 ")
 
 
 class _RoundEntry(NamedTuple):
-    """A round in a player's line."""
+    """A round in a player's line: the opponent's start number, 0 for a bye; the colour; the result."""
 
     opponent: int
     colour: str
@@ -47,7 +47,7 @@ class _RoundEntry(NamedTuple):
 
 
 class _Player(NamedTuple):
-    """A player of the tournament: the number of their line, the name, the rounds, and the text of the line."""
+    """A player of the tournament: line number, name, rounds (None for an empty one), and the text of the line."""
 
     line: int
     name: str
@@ -61,7 +61,7 @@ class _Tournament:
     def __init__(self, text: str, zone: str | None) -> None:
         self.players = dict[int, _Player]()
         self.problems = list[tuple[int, Refused]]()
-        # by code, the number and the text of the line
+        # the number and the text of a line, by its code
         self._header_lines = dict[str, tuple[int, str]]()
         self._zone = zone
         for number, line in enumerate(_LINES.split(text), 1):
@@ -75,7 +75,8 @@ class _Tournament:
         start, name = line[4:8].strip(), line[14:47].strip()
         try:
             if not start.isdecimal() or not name:
-                raise Refused("bad-value", f"{quote(line[:47])} has no start number in columns 5-8 and name in 15-47")
+                message = f"{quote(line[:47])} lacks a start number in columns 5-8 or a name in columns 15-47"
+                raise Refused("bad-value", f"{message}; add what is missing")
             start_number = int(start)
             for earlier in self.players.values():
                 if earlier.name == name:
@@ -90,7 +91,7 @@ class _Tournament:
 
     @property
     def label(self) -> str:
-        """Return the prefix of the games' ids: the tournament's name and first day."""
+        """Return the prefix of the games' ids: the name and the first day of the tournament."""
         name = self._header_lines.get(NAME, (0, ""))[1][4:].strip()
         label = "tournament"
         with suppress(Refused):
@@ -122,13 +123,12 @@ class _Tournament:
         raise Refused("bad-time", f"{problem}; add the date, or set one for all games: --set occurred_at=2024-11-22")
 
     def check_rounds(self) -> None:
-        """Raise `Refused` if there are more rounds than the report states."""
+        """Raise `Refused` (bad-value) if players have results of more rounds than the report states."""
         line, text = self._header_lines.get(NUMBER_OF_ROUNDS, (0, ""))
         stated = text[3:].strip()
         if stated.isdecimal() and self.rounds > int(stated):
-            raise Refused(
-                "bad-value", f"line {line} states {int(stated)} rounds, but players have results of {self.rounds}"
-            )
+            message = f"line {line} states {int(stated)} rounds, but players have results of {self.rounds} rounds"
+            raise Refused("bad-value", f"{message}; correct line {line}")
 
 
 def _parse_rounds(line: str) -> Iterator[_RoundEntry | None]:
@@ -141,7 +141,8 @@ def _parse_rounds(line: str) -> Iterator[_RoundEntry | None]:
             yield None
         elif (opponent and not opponent.isdecimal()) or (cell[4] + cell[6] + cell[8:]).strip():
             number = (start - ROUNDS_START) // ROUND_WIDTH + 1
-            message = f"round {number}: {quote(cell)} in columns {start + 1}-{start + 8} is not like '  12 w 1'"
+            columns = f"columns {start + 1}-{start + 8}"
+            message = f"round {number}: {quote(cell)} in {columns} is not a result; write one like '  12 w 1'"
             raise Refused("bad-value", message)
         else:
             yield _RoundEntry(int(opponent or 0), colour, result.strip())
@@ -151,9 +152,9 @@ class _TrfFile:
     """Converts the games of a report to events, and counts the games that it leaves out."""
 
     def __init__(self, tournament: _Tournament, options: TableOptions) -> None:
-        self.left_out = LeftOut()
+        self.omitted = OmittedGames()
         self._tournament = tournament
-        self._shared, self._zone = Shared.of(options), options.zone
+        self._common, self._zone = CommonMembers.read(options), options.zone
 
     def convert_round(self, number: int) -> Iterator[Read]:
         """Yield the games of a round (counted from 0), each once, and refusals of invalid games."""
@@ -164,7 +165,7 @@ class _TrfFile:
             if entry is None:
                 continue
             if entry.opponent == 0:
-                self.left_out.add("without an opponent (byes)")
+                self.omitted.add("without an opponent (byes)")
                 continue
             try:
                 opponent_entry = self._find_opponent_entry(number, start, entry)
@@ -182,11 +183,8 @@ class _TrfFile:
         players = self._tournament.players
         player, opponent = players[start], players.get(entry.opponent)
         if opponent is None:
-            raise Refused(
-                "bad-value",
-                f"round {number + 1}: {quote(player.name)} has the opponent {entry.opponent}, but no player has this "
-                "start number",
-            )
+            message = f"round {number + 1}: {quote(player.name)} has the opponent {entry.opponent}, but no player has "
+            raise Refused("bad-value", f"{message}this start number; correct it")
         opponent_entry = opponent.rounds[number] if number < len(opponent.rounds) else None
         if opponent_entry is not None and opponent_entry.opponent == start and start > entry.opponent:
             return None
@@ -198,16 +196,16 @@ class _TrfFile:
             and opponent_entry.opponent == start
             and {entry.colour, opponent_entry.colour} in ({"w", "b"}, {"-"}, {" "})
         )
-        if not agrees or opponent_entry is None or (entry.result and entry.result not in _MIRRORED):
+        if not agrees or opponent_entry is None or (entry.result and entry.result not in _OPPONENT_RESULTS):
             raise Refused("bad-value", f"round {number + 1}: {statements}; correct the wrong line")
         is_double_forfeit = entry.result == opponent_entry.result == "-"
-        if _MIRRORED.get(entry.result, "") != opponent_entry.result and not is_double_forfeit:
+        if _OPPONENT_RESULTS.get(entry.result, "") != opponent_entry.result and not is_double_forfeit:
             raise Refused(
                 "bad-value",
                 f"round {number + 1}: the results contradict each other: {statements}; correct the wrong line",
             )
         if not entry.result:
-            self.left_out.add("without a result")
+            self.omitted.add("without a result")
             return None
         return opponent_entry
 
@@ -221,7 +219,7 @@ class _TrfFile:
         places = (1, 1) if is_double_forfeit else _PLACES[result]
         data: dict[str, Any] = {
             "game": "chess",
-            **self._shared.members,
+            **self._common.members,
             "game_id": f"{self._tournament.label}-r{number + 1}-{white}-{black}",
             "participants": [
                 {"player": players[start].name, "place": place}
@@ -230,10 +228,10 @@ class _TrfFile:
         }
         if result in _FORFEITS:
             data["extra"] = {FORFEIT: NEITHER_CAME if is_double_forfeit else _FORFEITS[result]}
-        if result in _SHORT:
+        if result in _SHORT_GAMES:
             data["rated"] = False
-            self.left_out.add("of less than a move (W, D, L)", "recorded but not rated")
-        occurred_at = self._shared.occurred_at or normalise_instant(self._tournament.find_day(number), self._zone)
+            self.omitted.add("of less than a move (W, D, L)", "recorded but not rated")
+        occurred_at = self._common.occurred_at or normalise_instant(self._tournament.find_day(number), self._zone)
         return {"type": "game.recorded", "occurred_at": occurred_at, "data": data}
 
 
@@ -244,21 +242,22 @@ def _quote_entry(entry: _RoundEntry | None) -> str:
 def _read(opened: Opened, options: TableOptions) -> Iterator[Read]:
     content = opened.content.read(FILE_BYTES_MAX + 1)
     if len(content) > FILE_BYTES_MAX:
-        raise Refused("file-too-large", f"the file has more than {FILE_BYTES_MAX:,} bytes; no TRF report is so large")
+        message = f"the report has more than {FILE_BYTES_MAX:,} bytes; import each tournament from a file of its own"
+        raise Refused("file-too-large", message)
     tournament = _Tournament(_decode(content, options.encoding), options.zone)
-    if options.found is not None:
-        options.found(COLUMNS)
+    if options.on_columns is not None:
+        options.on_columns(COLUMNS)
     yield ReadAs(f"read as TRF; games have ids such as {tournament.label}-r1-1-2")
     if not tournament.players and not tournament.problems:
-        raise Refused("bad-value", "the report has no player; the lines of players begin with 001")
+        raise Refused("bad-value", "the report has no players; add a line that begins with 001 for each player")
     for line, problem in tournament.problems:
         yield line, problem, None, None
     tournament.check_rounds()
     file = _TrfFile(tournament, options)
-    # each result against a player with an invalid line would only repeat the problem
+    # results against a player with an invalid line would only repeat the problem
     for number in range(tournament.rounds if not tournament.problems else 0):
         yield from file.convert_round(number)
-    yield from file.left_out.notes()
+    yield from file.omitted.describe()
 
 
 def _decode(content: bytes, encoding: str | None) -> str:

@@ -1,4 +1,4 @@
-"""Aliases: names in tables for players with another name in the ledger.
+"""Read and apply aliases: names in tables for players with another id in the ledger.
 
     ana = anna
     Schmidt, A. = Anna Schmidt
@@ -21,7 +21,7 @@ MEMBERS = ("player", "replaces", "referee")
 
 
 class Alias(NamedTuple):
-    """A name, its player, and the place of the definition."""
+    """A name, its player, and the file and line of the definition (None for a line that is unknown)."""
 
     name: str
     player: str
@@ -33,11 +33,11 @@ def parse_alias(name: str, player: str, file: str, line: int | None) -> Alias:
     """Parse a name and a player as written. Raises `Refused` (bad-alias) if they are invalid."""
     name = to_nfc(name.strip())
     if not name:
-        raise Refused("bad-alias", "the name is missing: write NAME = PLAYER")
+        raise Refused("bad-alias", "the name is missing; write NAME = PLAYER")
     try:
         return Alias(name, read_player(player.strip()), file, line)
     except Refused as problem:
-        raise Refused("bad-alias", f"{quote(name)} stands for no player: {problem.message}") from None
+        raise Refused("bad-alias", f"the player of {quote(name)} is not valid: {problem.message}") from None
 
 
 def read_aliases(lines: Iterable[tuple[int, bytes]], file: str) -> Iterator[Alias | Rejection]:
@@ -46,7 +46,7 @@ def read_aliases(lines: Iterable[tuple[int, bytes]], file: str) -> Iterator[Alia
         try:
             name, equals, player = line.decode().partition("=")
             if not equals or "=" in player:
-                raise Refused("bad-alias", f"{quote(line.decode())} is not NAME = PLAYER")
+                raise Refused("bad-alias", f"{quote(line.decode())} is not an alias; write NAME = PLAYER")
             yield parse_alias(name, player, file, number)
         except UnicodeDecodeError:
             yield Rejection("bad-alias", "the line is not UTF-8; save the file as UTF-8", file, number)
@@ -55,7 +55,10 @@ def read_aliases(lines: Iterable[tuple[int, bytes]], file: str) -> Iterator[Alia
 
 
 def merge_aliases(aliases: Iterable[Alias | Rejection]) -> tuple[dict[str, str], list[Rejection]]:
-    """Merge aliases to a dictionary of players by name, with refusals. For a repeated name the later file counts."""
+    """Merge aliases into a dictionary of players by name; also return all refusals.
+
+    If two files define a name, the later one counts.
+    """
     known, problems = dict[str, Alias](), list[Rejection]()
     for alias in aliases:
         if isinstance(alias, Rejection):
@@ -73,19 +76,19 @@ def merge_aliases(aliases: Iterable[Alias | Rejection]) -> tuple[dict[str, str],
                 f"{quote(alias.player)} is itself an alias, of {quote(next_alias.player)}{_describe_line(next_alias)}"
             )
             end = _find_end(alias, known)
-            remedy = f"write {alias.name} = {end}" if end else "they lead back to each other"
+            remedy = f"write {alias.name} = {end}" if end else "delete one, because they lead back to each other"
             problems.append(Rejection("bad-alias", f"{message}; {remedy}", alias.file, alias.line))
     problems.sort(key=lambda problem: problem.line or 0)
     return {alias.name: alias.player for alias in known.values()}, problems
 
 
-def read_own_names(aliases: Mapping[str, str]) -> frozenset[str]:
+def list_own_aliases(aliases: Mapping[str, str]) -> frozenset[str]:
     """Return the names that are their own aliases."""
     return frozenset(name for name, player in aliases.items() if name == player)
 
 
 def add_answers(aliases: Mapping[str, str], answers: Mapping[str, str]) -> dict[str, str]:
-    """Add answers about names to aliases, and replace players that they rename, so that no alias leads to another.
+    """Add answers (players by name) to aliases; also replace players who are names in answers, so that no chain arises.
 
     >>> add_answers({"annie": "ana"}, {"ana": "anna"})
     {'annie': 'anna', 'ana': 'anna'}
@@ -109,10 +112,10 @@ def _find_end(alias: Alias, known: Mapping[str, Alias]) -> str | None:
 
 
 def apply_aliases(event: Any, aliases: Mapping[str, str], used: dict[str, str]) -> Any:
-    """Replace names in an event of a table by their players, and add the replaced names to `used`.
+    """Replace names in an event of a table by their players, and add the replaced names with their players to `used`.
 
-    Invalid events are returned unchanged, as later code refuses them. Returns a `Refused` if an alias makes one player
-    take part in a game twice.
+    Invalid events are returned unchanged, because later code refuses them. Returns a `Refused` if an alias makes one
+    player take part in a game twice.
     """
     if isinstance(event, bytes):
         try:
@@ -147,5 +150,6 @@ def _describe_conflict(first: str, second: str, player: str) -> str:
     """Describe the conflict of two names in one game that stand for one player."""
     if player in (first, second):
         alias = second if player == first else first
-        return f"{quote(alias)} is an alias of {quote(player)}, who takes part in the game as well"
-    return f"{quote(first)} and {quote(second)} are both aliases of {quote(player)}, and take part in one game"
+        return f"{quote(alias)} is an alias of {quote(player)}, who takes part in the game as well; correct one of them"
+    message = f"{quote(first)} and {quote(second)} take part in one game, but are both aliases of {quote(player)}"
+    return f"{message}; correct an alias or a name"

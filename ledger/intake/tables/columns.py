@@ -44,8 +44,8 @@ INTEGER_COLUMNS = frozenset({"place", "seat", "seconds_played"})
 BOOLEAN_COLUMNS = frozenset({"rated", "aborted", "home"})
 NUMBERS = "numbers."  # the prefix of columns with custom numbers
 EXTRA = "extra."  # the prefix of cells that a layout composes for the game's `extra`
-NEEDED = ("game_id", "occurred_at", "game")  # the columns that a table of new games needs
-READ_COLUMNS = INTEGER_COLUMNS | BOOLEAN_COLUMNS | {"score"}
+REQUIRED_COLUMNS = ("game_id", "occurred_at", "game")  # the columns that a table of new games needs
+CONVERTED_COLUMNS = INTEGER_COLUMNS | BOOLEAN_COLUMNS | {"score"}
 DELIMITERS = ",;\t|"
 _ORDINAL = re.compile(r"([1-9]\d{0,3})(st|nd|rd|th)", re.ASCII | re.IGNORECASE)
 _PLACE = re.compile(r"(\d+)(?:\.|st|nd|rd|th|er|ère|e|ème|eme|\.?[ºª°])", re.IGNORECASE)
@@ -58,7 +58,7 @@ _OF_RESULT = re.compile(
 _NUMBER = re.compile(re.escape(NUMBERS) + NUMBER_NAME)
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 # control characters that do not occur in text files
-_NO_TEXT = re.compile(r"[\0-\x08\x0e-\x1a]")
+_CONTROL_CHARACTER = re.compile(r"[\0-\x08\x0e-\x1a]")
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 Header = list[str | None]
 Cells = dict[str, str]
@@ -92,46 +92,46 @@ class TableOptions(NamedTuple):
     zone:         the zone of times without an offset
     renamed:      the meanings of columns by name; "" drops a column. The table must have these columns
     fixed:        values for all rows, by meaning
-    found:        called with the columns of the table
+    on_columns:   a function that is called with the columns of the table
     sheet:        the name of the sheet of a spreadsheet
     layout:       the name of the layout
     dates:        the order of dates: dmy, mdy or ymd
     encoding:     the encoding of a text file
-    ties:         the separators of tied players, besides =
+    ties:         the separators of tied players, in addition to =
     partners:     the separators of the players of one side
-    whole:        ids that contain a separator and are not split
+    unsplit_ids:  ids that contain a separator and are not split
     aliases:      the players' ids by name in the table
-    answered:     the aliases that come from answers to questions
-    columns:      like `renamed`, but from a profile; the table may lack these columns
+    answered_names: the names whose aliases come from answers to questions
+    columns:      the same as `renamed`, but from a profile; the table may lack these columns
     profile:      the name of the profile
     forfeits:     whether forfeits are rated
     others:       the places of those who did not win, if only the winner is known
     games:        the games that published rulesets score
     team_columns: the columns whose names say that they contain partners
-    needed:       the required columns; fewer if the games are already recorded
-    checks_all:   whether to check the games of a refused table, too, so that all problems are reported at once
+    required:     the required columns; fewer if the games are already recorded
+    checks_all:   whether to check the games of a refused table, too, to report all problems at once
     """
 
     zone: str | None = None
     renamed: dict[str, str] = {}
     fixed: dict[str, str] = {}
-    found: Callable[[CsvColumns], None] | None = None
+    on_columns: Callable[[CsvColumns], None] | None = None
     sheet: str | None = None
     layout: str | None = None
     dates: str | None = None
     encoding: str | None = None
     ties: tuple[str, ...] = ()
     partners: tuple[str, ...] = ()
-    whole: frozenset[str] = frozenset()
+    unsplit_ids: frozenset[str] = frozenset()
     aliases: Mapping[str, str] = {}
-    answered: frozenset[str] = frozenset()
+    answered_names: frozenset[str] = frozenset()
     columns: Mapping[str, str] = {}
     profile: str | None = None
     forfeits: str | None = None
     others: str | None = None
     games: tuple[str, ...] = ()
     team_columns: frozenset[str] = frozenset()
-    needed: tuple[str, ...] = NEEDED
+    required: tuple[str, ...] = REQUIRED_COLUMNS
     checks_all: bool = False
 
     @property
@@ -141,14 +141,14 @@ class TableOptions(NamedTuple):
 
     @property
     def meanings_by_name(self) -> dict[str, str]:
-        """Return the meanings of columns by the options, by name in lower case."""
+        """Return the meanings that the options give to columns, by name in lower case."""
         return {theirs.casefold(): ours for theirs, ours in [*self.columns.items(), *self.renamed.items()]}
 
 
 def split_header(line: str) -> tuple[str, list[str]]:
     """Return the delimiter of a header and the names of its columns. Raises `Refused` (bad-csv, bad-utf8)."""
     delimiter = max(DELIMITERS, key=line.count)
-    if _NO_TEXT.search(line):
+    if _CONTROL_CHARACTER.search(line):
         raise Refused("bad-csv", "the file is neither text nor a spreadsheet; save its table as .xlsx or as CSV UTF-8")
     if has_invalid_utf8(line):
         raise Refused("bad-utf8", f"the header {describe_invalid_utf8(line.strip())}")
@@ -158,7 +158,7 @@ def split_header(line: str) -> tuple[str, list[str]]:
         raise Refused("bad-csv", f"the header cannot be split into columns: {error}") from None
 
 
-def is_usual(meaning: str) -> bool:
+def is_usual_meaning(meaning: str) -> bool:
     """Tell whether a column of a table in the usual form may have this meaning."""
     return meaning in GAME_COLUMNS or meaning in PLAYER_COLUMNS or is_place(meaning) or is_number(meaning)
 
@@ -166,7 +166,7 @@ def is_usual(meaning: str) -> bool:
 def resolve_columns(
     names: list[str],
     options: TableOptions,
-    accepts: Callable[[str], bool] = is_usual,
+    accepts: Callable[[str], bool] = is_usual_meaning,
     implied: Collection[str] = (),
 ) -> tuple[Header, list[Refused]]:
     """Return the meaning of each column, and all problems of the header.
@@ -174,11 +174,11 @@ def resolve_columns(
     Args:
         names: The names of the columns in the table.
         options: How to read the table.
-        holds: Tells whether the table may have a column of a meaning.
+        accepts: Tells whether the table may have a column with a meaning.
         implied: Meanings that need no column.
 
     Returns:
-        The meaning of each column ("" without a name, None if the column is dropped or unknown), and the refusals.
+        The meaning of each column ("" without a name, None if the column is dropped or unknown), and the problems.
     """
     folded = options.meanings_by_name
     header: Header = [folded.get(name.casefold(), name.casefold()) for name in names]
@@ -200,10 +200,10 @@ def resolve_columns(
     problems += _find_contradictions(names, header)
     known = {*present, *options.fixed} - {"game_id"}
     # a table about recorded games may have no columns about players
-    needs_player = options.needed == NEEDED or not known or not known.isdisjoint(PLAYER_COLUMNS)
-    needed = (*options.needed, *(("player",) if needs_player and not has_places else ()))
+    needs_player = options.required == REQUIRED_COLUMNS or not known or not known.isdisjoint(PLAYER_COLUMNS)
+    required = (*options.required, *(("player",) if needs_player and not has_places else ()))
     implied = (*implied, *(["game"] if options.only_game else []))
-    missing = [name for name in needed if name not in (*present, *options.fixed, *implied)]
+    missing = [name for name in required if name not in (*present, *options.fixed, *implied)]
     # a single unknown column is probably the missing one
     is_probably_missing = len(unknown) == len(missing) == 1
     if unknown and not is_probably_missing:
@@ -225,7 +225,7 @@ def resolve_columns(
 
 
 def _find_contradictions(names: Sequence[str], header: Header) -> Iterator[Refused]:
-    """Yield refusals of columns with the same meaning, and of columns for one player beside columns for places."""
+    """Yield refusals of columns with the same meaning, and of columns for players next to columns for places."""
     present = [meaning for meaning in header if meaning]
     # 1st and 1th mean the same place
     places = {name: match.group(1) for name in present if (match := _ORDINAL.fullmatch(name))}
@@ -236,8 +236,8 @@ def _find_contradictions(names: Sequence[str], header: Header) -> Iterator[Refus
     yield from (_explain_repeated_column(meaning, names, header) for meaning in repeated)
     if places and (player_columns := [name for name in present if name in PLAYER_COLUMNS]):
         listed = ", ".join(map(quote, player_columns))
-        message = "a table has either columns for one player per row or columns 1st, 2nd ... for one game per row"
-        yield Refused("unknown-column", f"{message}: {listed}")
+        message = f"the table has columns for one player per row, {listed}, and columns 1st, 2nd ... for one game per"
+        yield Refused("unknown-column", f"{message} row; drop one kind with --map NAME=")
 
 
 def _explain_missing_columns(
@@ -252,7 +252,7 @@ def _explain_missing_columns(
         unknown: The name of an unknown column that may be the missing one.
     """
     other_game = "for another game first run: ratings rules publish --shipped elo --game NAME"
-    known = f" (rulesets here score {', '.join(games)}; {other_game})" if games else ""
+    known = f" (the ledger's rulesets score {', '.join(games)}; {other_game})" if games else ""
     fixed = f", or set it for all rows: --set game=NAME{known}" if "game" in missing else ""
     listed = f"{'are no columns' if len(missing) > 1 else 'is no column'} {', '.join(map(repr, missing))}"
     if "game" in missing and id_column != "game_id":
@@ -272,10 +272,10 @@ def _explain_missing_columns(
 def _explain_repeated_column(ours: str, names: Sequence[str], header: Header) -> Refused:
     """Build the refusal of two columns with the same meaning."""
     theirs = [name for name, meaning in zip(names, header, strict=True) if meaning == ours]
-    message = f"two columns are called {quote(ours)}"
+    message = f"two columns are read as {quote(ours)}"
     if {*theirs} != {ours}:
         message += f" ({', '.join(map(quote, theirs))})"
-        if not is_of_result(theirs[-1]):
+        if not is_result_name(theirs[-1]):
             message += f"; --map '{theirs[-1]}=' drops the columns with this name"
     return Refused("column-twice", message)
 
@@ -283,7 +283,7 @@ def _explain_repeated_column(ours: str, names: Sequence[str], header: Header) ->
 def _explain_missing_name(name: str, names: Sequence[str]) -> Refused:
     """Build the refusal of --map for a column that the table lacks."""
     listed = ", ".join(quote(column) for column in names if column)
-    message = f"left of the =, {quote(name)} is no column of the table{did_you_mean(name, filter(None, names))}"
+    message = f"left of the =, {quote(name)} is not a column of the table{did_you_mean(name, filter(None, names))}"
     return Refused("missing-column", f"--map: {message} (columns: {listed})")
 
 
@@ -295,18 +295,18 @@ def _explain_misplaced_column(where: str, name: str, ours: str, accepts: Callabl
     return Refused("unknown-column", f"{where}: '{name}={ours}': {message} (known: {list_column_words(accepts)})")
 
 
-def is_of_result(name: str) -> bool:
-    """Tell whether a column's name says that it contains players or results."""
+def is_result_name(name: str) -> bool:
+    """Tell whether a column contains players or results according to its name."""
     return _OF_RESULT.search(name) is not None
 
 
 def _advise_dropping(unknown: Sequence[str]) -> str:
-    """Return advice how to drop an unknown column, or not to drop it if all seem to contain players or results.
+    """Return advice on how to drop an unknown column, or not to drop any if all may contain players or results.
 
     >>> _advise_dropping(["Player 3", "Fee"]), _advise_dropping(["Spieler 7"])
     (", drop one without players and results with --map 'Fee='", '; do not drop it, because games would be wrong')
     """
-    name = next((name for name in unknown if not is_of_result(name)), None)
+    name = next((name for name in unknown if not is_result_name(name)), None)
     if name is None:
         return "; do not drop it, because games would be wrong"
     if name == unknown[0]:
@@ -335,9 +335,9 @@ def is_number(name: str) -> bool:
 
 
 def describe_only_game(header: Collection[str | None], options: TableOptions) -> tuple[str, ...]:
-    """Return a sentence that names the game of all rows, if neither the table nor an option names it."""
+    """Return one sentence that names the game of all rows, or none if the table or an option names the game."""
     is_named = options.only_game is None or options.profile is not None or "game" in (*header, *options.fixed)
-    return () if is_named else (f"all games are {options.only_game}, the only game that rulesets here score",)
+    return () if is_named else (f"all games are {options.only_game}, the only game that the ledger's rulesets score",)
 
 
 def group_columns(header: Header) -> CsvColumns:
@@ -368,14 +368,14 @@ def make_legible(text: str) -> str:
 
 
 def read_game(cells: Cells, columns: CsvColumns, options: TableOptions) -> dict[str, Any]:
-    """Return the event of a game without participants, and without a time if the options do not require one.
+    """Return the event of a game, without participants; the time is missing only if the options do not require it.
 
     Raises `Refused` (missing-member, and the codes of `read_members`).
     """
     members = {name: cells[name] for name in columns.game if name in cells} | options.fixed
-    for needed in ("game_id", "occurred_at"):
-        if needed not in members and needed in (*options.needed, *columns.game):
-            raise Refused("missing-member", f"the row has no {needed}")
+    for name in ("game_id", "occurred_at"):
+        if name not in members and name in (*options.required, *columns.game):
+            raise Refused("missing-member", f"the row has no {name}; fill in the cell")
     if options.only_game:
         members.setdefault("game", options.only_game)
     time = members.pop("occurred_at", None)
@@ -387,7 +387,7 @@ def read_members(cells: Mapping[str, str]) -> dict[str, Any]:
     """Return the members of a game or a player from cells by meaning. Raises `Refused` as `read_value` does."""
     members: dict[str, Any] = dict(cells)
     for name in _select_converted(tuple(cells)):
-        if name in READ_COLUMNS:
+        if name in CONVERTED_COLUMNS:
             members[name] = read_value(name, cells[name])
             continue
         group, _, member = name.partition(".")
@@ -399,13 +399,13 @@ def read_members(cells: Mapping[str, str]) -> dict[str, Any]:
 # the rows of a table have few different sets of columns
 @lru_cache(maxsize=1_024)
 def _select_converted(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the columns whose cells are converted to other values than texts."""
-    return tuple(name for name in names if name in READ_COLUMNS or name.startswith((NUMBERS, EXTRA)))
+    """Return the columns whose cells are converted to values other than texts."""
+    return tuple(name for name in names if name in CONVERTED_COLUMNS or name.startswith((NUMBERS, EXTRA)))
 
 
 def normalise_instant(text: str, zone: str | None) -> str:
     """Return a time in UTC as events write it. Raises `Refused` if a time without an offset is invalid in the zone."""
-    # a time with Z needs no zone; the check of the event validates it
+    # a time with Z needs no zone; it is validated with the event
     return text if text.endswith("Z") else _convert_local_time(text, zone)
 
 
@@ -416,13 +416,13 @@ def _convert_local_time(text: str, zone: str | None) -> str:
 
 @lru_cache(maxsize=1_024)
 def read_value(name: str, text: str) -> Any:
-    """Return the number or truth value in a cell of a column of `READ_COLUMNS`, or of custom numbers.
+    """Return the number or truth value in a cell; `name` is one of `CONVERTED_COLUMNS` or a custom number.
 
     Raises `Refused` (bad-value, not-an-integer, integer-too-large, bad-decimal).
     """
     if name in BOOLEAN_COLUMNS:
         if text.casefold() not in _BOOLEANS:
-            raise Refused("bad-value", f"{name}: {quote(text)} is neither true nor false")
+            raise Refused("bad-value", f"{name}: {quote(text)} is neither true nor false; write yes or no")
         return _BOOLEANS[text.casefold()]
     text = strip_place_mark(text) if name == "place" else text
     whole = _WHOLE.fullmatch(text)
@@ -442,12 +442,12 @@ def read_value(name: str, text: str) -> Any:
 
 COMMA_DELIMITERS = (";", "\t")  # with these, a comma in a score is a decimal comma
 _COMMA = re.compile(r"-?\d+,\d+", re.ASCII)
-# texts that may be a whole number with separated thousands, or a fraction
+# texts that could be a whole number with separated thousands, or a fraction
 _THOUSANDS = re.compile(r"-?(?:\d{1,3}(?:,\d{3})+|[1-9]\d{0,2}(?:\.\d{3})+)", re.ASCII)
 
 
 def is_doubtful(text: str) -> bool:
-    """Tell whether a text may be a whole number with separated thousands or a fraction."""
+    """Tell whether a text could be a whole number with separated thousands, or a fraction."""
     return _THOUSANDS.fullmatch(text) is not None
 
 
@@ -460,7 +460,7 @@ def convert_decimal_comma(name: str, text: str) -> str:
         whole, *parts = text.replace(",", ".").split(".")
         digits = parts[0].rstrip("0") or "0"
         fraction = f" or {whole}.{digits}{'0' * (len(digits) == 3)}" if len(parts) == 1 else ""
-        message = f"may be a whole number or a fraction; write {whole}{''.join(parts)}{fraction}"
+        message = f"could be a whole number or a fraction; write {whole}{''.join(parts)}{fraction}"
         raise Refused("bad-decimal", f"{name}: {quote(text)} {message}")
     return text.replace(",", ".") if _COMMA.fullmatch(text) else text
 
@@ -482,7 +482,7 @@ _NUMBERED_ERROR = re.compile(r"Err:\d{3}", re.ASCII)
 
 
 def may_hold_errors(text: str) -> bool:
-    """Tell whether some cells, whose texts are joined in `text`, may contain errors."""
+    """Tell whether one of the cells whose texts are joined in `text` may be an error of a formula."""
     return "#" in text or "Err:" in text
 
 
@@ -496,7 +496,7 @@ def describe_cell_error(text: str) -> str | None:
 
 
 def write_column_letters(column: int) -> str:
-    """Return the letters of a column (counted from 0) in a spreadsheet: A, B ... Z, AA ..."""
+    """Return the letters of a column, counted from 0, in a spreadsheet: A, B ... Z, AA ..."""
     letters = ""
     column += 1
     while column:

@@ -1,4 +1,4 @@
-"""Combine columns that together hold one thing, and divide a column that holds both players of a game.
+"""Combine columns with parts of one name or side, and divide a column that contains both players of a game.
 
 First name  Last name             First name + Last name
 Anna        Adler                 Anna Adler
@@ -27,49 +27,49 @@ from ratings_ledger.ledger.intake.tables.meanings import (
     SETS,
     SIDES,
     WINNER,
-    divided_name,
     find_meaning,
     find_partner,
     is_first_name,
     is_last_name,
+    name_divided_column,
 )
-from ratings_ledger.ledger.intake.tables.partners import JOINTS
+from ratings_ledger.ledger.intake.tables.partners import PARTNER_SEPARATORS
 
 # a match of two players in one cell
 _VERSUS = re.compile(r"(\S.*?)\s+(?:[-–—]|vs?\.?|gegen|contre|contra|kontra)\s+(\S.*)", re.IGNORECASE)
 _RESULTS = frozenset((RESULT, SETS, "score", *SET_COLUMNS))
 
 
-def combine_columns(names: Sequence[str], body: TextRows, said: Collection[str]) -> tuple[list[str], TextRows]:
-    """Return the names and the rows of a table with such columns combined or divided.
+def combine_columns(names: Sequence[str], body: TextRows, explained: Collection[str]) -> tuple[list[str], TextRows]:
+    """Combine and divide the columns of a table; return their names and the rows.
 
-    A combined column stands where its first part stood; its other parts lose their names and texts. A divided column
-    keeps the first player, and a new last column has the second.
+    A combined column replaces its first part; the other parts lose their names and texts. A divided column keeps the
+    first player, and a new last column has the second.
 
     Args:
         names: The names of the columns.
-        body: The rows below them.
-        said: The names, in lower case, of columns that an option or a profile explains; these stay as they are.
+        body: The rows below the header.
+        explained: The names, in lower case, of columns whose meanings an option or a profile gives; they do not change.
     """
-    open_columns = {column: name for column, name in enumerate(names) if name and name.casefold() not in said}
+    open_columns = {column: name for column, name in enumerate(names) if name and name.casefold() not in explained}
     meanings = {column: find_meaning(name) for column, name in open_columns.items()}
     columns, rows = [*names], body
-    for parts, joint in _find_parts(open_columns, meanings, body):
-        rows = [(line, _join_cells(row, parts, joint)) for line, row in rows]
+    for parts, separator in _find_parts(open_columns, meanings, body):
+        rows = [(line, _join_cells(row, parts, separator)) for line, row in rows]
         columns[parts[0]] = JOIN.join(names[part] for part in parts)
         for part in parts[1:]:
             columns[part] = ""
     if (column := _find_versus(open_columns, {*map(find_meaning, names)}, meanings, body)) is not None:
         rows = [(line, _divide_cell(row, column, names)) for line, row in rows]
-        columns[column] = divided_name(names[column], first=True)
-        columns.append(divided_name(names[column], first=False))
+        columns[column] = name_divided_column(names[column], first=True)
+        columns.append(name_divided_column(names[column], first=False))
     return columns, rows
 
 
 def _find_parts(
     names: Mapping[int, str], meanings: Mapping[int, str | None], body: TextRows
 ) -> Iterator[tuple[list[int], str]]:
-    """Yield the columns that are combined, in the order of their texts, with what joins these."""
+    """Yield the columns to combine, in the order of their texts, and the separator between the texts."""
     if (parts := _find_name_parts(names, meanings, body)) is not None:
         yield parts, " "
     sides: dict[str, dict[int, int]] = defaultdict(dict)
@@ -78,20 +78,20 @@ def _find_parts(
             side, number = partner
             sides[side].setdefault(number, column)
     for column, meaning in meanings.items():
-        # the first of several partners may have the column of the side
+        # the first of several partners may be in the column of the side
         if meaning in sides and _has_names(body, column):
             sides[meaning].setdefault(1, column)
     present = {*sides, *meanings.values()}
     for side, columns in sides.items():
         opponent = {WINNER: LOSER, LOSER: WINNER, SIDES[0]: SIDES[1], SIDES[1]: SIDES[0]}.get(side)
         if len(columns) > 1 and sorted(columns) == [*range(1, len(columns) + 1)] and opponent in present:
-            yield [columns[number] for number in sorted(columns)], JOINTS[0]
+            yield [columns[number] for number in sorted(columns)], PARTNER_SEPARATORS[0]
 
 
 def _find_name_parts(names: Mapping[int, str], meanings: Mapping[int, str | None], body: TextRows) -> list[int] | None:
-    """Return the column of first names and that of last names, if there is one of each; else None.
+    """Return the columns of first and last names, if there is exactly one of each; else None.
 
-    A column Name is that of last names beside first names, unless it has these too.
+    Next to first names, a column Name contains last names, unless its texts include the first names.
     """
     firsts = [column for column, name in names.items() if is_first_name(name)]
     lasts = [column for column, name in names.items() if is_last_name(name)]
@@ -108,21 +108,21 @@ def _has_names(body: TextRows, column: int) -> bool:
     return not any(NUMBER.fullmatch(read_cell(row, column)) for _, row in body)
 
 
-def _join_cells(row: list[str], parts: Sequence[int], joint: str) -> list[str]:
-    """Return a row with the texts of some of its columns joined in the first of them, or the error of one."""
+def _join_cells(row: list[str], parts: Sequence[int], separator: str) -> list[str]:
+    """Return a row with the texts of some columns joined in the first one; if one is an error, only that error."""
     texts = [text for part in parts if (text := read_player_cell(row, part))]
     texts = [text for text in texts if describe_cell_error(text)][:1] or texts
     joined = [*row, *[""] * (max(parts) + 1 - len(row))]
     for part in parts:
         joined[part] = ""
-    joined[parts[0]] = joint.join(texts)
+    joined[parts[0]] = separator.join(texts)
     return joined
 
 
 def _find_versus(
     names: Mapping[int, str], all_meanings: Collection[str | None], meanings: Mapping[int, str | None], body: TextRows
 ) -> int | None:
-    """Return the column that holds both players of a game, such as Anna - Ben, if the table names nobody elsewhere."""
+    """Return the column that contains both players of a game, such as Anna - Ben, if no other column has players."""
     has_players = any(
         meaning in ("player", WINNER, LOSER, *SIDES) or (meaning and is_place(meaning)) for meaning in all_meanings
     )
@@ -137,13 +137,13 @@ def _find_versus(
 
 
 def _has_matches(name: str, body: TextRows, column: int) -> bool:
-    """Tell whether most texts of a column, apart from its repeated name, are matches of two players."""
+    """Tell whether most texts of a column are matches of two players; repetitions of its name are ignored."""
     texts = [text for _, row in body if (text := read_cell(row, column)) and text != name]
     return 2 * sum(_split_match(text) is not None for text in texts) > len(texts)
 
 
 def _split_match(text: str) -> tuple[str, str] | None:
-    """Split a match into its two players; return None if there is not exactly one separator.
+    """Split a match into its two players; return None unless there is exactly one separator.
 
     >>> _split_match("Anna - Ben"), _split_match("Anna vs. Ben"), _split_match("a - b - c"), _split_match("Ann-Kathrin")
     (('Anna', 'Ben'), ('Anna', 'Ben'), None, None)
@@ -154,11 +154,13 @@ def _split_match(text: str) -> tuple[str, str] | None:
 
 
 def _divide_cell(row: list[str], column: int, names: Sequence[str]) -> list[str]:
-    """Return a row with the first player in a column, and the second in a new last one."""
+    """Return a row with the first player in the divided column and the second in a new last column."""
     text = read_cell(row, column)
-    # the header may be repeated
+    # a repeated header is renamed as the header is
     first, second = _split_match(text) or (
-        (divided_name(text, first=True), divided_name(text, first=False)) if text == names[column] else (text, "")
+        (name_divided_column(text, first=True), name_divided_column(text, first=False))
+        if text == names[column]
+        else (text, "")
     )
     divided = [*row[: len(names)], *[""] * (len(names) - len(row)), second]
     divided[column] = first

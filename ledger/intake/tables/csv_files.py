@@ -1,7 +1,7 @@
-"""Tables in CSV: their encoding, and their lines split into rows of cells.
+"""Read tables in CSV: recognise their encoding, and split their lines into rows of cells.
 
-Excel saves CSV as Windows-1252 in Western Europe. A file is read so only if it is not UTF-8 and all of its characters
-are letters and marks in use there; any other encoding has to be named with --encoding.
+Excel saves CSV as Windows-1252 in Western Europe. A file is read as Windows-1252 only if it is not UTF-8, and all of
+its characters are in use in Western Europe; any other encoding has to be named with --encoding.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from ratings_ledger.ledger.intake.tables.table_games import (
 )
 from ratings_ledger.ledger.rejections import Refused
 
-# The encoding is recognised in this many bytes at the start. Longer files are UTF-8, or their encoding is named.
+# Files of START_BYTES or more are read as UTF-8 unless they have a UTF-16 mark or their encoding is named.
 START_BYTES, RECODED_BYTES_MAX = 4 << 20, 100_000_000
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 UTF8, WESTERN = "utf-8", "cp1252"
@@ -65,8 +65,9 @@ _NON_ASCII_WORD = re.compile(r"[^\W\d_]{0,30}[^\x00-\x7f][^\W\d_]{0,30}")
 def convert_to_utf8(file: IO[bytes], encoding: str | None) -> tuple[IO[bytes], str, str]:
     """Convert a file to UTF-8 with line feeds.
 
-    Returns the converted file, its encoding, and a sentence about it if it was recognised and is not UTF-8. A UTF-8
-    file with some invalid bytes is not converted, so that its invalid lines can be named. Raises `Refused` (bad-utf8).
+    Returns the converted file, the original encoding, and a sentence about the encoding if it was recognised and is not
+    UTF-8, else an empty text. A UTF-8 file with some invalid bytes keeps them, so that messages can name their lines.
+    Raises `Refused` (bad-utf8).
     """
     start = file.read(START_BYTES)
     if encoding is None and start.startswith(UTF16_MARKS):
@@ -87,16 +88,17 @@ def convert_to_utf8(file: IO[bytes], encoding: str | None) -> tuple[IO[bytes], s
 
 
 def _end_lines_with_feeds(content: bytes) -> IO[bytes]:
-    """Return a file of the content with line feeds for the carriage returns of old Macs."""
+    """Return a file with the content, with line feeds in place of the carriage returns of old Macs."""
     if b"\r" in content.replace(b"\r\n", b""):
         content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return io.BytesIO(content)
 
 
 def _decode(raw: bytes, encoding: str) -> str:
-    """Decode a file in a named encoding. Raises `Refused` (bad-utf8), with the line, if it has another one."""
+    """Decode a file in a named encoding. Raises `Refused` (bad-utf8), with the line, if it is in another encoding."""
     if len(raw) > RECODED_BYTES_MAX:
-        raise Refused("bad-utf8", f"a file of more than {RECODED_BYTES_MAX:,} bytes has to be UTF-8")
+        message = f"{encoding} is read only in files of up to {RECODED_BYTES_MAX:,} bytes; save this file as UTF-8"
+        raise Refused("bad-utf8", message)
     try:
         return raw.decode(encoding)
     except UnicodeDecodeError as error:
@@ -106,7 +108,7 @@ def _decode(raw: bytes, encoding: str) -> str:
 
 
 def _decode_western(raw: bytes) -> str | None:
-    """Decode a file as Windows-1252, or return None if it has a UTF-8 character or one unusual in Western Europe."""
+    """Decode a file as Windows-1252; return None if it has UTF-8 characters, or ones not used in Western Europe."""
     if _UTF8.search(raw):
         return None
     try:
@@ -117,13 +119,13 @@ def _decode_western(raw: bytes) -> str | None:
 
 
 class PieceReader(io.RawIOBase):
-    """A readable file whose content comes from a function, which returns at most a given number of bytes."""
+    """A readable file that gets its content from a function. The function returns at most a given number of bytes."""
 
     def __init__(self, read_piece: Callable[[int], bytes]) -> None:
         self._read_piece = read_piece
 
     def readable(self) -> bool:
-        """Return True, as the interface of files requires."""
+        """Return True, because the content can be read."""
         return True
 
     def readinto(self, buffer: Any) -> int:
@@ -135,17 +137,17 @@ class PieceReader(io.RawIOBase):
 
 BLANK_LINES_MAX = 100_000
 ROWS_AT_ONCE = 64
-RECOGNISED_LINES = 1_000  # the delimiter is recognised in these
-CELL_TOO_LONG = f"a cell has more than {csv.field_size_limit():,} characters; is a quotation mark missing?"
+DELIMITER_LINES = 1_000  # the delimiter is recognised in the first 1,000 lines
+CELL_TOO_LONG = f"a cell has more than {csv.field_size_limit():,} characters; check its quotation marks"
 
 
 def read_csv_table(
     file: IO[bytes], options: TableOptions, line_bytes_max: int
 ) -> Iterator[ReadGame | TableRead | TableOptions | str]:
-    """Yield how a CSV file is read, then its games, with sentences for the user in between.
+    """Yield the interpretation of a CSV file, then its games and sentences for the user.
 
-    A table in the usual form is read row by row; any other is recognised as a whole. How the file is read comes again
-    at the end if blank lines were left out.
+    A table in the usual form is read row by row; any other is recognised as a whole. If blank lines were left out among
+    the rows, the interpretation is yielded again at the end, with their number.
     """
     head, filled, number = list[str](), 0, 1
     try:
@@ -173,7 +175,7 @@ def read_csv_table(
     used = {name: ours for name, ours in zip(names, header, strict=True) if ours}
     replaced = {ours: name for name, ours in used.items() if ours in options.fixed}
     layout = PLACES if columns.places else ROWS
-    read = TableRead(
+    table_read = TableRead(
         layout.name,
         {name: ours for name, ours in used.items() if ours not in replaced},
         number,
@@ -181,29 +183,29 @@ def read_csv_table(
         dropped=tuple(name for name, ours in zip(names, header, strict=True) if ours is None),
         delimiter=delimiter,
         encoding=encoding,
-        told=sentences,
+        sentences=sentences,
     )
-    yield read
-    if options.found is not None:
-        options.found(columns)
+    yield table_read
+    if options.on_columns is not None:
+        options.on_columns(columns)
     blank = [blank_lines]
     rows = _read_rows(chain(head[number:], lines), delimiter, header, number + 1, partial(blank.append, 1))
     games = read_row_games(rows, group_columns(header), options)
     replaced_texts: dict[str, dict[str, None]] = {ours: {} for ours in replaced}
     yield from _collect_texts(games, replaced_texts) if replaced_texts else games
     if blank != [blank_lines]:
-        yield read._replace(blank=sum(blank), told=())
+        yield table_read._replace(blank=sum(blank), sentences=())
     for ours, texts in replaced_texts.items():
         if texts:
             yield describe_replaced_column(replaced[ours], texts, ours, options.fixed[ours])
 
 
 class SimpleTable(NamedTuple):
-    """A table of anything but games.
+    """A table that does not contain games.
 
-    line:      the line of its header
-    header:    the names of its columns in lower case
-    rows:      the non-empty cells of each row by column, with the row's line
+    line:      the line of the header
+    header:    the names of the columns in lower case
+    rows:      (line, non-empty cells by column) of each row
     delimiter: the separator of cells
     """
 
@@ -214,7 +216,7 @@ class SimpleTable(NamedTuple):
 
 
 def parse_simple_table(file: IO[bytes], line_bytes_max: int) -> SimpleTable | None:
-    """Parse a table of anything but games, in any encoding and with any delimiter of tables of games.
+    """Parse a table that does not contain games, in any encoding and with any delimiter that tables of games may have.
 
     Returns None for an empty file. Raises `Refused`, with the line, for the first problem.
     """
@@ -236,7 +238,7 @@ def parse_simple_table(file: IO[bytes], line_bytes_max: int) -> SimpleTable | No
 
 
 def _require_utf8(lines: Iterator[str]) -> Iterator[str]:
-    """Yield lines of UTF-8. Raises `Refused` (bad-utf8), with the line, at the first with invalid bytes."""
+    """Yield lines. Raises `Refused` (bad-utf8), with the line, at the first line with invalid UTF-8."""
     for number, line in enumerate(lines, 1):
         if has_invalid_utf8(line):
             raise Refused("bad-utf8", describe_invalid_utf8(line.strip(), "save the file as UTF-8"), number)
@@ -244,7 +246,7 @@ def _require_utf8(lines: Iterator[str]) -> Iterator[str]:
 
 
 def _collect_texts(games: Iterator[ReadGame], texts_by_column: dict[str, dict[str, None]]) -> Iterator[ReadGame]:
-    """Yield games, and collect the distinct texts of their rows in some columns, as many as are shown."""
+    """Yield games, and collect the first distinct texts that their rows have in some columns."""
     for game in games:
         rows = game[2]
         for row in rows if isinstance(rows, list) else [rows or {}]:
@@ -255,14 +257,14 @@ def _collect_texts(games: Iterator[ReadGame], texts_by_column: dict[str, dict[st
 
 
 def _needs_recognition(options: TableOptions) -> bool:
-    """Tell whether options demand that a table in the usual form is recognised as a whole, too."""
-    # only the recognition of tables reports known ids that contain a separator
-    has_whole_ids = any(separator in name for separator in options.partners for name in options.whole)
+    """Tell whether options require recognition of the whole table even if it is in the usual form."""
+    # only recognition reports known ids that contain a separator
+    has_whole_ids = any(separator in name for separator in options.partners for name in options.unsplit_ids)
     return bool(has_whole_ids or options.layout or options.dates)
 
 
 def _has_usual_dates(lines: list[str], delimiter: str, header: Header) -> bool:
-    """Tell whether the first row has no date, or one that the usual form allows: not as spreadsheets write dates."""
+    """Tell whether the first row has no date or a date in the usual form, not one as spreadsheets write it."""
     if not lines or "occurred_at" not in header:
         return True
     with suppress(csv.Error, IndexError):
@@ -274,24 +276,25 @@ def _has_usual_dates(lines: list[str], delimiter: str, header: Header) -> bool:
 def _recognise_table(
     lines: Iterator[str], options: TableOptions, encoding: str, sentences: tuple[str, ...]
 ) -> Iterator[ReadGame | TableRead | TableOptions | str]:
-    """Yield how a table of any form is read, then its games.
+    """Yield the interpretation of a table of any form, then its games.
 
     All rows are held in memory, unless the first rows contain no header.
     """
     first_lines, cell_count, blank, problem = list[str](), 0, 0, None
     try:
-        for line in islice(lines, RECOGNISED_LINES):
+        for line in islice(lines, DELIMITER_LINES):
             first_lines.append(line)
     except Refused as refused:
         lines = _raise_when_read(refused)
-    # the delimiter that most lines have, and the most frequent of these
+    # the delimiter that occurs in most lines; of several, the most frequent
     counts = {mark: [line.count(mark) for line in first_lines] for mark in DELIMITERS}
     delimiter = max(DELIMITERS, key=lambda mark: (sum(map(bool, counts[mark])), sum(counts[mark])))
-    table = Table([], delimiter=delimiter, encoding=encoding, told=sentences)
+    table = Table([], delimiter=delimiter, encoding=encoding, sentences=sentences)
     for number, row in _split_rows(chain(first_lines, lines), delimiter, 1):
         cell_count += len(row) if isinstance(row, list) else 0
         if cell_count > CELLS_MAX:
-            row = Refused("bad-csv", f"such a table has at most {CELLS_MAX:,} cells; give it the usual form")
+            message = f"the table has more than {CELLS_MAX:,} cells; import it in parts, or with the usual columns"
+            row = Refused("bad-csv", message)
         if isinstance(row, Refused):
             problem = number, row, None, None
             break
@@ -314,17 +317,20 @@ def _raise_when_read(problem: Refused) -> Iterator[str]:
 
 
 def _decode_lines(file: IO[bytes], line_bytes_max: int) -> Iterator[str]:
-    """Yield the lines of a UTF-8 file as text, invalid bytes as lone surrogates. Raises `Refused`, with the line."""
+    """Yield the lines of a UTF-8 file as text, with lone surrogates for invalid bytes.
+
+    Raises `Refused`, with the line, for a line that is too long, and for too many blank lines.
+    """
     byte_order_mark, blank, number = "\ufeff", 0, 0
     while line := file.readline(line_bytes_max + 2):
         number += 1
         if len(line) > line_bytes_max:
-            message = f"line {number:,} has more than {line_bytes_max:,} bytes; a table has a line per row"
+            message = f"line {number:,} has more than {line_bytes_max:,} bytes; write each row on a line of its own"
             raise Refused("line-too-long", message, number)
         blank += line.isspace()
         if blank > BLANK_LINES_MAX:
-            raise Refused("too-many-blank-lines", f"more than {BLANK_LINES_MAX:,} lines are blank")
-        text = line.decode("utf-8", "surrogateescape")  # so that a row with invalid bytes can be named
+            raise Refused("too-many-blank-lines", f"more than {BLANK_LINES_MAX:,} lines are blank; delete them")
+        text = line.decode("utf-8", "surrogateescape")  # so that messages can name the row with invalid bytes
         yield text.removeprefix(byte_order_mark) if byte_order_mark else text
         byte_order_mark = ""
 
@@ -334,12 +340,12 @@ def _read_rows(
 ) -> Iterator[tuple[int, Cells | Refused]]:
     """Yield the first line of each row and its non-empty cells by column; call `count_blank` for each blank row.
 
-    The last row yielded is the first that cannot be split into cells.
+    A row that cannot be split into cells ends the table; its refusal is the last element.
     """
-    named, has_commas = find_name_columns(header), delimiter in COMMA_DELIMITERS
+    name_columns, has_commas = find_name_columns(header), delimiter in COMMA_DELIMITERS
     numbered_rows = _split_rows(lines, delimiter, first_line)
-    while some := [*islice(numbered_rows, ROWS_AT_ONCE)]:
-        for line, cells in _read_cells(some, header, named):
+    while batch := [*islice(numbered_rows, ROWS_AT_ONCE)]:
+        for line, cells in _read_cells(batch, header, name_columns):
             if has_commas and isinstance(cells, dict):
                 cells = convert_commas(cells)
             if cells:
@@ -349,19 +355,19 @@ def _read_rows(
 
 
 def _read_cells(
-    numbered_rows: list[tuple[int, list[str] | Refused]], header: Header, named: tuple[int, ...]
+    numbered_rows: list[tuple[int, list[str] | Refused]], header: Header, name_columns: tuple[int, ...]
 ) -> Iterator[tuple[int, Cells | Refused]]:
-    """Yield the non-empty cells of rows by column, `named` being the columns of players."""
+    """Yield the non-empty cells of rows by column; `name_columns` are the indexes of the columns with players."""
     rows = [row for _, row in numbered_rows if isinstance(row, list)]
-    if len(rows) == len(numbered_rows) and (plain := plain_cells(rows, header)) and not has_dashes(rows, named):
+    if len(rows) == len(numbered_rows) and (plain := plain_cells(rows, header)) and not has_dashes(rows, name_columns):
         yield from zip([line for line, _ in numbered_rows], plain, strict=True)
         return
     for line, row in numbered_rows:
-        yield line, row if isinstance(row, Refused) else read_row_cells(blank_dashes(row, named), header)
+        yield line, row if isinstance(row, Refused) else read_row_cells(blank_dashes(row, name_columns), header)
 
 
 def _split_rows(lines: Iterator[str], delimiter: str, first_line: int) -> Iterator[tuple[int, list[str] | Refused]]:
-    """Yield the first line of each row and its cells, and at last why the rest cannot be read, if there is a rest."""
+    """Yield the first line of each row and its cells; if a row cannot be read, yield its refusal and stop."""
     reader, line = csv.reader(lines, delimiter=delimiter, strict=True), first_line
     try:
         for row in reader:

@@ -1,4 +1,4 @@
-"""Dates as spreadsheets display them. The whole column decides the order of day and month.
+"""Parse dates as spreadsheets display them. The whole column decides the order of day and month.
 
     22.11.2024   22.11.24 20:05   11/22/24 8:05 PM   22-11-2024   2024/11/22
     22 Nov 2024   Freitag, 22. November 2024 20:05   November 22nd, 2024   22-Nov-24   Fri 22.11.2024
@@ -54,7 +54,7 @@ _WEEKDAY_NUMBERS = {fold_name(name): number for number, names in enumerate(_WEEK
 
 
 def find_month(name: str) -> int | None:
-    """Return the number of a month, 1 for January; capitals and accents do not matter.
+    """Return the number of a month, 1 for January, or None; capitals and accents do not matter.
 
     >>> find_month("März"), find_month("MARS"), find_month("marca"), find_month("Mürz")
     (3, 3, 3, None)
@@ -63,7 +63,7 @@ def find_month(name: str) -> int | None:
 
 
 def find_weekday(name: str) -> int | None:
-    """Return the number of a weekday, 0 for Monday.
+    """Return the number of a weekday, 0 for Monday, or None.
 
     >>> find_weekday("Sábado"), find_weekday("do"), find_weekday("today")
     (5, 3, None)
@@ -73,15 +73,15 @@ def find_weekday(name: str) -> int | None:
 
 ORDERS = {"dmy": "day/month/year", "mdy": "month/day/year", "ymd": "year/month/day"}
 EXAMPLES = "2010-03-05T19:30:00Z, 2010-03-05 20:30, 05.03.2010, 5 March 2010 or Fri 5 Mar 2010 8:30 PM"
-CENTURY_FROM = 69  # 69 means 1969, 68 means 2068, as POSIX has it
+CENTURY_FROM = 69  # 69 means 1969, 68 means 2068, as in POSIX
 _ISO = re.compile(r"\d{4}-\d\d-\d\d(?!\d)", re.ASCII)
 _DATE = re.compile(r"(\d{1,4})([./-])\s?(\d{1,2})\2\s?(\d{1,4})(?:(?:,?\s+|T)(\S.*))?", re.ASCII)
 _WEEKDAY = re.compile(r"([^\W\d_]+)(?:\.?,\s*|\.\s*|\s+)(\S.*)")
 _NTH = r"([0-9]{1,2})(?:st|nd|rd|th|er|[ºª°])?"
-_YEAR = r"([0-9]{4}|[0-9]{2})(?:\s*r\.)?((?:,?\s+|T)\S.*)?"  # Poles write an r. behind it
+_YEAR = r"([0-9]{4}|[0-9]{2})(?:\s*r\.)?((?:,?\s+|T)\S.*)?"  # Polish dates have an r. after the year
 _DAY_FIRST = re.compile(rf"{_NTH}[-./\s]*(?:(?:of|de)\s+)?([^\W\d_]+)[-./,\s]*(?:del?\s+)?{_YEAR}")
 _MONTH_FIRST = re.compile(rf"([^\W\d_]+)[-./\s]*{_NTH}(?:,\s*|\.?\s+|[-./](?=[0-9]{{4}})){_YEAR}")
-# what spreadsheets make of 3-1 and 3:1
+# the dates and times into which spreadsheets turn 3-1 and 3:1
 _DAY_AND_MONTH = re.compile(rf"{_NTH}[-./\s]*(?P<month>[^\W\d_]+)\.?")
 _MONTH_AND_DAY = re.compile(r"(?P<month>[^\W\d_]+)[-./\s]*[0-9]{1,4}")
 _PADDED_DATE_OR_TIME = re.compile(
@@ -102,15 +102,20 @@ _ABBREVIATION = re.compile(r"\d\s*(?:[AP]M)?\s+([A-Z]{3,5})\s*$", re.ASCII)
 
 
 class Order(NamedTuple):
-    """The order of a column's dates, the line and text of the date that decided it, and whether a date needs it."""
+    """The order of the dates in a column.
+
+    name:       a key of `ORDERS`, or empty if the order is unclear
+    decided_by: the line and text of the date that decided the order; None if an option did, or no date did
+    is_needed:  whether any date can be read in several orders
+    """
 
     name: str
     decided_by: tuple[int, str] | None = None
     is_needed: bool = True
 
     @property
-    def told(self) -> str:
-        """Return a sentence about the date that decided the order, or nothing if an option did or none is needed."""
+    def sentence(self) -> str:
+        """Return a sentence about the date that decided the order, or an empty text if no date did."""
         if self.decided_by is None:
             return ""
         line, text = self.decided_by
@@ -118,7 +123,7 @@ class Order(NamedTuple):
 
 
 def is_spreadsheet_date(text: str) -> bool:
-    """Tell whether a text begins with a date in a form of spreadsheets other than that of ISO 8601."""
+    """Tell whether a text is a date as spreadsheets write it, but not in ISO 8601; a time may follow."""
     if _ISO.match(text):
         return False
     weekday, text = _split_weekday(text)
@@ -126,7 +131,7 @@ def is_spreadsheet_date(text: str) -> bool:
 
 
 def is_date_alone(text: str) -> bool:
-    """Tell whether a text is a date in a form of spreadsheets, with at most a time behind it."""
+    """Tell whether a text is a valid date as spreadsheets write it, followed at most by a time."""
     for order in ORDERS if is_spreadsheet_date(text) else ():
         with suppress(Refused):
             normalise_moment(text, None, order)
@@ -135,7 +140,7 @@ def is_date_alone(text: str) -> bool:
 
 
 def may_be_date(text: str) -> bool:
-    """Tell whether a text is a date, with or without a year, or a time in a form of spreadsheets.
+    """Tell whether a text is a date, with or without a year, or a time as spreadsheets write them.
 
     >>> [may_be_date(text) for text in ("2024-03-01", "1. Mrz", "Mar-01", "03:01", "11:07:00", "3:1", "11:7")]
     [True, True, True, True, True, False, False]
@@ -151,13 +156,13 @@ def may_be_date(text: str) -> bool:
 
 @lru_cache(maxsize=1_024)
 def _split_weekday(text: str) -> tuple[int | None, str]:
-    """Split the weekday, 0 for Monday, from a date, and write a date that names its month in digits.
+    """Split a date into its weekday (0 for Monday, or None) and the rest; write a month's name in digits.
 
     >>> _split_weekday("Freitag, 22. Nov. 2024 20:05")
     (4, '2024/11/22 20:05')
     """
     text = unicodedata.normalize("NFC", text)
-    # before weekdays, because mar. 12, 2024 begins with a month
+    # months first, because mar. 12, 2024 begins with a month, not with a Tuesday
     if (in_digits := _replace_month_name(text)) is not None:
         return None, in_digits
     match = _WEEKDAY.fullmatch(text)
@@ -167,7 +172,7 @@ def _split_weekday(text: str) -> tuple[int | None, str]:
 
 
 def _replace_month_name(text: str) -> str | None:
-    """Return a date that names its month in digits, such as 2024/11/22 20:05; None for any other text."""
+    """Rewrite a date with a month's name in digits, such as 2024/11/22 20:05; return None for any other text."""
     if match := _DAY_FIRST.fullmatch(text):
         day, name, year, clock_time = match.groups()
     elif match := _MONTH_FIRST.fullmatch(text):
@@ -179,13 +184,14 @@ def _replace_month_name(text: str) -> str | None:
 
 
 def find_date_order(texts: Iterable[tuple[int, str]], named_order: str | None) -> Order:
-    """Return the order of the dates in a column, or the one that an option names.
+    """Return the order of the dates in a column, or `named_order` if an option names one.
 
-    `texts` are the cells with their lines. Raises `Refused` (unclear-dates) if no order, or more than one, fits all.
+    `texts` are (line, text) of the cells. Raises `Refused` (unclear-dates) if no order fits all dates, or several fit
+    and give different days.
     """
     if named_order is not None:
         return Order(named_order)
-    # by order, the first date that has no other; and the first date that is another day in another order
+    # the first date that is valid in only one order, by order; and the first that is another day in another order
     possible, decisive = set(ORDERS), dict[str, tuple[int, str]]()
     ambiguous: tuple[int, str] | None = None
     for line, text in texts:
@@ -197,21 +203,21 @@ def find_date_order(texts: Iterable[tuple[int, str]], named_order: str | None) -
                 ambiguous = ambiguous or (line, text)
     if len(decisive) > 1 or not possible:
         message = ", ".join(f"{quote(text)} (line {line}) is {ORDERS[name]}" for name, (line, text) in decisive.items())
-        raise Refused("unclear-dates", f"no order fits all dates: {message}; write them alike, as 2024-11-22")
+        raise Refused("unclear-dates", f"no order fits all dates: {message}; write all of them as 2024-11-22")
     if len(possible) == 1:
         (name,) = possible
         return Order(name, decisive.get(name) or ambiguous or (0, ""))
     if ambiguous is None:
-        return Order(min(possible), is_needed=False)  # no date, or the same days in each order
+        return Order(min(possible), is_needed=False)  # there is no date, or all dates are the same days in each order
     line, text = ambiguous
     readings = _list_readings(text)
     listed = " or ".join(f"{readings[name].day} {readings[name]:%B %Y} (--dates {name})" for name in sorted(possible))
-    message = f"{quote(text)} (line {line}) may be {listed}, and no other date in the column decides"
-    raise Refused("unclear-dates", f"{message}; say which it is")
+    message = f"{quote(text)} (line {line}) could be {listed}, and no other date in the column decides"
+    raise Refused("unclear-dates", f"{message}; pass one of these options")
 
 
 def _list_readings(text: str) -> dict[str, date]:
-    """Return the day that a text means in each possible order; nothing for a text that needs no order."""
+    """Return the day that a text means in each possible order; an empty dictionary for a text that needs no order."""
     match = None if _ISO.match(text) else _DATE.fullmatch(_split_weekday(text)[1])
     if match is None or len(match[1]) > 2:
         return {}
@@ -227,14 +233,14 @@ def _list_readings(text: str) -> dict[str, date]:
 
 
 def _list_likely_readings(line: int, text: str) -> dict[str, date]:
-    """Return the likely readings of a date by order: with dots, only the one with the day first.
+    """Return the likely readings of a date by order: for a date with dots, only day.month.year.
 
-    Raises `Refused` (unclear-dates) for a date with dots whose day cannot come first.
+    Raises `Refused` (unclear-dates) if a date with dots cannot be day.month.year.
     """
     readings = _list_readings(text)
     if not readings or not _has_dots(text) or "dmy" in readings:
         return {"dmy": readings["dmy"]} if readings and _has_dots(text) else readings
-    message = f"{quote(text)} (line {line}) is no day.month.year; if the month comes first, pass --dates mdy"
+    message = f"{quote(text)} (line {line}) is not day.month.year; if the month comes first, pass --dates mdy"
     raise Refused("unclear-dates", message)
 
 
@@ -244,7 +250,10 @@ def _has_dots(text: str) -> bool:
 
 
 def read_typed_time(text: str) -> str:
-    """Return a single typed time in the form of `read_instant`. Raises `Refused` (unclear-dates, bad-time)."""
+    """Rewrite a date or time in an option in a form that `read_instant` accepts.
+
+    Raises `Refused` (unclear-dates, bad-time).
+    """
     if not is_spreadsheet_date(text):
         refuse_without_year(text)
         return text
@@ -253,7 +262,7 @@ def read_typed_time(text: str) -> str:
     except Refused as problem:
         if problem.code != "unclear-dates":
             raise
-        message = f"{quote(text)} may have the day or the month first, or is no day.month.year; write it as 2024-11-22"
+        message = f"the order of day and month in {quote(text)} is unclear; write it as 2024-11-22"
         raise Refused("unclear-dates", message) from None
 
 
@@ -264,7 +273,7 @@ def refuse_without_year(text: str) -> None:
     """
     match = _YEARLESS.fullmatch(text.strip())
     if match is not None and (match[1] or find_month(match[2] or match[3]) is not None):
-        message = f"{quote(text)} has no year; write the whole date, as 2024-11-22, or format the column with the year"
+        message = f"{quote(text)} has no year; write the whole date, as 2024-11-22, or format the column with years"
         raise Refused("bad-time", f"occurred_at: {message}")
 
 
@@ -277,21 +286,22 @@ def _complete_year(text: str) -> int:
 
 
 def normalise_moment(text: str, clock_time: str | None, order: str) -> str:
-    """Return a date and its time, its own or that of another cell, in the form of `read_instant`.
+    """Return a date and time in a form that `read_instant` accepts.
 
-    `order` is one of `ORDERS`. Raises `Refused` (bad-time).
+    `clock_time` is the time of day in another cell, or None; `order` is a key of `ORDERS`. Raises `Refused` (bad-time).
     """
     if not _ISO.match(text):
         text = _format_as_iso(text, order)
     if clock_time is None:
         return text
     if len(text) > len("2024-11-22"):
-        raise Refused("bad-time", f"occurred_at: {quote(text)} has a time, and {quote(clock_time)} stands beside it")
+        message = f"{quote(text)} has a time, but the row has another, {quote(clock_time)}; delete one of them"
+        raise Refused("bad-time", f"occurred_at: {message}")
     return f"{text} {_format_time(clock_time)}"
 
 
 def _format_as_iso(text: str, order: str) -> str:
-    """Return a date in a form of spreadsheets, and its time, in the form of ISO 8601. Raises `Refused` (bad-time)."""
+    """Rewrite a date as spreadsheets write it, and its time, in ISO 8601. Raises `Refused` (bad-time)."""
     weekday, plain = _split_weekday(text)
     if iso := _ISO.match(plain):
         day, clock_time = _make_date(*iso[0].split("-")), plain[iso.end() :]
@@ -299,7 +309,7 @@ def _format_as_iso(text: str, order: str) -> str:
         has_year_first = len(match[1]) > 2
         day = _make_date(match[1], match[3], match[4]) if has_year_first else _list_readings(plain).get(order)
         if day is None and not has_year_first:
-            raise Refused("bad-time", f"occurred_at: {quote(text)} is no date as {ORDERS[order]}")
+            raise Refused("bad-time", f"occurred_at: {quote(text)} is not a date as {ORDERS[order]}; correct it")
         clock_time = f" {_format_time(match[5])}" if match[5] else ""
     elif text.isdecimal():
         raise Refused("bad-time", f"occurred_at: {quote(text)} is a number; format the column as dates")
@@ -307,10 +317,10 @@ def _format_as_iso(text: str, order: str) -> str:
         refuse_without_year(text)
         raise Refused("bad-time", f"{quote(text)} is not a time like {EXAMPLES}")
     if day is None:
-        raise Refused("bad-time", f"occurred_at: {quote(text)} is a day that no calendar has")
+        raise Refused("bad-time", f"occurred_at: {quote(text)} does not exist in the calendar; correct the day")
     if weekday not in (None, day.weekday()):
         message = f"occurred_at: {quote(text)} says {WEEKDAYS[weekday]}, but {day} is a {WEEKDAYS[day.weekday()]}"
-        raise Refused("bad-time", f"{message}; write the right date, or leave the weekday out")
+        raise Refused("bad-time", f"{message}; correct the date, or leave out the weekday")
     return day.isoformat() + clock_time
 
 
@@ -321,17 +331,17 @@ def _make_date(year: str, month: str, day: str) -> date | None:
 
 
 def _format_time(text: str) -> str:
-    """Format a time of day by 24 hours, with its offset from UTC if it has one. Raises `Refused` (bad-time)."""
+    """Format a time of day in 24 hours, with its offset from UTC if it has one. Raises `Refused` (bad-time)."""
     match = _TIME.fullmatch(text.strip())
     if match is None and (zone := _ABBREVIATION.search(text)):
-        problem = f"{quote(text)}: {zone[1]} is a zone's abbreviation, which may mean several offsets"
-        raise Refused("bad-time", f"{problem}; write an offset such as GMT-5 in its place")
+        problem = f"{quote(text)}: the abbreviation {zone[1]} may mean several offsets from UTC"
+        raise Refused("bad-time", f"{problem}; write an offset such as GMT-5 instead")
     if match is None:
-        raise Refused("bad-time", f"{quote(text)} is no time of day such as 20:05")
+        raise Refused("bad-time", f"{quote(text)} is not a time of day such as 20:05")
     hour, half = int(match[1]), (match[4] or "").lower()
     if half:
         if not 1 <= hour <= 12:
-            raise Refused("bad-time", f"{quote(text)} is no time of day such as 8:05 PM")
+            raise Refused("bad-time", f"{quote(text)} is not a time of day such as 8:05 PM")
         hour = hour % 12 + (12 if half == "p" else 0)
     offset = match[5] or (f"{match[6]}{int(match[7]):02d}:{match[8] or '00'}" if match[7] else "")
     if not offset and text.rstrip().upper().endswith(("GMT", "UTC")):

@@ -1,4 +1,4 @@
-"""What columns are called: one list of words, in the languages of many clubs, for each thing that a column can hold.
+"""Find what a column contains by its name. Each meaning has a list of words in the languages of many clubs.
 
 Spieler, Joueur, Name   player          White, Weiss, Player 1   the first of two players or more
 Platz, Rank             place           2nd, Zweiter             the players of a place
@@ -20,7 +20,7 @@ from ratings_ledger.ledger.intake.tables.columns import (
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
 from ratings_ledger.ledger.validation.names import fold_name
 
-# columns that are put together with others: a time of day, and the sides of a game with what says who won
+# meanings that an event does not have: a time of day, and the sides of a game with its result
 TIME, WINNER, LOSER, RESULT, SETS = "time", "winner", "loser", "their result", "sets"
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 SIDES = tuple(f"{ordinal} player" for ordinal in _ORDINALS)
@@ -28,17 +28,16 @@ SIDE_SCORES = tuple(f"{ordinal} score" for ordinal in _ORDINALS)
 SET_COLUMNS = tuple(f"set {number}" for number in range(1, 10))
 FIRST, SECOND = SIDES[:2]
 FIRST_SCORE, SECOND_SCORE = SIDE_SCORES[:2]
-EMAIL = "e-mail address"  # which no ledger needs
-REMARK = "remark"  # which says nothing of a game's result
-ROUND = "round"  # which says neither when a game was played nor how it ended
-TOTAL = "total"  # what begins a row that sums up others
+# meanings of columns that are not read
+EMAIL, REMARK, ROUND = "e-mail address", "remark", "round"
+TOTAL = "total"  # the first word of a row that sums up others
 SIDE_COLUMNS = (*SIDES, WINNER, LOSER, RESULT, SETS, *SIDE_SCORES, *SET_COLUMNS)
 LAYOUT_COLUMNS = (TIME, *SIDE_COLUMNS)
-OF_PLAYER = "player "  # what the column of a player is called, with the name behind it
-_FILLED_IN = (
+PLAYER_PREFIX = "player "  # the meaning of a player's own column is this and the name
+_TIMESTAMP_WORDS = (
     "timestamp zeitstempel horodateur marcatemporal tijdstempel informazionicronologiche carimbodedatahora tidsstampel"
 )
-# columns of sides that have partners, as their names say
+# words for columns of sides with several players
 _TEAMS = ["team", "mannschaft", "equipe", "equipo", "squadra", "ploeg", "druzyna", "lag"]
 _FIRST_TEAM = " ".join(f"{team}{which}" for team in _TEAMS for which in "1a")
 _SECOND_TEAM = " ".join(f"{team}{which}" for team in _TEAMS for which in "2b")
@@ -49,7 +48,7 @@ _LOSERS = (
 )
 # without accents, capitals, blanks and punctuation
 _WORDS = {
-    "occurred_at": f"""{_FILLED_IN}
+    "occurred_at": f"""{_TIMESTAMP_WORDS}
         date datum dato data fecha jour day tag giorno dia when wann quand cuando quando played playedon dateplayed
         matchdate dateofmatch playdate gamedate dateofgame spieltag gespieltam spieldatum termin datetime dateandtime
         datedujeu datapartita
@@ -109,13 +108,13 @@ _WORDS = {
     TOTAL: """total totals sum summe gesamt insgesamt somme totale suma totaal ogolem summa average mittelwert
         durchschnitt moyenne media""",
 }
-_OF_TEAMS = frozenset(f"{_FIRST_TEAM} {_SECOND_TEAM} {_WINNERS} {_LOSERS}".split())
+_TEAM_WORDS = frozenset(f"{_FIRST_TEAM} {_SECOND_TEAM} {_WINNERS} {_LOSERS}".split())
 _MEANINGS = {word: meaning for meaning, words in _WORDS.items() for word in words.split()}
-# a result such as 3:1 is no place
+# a result such as 3:1 is not a place
 _PAIR = re.compile(r"\d\s*[-–—:/.]\s*\d", re.ASCII)
-_OF_PLACE = "platz|place|rank|rang|pos|position|puesto|posto|plats|plaats|lugar|miejsce"
+_PLACE_WORDS = "platz|place|rank|rang|pos|position|puesto|posto|plats|plaats|lugar|miejsce"
 _PLACE = re.compile(
-    rf"(?:(?:{_OF_PLACE})([1-9]\d?)|([1-9]\d?)(?:st|nd|rd|th|er|ere|e|eme|o|a)?(?:{_OF_PLACE})?)", re.ASCII
+    rf"(?:(?:{_PLACE_WORDS})([1-9]\d?)|([1-9]\d?)(?:st|nd|rd|th|er|ere|e|eme|o|a)?(?:{_PLACE_WORDS})?)", re.ASCII
 )
 _PLAYERS = "player|spieler|spielerin|joueur|joueuse|jugador|giocatore|speler|gracz|jogador|spelare|spiller|pelaaja|name"
 _SCORES = "score|points|pts|punkte|puntos|punti|punten|punkty|poang|poeng|pontos|pisteet"
@@ -133,10 +132,10 @@ _SIDE_SCORE = re.compile(
 _SET = re.compile(rf"(?:s|satz|set|manche|parcial|parziale|leg)([1-9])|([1-9]){_NTH}(?:satz|set|manche)", re.ASCII)
 # what stands between the words for a date and a time of day in the name of one column: Datum/Zeit, Date and time
 _AND = re.compile(r"\s*[/+&,;]\s*|\s+(?:and|und|u\.|et|y|e|en|og|och|i|ja)\s+")
-# how a date is to be typed: Datum (TT.MM.JJJJ)
+# the form in which dates are typed: Datum (TT.MM.JJJJ)
 _TYPED_LIKE = re.compile(r"\s*\((?:(?:tt|dd|jj|mm|jjjj|yyyy|aaaa|yy|aa|hh|ss)[ .:/-]*)+\)", re.ASCII)
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
-# the two parts of a name, in columns of their own
+# first and last names in two columns
 _FIRST_NAMES = """firstname givenname forename vorname prenom nombre nombredepila nome imie voornaam fornamn fornavn
     etunimi"""
 _LAST_NAMES = """lastname surname familyname nachname familienname zuname nom nomdefamille apellido apellidos cognome
@@ -149,20 +148,20 @@ JOIN = " + "
 _DIVIDED = re.compile(r"(1st|2nd) of .+")
 
 
-# when a form was filled in, which is when a game was played only if nothing else says that
-FILLED_IN = frozenset(_FILLED_IN.split())
-# a day of play, which is a round where another column has the date
+# columns with the time when a form was filled in; only if no other column has dates, games were played then
+TIMESTAMP_WORDS = frozenset(_TIMESTAMP_WORDS.split())
+# columns with a day of play; if another column has dates, the day of play is a round
 DAYS_OF_PLAY = frozenset(("spieltag", "speeldag"))
 
 
-@lru_cache(maxsize=10_000)  # most cells that are asked about repeat
+@lru_cache(maxsize=10_000)  # most words are folded many times
 def fold_word(name: str) -> str:
     """Fold a column's name to letters, digits and #, in lower case and without accents."""
     return re.sub(r"[^\w#]|_", "", fold_name(name))
 
 
 def find_meaning(name: str) -> str | None:
-    """Return what a column holds according to its name, or None if the name says nothing."""
+    """Return the meaning of a column according to its name, or None if the name is unknown."""
     plain = " ".join(name.split()).casefold()
     # in a row per game, home is the first of two players
     if (plain in (*GAME_COLUMNS, *PLAYER_COLUMNS) and plain not in _MEANINGS) or is_number(plain):
@@ -181,34 +180,36 @@ def find_meaning(name: str) -> str | None:
     if (match := _PLACE.fullmatch(word)) and not _PAIR.search(name):
         place = int(match[1] or match[2])
         return f"{place}{_ENDINGS.get(place, 'th')}"
-    return "occurred_at" if _is_of_date(plain) else None
+    return "occurred_at" if _is_date_name(plain) else None
 
 
 def _find_combined_meaning(names: list[str]) -> str | None:
-    """Find what a column holds that was combined of those with these names."""
+    """Return the meaning of a column that was combined of the columns with these names, or None."""
     if len(names) == 2 and is_first_name(names[0]) and (is_last_name(names[1]) or find_meaning(names[1]) == "player"):
         return "player"
     sides = {partner[0] if (partner := find_partner(name)) is not None else find_meaning(name) for name in names}
     return sides.pop() if len(sides) == 1 and not sides.isdisjoint((WINNER, LOSER, *SIDES)) else None
 
 
-def divided_name(name: str, *, first: bool) -> str:
-    """Return the name of the column that holds the first or the second player of a column with both."""
+def name_divided_column(name: str, *, first: bool) -> str:
+    """Return the name of the column for the first or second player of a column with both players."""
     return f"{'1st' if first else '2nd'} of {name}"
 
 
 def is_first_name(name: str) -> bool:
-    """Tell whether a column holds first names according to its name."""
+    """Tell whether a column contains first names according to its name."""
     return fold_word(name) in _FIRST_NAMES.split()
 
 
 def is_last_name(name: str) -> bool:
-    """Tell whether a column holds last names according to its name."""
+    """Tell whether a column contains last names according to its name."""
     return fold_word(name) in _LAST_NAMES.split()
 
 
 def find_partner(name: str) -> tuple[str, int] | None:
-    """Find the side whose partner a column holds according to its name, and the partner's number from 1.
+    """Return the side to which a column's player belongs, and the player's number on that side (from 1), or None.
+
+    The column is known only by its name.
 
     >>> find_partner("Winner 2"), find_partner("Team B Player 1"), find_partner("Player 1b"), find_partner("Player 1")
     (('winner', 2), ('second player', 1), ('first player', 2), None)
@@ -231,8 +232,8 @@ def find_partner(name: str) -> tuple[str, int] | None:
     return meaning, int(number) if number.isdecimal() else ord(number) - ord("a") + 1
 
 
-def _is_of_date(name: str) -> bool:
-    """Tell whether a name says that a column has dates with times of day, or how its dates are typed.
+def _is_date_name(name: str) -> bool:
+    """Tell whether a name combines the words for a date and a time, or states the form in which dates are typed.
 
     >>> _is_of_date("datum / uhrzeit"), _is_of_date("datum (tt.mm.jjjj)"), _is_of_date("date / place")
     (True, True, False)
@@ -242,12 +243,14 @@ def _is_of_date(name: str) -> bool:
     return meanings == ["occurred_at", TIME] or (is_typed_like and meanings == ["occurred_at"])
 
 
-_GUESSED = ("date", "time", "game", "player", "place", "score", "winner", "loser", "player 1", "player 2", "score 1",
-            "score 2", "result", "sets", "set 1", "1st", "2nd", "numbers.")  # fmt: skip
+_SUGGESTIONS = (
+    *("date", "time", "game", "player", "place", "score", "winner", "loser", "player 1", "player 2"),
+    *("score 1", "score 2", "result", "sets", "set 1", "1st", "2nd", "numbers."),
+)
 
 
-def read_column(text: str) -> str:
-    """Return the meaning of a word for a column in an option or profile. Raises `Refused` (bad-value).
+def parse_column_meaning(text: str) -> str:
+    """Return the meaning that a word in an option or profile stands for. Raises `Refused` (bad-value).
 
     >>> read_column("date"), read_column("player 1"), read_column("Sieger"), read_column("score")
     ('occurred_at', 'first player', 'winner', 'score')
@@ -256,18 +259,18 @@ def read_column(text: str) -> str:
     if plain in (*GAME_COLUMNS, *PLAYER_COLUMNS, *LAYOUT_COLUMNS) or is_place(plain) or is_number(plain):
         return plain
     if (meaning := find_meaning(plain)) is None:
-        hint = did_you_mean(plain, [*_GUESSED, *GAME_COLUMNS, *PLAYER_COLUMNS])
-        raise Refused("bad-value", f"{quote(text)} is nothing that a column holds{hint} (known: {list_column_words()})")
+        hint = did_you_mean(plain, [*_SUGGESTIONS, *GAME_COLUMNS, *PLAYER_COLUMNS])
+        raise Refused("bad-value", f"{quote(text)} is not the word for a column{hint} (known: {list_column_words()})")
     return meaning
 
 
-def is_of_team(name: str) -> bool:
-    """Tell whether a column holds the partners of a side according to its name.
+def is_team_name(name: str) -> bool:
+    """Tell whether a column contains the partners of a side according to its name.
 
     >>> is_of_team("Winners"), is_of_team("Team A"), is_of_team("Winner"), is_of_team("Winner 1 + Winner 2")
     (True, True, False, True)
     """
-    return fold_word(name) in _OF_TEAMS or (JOIN in name and find_meaning(name) not in (None, "player"))
+    return fold_word(name) in _TEAM_WORDS or (JOIN in name and find_meaning(name) not in (None, "player"))
 
 
 def is_total(cells: list[str]) -> bool:

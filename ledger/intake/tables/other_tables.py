@@ -1,6 +1,6 @@
-"""Tables that no layout reads, recognised so that one message says what they are.
+"""Recognise tables that no layout can read, so that a single message explains the problem.
 
-Name;Anna;Ben;Cleo      a cross table, which says who played whom, but neither when nor in which order
+Name;Anna;Ben;Cleo      a cross table: it has neither dates nor the order of the games
 Anna;*;3:1;3:0
 Ben;1:3;*;3:1
 Cleo;0:3;1:3;*
@@ -15,27 +15,27 @@ from itertools import takewhile
 
 from ratings_ledger.ledger.rejections import Refused
 
-# the cells in which players would meet themselves
+# marks in cells where the row and the column are the same player
 _DIAGONAL = frozenset(("*", "**", "***", "x", "xx", "xxx", "\\", "■", "█", "●", "-", "–", "—", "/"))
 _ROWS_MIN, COLUMNS_MAX = 3, 200
-HOW = "write a row for each game under a header such as Date;Winner;Loser;Result"
+TABLE_ADVICE = "write a row for each game under a header such as Date;Winner;Loser;Result"
 
 
 def explain_other_table(rows: Sequence[tuple[int, list[str]]]) -> Refused | None:
-    """Return a refusal that says what a table is if no layout can read it; None for other tables."""
+    """Return a refusal of a cross table or a table without columns; None for other tables."""
     filled = [[cell.strip() for cell in row] for _, row in rows]
     if len(filled) >= 2 and all(sum(map(bool, row)) <= 1 for row in filled):
-        problem = "the file has no columns: neither commas, semicolons, tabs nor | separate its cells"
-        return Refused("missing-column", f"{problem}; {HOW}", rows[0][0])
-    for at, header in enumerate(filled[:_ROWS_MIN]):
-        if _is_cross_table(header, filled[at + 1 :]):
-            problem = "it is a cross table, which says neither when games were played nor in which order"
-            return Refused("missing-column", f"{problem}; {HOW}", rows[at][0])
+        problem = "the file has no columns: it has no commas, semicolons, tabs or | between cells"
+        return Refused("missing-column", f"{problem}; {TABLE_ADVICE}", rows[0][0])
+    for index, header in enumerate(filled[:_ROWS_MIN]):
+        if _is_cross_table(header, filled[index + 1 :]):
+            problem = "it is a cross table, which has neither the dates nor the order of its games"
+            return Refused("missing-column", f"{problem}; {TABLE_ADVICE}", rows[index][0])
     return None
 
 
 def _is_cross_table(header: list[str], body: list[list[str]]) -> bool:
-    """Tell whether columns and rows stand for the same players, who do not meet themselves.
+    """Tell whether columns and rows stand for the same players, and the diagonal has no results.
 
     >>> _is_cross_table(["", "A", "B", "C"], [["A", "", "1", "0"], ["B", "0", "", "1"], ["C", "1", "0", ""]])
     True
@@ -43,22 +43,25 @@ def _is_cross_table(header: list[str], body: list[list[str]]) -> bool:
     rows = [row + [""] * (len(header) - len(row)) for row in body[: len(header)]]
     for first in range(1, len(header) if len(header) <= COLUMNS_MAX else 0):
         names = header[first:]
-        numbered = _count_equal(names, map(str, range(1, len(rows) + 1)))
-        named = max(_count_equal(names, (row[column] for row in rows)) for column in range(first))
-        if named >= _ROWS_MIN and _is_diagonal(rows, first, named, ("",)):
+        number_count = _count_equal(names, map(str, range(1, len(rows) + 1)))
+        name_count = max(_count_equal(names, (row[column] for row in rows)) for column in range(first))
+        if name_count >= _ROWS_MIN and _has_marked_diagonal(rows, first, name_count, more_marks=("",)):
             return True
-        if numbered >= _ROWS_MIN and _is_diagonal(rows, first, numbered):
+        if number_count >= _ROWS_MIN and _has_marked_diagonal(rows, first, number_count):
             return True
     return False
 
 
 def _count_equal(names: Iterable[str], others: Iterable[str]) -> int:
-    """Return how many names equal the others from the beginning on."""
+    """Count the names that equal the others at the same index, up to the first that differs or is empty."""
     pairs = takewhile(lambda pair: pair[0] == pair[1] != "", zip(names, others, strict=False))
     return sum(1 for _ in pairs)
 
 
-def _is_diagonal(rows: Sequence[list[str]], first: int, number: int, besides: Collection[str] = ()) -> bool:
-    """Tell whether the diagonal of a square has one mark only, or one of those given besides."""
-    marks = {row[first + place].casefold() for place, row in enumerate(rows[:number])}
-    return len(marks) == 1 and (marks <= _DIAGONAL or marks <= {*besides})
+def _has_marked_diagonal(rows: Sequence[list[str]], first: int, size: int, more_marks: Collection[str] = ()) -> bool:
+    """Tell whether all cells of the diagonal of a square have the same mark.
+
+    The square has `size` rows and columns; its first column is `first`.
+    """
+    marks = {row[first + index].casefold() for index, row in enumerate(rows[:size])}
+    return len(marks) == 1 and (marks <= _DIAGONAL or marks <= {*more_marks})

@@ -1,4 +1,4 @@
-"""Profiles: options for reading a club's tables, kept in a TOML file for the next import.
+"""Read and write profiles: options for reading a club's tables, kept in a TOML file for the next import.
 
 sheet = "Results"
 dates = "dmy"
@@ -21,11 +21,11 @@ from ratings_ledger.ledger.intake.tables.columns import GAME_COLUMNS, TableOptio
 from ratings_ledger.ledger.intake.tables.dates import ORDERS
 from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS
 from ratings_ledger.ledger.intake.tables.layouts.sides import OTHERS_CHOICES
-from ratings_ledger.ledger.intake.tables.meanings import read_column
+from ratings_ledger.ledger.intake.tables.meanings import parse_column_meaning
 from ratings_ledger.ledger.rejections import Refused, Rejection, did_you_mean, quote
 
 BYTES_MAX = 4_000_000
-ABOVE = "# How tables are read: ratings import FILE --profile {}\n"
+FIRST_LINE = "# How tables are read: ratings import FILE --profile {}\n"
 
 
 class TableProfile(NamedTuple):
@@ -36,11 +36,11 @@ class TableProfile(NamedTuple):
 
 
 def check_encoding(name: str) -> None:
-    """Raise `Refused` (bad-value) if a name is no encoding."""
+    """Raise `Refused` (bad-value) if a name is not an encoding of texts."""
     try:
         "".encode(name)
     except (LookupError, UnicodeError, ValueError):
-        raise Refused("bad-value", f"{quote(name)} is no encoding, such as cp1252, cp1250 or utf-16") from None
+        raise Refused("bad-value", f"{quote(name)} is not an encoding such as cp1252, cp1250 or utf-16") from None
 
 
 def _check_choice(words: Iterable[str]) -> Callable[[str], None]:
@@ -48,22 +48,23 @@ def _check_choice(words: Iterable[str]) -> Callable[[str], None]:
 
     def check(text: str) -> None:
         if text not in known:
-            raise Refused("bad-value", f"{quote(text)} is none of {', '.join(known)}{did_you_mean(text, known)}")
+            message = f"{quote(text)} is not one of {', '.join(known)}{did_you_mean(text, known)}"
+            raise Refused("bad-value", message)
 
     return check
 
 
 def _check_not_empty(text: str) -> None:
     if not text.strip():
-        raise Refused("bad-value", "it is empty; leave it out")
+        raise Refused("bad-value", "the value is empty; leave out the member")
 
 
 def _check_column(text: str) -> None:
     if text:
-        read_column(text)
+        parse_column_meaning(text)
 
 
-# by name in the file: the member of the options, and a check of each text
+# by member of a profile: the member of `TableOptions`, and a function that checks each text
 _TEXTS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "sheet": ("sheet", _check_not_empty),
     "layout": ("layout", _check_choice(LAYOUTS)),
@@ -78,12 +79,12 @@ _TABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "set": ("fixed", _check_not_empty),
     "aliases": ("aliases", _check_not_empty),
 }
-_SEVERAL = ("ties", "partners")
-MEMBERS = [*_TEXTS, *_SEVERAL, *_TABLES]
+_LISTS = ("ties", "partners")
+MEMBERS = [*_TEXTS, *_LISTS, *_TABLES]
 
 
 def read_profile(file: str) -> tuple[TableProfile, list[Rejection]]:
-    """Read a profile; return it with all its errors. Raises `OSError`."""
+    """Read a profile; return it and all of its errors. With errors, the profile is empty. Raises `OSError`."""
     with open(file, "rb") as opened:
         content = opened.read(BYTES_MAX + 1)
     try:
@@ -101,19 +102,20 @@ def read_profile(file: str) -> tuple[TableProfile, list[Rejection]]:
             if message := _describe_error(value, _TEXTS[name][1]):
                 refuse(name, message)
             options[_TEXTS[name][0]] = value
-        elif name in _SEVERAL:
+        elif name in _LISTS:
             texts = value if isinstance(value, list) and value else [value]
             if message := next(filter(None, (_describe_error(text, _check_not_empty) for text in texts)), ""):
                 refuse(name, message)
             options[name] = tuple(texts)
         elif name not in _TABLES:
-            refuse(name, f"no profile has this{did_you_mean(name, MEMBERS)} (known: {', '.join(MEMBERS)})")
+            refuse(name, f"unknown member{did_you_mean(name, MEMBERS)} (known: {', '.join(MEMBERS)})")
         elif not isinstance(value, dict):
-            refuse(name, f'a table belongs here, such as [{name}] with lines NAME = "VALUE"')
+            refuse(name, f'{quote(value)} is not a table; write [{name}] and lines NAME = "VALUE"')
         else:
             for key, text_value in value.items():
                 if name == "set" and key not in GAME_COLUMNS and not is_number(key):
-                    refuse(name, f"it is none of {', '.join(GAME_COLUMNS)}{did_you_mean(key, GAME_COLUMNS)}", key)
+                    hint = did_you_mean(key, GAME_COLUMNS)
+                    refuse(name, f"unknown member{hint} (known: {', '.join(GAME_COLUMNS)})", key)
                 elif message := _describe_error(text_value, _TABLES[name][1]):
                     refuse(name, message, key)
                 elif name == "aliases":
@@ -122,7 +124,7 @@ def read_profile(file: str) -> tuple[TableProfile, list[Rejection]]:
                     except Refused as problem:
                         refuse(name, problem.message, key)
             if name == "columns" and not problems:
-                value = {theirs: read_column(ours) if ours else "" for theirs, ours in value.items()}
+                value = {theirs: parse_column_meaning(ours) if ours else "" for theirs, ours in value.items()}
             options[_TABLES[name][0]] = value
     if problems:
         return TableProfile(TableOptions(), []), sorted(problems, key=lambda problem: problem.line or 0)
@@ -134,38 +136,38 @@ def _parse_toml(content: bytes) -> tuple[str, dict[str, Any]]:
     import tomllib  # only here, as few imports read one
 
     if len(content) > BYTES_MAX:
-        raise Refused("bad-profile", f"a profile has at most {BYTES_MAX:,} bytes")
+        raise Refused("bad-profile", f"the file has more than {BYTES_MAX:,} bytes; shorten it")
     try:
         text = content.decode("utf-8-sig")
-        # dotted names make tables within tables, for which a profile has no use
+        # dots and brackets nest tables; no profile needs a thousand levels
         for number, line in enumerate(text.splitlines(), 1):
             if line.count(".") > 1_000 or line.count("[") > 1_000 or line.count("{") > 1_000:
-                raise Refused("bad-profile", "no profile has such a line", number)
+                raise Refused("bad-profile", "the line has too many dots or brackets; shorten it", number)
         return text, tomllib.loads(text)
     except UnicodeDecodeError as error:
         raise Refused("bad-profile", f"byte {error.start + 1:,} is not UTF-8; save the file as UTF-8") from None
     except RecursionError:
-        raise Refused("bad-profile", "it is nested too deeply") from None
+        raise Refused("bad-profile", 'tables are nested too deeply; write only tables of NAME = "VALUE"') from None
     except tomllib.TOMLDecodeError as error:
         match = re.search(r"at line (\d+)", str(error))
         line_number = int(match[1]) if match else text.count("\n") + 1
-        raise Refused("bad-profile", f'it is not TOML: {error}; write NAME = "VALUE"', line_number) from None
+        raise Refused("bad-profile", f'the file is not TOML: {error}; write NAME = "VALUE"', line_number) from None
     except Refused:
         raise
-    except ValueError as error:  # from a number that is too long
-        raise Refused("bad-profile", f"it is not TOML: {error}") from None
+    except ValueError as error:  # for a number with too many digits
+        raise Refused("bad-profile", f"the file is not TOML: {error}") from None
 
 
 def _find_line(text: str, name: str) -> int | None:
-    """Find the line with a name before its value, by a simple search."""
+    """Find the line in which a member or table with a name begins, by a simple search; return None if there is none."""
     match = re.search(rf"""^\s*(?:\[\s*)?["']?{re.escape(name)}["']?\s*[\].=]""", text, re.MULTILINE)
     return None if match is None else text.count("\n", 0, match.end()) + 1
 
 
 def _describe_error(value: Any, check: Callable[[str], Any]) -> str:
-    """Describe the error of a value; empty if there is none."""
+    """Describe the error of a value; return an empty text if the value is valid."""
     if not isinstance(value, str):
-        return f"a text belongs here, not {quote(value)}; write it in quotation marks"
+        return f"{quote(value)} is not a text; write it in quotation marks"
     try:
         check(value)
     except Refused as problem:
@@ -174,7 +176,7 @@ def _describe_error(value: Any, check: Callable[[str], Any]) -> str:
 
 
 def merge_options(profile: TableOptions, options: TableOptions) -> TableOptions:
-    """Merge a profile with options; if both set a value, that of the options counts."""
+    """Merge a profile with options; if both set a value, the options take precedence."""
     set_options = {name: value for name, value in options._asdict().items() if value}
     theirs = {name.casefold() for name in options.renamed}
     columns = {name: ours for name, ours in profile.columns.items() if name.casefold() not in theirs}
@@ -186,16 +188,16 @@ def format_profile(options: TableOptions, file: str) -> str:
     import tomli_w  # only here, as few imports write one
 
     texts = {name: getattr(options, member) for name, (member, _) in _TEXTS.items()}
-    several = {name: [*joints] for name in _SEVERAL if (joints := getattr(options, name))}
-    texts |= {name: joints[0] if len(joints) == 1 else joints for name, joints in several.items()}
+    lists = {name: [*separators] for name in _LISTS if (separators := getattr(options, name))}
+    texts |= {name: separators[0] if len(separators) == 1 else separators for name, separators in lists.items()}
     columns = {**options.columns, **options.renamed}
     tables = {"columns": columns, "set": options.fixed, "aliases": dict(options.aliases)}
     members = {name: value for name, value in {**texts, **tables}.items() if value}
-    return ABOVE.format(file) + tomli_w.dumps(members)
+    return FIRST_LINE.format(file) + tomli_w.dumps(members)
 
 
-def holds_text(file: str, text: str) -> bool:
-    """Tell whether a profile has the same members as a text; then its order and its comments are kept."""
+def has_same_members(file: str, text: str) -> bool:
+    """Tell whether a profile has the same members as a text; if so, callers keep the file with its comments."""
     with suppress(Refused), open(file, "rb") as opened:
         return _parse_toml(opened.read(BYTES_MAX + 1))[1] == _parse_toml(text.encode())[1]
     return False

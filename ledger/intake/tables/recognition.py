@@ -1,8 +1,8 @@
 """Recognise tables as people keep them, and rewrite them in the usual form.
 
 A spreadsheet may have a title above its header and a total below, columns in its owner's language, dates in any order,
-and a column per player. The import reports how it read a table, and each row and column that it left out. It refuses
-all texts that it cannot recognise, at once.
+and a column per player. The import reports how it read a table, and each row and column that it left out. It reports
+all texts that it cannot recognise at once, and refuses the table.
 
 A title row                                 above the header
 Date   Winner  2nd   Remark     header 2    columns Date = occurred_at ..., dropped Remark
@@ -23,7 +23,7 @@ from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.intake.tables.columns import (
     COMMA_DELIMITERS,
     GAME_COLUMNS,
-    NEEDED,
+    REQUIRED_COLUMNS,
     Cells,
     CsvColumns,
     Header,
@@ -35,8 +35,8 @@ from ratings_ledger.ledger.intake.tables.columns import (
     group_columns,
     has_invalid_utf8,
     is_number,
-    is_of_result,
     is_place,
+    is_result_name,
     resolve_columns,
     strip_place_mark,
     write_column_letters,
@@ -49,20 +49,20 @@ from ratings_ledger.ledger.intake.tables.layouts.player_columns import NUMBER, m
 from ratings_ledger.ledger.intake.tables.meanings import (
     DAYS_OF_PLAY,
     EMAIL,
-    FILLED_IN,
-    OF_PLAYER,
+    PLAYER_PREFIX,
     REMARK,
     ROUND,
     SIDE_COLUMNS,
     TIME,
+    TIMESTAMP_WORDS,
     find_meaning,
     fold_word,
-    is_of_team,
+    is_team_name,
     is_total,
     repeats_header,
 )
 from ratings_ledger.ledger.intake.tables.other_tables import explain_other_table
-from ratings_ledger.ledger.intake.tables.partners import JOINTS, split_team_cell
+from ratings_ledger.ledger.intake.tables.partners import PARTNER_SEPARATORS, split_team_cell
 from ratings_ledger.ledger.intake.tables.similar_rows import has_similar_games, read_similar_games
 from ratings_ledger.ledger.intake.tables.table_games import (
     ReadGame,
@@ -79,7 +79,7 @@ LISTED_MAX = 5
 class TableRead(NamedTuple):
     """The interpretation of a table; lines identify its rows.
 
-    layout:          one of the `LAYOUTS`
+    layout:          a name in `LAYOUTS`
     columns:         the meaning of each column that is used, by its name in the table
     header:          the line of the header
     above:           the lines of titles above the header
@@ -90,14 +90,14 @@ class TableRead(NamedTuple):
     hidden:          the lines that the spreadsheet hides; they are read like the others
     dropped:         the columns that are left out, by an option or by their names
     unknown:         the columns without a known meaning, which are refused
-    dates:           the order of day, month and year, if any date depends on it
+    dates:           the order of day, month and year (`dmy`, `mdy`, `ymd`), if any date depends on it
     dates_from:      the line and the text of the date that decided the order
     is_numbered:     whether the games have no ids and are numbered by day
     sheet:           the name of the sheet of a spreadsheet
     other_sheets:    the names of the sheets that were not read
     delimiter:       the delimiter of a text file
     encoding:        the encoding of a text file
-    told:            sentences that report how the table was read
+    sentences:       sentences for the user about how the table was read
     missing_members: the members that a refused table lacks; its games are read only to find further errors
     """
 
@@ -119,12 +119,12 @@ class TableRead(NamedTuple):
     other_sheets: tuple[str, ...] = ()
     delimiter: str | None = None
     encoding: str | None = None
-    told: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()
     missing_members: tuple[str, ...] = ()
 
 
 def list_left_out_rows(table: TableRead) -> list[str]:
-    """Describe the filled rows that are not games.
+    """Return a description of each row that has texts but is not a game.
 
     >>> list_left_out_rows(TableRead("rows", {}, 2, above=(1,), totals=((9, "Total"),)))
     ['line 1 above the header', "line 9, 'Total'"]
@@ -139,7 +139,7 @@ def list_left_out_rows(table: TableRead) -> list[str]:
 
 
 def describe_replaced_column(column: str, texts: Collection[str], ours: str, value: str) -> str:
-    """Return a sentence that one value for all rows replaces a column; it lists the first texts of the column.
+    """Return a sentence about a column that one value replaces in all rows, with the column's first texts.
 
     >>> describe_replaced_column("Spiel", ["catan", "schach"], "game", "catan")
     'game=catan replaces column Spiel (catan, schach)'
@@ -152,11 +152,11 @@ def describe_replaced_column(column: str, texts: Collection[str], ours: str, val
 HEADER_ROWS, KNOWN_MIN = 20, 2
 REMARK_CELLS_MAX = 2  # a row with more filled cells is not a remark
 NUMBERED = "games have no number of their own; they are numbered by day"
-# placeholders for the members that a refused table lacks
+# placeholders for members that a refused table lacks, with which its games can be read to find further errors
 _PLACEHOLDERS = {"occurred_at": "2000-01-01", "game": "game"}
-# the codes of problems despite which the games of a refused table can be read, to find further errors
+# codes of problems that do not prevent reading the games of a refused table
 _TOLERATED_CODES = {"unknown-column", "missing-column", "unclear-dates", "bad-profile"}
-CELLS_MAX = 10_000_000  # a larger table is not recognised, because recognition holds it in memory
+CELLS_MAX = 10_000_000  # larger tables are refused, because recognition keeps all cells in memory
 ROUNDS_LEFT_OUT = "rounds are not read"
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 Rows = list[tuple[int, list[str]]]
@@ -168,31 +168,31 @@ class Table(NamedTuple):
     rows:         (line, cells) of the filled rows
     blank:        the number of empty rows
     sheet:        the name of the sheet of a spreadsheet
-    faults:       messages about invalid cells of a spreadsheet, by (row, column) from 0
+    cell_errors:  messages about invalid cells of a spreadsheet, by (row, column) from 0
     hidden:       the lines that the spreadsheet hides
     other_sheets: the names of the other sheets
-    doubtful:     (row, column) from 0 of numbers that may be whole numbers or fractions
+    doubtful:     (row, column) from 0 of texts that could be whole numbers or fractions
     delimiter:    the delimiter of a text file
     encoding:     the encoding of a text file
-    told:         sentences for the user
+    sentences:    sentences for the user about how the table was read
     """
 
     rows: Rows
     blank: int = 0
     sheet: str = ""
-    faults: Mapping[tuple[int, int], str] = {}
+    cell_errors: Mapping[tuple[int, int], str] = {}
     hidden: Sequence[int] = ()
     other_sheets: Sequence[str] = ()
     doubtful: Collection[tuple[int, int]] = ()
     delimiter: str = ""
     encoding: str | None = None
-    told: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()
 
 
 def recognise_games(table: Table, options: TableOptions) -> Iterator[ReadGame | TableRead | TableOptions | str]:
-    """Yield the interpretation of a table, sentences, options that read the next table in the same way, and the games.
+    """Yield the interpretation of a table, sentences for the user, options for similar tables, and the games.
 
-    For an invalid table yield the interpretation and all problems.
+    For an invalid table, yield the interpretation and all problems.
     """
     header_index = find_header(table.rows, options) or 0
     table, names = _read_names(table, header_index)
@@ -206,9 +206,9 @@ def recognise_games(table: Table, options: TableOptions) -> Iterator[ReadGame | 
         options = options._replace(checks_all=False)
     name_columns = find_name_columns(header)
     body = [(line_of_row, blank_dashes(row, name_columns)) for line_of_row, row in body]
-    body, repeated, totals = _drop_extras(body, names, header)
-    body, gameless = _drop_gameless(table, body, header, layout)
-    header, replaced = _drop_replaced(names, header, body, options)
+    body, repeated, totals = _separate_headers_and_totals(body, names, header)
+    body, gameless = _separate_remarks(table, body, header, layout)
+    header, replaced = _drop_replaced_columns(names, header, body, options)
     problems += [*_check_unnamed_columns(table, line, header, body), *_check_utf8(names)]
     order = _find_order(body, _find_date_column(header), options, problems)
     left_out = find_left_out_columns(names, options)
@@ -218,8 +218,10 @@ def recognise_games(table: Table, options: TableOptions) -> Iterator[ReadGame | 
     if options.profile and any(problem.code in ("unknown-column", "missing-column") for problem in problems):
         problems[:0] = _find_profile_problems(names, unknown, options)
     used = {name: ours for name, ours in zip(names, header, strict=True) if ours}
-    renamed = {name: ours for name, ours in used.items() if not ours.startswith(OF_PLAYER) and name.casefold() != ours}
-    read = _build_table_read(table, header_index)._replace(
+    renamed = {
+        name: ours for name, ours in used.items() if not ours.startswith(PLAYER_PREFIX) and name.casefold() != ours
+    }
+    table_read = _build_table_read(table, header_index)._replace(
         layout=layout.name,
         columns=used,
         repeated=repeated,
@@ -233,21 +235,21 @@ def recognise_games(table: Table, options: TableOptions) -> Iterator[ReadGame | 
     )
     if problems:
         view = TableView(names, [name or None for name in header], body, line, table.sheet)
-        yield from _read_refused_table(table, view, read, problems=problems, order=order.name, options=options)
+        yield from _read_refused_table(table, view, table_read, problems=problems, order=order.name, options=options)
         return
-    sentences = [*_describe_reading(read, renamed, order, _find_first_day(body, header, order.name), options)]
+    sentences = [*_describe_reading(table_read, renamed, order, _find_first_day(body, header, order.name), options)]
     if not options.profile:
         sentences += _describe_left_out(names, header, left_out)
-    yield read._replace(told=(*table.told, *sentences, *describe_only_game(header, options)))
+    yield table_read._replace(sentences=(*table.sentences, *sentences, *describe_only_game(header, options)))
     yield from filter(None, replaced.values())
     yield options._replace(
-        found=None,
+        on_columns=None,
         sheet=options.sheet or table.sheet or None,
         layout=layout.name,
         columns={**options.columns, **renamed},
-        dates=order.name if order.told else options.dates,
+        dates=order.name if order.sentence else options.dates,
     )
-    yield from _read_games(table, TableView(names, [*header], body, line, table.sheet), read, order.name, options)
+    yield from _read_games(table, TableView(names, [*header], body, line, table.sheet), table_read, order.name, options)
 
 
 def _check_utf8(names: list[str]) -> list[Refused]:
@@ -257,16 +259,16 @@ def _check_utf8(names: list[str]) -> list[Refused]:
 
 
 def _read_names(table: Table, header_index: int) -> tuple[Table, list[str]]:
-    """Return the table with a fault for each column name that is an error of a formula, and the column names."""
+    """Return the column names, empty for errors of formulas, and the table with these errors as cell errors."""
     names = [" ".join(name.split()) for name in table.rows[header_index][1]]
     row = table.rows[header_index][0] - 1
     errors = {(row, column): message for column, name in enumerate(names) if (message := describe_cell_error(name))}
     names = ["" if (row, column) in errors else name for column, name in enumerate(names)]
-    return table._replace(faults={**table.faults, **errors}) if errors else table, names
+    return table._replace(cell_errors={**table.cell_errors, **errors}) if errors else table, names
 
 
 def _build_table_read(table: Table, header_index: int) -> TableRead:
-    """Build the part of a table's interpretation that its source and the row of its header determine."""
+    """Build the part of a table's interpretation that depends only on its source and the row of its header."""
     return TableRead(
         layout="",
         columns={},
@@ -282,23 +284,23 @@ def _build_table_read(table: Table, header_index: int) -> TableRead:
 
 
 def _read_games(
-    table: Table, view: TableView, read: TableRead, order: str, options: TableOptions
+    table: Table, view: TableView, table_read: TableRead, order: str, options: TableOptions
 ) -> Iterator[ReadGame | str]:
-    """Yield a note about ids that stay whole, and the games of the rows, or their errors."""
-    header, layout = view.meanings, LAYOUTS[read.layout]
+    """Yield a note about ids that are not split, and the games of the rows, or their errors."""
+    header, layout = view.meanings, LAYOUTS[table_read.layout]
     options = options._replace(team_columns=find_team_columns(view.names, header, options))
     yield from _describe_whole_ids(view.body, header, options)
-    columns = _rewrite_columns(header, layout)._replace(is_numbered=read.is_numbered, sheet=table.sheet or None)
-    if options.found is not None:
-        options.found(columns)
+    columns = _rewrite_columns(header, layout)._replace(is_numbered=table_read.is_numbered, sheet=table.sheet or None)
+    if options.on_columns is not None:
+        options.on_columns(columns)
     rows: Iterator[tuple[int, Cells | Refused]] = (
         (line, _read_row(table, line, row, header, order)) for line, row in view.body
     )
     if day := options.fixed.get("occurred_at"):
         rows = ((line, cells if isinstance(cells, Refused) else {**cells, "occurred_at": day}) for line, cells in rows)
-    if read.is_numbered:
+    if table_read.is_numbered:
         rows = number_games(rows, layout)
-    if read.is_numbered and has_similar_games(layout, header):
+    if table_read.is_numbered and has_similar_games(layout, header):
         games = read_similar_games(rows, layout, view, columns, options)
     else:
         rewritten = iter(layout.read(rows, view, options))
@@ -309,25 +311,25 @@ def _read_games(
 
 
 def _describe_reading(
-    read: TableRead, renamed: Mapping[str, str], order: Order, day: str, options: TableOptions
+    table_read: TableRead, renamed: Mapping[str, str], order: Order, day: str, options: TableOptions
 ) -> Iterator[str]:
-    """Yield sentences about a table's interpretation where others are possible, and the profile does not decide."""
-    if left_out := list_left_out_rows(read):
+    """Yield sentences about the parts of a table's interpretation that the profile does not determine."""
+    if left_out := list_left_out_rows(table_read):
         yield f"left out: {'; '.join(left_out)}"
     profile_columns = {name.casefold(): ours for name, ours in options.columns.items()}
     new_columns = {name: ours for name, ours in renamed.items() if profile_columns.get(name.casefold()) != ours}
     if new_columns:
         yield f"columns: {', '.join(f'{csv_item(name)} = {ours}' for name, ours in new_columns.items())}"
-    if order.told:
-        yield order.told
-    if not LAYOUTS[read.layout].is_usual and not (options.profile and options.layout):
-        yield LAYOUTS[read.layout].summary
-    if read.is_numbered and not options.profile:
+    if order.sentence:
+        yield order.sentence
+    if not LAYOUTS[table_read.layout].is_usual and not (options.profile and options.layout):
+        yield LAYOUTS[table_read.layout].summary
+    if table_read.is_numbered and not options.profile:
         yield f"{NUMBERED}, such as {day}-1" if day else NUMBERED
 
 
 def _describe_left_out(names: list[str], header: Header, left_out: Mapping[str, str]) -> Iterator[str]:
-    """Yield a sentence for each column that is left out without an option."""
+    """Yield a sentence for each column that is left out although no option says so."""
     yield from (f"left out: column {csv_item(name)}; {reason}" for name, reason in left_out.items())
     for column, (name, ours) in enumerate(zip(names, header, strict=True)):
         if not name and ours is None:
@@ -344,20 +346,20 @@ def _find_first_day(body: Rows, header: Header, order: str) -> str:
 
 
 def _list_dropped(names: list[str], options: TableOptions) -> tuple[str, ...]:
-    """Return the columns that an option leaves out."""
+    """Return the columns that options or the profile leave out."""
     meanings = options.meanings_by_name
     return tuple(name for name in names if name and meanings.get(name.casefold()) == "")
 
 
 def _read_refused_table(
-    table: Table, view: TableView, read: TableRead, *, problems: list[Refused], order: str, options: TableOptions
+    table: Table, view: TableView, table_read: TableRead, *, problems: list[Refused], order: str, options: TableOptions
 ) -> Iterator[ReadGame | TableRead | str]:
-    """Yield the problems of a table and of its rows, so that all can be fixed at once.
+    """Yield the problems of a table and of its rows, so that the user can fix all of them at once.
 
-    If the known columns suffice, its games are read with placeholders for missing members.
+    If the known columns suffice, read the games with placeholders for missing members.
     """
     if (refusal := explain_other_table(table.rows)) is not None:
-        yield read._replace(told=table.told, missing_members=(*_PLACEHOLDERS,))
+        yield table_read._replace(sentences=table.sentences, missing_members=(*_PLACEHOLDERS,))
         yield refusal.line or view.header_line, _name_sheet(refusal, table, view.header_line), None, None
         return
     header, codes = view.meanings, {problem.code for problem in problems}
@@ -365,46 +367,51 @@ def _read_refused_table(
         header[header.index("occurred_at")] = None
     known = {*header, *options.fixed, *(["game"] if options.only_game else [])}
     placeholders = {name: text for name, text in _PLACEHOLDERS.items() if name not in known}
-    yield read._replace(told=table.told, missing_members=(*placeholders,))
+    yield table_read._replace(sentences=table.sentences, missing_members=(*placeholders,))
     yield from (
         (problem.line or view.header_line, _name_sheet(problem, table, view.header_line), None, None)
         for problem in problems
     )
-    layout = LAYOUTS[read.layout]
-    is_doubtful = codes - _TOLERATED_CODES or any(map(is_of_result, read.unknown)) or not layout.has_players(header)
+    layout = LAYOUTS[table_read.layout]
+    is_doubtful = (
+        codes - _TOLERATED_CODES or any(map(is_result_name, table_read.unknown)) or not layout.has_players(header)
+    )
     # if each player has a row, dates are needed to separate games
     are_games_separate = layout.is_row_whole or "occurred_at" not in placeholders
     if options.checks_all and are_games_separate and not is_doubtful:
-        options = options._replace(fixed={**placeholders, **options.fixed}, found=None)
-        yield from _read_games(table, view, read, order, options)
+        options = options._replace(fixed={**placeholders, **options.fixed}, on_columns=None)
+        yield from _read_games(table, view, table_read, order, options)
     else:
         yield from _find_invalid_rows(table, view.body, header, order)
 
 
 def _find_invalid_rows(table: Table, body: Rows, header: Header, order: str) -> Iterator[ReadGame]:
-    """Yield the problems of cells, so that they can be fixed together with the problems of the table."""
+    """Yield the problems of cells, so that the user can fix them together with the problems of the table."""
     for line, row in body:
         if isinstance(problem := _read_row(table, line, row, header, order), Refused):
             yield line, _name_sheet(problem, table, line), None, None
 
 
 def _name_sheet(problem: Refused, table: Table, line: int) -> Refused:
-    """Return a refusal with the sheet's name, if the table has a sheet and the message does not name it yet."""
+    """Return a refusal whose message names the sheet and line, if the table has a sheet."""
     if not table.sheet or problem.message.startswith(f"{table.sheet}!"):
         return problem
-    placed = Refused(problem.code, f"{table.sheet}!{line}: {problem.message}")
-    placed.names = problem.names
-    return placed
+    located = Refused(problem.code, f"{table.sheet}!{line}: {problem.message}")
+    located.names = problem.names
+    return located
 
 
 def _find_meaning(name: str, options: TableOptions) -> str | None:
-    """Return the meaning of a column by an option, or else by its name; None if it is unknown."""
+    """Return the meaning of a column from an option or else from its name; None if it is unknown."""
     meanings = options.meanings_by_name
     return meanings[name.casefold()] if name.casefold() in meanings else find_meaning(name)
 
 
 def find_header(rows: Rows, options: TableOptions) -> int | None:
-    """Return the index of the header: the first row with a date and another column, or else two known columns."""
+    """Return the index of the header, or None.
+
+    It is the first row with a column of dates and any other column, or else the first with two known columns.
+    """
     meanings_of_rows = [
         {_find_meaning(" ".join(name.split()), options) for name in row} - {None, ""} for _, row in rows[:HEADER_ROWS]
     ]
@@ -419,7 +426,7 @@ def find_header(rows: Rows, options: TableOptions) -> int | None:
 def _find_layout(
     table: Table, line: int, names: list[str], body: Rows, options: TableOptions
 ) -> tuple[Layout, list[Refused]]:
-    """Return the layout, by an option or by the columns; if it is unclear, return `UNCLEAR` and the refusal."""
+    """Return the layout that an option names or the columns indicate; if it is unclear, `UNCLEAR` and the refusal."""
     if options.layout is not None:
         return LAYOUTS[options.layout], []
     meanings = [_find_meaning(name, options) if name else "" for name in names]
@@ -452,24 +459,24 @@ def _read_header(names: list[str], body: Rows, layout: Layout, options: TableOpt
             renamed[name] = meaning
             used.add(meaning)
         elif meaning is None and layout.has_player_columns and may_be_player(name, body, names.index(name)):
-            renamed[name] = OF_PLAYER + name
-    # a table of recorded games needs fewer columns, unless they are numbered by day
+            renamed[name] = PLAYER_PREFIX + name
+    # a table of recorded games needs fewer columns, unless the games are numbered by day
     known = {*renamed.values(), *options.fixed}
-    needed = NEEDED if "occurred_at" in known and "game_id" not in known else options.needed
-    implied = [*(["game_id"] if needed == NEEDED else []), *([] if layout.is_usual else ["player"])]
+    required = REQUIRED_COLUMNS if "occurred_at" in known and "game_id" not in known else options.required
+    implied = [*(["game_id"] if required == REQUIRED_COLUMNS else []), *([] if layout.is_usual else ["player"])]
     folded_names = {name.casefold() for name in renamed}
     other_options = {theirs: ours for theirs, ours in options.renamed.items() if theirs.casefold() not in folded_names}
-    options = options._replace(renamed=renamed | other_options, needed=needed)
+    options = options._replace(renamed=renamed | other_options, required=required)
     header, problems = resolve_columns(names, options, layout.accepts, implied)
     row_count = _find_row_count(names, body, layout)
     return [None if column == row_count else ours for column, ours in enumerate(header)], problems
 
 
 def find_left_out_columns(names: Sequence[str], options: TableOptions) -> dict[str, str]:
-    """Return the columns that are left out, with the reason.
+    """Return the reason for each column that is left out, by its name.
 
-    These are e-mail addresses, remarks, rounds, and the time when a form was filled in if another column has the time
-    of the game.
+    E-mail addresses, remarks and rounds are left out, and the time when a form was filled in if another column has the
+    date of the game.
     """
     meanings = {name: _find_meaning(name, options) for name in names if name}
     reasons = {
@@ -479,7 +486,7 @@ def find_left_out_columns(names: Sequence[str], options: TableOptions) -> dict[s
     }
     left_out = {name: reasons[meaning] for name, meaning in meanings.items() if meaning in reasons}
     date_columns = [name for name, meaning in meanings.items() if meaning == "occurred_at"]
-    filled_in = [name for name in date_columns if fold_word(name) in FILLED_IN]
+    filled_in = [name for name in date_columns if fold_word(name) in TIMESTAMP_WORDS]
     if len(date_columns) > len(filled_in):
         left_out |= dict.fromkeys(filled_in, "another column says when games were played")
     days = [name for name in date_columns if name not in left_out and fold_word(name) in DAYS_OF_PLAY]
@@ -489,9 +496,9 @@ def find_left_out_columns(names: Sequence[str], options: TableOptions) -> dict[s
 
 
 def _find_row_count(names: list[str], body: Rows, layout: Layout) -> int | None:
-    """Return the column without a name in which a program counted the rows, or None.
+    """Return the index of the unnamed column in which a program counted the rows, or None.
 
-    If each player has a row, a count from 1 may be the places.
+    If each player has a row, a count from 1 is not recognised, because it may be the places.
     """
     for column in (column for column, name in enumerate(names) if not name):
         texts = [read_cell(row, column) for _, row in body]
@@ -501,10 +508,10 @@ def _find_row_count(names: list[str], body: Rows, layout: Layout) -> int | None:
     return None
 
 
-def _drop_extras(
+def _separate_headers_and_totals(
     body: Rows, names: list[str], header: Header
 ) -> tuple[Rows, tuple[int, ...], tuple[tuple[int, str], ...]]:
-    """Return the rows without extras, the lines of repeated headers, and (line, word) of totals."""
+    """Return the other rows, the lines of repeated headers, and (line, word) of totals."""
     date_column = _find_date_column(header)
     rows, repeated, totals = Rows(), list[int](), list[tuple[int, str]]()
     for line, row in body:
@@ -518,29 +525,29 @@ def _drop_extras(
 
 
 def _is_total_row(row: list[str], date_column: int | None) -> bool:
-    """Tell whether a row is a total, which has no date."""
+    """Tell whether a row is a total: its first word says so, and it has no date."""
     if date_column is None or not is_total(row):
         return False
     date = read_cell(row, date_column)
     return not date or is_total([date])
 
 
-def _drop_gameless(
+def _separate_remarks(
     table: Table, body: Rows, header: Header, layout: Layout
 ) -> tuple[Rows, tuple[tuple[int, str], ...]]:
-    """Return the rows without remarks, and (line, text) of the remarks: rows of one or two cells without a player.
+    """Return the other rows, and (line, text) of remarks: rows with one or two filled cells but no player.
 
-    If each player has a row, all rows stay.
+    If each player has a row, no row is a remark.
     """
     if not layout.is_row_whole:
         return body, ()
     rows, gameless = Rows(), list[tuple[int, str]]()
-    faulty = {row for row, _ in table.faults}
+    faulty = {row for row, _ in table.cell_errors}
     for line, row in body:
         filled = [text for cell in row if (text := cell.strip())]
         is_short = len(filled) <= REMARK_CELLS_MAX
-        if is_short and line - 1 not in faulty and _is_remark(filled) and not _has_player(row, header):
-            # the row is empty if it consisted of dashes in columns of players
+        if is_short and line - 1 not in faulty and _is_remark(filled) and not _names_player(row, header):
+            # a row without filled cells had dashes in columns of players
             gameless.append((line, filled[0] if filled else "-"))
         else:
             rows.append((line, row))
@@ -548,17 +555,17 @@ def _drop_gameless(
 
 
 def _is_remark(filled: list[str]) -> bool:
-    """Tell whether no cell seems to hold a whole game after its date, which happens if the delimiter is wrong."""
+    """Tell whether no cell seems to contain a date and the rest of a game; with a wrong delimiter, one does."""
     return not any(text[0].isdigit() and any(map(str.isalpha, text)) and not is_date_alone(text) for text in filled)
 
 
-def _has_player(row: list[str], header: Header) -> bool:
-    """Tell whether a row has a player; in columns of numbers, a text in a row without a date is a remark."""
+def _names_player(row: list[str], header: Header) -> bool:
+    """Tell whether a row has a player; in players' own columns, a text in a row without a date is a remark."""
     for column, name in enumerate(header):
         if name and (text := read_cell(row, column)):
             if is_place(name) or name in SIDE_COLUMNS:
                 return True
-            if name.startswith(OF_PLAYER) and (
+            if name.startswith(PLAYER_PREFIX) and (
                 read_cell(row, _find_date_column(header)) or NUMBER.fullmatch(strip_place_mark(text))
             ):
                 return True
@@ -569,12 +576,12 @@ def _find_date_column(header: Header) -> int | None:
     return header.index("occurred_at") if "occurred_at" in header else None
 
 
-def _drop_replaced(
+def _drop_replaced_columns(
     names: list[str], header: Header, body: Rows, options: TableOptions
 ) -> tuple[Header, dict[str, str]]:
-    """Return the columns without those that one value for all rows replaces, and a sentence for each of the latter.
+    """Return the header without columns that one value replaces in all rows, and a sentence by replaced column.
 
-    The sentence is empty for an empty column.
+    The sentence is empty if the column is.
     """
     columns, sentences = [*header], dict[str, str]()
     for column, ours in enumerate(header):
@@ -588,21 +595,21 @@ def _drop_replaced(
 
 
 def _check_unnamed_columns(table: Table, header_line: int, header: Header, body: Rows) -> Iterator[Refused]:
-    """Yield a problem for each column with texts but no name, and for each whose name is an error of a formula."""
+    """Yield a problem for each column that has texts but no name, or an error of a formula as its name."""
     for column in (column for column, name in enumerate(header) if name == ""):
         letters = write_column_letters(column)
-        if message := table.faults.get((header_line - 1, column)):
-            where = f"{table.sheet}!{letters}{header_line}" if table.sheet else f"column {letters}"
-            yield Refused("bad-cell", f"{where}: {message}")
+        if message := table.cell_errors.get((header_line - 1, column)):
+            location = f"{table.sheet}!{letters}{header_line}" if table.sheet else f"column {letters}"
+            yield Refused("bad-cell", f"{location}: {message}")
             continue
         line, text = next(((line, text) for line, row in body if (text := read_cell(row, column))), (0, ""))
         if text:
             message = f"column {letters} has no name, but contains {quote(text)} (line {line})"
-            yield Refused("unknown-column", f"{message}; give it a name, or empty it")
+            yield Refused("unknown-column", f"{message}; give the column a name, or delete its texts")
 
 
 def _find_profile_problems(names: list[str], unknown: Sequence[str], options: TableOptions) -> list[Refused]:
-    """Return a problem if the columns of a table and of its profile differ."""
+    """Return a problem if the columns of a table and of its profile differ, else an empty list."""
     present = {name.casefold() for name in names}
     missing = [name for name in options.columns if name.casefold() not in present]
     differences = (("columns missing from the table:", missing), ("columns missing from the profile:", unknown))
@@ -612,17 +619,17 @@ def _find_profile_problems(names: list[str], unknown: Sequence[str], options: Ta
 
 
 def find_team_columns(names: Sequence[str], header: Header, options: TableOptions) -> frozenset[str]:
-    """Return the meanings of the columns whose names in the table say that they contain partners."""
+    """Return the meanings of columns that contain partners according to their names in the table."""
     renamed = {theirs.casefold() for theirs in options.renamed}
     return frozenset(
         ours
         for name, ours in zip(names, header, strict=True)
-        if ours and is_of_team(name) and name.casefold() not in renamed
+        if ours and is_team_name(name) and name.casefold() not in renamed
     )
 
 
 def _find_order(body: Rows, date_column: int | None, options: TableOptions, problems: list[Refused]) -> Order:
-    """Return the order of day, month and year in the column of dates; add to `problems` if it is unclear."""
+    """Return the order of day, month and year in the column of dates; if it is unclear, extend `problems`."""
     try:
         return find_date_order(((line, read_cell(row, date_column)) for line, row in body), options.dates)
     except Refused as problem:
@@ -631,16 +638,17 @@ def _find_order(body: Rows, date_column: int | None, options: TableOptions, prob
 
 
 def _describe_whole_ids(body: Rows, header: Header, options: TableOptions) -> Iterator[str]:
-    """Yield a sentence about known ids that contain a separator of partners and stay whole."""
-    joints = options.partners or JOINTS
+    """Yield a sentence about known ids that contain a separator of partners but are not split."""
+    separators = options.partners or PARTNER_SEPARATORS
     sides = [(column, name) for column, name in enumerate(header) if name and (is_place(name) or name in SIDE_COLUMNS)]
     whole_ids = dict[str, None]()
-    for _, row in body if options.whole else ():
+    for _, row in body if options.unsplit_ids else ():
         for column, name in sides:
-            if any(joint in (text := read_cell(row, column)) for joint in joints):
+            if any(separator in (text := read_cell(row, column)) for separator in separators):
                 with suppress(Refused):
                     players = map(to_nfc, split_team_cell(name, text, options))
-                    whole_ids |= {p: None for p in players if p in options.whole and any(j in p for j in joints)}
+                    known = [player for player in players if player in options.unsplit_ids]
+                    whole_ids |= {player: None for player in known if any(mark in player for mark in separators)}
     if whole_ids:
         yield f"not split, because the ledger knows these ids: {', '.join(map(csv_item, whole_ids))}"
 
@@ -656,9 +664,9 @@ def _rewrite_columns(header: Header, layout: Layout) -> CsvColumns:
 
 
 def _read_row(table: Table, line: int, row: list[str], header: Header, order: str) -> Cells | Refused:
-    """Return a row's cells by meaning, with the time in the usual form and decimal points, or a refusal."""
-    for column, name in enumerate(header) if table.faults else ():
-        if name is not None and (message := table.faults.get((line - 1, column))):
+    """Return a row's cells by meaning, or a refusal. Times are in the usual form, and scores have decimal points."""
+    for column, name in enumerate(header) if table.cell_errors else ():
+        if name is not None and (message := table.cell_errors.get((line - 1, column))):
             return Refused("bad-cell", f"{table.sheet}!{write_column_letters(column)}{line}: {message}")
     cells = read_row_cells(row, header)
     if isinstance(cells, Refused):
@@ -678,7 +686,7 @@ def _read_row(table: Table, line: int, row: list[str], header: Header, order: st
 
 
 def convert_commas(cells: Cells) -> Cells | Refused:
-    """Return the cells of a row with decimal points instead of commas in scores, or a refusal."""
+    """Replace the commas in the scores of a row by decimal points; return the cells, or a refusal."""
     for name, text in cells.items():
         if _is_score(name):
             try:
@@ -689,4 +697,4 @@ def convert_commas(cells: Cells) -> Cells | Refused:
 
 
 def _is_score(column: str | None) -> bool:
-    return column is not None and (column == "score" or column.endswith(" score") or column.startswith(OF_PLAYER))
+    return column is not None and (column == "score" or column.endswith(" score") or column.startswith(PLAYER_PREFIX))

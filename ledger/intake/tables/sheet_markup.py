@@ -1,7 +1,7 @@
-"""The XML of spreadsheet files (.xlsx, .ods), searched for what the values of their cells do not show.
+"""Read from the XML of spreadsheet files (.xlsx, .ods) what cell values omit: errors, merged cells, hidden rows, times.
 
-The library that reads the values shows neither errors, nor formulas without a value, nor merged cells and hidden rows,
-and not whether a day is meant as midnight. This module finds them.
+The library that reads the values does not report errors, formulas without a value, merged cells or hidden rows, and
+cannot tell a date from midnight of that date.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ SAVE = "save the table alone as .xlsx or as CSV UTF-8"
 PROTECTED = "it is protected by a password; save it without one"
 DAMAGED = "open it in a spreadsheet program and save it again"
 XLSX, ODS = "xl/workbook.xml", "content.xml"
-# archives that are no readable spreadsheets: a part that each kind has, and the advice
+# other kinds of archives: a part that each kind has, and the message with advice
 OTHER_ARCHIVES = {
     "xl/workbook.bin": "it has the binary format of Excel; save it as .xlsx",
     "Index/Document.iwa": "it is a document of Numbers, Pages or Keynote; export it as .xlsx",
-    "word/document.xml": "it is a text, not a spreadsheet; copy its table into one",
-    "ppt/presentation.xml": "it is a presentation, not a spreadsheet",
+    "word/document.xml": "it is a text document; copy its table into a spreadsheet",
+    "ppt/presentation.xml": "it is a presentation; copy its table into a spreadsheet",
 }
 
 
@@ -50,16 +50,17 @@ def open_archive(file: IO[bytes]) -> ZipFile:
 
 
 def _refuse_other_odf(archive: ZipFile) -> None:
-    """Raise `Refused` for an encrypted OpenDocument, a text or a presentation, which have the same parts."""
+    """Raise `Refused` for an OpenDocument that is encrypted, a text or a presentation; all have the same parts."""
     if b"encryption-data" in _read_start(archive, "META-INF/manifest.xml"):
         raise Refused("bad-spreadsheet", PROTECTED)
     media_type = _read_start(archive, "mimetype")
     if b"opendocument" in media_type and b"spreadsheet" not in media_type:
-        raise Refused("is-a-spreadsheet", "it is an OpenDocument, but no spreadsheet; copy its table into one")
+        message = "it is an OpenDocument of another kind; copy its table into a spreadsheet"
+        raise Refused("is-a-spreadsheet", message)
 
 
 def _read_start(archive: ZipFile, part: str) -> bytes:
-    """Return the first bytes of a part; none if the archive lacks it. Raises `Refused` (bad-spreadsheet)."""
+    """Return the first bytes of a part; empty if the archive lacks the part. Raises `Refused` (bad-spreadsheet)."""
     try:
         with archive.open(part) as file:
             return file.read(START_BYTES)
@@ -70,7 +71,7 @@ def _read_start(archive: ZipFile, part: str) -> bytes:
 
 
 def _explain_other_archive(names: set[str]) -> Refused:
-    """Return the refusal of an archive that is no spreadsheet, given the names of its parts."""
+    """Return the refusal of an archive that is not a spreadsheet, given the names of its parts."""
     if "encrypted-package" in names:
         return Refused("bad-spreadsheet", PROTECTED)
     for part, advice in OTHER_ARCHIVES.items():
@@ -79,22 +80,23 @@ def _explain_other_archive(names: set[str]) -> Refused:
     if any(name.startswith("xl/") for name in names):
         return Refused("bad-spreadsheet", f"it is damaged: {XLSX} is missing; {DAMAGED}")
     example = f", such as {quote(min(names))}" if names else ""
-    return Refused("is-a-spreadsheet", f"it is an archive of {len(names):,} files{example}; take the table out of it")
+    return Refused("is-a-spreadsheet", f"it is an archive of {len(names):,} files{example}; extract the table first")
 
 
 PIECE_BYTES, OVERLAP_BYTES = 1 << 20, 256
-FAULTS_MAX = 100_000
+CELL_ERRORS_MAX = 100_000
 ROWS_MAX, COLUMNS_MAX = 1 << 20, 1 << 14  # of a sheet
 NOT_CALCULATED = "a formula without a value; open the file in a spreadsheet program and save it"
-# Errors that no number format displays. Old programs store them with the value 0.
+# Texts that are errors even in a cell with a number, because no number format displays them. Old programs store errors
+# with the value 0.
 UNMISTAKABLE_ERRORS = re.compile(r"#(?:DIV/0!|N/A|NAME\?|NULL!|NUM!|REF!|VALUE!)|Err:\d{3}", re.ASCII)
 ERRORS = re.compile(r"#[A-Z0-9/]+[!?]?|Err:\d+", re.ASCII)
-# the built-in number formats with a time of day, which have no format code in the file
+# ids of the built-in number formats with a time of day; files do not have their format codes
 BUILT_IN_TIME_FORMATS = {str(number) for number in (18, 19, 20, 21, 22, 45, 46, 47)}
 _WHOLE_NUMBER = re.compile(r"\d+(?:\.0*)?", re.ASCII)
 _LITERALS = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]')  # in a format code
 _UTF8_XML = re.compile(rb'<(?!\?xml[^>]*encoding="(?!utf-8"))[?\w]', re.IGNORECASE)
-# one search per pattern, because each begins with a text that is found fast
+# separate patterns, because each begins with a literal text, which is found fast
 _XLSX_MARKS = [
     re.compile(pattern)
     for pattern in (
@@ -116,15 +118,15 @@ CellIndex = tuple[int, int]  # row and column, from 0
 
 
 class SheetMarkup(NamedTuple):
-    """What the XML of a sheet says beside the values of its cells; rows and columns count from 0.
+    """The markup of a sheet that cell values do not show; rows and columns count from 0.
 
-    faults: what is wrong with cells
-    merged: merged cells: the first row, the last row, the column
-    hidden: the first and last row of each hidden range
-    timed:  cells that show a time of day; at least those whose value is a whole day
+    cell_errors: a message for each invalid cell
+    merged:      (first row, last row, column) of merged cells
+    hidden:      (first row, last row) of hidden ranges
+    timed:       cells that display a time of day; complete only for cells whose value is a whole day
     """
 
-    faults: dict[CellIndex, str]
+    cell_errors: dict[CellIndex, str]
     merged: list[tuple[int, int, int]]
     hidden: list[tuple[int, int]]
     timed: set[CellIndex]
@@ -153,7 +155,7 @@ def read_markup(archive: ZipFile, sheet: str, wants_times: bool) -> SheetMarkup:
 
 
 def _has_marks(archive: ZipFile, part: str, marks: list[re.Pattern[bytes]]) -> bool:
-    """Tell whether a part has one of some marks, or cannot be searched for them: then it has to be parsed."""
+    """Tell whether a part must be parsed: it contains one of the marks, or cannot be searched."""
     overlap = b""
     with archive.open(part) as file:
         while piece := file.read(PIECE_BYTES):
@@ -167,7 +169,7 @@ def _has_marks(archive: ZipFile, part: str, marks: list[re.Pattern[bytes]]) -> b
 
 
 def _search_timed_cells(archive: ZipFile, part: str, styles: set[str]) -> set[CellIndex] | None:
-    """Return the cells of an xlsx sheet that have one of some styles, without parsing; a tenth of a parser's time.
+    """Return the cells of an xlsx sheet that have one of some styles, without parsing: ten times as fast.
 
     Returns None if the cells are not written as most programs write them.
     """
@@ -187,13 +189,13 @@ def _search_timed_cells(archive: ZipFile, part: str, styles: set[str]) -> set[Ce
 
 
 def refuse_damaged(archive: ZipFile) -> None:
-    """Raise `Refused` (bad-spreadsheet) for an ods file without valid XML, in which its reader may search for ever."""
+    """Raise `Refused` (bad-spreadsheet) for an ods file with invalid XML, because its reader might loop forever."""
     if ODS in archive.namelist():
         _parse_part(archive, ODS)
 
 
 def _parse_part(archive: ZipFile, part: str, handler: Any = None) -> None:
-    """Parse a part of a file, and call a handler's `start`, `end` and `text`, if it has them.
+    """Parse a part of a file, and call the methods `start`, `end` and `text` that a handler has.
 
     Raises `Refused` (bad-spreadsheet) for invalid XML.
     """
@@ -201,7 +203,7 @@ def _parse_part(archive: ZipFile, part: str, handler: Any = None) -> None:
     if handler is not None:
         parser.buffer_text = True
         parser.StartElementHandler = handler.start
-        # callbacks that nobody needs would take a third of the time
+        # unused callbacks would take a third of the time
         parser.EndElementHandler, parser.CharacterDataHandler = (
             getattr(handler, name, None) for name in ("end", "text")
         )
@@ -216,14 +218,14 @@ def _parse_part(archive: ZipFile, part: str, handler: Any = None) -> None:
 
 
 def _refuse_doctype(*_: Any) -> None:
-    raise Refused("bad-spreadsheet", "it declares a document type, which no spreadsheet program writes")
+    raise Refused("bad-spreadsheet", f"it declares a document type, which no spreadsheet program writes; {DAMAGED}")
 
 
-def _add_fault(markup: SheetMarkup, cell: CellIndex, message: str) -> None:
-    """Add what is wrong with a cell. Raises `Refused` (bad-spreadsheet) if too many cells have faults."""
-    if len(markup.faults) == FAULTS_MAX:
-        raise Refused("bad-spreadsheet", f"more than {FAULTS_MAX:,} cells show errors or have no value; {SAVE}")
-    markup.faults[cell] = message
+def _add_cell_error(markup: SheetMarkup, cell: CellIndex, message: str) -> None:
+    """Add the error of a cell. Raises `Refused` (bad-spreadsheet) if too many cells have errors."""
+    if len(markup.cell_errors) == CELL_ERRORS_MAX:
+        raise Refused("bad-spreadsheet", f"more than {CELL_ERRORS_MAX:,} cells have errors or no value; {SAVE}")
+    markup.cell_errors[cell] = message
 
 
 def _find_part(archive: ZipFile, sheet: str) -> str:
@@ -263,7 +265,7 @@ def _find_time_styles(archive: ZipFile) -> set[str]:
 
 
 class _StartHandler:
-    """A handler that calls a function with every start of an element, its name without a prefix."""
+    """A handler that calls a function at the start of each element, with its name without the prefix."""
 
     def __init__(self, handle: Callable[[str, Attributes], None]) -> None:
         self._handle = handle
@@ -329,9 +331,9 @@ class _XlsxHandler:
         elif tag == "c":
             cell = self._row, self._column
             if self._type == "e":
-                _add_fault(self._markup, cell, f"the error {self._value or '#'}{CELL_REMEDY}")
+                _add_cell_error(self._markup, cell, f"the error {self._value or '#'}{CELL_REMEDY}")
             elif self._has_formula and not self._value and self._type != "str":
-                _add_fault(self._markup, cell, NOT_CALCULATED)
+                _add_cell_error(self._markup, cell, NOT_CALCULATED)
             elif self._style in self._time_styles and _WHOLE_NUMBER.fullmatch(self._value):
                 self._markup.timed.add(cell)
 
@@ -398,7 +400,7 @@ class _OdsHandler:
             self._value += text
 
     def _add_cell(self) -> None:
-        """Add the faults, the time and the merged rows of the cell that ends here."""
+        """Add the error, the time or the merged rows of the cell that ends here."""
         attributes = self._attributes
         has_formula, value_type = "table:formula" in attributes, attributes.get("office:value-type")
         errors = UNMISTAKABLE_ERRORS if value_type == "float" else ERRORS
@@ -406,13 +408,13 @@ class _OdsHandler:
         if is_error or (has_formula and value_type is None):
             message = f"the error {self._value or '#'}{CELL_REMEDY}" if is_error else NOT_CALCULATED
             for cell in self._list_cells():
-                _add_fault(self._markup, cell, message)
+                _add_cell_error(self._markup, cell, message)
         elif value_type == "date" and ":" in self._value:
             self._markup.timed.update(self._list_cells())
         if (spanned := int(attributes.get("table:number-rows-spanned", 1))) > 1:
             self._markup.merged.append((self._row, self._row + spanned - 1, self._column))
 
     def _list_cells(self) -> Iterator[CellIndex]:
-        """Return the indexes of the cell and of its repetitions, as far as a sheet can be."""
+        """Return the indexes of the cell and of its repetitions, limited to the size of a sheet."""
         rows, columns = min(self._repeated_rows, ROWS_MAX), min(self._repeated_cells, COLUMNS_MAX)
         return product(range(self._row, self._row + rows), range(self._column, self._column + columns))

@@ -1,7 +1,7 @@
-"""The sheets of spreadsheet files (.xlsx, .ods), as rows of text.
+"""Read the sheets of spreadsheet files (.xlsx, .ods) as rows of text.
 
-python-calamine reads the values of the cells, `sheet_markup` what they do not show. Both run in another process with
-limits of memory and time, because a file may be made to harm its reader.
+python-calamine reads the values of the cells; `sheet_markup` reads the rest, such as errors and hidden rows. Both run
+in another process with limits on memory and time, because a malicious file may exhaust them.
 """
 
 from __future__ import annotations
@@ -44,86 +44,89 @@ Row = tuple[int, list[str]]
 class Sheet(NamedTuple):
     """A sheet of a spreadsheet.
 
-    name:     its name
-    rows:     its rows that are not empty, with their numbers from 1
-    faults:   what is wrong with cells
-    left_out: the names of the sheets that are not read
-    hidden:   the numbers of the hidden rows
-    doubtful: the cells whose text may be a number with separated thousands
+    name:         the name of the sheet
+    rows:         the rows that are not empty, with their numbers from 1
+    cell_errors:  a message for each invalid cell, by (row, column) from 0
+    other_sheets: the names of the sheets that are not read
+    hidden:       the numbers of the hidden rows, from 1
+    doubtful:     the cells whose texts could be numbers with separated thousands
     """
 
     name: str
     rows: list[Row]
-    faults: dict[CellIndex, str]
-    left_out: list[str]
+    cell_errors: dict[CellIndex, str]
+    other_sheets: list[str]
     hidden: list[int]
     doubtful: frozenset[CellIndex]
 
 
 def read_spreadsheet(path: str, options: TableOptions) -> Iterator[ReadGame | TableRead | TableOptions | str]:
-    """Yield how the chosen sheet of a file is read, then its games; the order of `recognise_games`.
+    """Yield the interpretation of a spreadsheet and its games, in the order of `recognise_games`.
 
     Raises `Refused` if the file or the sheet cannot be read.
     """
     sheet = read_sheet(path, options.sheet)
     if not sheet.rows:
-        raise Refused("empty-file", f"the sheet {quote(sheet.name)} has nothing in it")
-    sentences = [f"sheet {sheet.name}, not {', '.join(map(csv_item, sheet.left_out))}"] if sheet.left_out else []
+        raise Refused("empty-file", f"the sheet {quote(sheet.name)} is empty; name another with --sheet")
+    sentences = list[str]()
+    if sheet.other_sheets:
+        sentences.append(f"read sheet {sheet.name}, not {', '.join(map(csv_item, sheet.other_sheets))}")
     if sheet.hidden:
         sentences.append(f"{_describe_lines(sheet.hidden)} hidden, and read like the others")
     table = Table(
         sheet.rows,
         blank=sheet.rows[-1][0] - sheet.rows[0][0] + 1 - len(sheet.rows),
         sheet=sheet.name,
-        faults=sheet.faults,
+        cell_errors=sheet.cell_errors,
         hidden=sheet.hidden,
-        other_sheets=sheet.left_out,
+        other_sheets=sheet.other_sheets,
         doubtful=sheet.doubtful,
-        told=(*sentences,),
+        sentences=(*sentences,),
     )
     yield from recognise_games(table, options)
 
 
 def _describe_lines(lines: list[int]) -> str:
-    """Return the subject and verb of a sentence about lines, such as `lines 3, 7 are`."""
+    """Return the subject and verb of a sentence about lines, such as `lines 3, 7 are`; list only the first lines."""
     if len(lines) == 1:
         return f"line {lines[0]} is"
     more = "" if len(lines) <= LISTED_MAX else f" and {len(lines) - LISTED_MAX:,} more"
     return f"lines {', '.join(map(str, lines[:LISTED_MAX]))}{more} are"
 
 
-def read_sheet(path: str, wanted: str | None) -> Sheet:
-    """Return the sheet named `wanted`, or else the only visible one with content. Raises `Refused`."""
+def read_sheet(path: str, sheet_name: str | None) -> Sheet:
+    """Read the sheet with a name or, if it is None, the only visible sheet with content. Raises `Refused`."""
     try:
         import python_calamine  # noqa: F401
     except ImportError:
         raise Refused("is-a-spreadsheet", f"{MISSING}; or save it as CSV UTF-8") from None
     messages: list[Any] = []
     try:
-        with closing(run_ahead(map(_pack, _read_limited(path, wanted)), seconds=SECONDS, closes_files=True)) as packed:
+        content = map(_pack, _read_limited(path, sheet_name))
+        with closing(run_ahead(content, seconds=SECONDS, closes_files=True)) as packed:
             messages.extend(map(json.loads, packed))
     except (WorkerLost, TimeLimitExceeded):
-        raise Refused("bad-spreadsheet", f"reading it takes {LIMITS}, or breaks the reader; {SAVE}") from None
+        raise Refused("bad-spreadsheet", f"reading it takes {LIMITS}, or crashes the reader; {SAVE}") from None
     first, rest = messages[0], messages[1:]
     if isinstance(first, str):
         code, _, message = first.partition(" ")
         raise Refused(code, message)
-    name, faults, left_out, hidden, doubtful = first
+    name, cell_errors, other_sheets, hidden, doubtful = first
     shared: dict[str, str] = {}  # one object per text, because most texts occur in many cells
     rows = [(line, [shared.setdefault(text, text) for text in cells]) for part in rest for line, cells in part]
-    faults_by_cell = {(row, column): message for row, column, message in faults}
-    return Sheet(name, rows, faults_by_cell, left_out, hidden, frozenset(map(tuple, doubtful)))
+    errors_by_cell = {(row, column): message for row, column, message in cell_errors}
+    return Sheet(name, rows, errors_by_cell, other_sheets, hidden, frozenset(map(tuple, doubtful)))
 
 
 def _pack(message: Any) -> bytes:
     return json.dumps(message, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
-def _read_limited(path: str, wanted: str | None) -> Iterator[Any]:
-    """Yield the messages of `_read_content` in a process of its own, or the code and message of its refusal."""
+def _read_limited(path: str, sheet_name: str | None) -> Iterator[Any]:
+    """Limit this process, then yield the messages of `_read_content`, or the code and message of its refusal."""
     _limit_process()
     try:
-        yield from _read_content(path, wanted)
+        yield from _read_content(path, sheet_name)
     except Refused as problem:
         yield f"{problem.code} {problem.message}"
 
@@ -132,7 +135,7 @@ def _limit_process() -> None:
     """Limit the memory and time of this process, and discard what a failing library prints."""
     import resource
 
-    with suppress(OSError, ValueError, AttributeError):  # not every system has each of these
+    with suppress(OSError, ValueError, AttributeError):  # some systems lack /proc, sysconf or this limit
         pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[0]
         used = int(pages) * os.sysconf("SC_PAGE_SIZE")
         resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY_BYTES, used + MEMORY_BYTES))
@@ -142,8 +145,11 @@ def _limit_process() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
-def _read_content(path: str, wanted: str | None) -> Iterator[Any]:
-    """Yield [name, faults, left_out, hidden, doubtful] of a sheet, then its rows in parts. Raises `Refused`."""
+def _read_content(path: str, sheet_name: str | None) -> Iterator[Any]:
+    """Yield a list of a sheet's name, cell errors, other sheets, hidden rows and doubtful cells, then rows in parts.
+
+    Raises `Refused`.
+    """
     from python_calamine import CalamineError, CalamineWorkbook, PasswordError
 
     with open(path, "rb") as file:
@@ -151,7 +157,7 @@ def _read_content(path: str, wanted: str | None) -> Iterator[Any]:
         try:
             refuse_damaged(archive)
             file.seek(0)
-            sheet, left_out = _choose_sheet(CalamineWorkbook.from_filelike(file), wanted)
+            sheet, other_sheets = _choose_sheet(CalamineWorkbook.from_filelike(file), sheet_name)
             if sheet.end is not None and (sheet.end[0] + 1) * (sheet.end[1] + 1) > CELLS_MAX:
                 message = f"the sheet {quote(sheet.name)} has more than {CELLS_MAX:,} cells; {SAVE}"
                 raise Refused("bad-spreadsheet", message)
@@ -168,48 +174,51 @@ def _read_content(path: str, wanted: str | None) -> Iterator[Any]:
         except BaseException as error:
             if type(error).__name__ != "PanicException":  # of a library in Rust
                 raise
-            raise Refused("bad-spreadsheet", f"it is damaged: its reader gave up; {DAMAGED}") from None
+            raise Refused("bad-spreadsheet", f"it is damaged: its reader failed; {DAMAGED}") from None
     rows = _list_rows(columns, markup)
     hidden = [line for line, _ in rows if any(first < line <= last + 1 for first, last in markup.hidden)]
-    faults = [[row, column, message] for (row, column), message in sorted(markup.faults.items())]
+    cell_errors = [[row, column, message] for (row, column), message in sorted(markup.cell_errors.items())]
     doubtful = [
         [row, column]
         for column, cells in enumerate(columns)
         for row, cell in enumerate(cells)
         if isinstance(cell, str) and is_doubtful(cell)
     ]
-    yield [sheet.name, faults, left_out, hidden, doubtful]
+    yield [sheet.name, cell_errors, other_sheets, hidden, doubtful]
     for start in range(0, len(rows), ROWS_AT_ONCE):
         yield rows[start : start + ROWS_AT_ONCE]
 
 
-def _choose_sheet(book: Any, wanted: str | None) -> tuple[Any, list[str]]:
-    """Return the sheet to read, and the names of the others. Raises `Refused` (which-sheet, empty-file)."""
+def _choose_sheet(book: Any, sheet_name: str | None) -> tuple[Any, list[str]]:
+    """Return the sheet to read, and the names of the others.
+
+    Raises `Refused` (bad-spreadsheet, which-sheet, empty-file).
+    """
     from python_calamine import SheetTypeEnum, SheetVisibleEnum
 
     names = [sheet.name for sheet in book.sheets_metadata if sheet.typ == SheetTypeEnum.WorkSheet]
     if not names:
         raise Refused("bad-spreadsheet", f"it has no sheet; {DAMAGED}")
-    if wanted is not None:
-        matching = [name for name in names if name == wanted] or [
-            name for name in names if name.strip().casefold() == wanted.strip().casefold()
+    if sheet_name is not None:
+        matching = [name for name in names if name == sheet_name] or [
+            name for name in names if name.strip().casefold() == sheet_name.strip().casefold()
         ]
         if not matching:
             listed = ", ".join(map(quote, names))
-            raise Refused("which-sheet", f"there is no sheet {quote(wanted)}; there are {listed}")
+            raise Refused("which-sheet", f"there is no sheet {quote(sheet_name)}; name one of {listed}")
         return book.get_sheet_by_name(matching[0]), [name for name in names if name != matching[0]]
     visible = {sheet.name for sheet in book.sheets_metadata if sheet.visible == SheetVisibleEnum.Visible}
     full = [sheet for name in names if name in visible and (sheet := book.get_sheet_by_name(name)).end is not None]
     if len(full) > 1:
         listed = ", ".join(quote(sheet.name) for sheet in full)
-        raise Refused("which-sheet", f"there are several sheets: {listed}; name one with --sheet")
+        raise Refused("which-sheet", f"several sheets have content: {listed}; name one with --sheet")
     if not full:
-        raise Refused("empty-file", "no sheet that is not hidden has anything in it")
+        raise Refused("empty-file", "all visible sheets are empty; name a hidden one with --sheet")
     return full[0], [name for name in names if name != full[0].name]
 
 
 def _list_rows(columns: list[tuple[Any, ...]], markup: SheetMarkup) -> list[Row]:
-    """Return the rows that are not empty, as text; each row of a merged cell has its content."""
+    """Return the rows that are not empty, as text. The content of a merged cell is repeated in each of its rows."""
     texts = [list(map(_format_cell, column)) for column in columns]
     for row, column in markup.timed:
         if column < len(columns) and row < len(columns[column]) and type(columns[column][row]) is date:
@@ -219,7 +228,7 @@ def _list_rows(columns: list[tuple[Any, ...]], markup: SheetMarkup) -> list[Row]
             cells = texts[column]
             for row in range(top + 1, min(bottom, len(cells) - 1) + 1):
                 cells[row] = cells[row] or cells[top]
-    faulty = {row for row, _ in markup.faults}
+    faulty = {row for row, _ in markup.cell_errors}
     lines = enumerate(map(list, zip(*texts, strict=True)), 1)
     return [(line, cells) for line, cells in lines if any(cells) or line - 1 in faulty]
 
@@ -242,7 +251,7 @@ def _format_moment(value: datetime) -> str:
 
 
 def _format_time(value: time) -> str:
-    # always with seconds: a result such as 3:1 that became a time must not be read as a result
+    # always with seconds, so that a result such as 3:1 that became a time is not read as a result
     moment = datetime.combine(date(2000, 1, 1), value) + timedelta(milliseconds=500)
     return f"{moment:%H:%M:%S}"
 

@@ -39,7 +39,7 @@ from ratings_ledger.ledger.intake.tables.columns import (
     read_members,
     write_column_letters,
 )
-from ratings_ledger.ledger.intake.tables.meanings import LOSER, OF_PLAYER, SIDES
+from ratings_ledger.ledger.intake.tables.meanings import LOSER, PLAYER_PREFIX, SIDES
 from ratings_ledger.ledger.intake.tables.partners import refuse_tied_partners, split_team_cell
 from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.validation.names import is_dash
@@ -52,7 +52,7 @@ _MARKS = re.compile(r"[\W_]+")
 
 @lru_cache(maxsize=1_024)  # most games of a table are the same
 def make_slug(name: str) -> str:
-    """Return a game's name in lower case, with hyphens and without accents. Raises `Refused` (bad-slug).
+    """Return the name of a kind of game in lower case, with hyphens and without accents. Raises `Refused` (bad-slug).
 
     >>> make_slug("Settlers of Catan"), make_slug("¡Sí, Señor!")
     ('settlers-of-catan', 'si-senor')
@@ -60,16 +60,15 @@ def make_slug(name: str) -> str:
     decomposed = unicodedata.normalize("NFKD", name.casefold().translate(_LATIN))
     slug = _MARKS.sub("-", "".join(letter for letter in decomposed if not unicodedata.combining(letter))).strip("-")
     if not slug or not slug.isascii() or len(slug) > LENGTH_MAX:
-        reason = f"it has more than {LENGTH_MAX} characters" if slug.isascii() and slug else "it needs letters a to z"
-        message = f"game: {quote(name)} is not a name like blue-max: {reason}; write such a name instead"
-        raise Refused("bad-slug", message)
+        limit = f"at most {LENGTH_MAX} characters" if slug.isascii() and slug else "letters a to z"
+        raise Refused("bad-slug", f"game: {quote(name)} is not a name like blue-max; write one with {limit}")
     return slug
 
 
 def apply_slug(event: Any, slugs: dict[str, str]) -> Any:
-    """Replace the name of a game in an event by its slug; add both to `slugs` if they differ.
+    """Replace the name of the game in an event by its slug; if they differ, add the slug to `slugs` under the name.
 
-    Return the event, or a `Refused` if the name cannot become a slug.
+    Returns the event, or a `Refused` if the name has no slug.
     """
     data = event.get("data") if isinstance(event, dict) else None
     if not isinstance(data, dict) or not isinstance(name := data.get("game"), str):
@@ -87,7 +86,7 @@ ROWS_MAX = 4_096
 TIE = "="
 _NAMES = ("player", "replaces", LOSER, *SIDES)
 _ODD = re.compile("[\udc80-\udcff\n\r]")
-# (line, event or its refusal, rows from which it was read, game id if the game consists of several rows)
+# (line, event or its refusal, rows from which it was read, game id if several rows may belong to the game)
 ReadGame = tuple[int, dict[str, Any] | Refused, Any, str | None]
 
 
@@ -98,9 +97,9 @@ def read_row_games(
     last_id: str | None = None,
     is_row_whole: bool = False,
 ) -> Iterator[ReadGame]:
-    """Yield the games of some rows, which follow a game with the id `last_id`.
+    """Yield the games of rows that follow a game with the id `last_id`.
 
-    With `is_row_whole`, each line of the table is a game, so an unreadable row cannot belong to another game.
+    With `is_row_whole`, each row of the table is a game, so an unreadable row cannot belong to another game.
     """
     if columns.places:
         return (_read_wide_game(line, cells, columns, options) for line, cells in rows)
@@ -108,9 +107,9 @@ def read_row_games(
 
 
 def plain_cells(rows: Sequence[list[str]], header: Header) -> list[Cells] | None:
-    """Return the cells of rows by column, if each column has a name and each cell a text without blanks around it.
+    """Return the cells of rows by column, or None unless each column has a name and each cell a trimmed text.
 
-    Return None for other rows. Several rows together take half the time of single rows.
+    Several rows together take half the time of single rows.
     """
     texts = rows[0] if len(rows) == 1 else [*chain.from_iterable(rows)]
     text = "|".join(texts)
@@ -123,12 +122,13 @@ def plain_cells(rows: Sequence[list[str]], header: Header) -> list[Cells] | None
 
 
 def read_row_cells(row: list[str], header: Header) -> Cells | Refused:
-    """Return the non-empty cells of a row by column, without dropped columns, or a refusal of the row."""
+    """Return the non-empty cells of a row by meaning, without dropped columns, or a refusal of the row."""
     if (plain := plain_cells([row], header)) is not None:
         return plain[0]
     text = "|".join(row)
     if len(row) > len(header) and any(map(str.strip, row[len(header) :])):
-        return Refused("row-length", f"the row has {len(row)} cells, the header {len(header)}")
+        message = f"the row has {len(row)} cells, but the header only {len(header)}; delete the additional cells"
+        return Refused("row-length", message)
     is_odd = (not text.isprintable() and _ODD.search(text)) or may_hold_errors(text)
     cells = {name: text for name, text in zip(header, map(str.strip, row), strict=False) if text and name is not None}
     if "" not in cells and not is_odd:
@@ -139,31 +139,34 @@ def read_row_cells(row: list[str], header: Header) -> Cells | Refused:
         if problem := describe_cell_error(text):
             return Refused("bad-cell", f"column {write_column_letters(column)}: {problem}")
         if not name:
-            return Refused("unknown-column", f"{quote(text)} is in a column without a name")
+            return Refused("unknown-column", f"{quote(text)} is in a column without a name; give the column a name")
         if has_invalid_utf8(text):
             return Refused("bad-utf8", describe_invalid_utf8(text))
         if "\n" in text or "\r" in text:
             # after an unclosed quotation mark, the cell contains the rows of other games
-            return Refused("line-break", f"{name}: {quote(text)} runs over several lines; is a quotation mark missing?")
+            message = (
+                f"{name}: {quote(text)} contains a line break; add the missing quotation mark, or remove the break"
+            )
+            return Refused("line-break", message)
     return cells
 
 
 def find_name_columns(header: Header) -> tuple[int, ...]:
-    """Return the indexes of the columns that contain players' names, or are named after a player."""
+    """Return the indexes of the columns that contain the names of players, or that are named after a player."""
     return tuple(column for column, name in enumerate(header) if name and _names_players(name))
 
 
 def _names_players(name: str) -> bool:
-    return name in _NAMES or is_place(name) or name.startswith(OF_PLAYER)
+    return name in _NAMES or is_place(name) or name.startswith(PLAYER_PREFIX)
 
 
 def has_dashes(rows: Sequence[list[str]], columns: Iterable[int]) -> bool:
-    """Tell whether one of the columns may contain a dash for an empty cell. The cells must not be empty."""
+    """Tell whether a cell in one of the columns may be a dash. The cells must not be empty."""
     return not "".join([row[column][0] for column in columns for row in rows]).isalnum()
 
 
 def blank_dashes(row: list[str], columns: Iterable[int]) -> list[str]:
-    """Return a row in which cells with only dashes are empty, in the given columns."""
+    """Return a row in which the cells of the given columns are empty if they contained only dashes."""
     for column in columns:
         # fast for most names, which begin with a letter
         if column < len(row) and not row[column][:1].isalnum() and is_dash(row[column].strip()):
@@ -182,7 +185,7 @@ def _read_wide_game(line: int, cells: Cells | Refused, columns: CsvColumns, opti
                 refuse_tied_partners(text)
             if name in columns.places and "" in map(str.strip, _split_ties(text, options)):
                 separator = (*options.ties, TIE)[0]
-                message = f"{name}: {quote(text)} ties a player with an empty name; write {separator} between names"
+                message = f"{name}: {quote(text)} contains an empty name; write names on both sides of {separator}"
                 raise Refused("bad-identifier", message)
     except Refused as problem:
         return line, problem, cells, None
@@ -202,7 +205,7 @@ def _read_wide_game(line: int, cells: Cells | Refused, columns: CsvColumns, opti
 def build_participants(sides: Iterable[tuple[int, list[str]]]) -> list[dict[str, Any]]:
     """Build the participants of a game from the place and the players of each side.
 
-    If one side has several players, each side is a team.
+    If any side has several players, each side is a team.
     """
     numbered = list(enumerate(sides, 1))
     in_teams = any(len(players) > 1 for _, (_, players) in numbered)
@@ -227,8 +230,7 @@ def _read_long_games(
     last_id: str | None,
     is_row_whole: bool,
 ) -> Iterator[ReadGame]:
-    """Yield the games of rows in a table with a row per participant. The arguments are those of `read_row_games`."""
-
+    """Yield the games of rows in a table with a row per participant, given the arguments of `read_row_games`."""
     fixed_id = options.fixed.get("game_id")
 
     def find_game(row: tuple[int, Cells | Refused]) -> str | int:
@@ -241,25 +243,26 @@ def _read_long_games(
 
     unreadable: int | None = None
     for key, group in groupby(rows, find_game):
-        # no more rows than a record can hold, so that a wrong column for game_id does not fill the memory
+        # at most as many rows as fit into a record, so that a wrong column for game_id cannot fill the memory
         numbered = list(islice(group, ROWS_MAX + 1))
         line = numbered[0][0]
         if isinstance(key, int):
             problem = numbered[0][1]
             if not isinstance(problem, Refused):
-                problem = Refused("missing-member", "the row has no game_id")
-            # an unreadable row may belong to the previous game, which is then incomplete
+                problem = Refused("missing-member", "the row has no game_id; fill in the cell")
+            # an unreadable row may belong to the previous game, so that game may be incomplete
             source = numbered[0][1] if isinstance(numbered[0][1], dict) else None
             yield line, problem, source, None if is_row_whole else last_id
             unreadable = None if is_row_whole else line
             continue
         games = [cells for _, cells in numbered if isinstance(cells, dict)]
         if unreadable is not None:
-            # ... or to the game after it
-            message = f"the row before it (line {unreadable}) may belong to this game"
+            # ... or to the next game
+            message = f"the unreadable row in line {unreadable} may belong to this game; correct that row"
             yield line, Refused("game-incomplete", message), games, key
         elif len(numbered) > ROWS_MAX:
-            yield line, Refused("record-too-large", f"more than {ROWS_MAX:,} rows belong to one game"), None, key
+            message = f"more than {ROWS_MAX:,} rows have the game_id {quote(key)}; give each game an id of its own"
+            yield line, Refused("record-too-large", message), None, key
         else:
             event = _read_long_game(numbered, columns, options)
             yield (isinstance(event, Refused) and event.line) or line, event, games, key
@@ -269,7 +272,7 @@ def _read_long_games(
 def _read_long_game(
     numbered: list[tuple[int, Any]], columns: CsvColumns, options: TableOptions
 ) -> dict[str, Any] | Refused:
-    """Return the game of some rows, or a refusal, which has the line if a single row is the cause.
+    """Return the game of some rows, or a refusal; if a single row is the cause, the refusal has its line.
 
     If the table has no columns about players, the game has no participants.
     """
@@ -279,7 +282,7 @@ def _read_long_game(
         participants = event["data"]["participants"] = []
         for line, row in numbered if columns.player else ():  # noqa: B007
             if "player" not in row:
-                raise Refused("missing-member", "the row has no player; name one, or leave the row out")
+                raise Refused("missing-member", "the row has no player; fill in the name, or delete the row")
             participants.append({"player": row["player"], **read_others(others, tuple(map(row.get, others)))})
     except Refused as problem:
         return Refused(problem.code, problem.message, problem.line or line)
@@ -292,24 +295,29 @@ def _read_long_game(
 def _split_player_columns(
     names: tuple[str, ...],
 ) -> tuple[tuple[str, ...], bool, Callable[[tuple[str, ...], tuple[str | None, ...]], dict[str, Any]]]:
-    """Return the columns about players besides their name, whether some hold numbers, and the function that reads
-    their texts: from a cache, unless these hold objects, which participants must not share.
+    """Split off the name from the columns about players.
+
+    Returns the other columns, whether any has custom numbers, and the function that reads their texts. The function
+    caches its results, unless they contain objects, because participants must not share objects.
     """
     others = tuple(name for name in names if name != "player")
     has_numbers, has_extra = (any(name.startswith(prefix) for name in others) for prefix in (NUMBERS, EXTRA))
-    read = _read_members_besides.__wrapped__ if has_numbers or has_extra else _read_members_besides
+    read = _read_other_members.__wrapped__ if has_numbers or has_extra else _read_other_members
     return others, has_numbers, read
 
 
-@lru_cache(maxsize=10_000)  # most players of a table have the place and the score of others
-def _read_members_besides(names: tuple[str, ...], texts: tuple[str | None, ...]) -> dict[str, Any]:
-    """Return a player's members besides the name, given their texts by column. Raises `Refused` as `read_members`."""
+@lru_cache(maxsize=10_000)  # most players of a table have the same place and score as others
+def _read_other_members(names: tuple[str, ...], texts: tuple[str | None, ...]) -> dict[str, Any]:
+    """Return a player's members other than the name from texts in the order of `names`.
+
+    Raises `Refused` as `read_members` does.
+    """
     return read_members({name: text for name, text in zip(names, texts, strict=True) if text is not None})
 
 
 @lru_cache(maxsize=1)
-def _pick(names: tuple[str, ...]) -> Callable[[Cells], tuple[str, ...]]:
-    """Return a function that picks the cells of some columns; it is several times as fast as a loop."""
+def _create_picker(names: tuple[str, ...]) -> Callable[[Cells], tuple[str, ...]]:
+    """Create a function that returns the cells of some columns; it is several times as fast as a loop."""
     return itemgetter(*names) if len(names) > 1 else lambda cells: tuple(cells[name] for name in names)
 
 
@@ -326,9 +334,9 @@ def _share_numbers(game: dict[str, Any]) -> None:
 
 
 def _join_shared_cells(rows: list[Cells], columns: CsvColumns) -> Cells:
-    """Return the cells about the whole game from its rows. Raises `Refused` (rows-disagree)."""
+    """Return the cells about the whole game from all of its rows. Raises `Refused` (rows-disagree)."""
     try:
-        values: list[tuple[str | None, ...]] = [*map(_pick(columns.game), rows)]
+        values: list[tuple[str | None, ...]] = [*map(_create_picker(columns.game), rows)]
     except KeyError:  # a cell is empty
         values = [tuple(map(row.get, columns.game)) for row in rows]
     if values.count(values[0]) == len(values):
@@ -338,7 +346,6 @@ def _join_shared_cells(rows: list[Cells], columns: CsvColumns) -> Cells:
     for part in parts:
         for name, value in part.items():
             if value != shared[name] and not (name == "game" and make_slug(value) == make_slug(shared[name])):
-                raise Refused(
-                    "rows-disagree", f"{name} is {quote(shared[name])} and {quote(value)} in the rows of one game"
-                )
+                message = f"{name} is {quote(shared[name])} and {quote(value)} in the rows of one game"
+                raise Refused("rows-disagree", f"{message}; write the same in all of them")
     return shared

@@ -16,11 +16,11 @@ from ratings_ledger.ledger.intake.tables.columns import (
     TableOptions,
     is_number,
     is_place,
-    is_usual,
+    is_usual_meaning,
     strip_place_mark,
     write_column_letters,
 )
-from ratings_ledger.ledger.intake.tables.meanings import LOSER, OF_PLAYER, SIDES, TIME, WINNER
+from ratings_ledger.ledger.intake.tables.meanings import LOSER, PLAYER_PREFIX, SIDES, TIME, WINNER
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.validation.names import is_dash
 from ratings_ledger.ledger.validation.new_names import TableForm
@@ -123,14 +123,14 @@ class Layout(NamedTuple):
         if self.is_usual:
             return "player" in header or any(name and is_place(name) for name in header)
         if self.has_player_columns:
-            return any(name and name.startswith(OF_PLAYER) for name in header)
+            return any(name and name.startswith(PLAYER_PREFIX) for name in header)
         return {WINNER, LOSER} <= {*header} or {*SIDES[:2]} <= {*header}
 
     def accepts(self, meaning: str) -> bool:
         """Tell whether this layout reads a column with this meaning; the content of any other would be lost."""
         if self.is_usual:
-            return meaning == TIME or is_usual(meaning)
-        is_of_players = self.has_player_columns and meaning.startswith(OF_PLAYER)
+            return meaning == TIME or is_usual_meaning(meaning)
+        is_of_players = self.has_player_columns and meaning.startswith(PLAYER_PREFIX)
         is_of_game = meaning in GAME_COLUMNS or is_number(meaning)
         return meaning == TIME or is_of_game or is_of_players or meaning in self.additional_columns
 

@@ -20,14 +20,14 @@ from ratings_ledger.ledger.intake.tables.layouts.layout import (
     TextRows,
     read_player_cell,
 )
-from ratings_ledger.ledger.intake.tables.meanings import OF_PLAYER, is_total
+from ratings_ledger.ledger.intake.tables.meanings import PLAYER_PREFIX, is_total
 from ratings_ledger.ledger.rejections import Refused
 
 NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?", re.ASCII)
 
 
 def may_be_player(name: str, body: TextRows, column: int) -> bool:
-    """Tell whether an unknown column may be a player's: not a total, and empty or with more numbers than other texts."""
+    """Tell whether an unknown column may be a player's: it is no total, and empty or mostly filled with numbers."""
     if is_total([name]):
         return False
     are_numbers = [
@@ -90,10 +90,10 @@ def _read(member: str, rows: CellRows, view: TableView, options: TableOptions) -
         if isinstance(cells, Refused):
             yield line, cells
             continue
-        shared = {name: text for name, text in cells.items() if not name.startswith(OF_PLAYER)}
+        shared = {name: text for name, text in cells.items() if not name.startswith(PLAYER_PREFIX)}
         for name, text in cells.items():
-            if name.startswith(OF_PLAYER):
-                yield line, {**shared, "player": name.removeprefix(OF_PLAYER), member: text}
+            if name.startswith(PLAYER_PREFIX):
+                yield line, {**shared, "player": name.removeprefix(PLAYER_PREFIX), member: text}
 
 
 PLAYER_PLACES = Layout(
