@@ -22,7 +22,7 @@ THRESHOLDS = {
     "imported_chunk": ["ledger.intake.importing.CHUNK_EVENTS"],
     "parsed_items": ["ledger.intake.parsing.BLOCK_ITEMS"],
     "parsed_alone": ["ledger.intake.parsing.ALONE_BLOCKS"],
-    "expanded_bytes": ["ledger.intake.files.EXPANDED_BYTES"],
+    "expanded_bytes": ["ledger.intake.files.EXPANDED_BYTES_MAX"],
     "previewed_games": ["projections.admission.proposals.SMALL_GAMES"],
     "stored_rows": ["projections.stored.generations.TRANSACTION_ROWS"],
     "forking_cost": ["projections.stored.computing.FORKING_COST"],

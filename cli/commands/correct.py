@@ -36,7 +36,7 @@ from ratings_ledger.ledger.intake.corrections import (
     correct_from_table,
     join_sides,
     place_players,
-    refuse_same,
+    refuse_unchanged,
     restore_recorded_ids,
     void_batches,
     void_from_file,
@@ -161,7 +161,7 @@ def correct(  # its parameters are its options, one a line
     except Refused as problem:
         return context.refuse("game.corrected", problem)
     data = {"game_id": game_id, "reason": reason, "game": new}
-    return _enter(context, "game.corrected", data, expect or game.last.event_id, refuse=partial(refuse_same, game))
+    return _enter(context, "game.corrected", data, expect or game.last.event_id, refuse=partial(refuse_unchanged, game))
 
 
 def _refuse_split_teams(

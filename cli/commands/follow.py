@@ -11,8 +11,8 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.proposals import note_leagues, note_new, note_unranked
 from ratings_ledger.ledger.errors import LedgerError
 from ratings_ledger.ledger.intake.files import Item
-from ratings_ledger.ledger.intake.following import Line, batches, import_and_answer
-from ratings_ledger.ledger.intake.intake import ImportPolicy, OnStored, Reject
+from ratings_ledger.ledger.intake.following import Line, gather_batches, import_and_answer
+from ratings_ledger.ledger.intake.intake import ImportPolicy, OnRejected, OnStored
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.admission.notes import LeagueNotes
 from ratings_ledger.projections.admission.proposals import Known, propose
@@ -30,7 +30,7 @@ def follow(db: str, policy: ImportPolicy) -> int:
     ledger, known = open_ledger(db, keep_open=True), Known(load_newest=load_newest_ladders)
     reported = set[str]()
 
-    def import_batch(items: Sequence[Item], reject: Reject, on_stored: OnStored) -> None:
+    def import_batch(items: Sequence[Item], reject: OnRejected, on_stored: OnStored) -> None:
         hooks = {"reject": reject, "on_stored": on_stored}
         result = propose(ledger, items, policy, known, league_notes=LeagueNotes(), **hooks).append()
         result.rejected_count = 0  # each rejected line has its own answer, so no note is needed
@@ -46,7 +46,7 @@ def follow(db: str, policy: ImportPolicy) -> int:
 
     has_rejected = False
     with _stop_signal() as stopped:
-        for batch in batches(sys.stdin.fileno(), stopped):
+        for batch in gather_batches(sys.stdin.fileno(), stopped):
             try:
                 replies = import_and_answer(ledger, batch, import_batch)
             except LedgerError:

@@ -22,8 +22,8 @@ from ratings_ledger.cli.output.progress import create_bar
 from ratings_ledger.cli.output.proposals import note_games
 from ratings_ledger.ledger.backups.restoring import BackupFiles, restore
 from ratings_ledger.ledger.events.batches import batch_name
-from ratings_ledger.ledger.intake.files import STDIN, TOO_LARGE, Progress, read_items, size
-from ratings_ledger.ledger.intake.intake import IntakeResult, Reject
+from ratings_ledger.ledger.intake.files import STDIN, TOO_LARGE, Progress, find_size, read_items
+from ratings_ledger.ledger.intake.intake import IntakeResult, OnRejected
 from ratings_ledger.ledger.intake.tables.aliases import list_own_aliases
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.own_files import name_file_in_errors
@@ -200,13 +200,13 @@ def _propose_files(files: tuple[str, ...], context: WriteContext, options: Table
     """Check the contents of the files; the hooks are those of `FileIntake`."""
     items = (item for name in files for item in read_items(name, options))
     bytes_read, current_file = dict.fromkeys(files, 0), files[0]
-    sizes = [size(name) or 0 for name in files]
+    sizes = [find_size(name) or 0 for name in files]
     with _show_progress_bar("checking", sum(sizes)) as completed:
 
         def show_progress(progress: Progress) -> None:
             nonlocal current_file
             current_file = progress.file
-            bytes_read[current_file] = progress.read
+            bytes_read[current_file] = progress.bytes_read
             completed(sum(bytes_read.values()))
 
         try:
@@ -248,7 +248,7 @@ def _restore(context: WriteContext, backup: BackupFiles) -> int:
 
 
 @contextmanager
-def _reject_files(is_enabled: bool) -> Iterator[Reject]:
+def _reject_files(is_enabled: bool) -> Iterator[OnRejected]:
     """Provide a function that writes refused lines to FILE.rejects.jsonl, one file for each input.
 
     If that file exists, use the next free name: an existing file may be an input.

@@ -48,7 +48,7 @@ def note_next_steps(
 
 def _is_only_in_rows(result: IntakeResult) -> bool:
     """Tell whether all rejections are in rows, so that other rows are not affected."""
-    if len(result.rejected) >= REJECTIONS_MAX or result.counting:
+    if len(result.rejected) >= REJECTIONS_MAX or result.files_counting_by_day:
         return False
     headers = {file: table.header for file, table in result.tables.items()}
     return all((rejection.line or 0) > headers.get(rejection.file or "", 0) for rejection in result.rejected)

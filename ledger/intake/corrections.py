@@ -32,9 +32,11 @@ from ratings_ledger.ledger.validation.repeated_games import normalise_game
 
 
 class RequestedChanges(NamedTuple):
-    """The changes that a file requests: events to record or refusals, and the ids of games that need no change.
+    """The changes that a file or command requests.
 
-    `seen_events` maps the subject of each game to the id of the last event that was read, for optimistic locking.
+    items:       events to record, and refusals
+    unchanged:   the ids of games that need no change
+    seen_events: the id of the last event of each game, by subject, for optimistic locking
     """
 
     items: list[Item | Rejection]
@@ -43,7 +45,7 @@ class RequestedChanges(NamedTuple):
 
 
 def void_from_file(log: EventLookup, file: str, reason: str, decided_at: int) -> RequestedChanges:
-    """Build events that void the games of a file with one game_id per line, except games that are already voided.
+    """Build events that void the games of a file with one game_id per line, unless they are already voided.
 
     Raises `Refused` (empty-file).
     """
@@ -65,7 +67,7 @@ def void_from_file(log: EventLookup, file: str, reason: str, decided_at: int) ->
 
 
 def void_batches(connection: Connection, name: str, reason: str, decided_at: int) -> RequestedChanges:
-    """Build events that void the games recorded by imports with this name, except games that are already voided.
+    """Build events that void the games recorded by imports with this name, unless they are already voided.
 
     `name` may also be the position of one import. Raises `Refused` (batch-unknown).
     """
@@ -105,7 +107,7 @@ def _add_void(
 def correct_from_table(
     log: EventLookup, people: Identities, file: str, *, reason: str, decided_at: int, options: TableOptions
 ) -> RequestedChanges:
-    """Build events that correct the recorded games that differ from a table.
+    """Build corrections of the recorded games that differ from a table.
 
     A game keeps the members for which the table has no column. An empty cell removes a value.
     """
@@ -124,7 +126,7 @@ def correct_from_table(
             break
         else:
             if not (columns[0].is_numbered or "game" in (*columns[0].game, *options.fixed)):
-                # the reader filled in the only scored game, which must not replace a recorded one
+                # the reader filled in the only game that is scored; it must not replace the game in the ledger
                 item.event["data"].pop("game", None)
             _add_correction(requested, log, people, item=item, columns=columns[0], reason=reason, decided_at=decided_at)
     return requested
@@ -140,7 +142,7 @@ def _add_correction(
     reason: str,
     decided_at: int,
 ) -> None:
-    """Add a correction if a game of the table differs from the recorded game."""
+    """Add a correction if a game of the table differs from the recorded game, or a refusal."""
     event = item.event
     assert isinstance(event, dict)
     game_id = to_nfc(event["data"]["game_id"])
@@ -149,7 +151,7 @@ def _add_correction(
         requested.items.append(Rejection("game-unknown", message, item.file, item.line))
         return
     if columns.is_numbered and (game.voided or game.data["game"] != event["data"].get("game")):
-        # the ids of this table count its rows, so the recorded game may be another one
+        # the ids of this table count its rows, so the recorded game may not be the game of the row
         message = (
             f"the recorded game {quote(game_id)} is another game; to compare a table without ids run: ratings import "
             "FILE --sync"
@@ -162,7 +164,7 @@ def _add_correction(
         has_new_time = at is not None and parse_instant(at) != game.occurred_at
         is_same = not has_new_time and normalise_game(people.present(new)) == normalise_game(people.present(game.data))
     except (Refused, LookupError, TypeError, ValueError):
-        # the check of the new event will report the error
+        # the error is reported when the new event is checked
         is_same, has_new_time = False, True
     if is_same and not game.voided:
         requested.unchanged.append(game_id)
@@ -177,7 +179,7 @@ def _add_correction(
 def merge_correction(
     game: RevisedGame, people: Identities, stated: Mapping[str, Any], columns: CsvColumns
 ) -> dict[str, Any]:
-    """Return the data of a recorded game with the members that a table states; players keep their recorded ids."""
+    """Merge the members that a table states into the data of a recorded game; players keep their recorded ids."""
     stated = (
         {name: value for name, value in stated.items() if name not in ("numbers", "extra")}
         | _merge_members("numbers", NUMBERS, game.data, stated, columns)
@@ -209,7 +211,7 @@ def _merge_members(
 ) -> dict[str, Any]:
     """Merge `numbers` or `extra`: take stated values where the table has a column, and recorded ones elsewhere.
 
-    Return {name: merged values}, or an empty dictionary if no values remain.
+    Returns {name: merged values}, or an empty dictionary if no values remain.
     """
     all_columns = (*columns.game, *columns.player)
     in_table = {column.removeprefix(prefix) for column in all_columns if column.startswith(prefix)}
@@ -221,10 +223,10 @@ def _merge_members(
 def join_sides(
     game: RevisedGame, cells: Sequence[str], people: Identities, syntax: CellSyntax
 ) -> tuple[str, list[str]] | None:
-    """Return the text that joins partners, and the typed sides of a game of teams as cells with this text.
+    """Join the typed players of a game of teams to sides; return the separator of partners, and a cell for each side.
 
-    Return None if the recorded teams can stay, because each cell contains whole teams. Players in separate cells are
-    joined to the recorded teams.
+    Players in separate cells are joined to the recorded teams. Returns None if the recorded teams can stay, because
+    each cell contains whole teams.
 
     >>> participants = [{"player": name, "place": 1 + 2 * (number > 1), "team": number // 2}
     ...                 for number, name in enumerate(("anna", "ben", "cleo", "dora"))]
@@ -248,7 +250,7 @@ def join_sides(
         return None
     typed_sides = [_split_mates(side, team_of) for sides in split for side in sides]
     if len(groups) == len({*team_of.values()}) < len(typed_sides):
-        typed_sides = [TypedSide(group) for group in groups]  # the user joined partners with the text for ties
+        typed_sides = [TypedSide(group) for group in groups]  # the user joined partners with =, as for ties
     elif all(len(side.players) == 1 for side in typed_sides):
         # partners are in separate cells
         players = [side.players[0] for side in typed_sides]
@@ -260,7 +262,7 @@ def join_sides(
 
 
 def _split_mates(side: TypedSide, known: Collection[str]) -> TypedSide:
-    """Split a typed side at the usual signs between partners, except inside known names."""
+    """Split a typed side at the usual separators of partners, but not inside known names."""
     parts = [[text] if text in known else re.split(r"\s*[+&/]\s*", text) for text in side.players]
     return side._replace(players=[player for players in parts for player in players if player])
 
@@ -268,9 +270,10 @@ def _split_mates(side: TypedSide, known: Collection[str]) -> TypedSide:
 def add_scores(
     game: RevisedGame, players: Sequence[str], people: Identities, *, score: str, syntax: CellSyntax
 ) -> tuple[str, ...]:
-    """Return the cells of players with scores such as 3:2; without `players` use the game's players in order of place.
+    """Add the parts of a score such as 3:2 to the cells of players; return the cells.
 
-    Raises `Refused` (score-missing) unless the text has a score for each cell.
+    Without `players`, use the players of the game in the order of their places. Raises `Refused` (score-missing) unless
+    the score has one part for each cell.
     """
     cells = [*players]
     if not players and game.data.get("kind", "placing") == "placing":
@@ -280,11 +283,11 @@ def add_scores(
             cells.append(syntax.join(TypedSide([people.current(participant["player"])]) for _, participant in tied))
     scores = score.split(":")
     if len(scores) != len(cells) or not all(has_score(f"player:{text}") for text in scores):
-        message = f"the score {score} needs a part for each of {' '.join(cells)}, joined by colons, such as 3:2"
+        message = f"the score {score} does not have one part for each of {' '.join(cells)}; write it such as 3:2"
         raise Refused("score-missing", message)
     split = [(syntax.split(cell), text) for cell, text in zip(cells, scores, strict=True)]
     if scored := next((side for sides, _ in split for side in sides if side.score is not None), None):
-        message = f"both {syntax.join([scored])} and --score {score} give a score; leave one of them out"
+        message = f"both {syntax.join([scored])} and --score {score} give a score; leave out one of them"
         raise Refused("score-missing", message)
     return tuple(syntax.join(side._replace(score=text) for side in sides) for sides, text in split)
 
@@ -295,11 +298,12 @@ def place_players(
     """Return the participants at their new places; recorded participants keep their ids and other members.
 
     Cells may contain scores (`anna:3`). If cells join partners, they define all teams; otherwise the recorded teams
-    stay. If places contradict scores, or a new player has no score, scores stay with the places. Raises `BadArgument`
-    for a game of another type, `Refused` for invalid places or scores.
+    stay. If the new places contradict the scores, or a new player has no score, each place keeps its score. Raises
+    `BadArgument` for a game of another type, `Refused` for invalid places or scores.
     """
     if game.data.get("kind", "placing") != "placing":
-        raise BadArgument(f"a game of kind {game.data['kind']} is corrected by --edit or JSON on standard input")
+        message = f"a list of players cannot correct a game of kind {game.data['kind']}; use --edit, or JSON on"
+        raise BadArgument(f"{message} standard input")
     before = {people.current(participant["player"]): participant for participant in game.data["participants"]}
     new: list[dict[str, Any]] = []
     cells = syntax.participants(players, low=game.data.get("score_order") == "low")
@@ -335,7 +339,8 @@ def _find_score_conflict(game: dict[str, Any], new: list[dict[str, Any]]) -> Ref
     if not any("score" in participant for participant in game["participants"]):
         return None
     if unscored := next((p["player"] for p in new if "score" not in p and "replaces" not in p), None):
-        return Refused("score-missing", f"{quote(unscored)} has no score, but the recorded players have scores")
+        message = f"{quote(unscored)} has no score, but the recorded players have scores"
+        return Refused("score-missing", message)
     for place, seats in groupby(new, itemgetter("place")):
         tied = [participant for participant in seats if "score" in participant]
         if len({str(participant["score"]) for participant in tied}) > 1:
@@ -347,7 +352,7 @@ def _find_score_conflict(game: dict[str, Any], new: list[dict[str, Any]]) -> Ref
 def _assign_scores_by_place(game: dict[str, Any], new: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
     """Return the new participants with the scores recorded for their places.
 
-    Return None if the places differ, or if a place does not have exactly one score.
+    Returns None if the places differ, or if a place does not have exactly one score.
     """
     old, places_of = game["participants"], GAME_TYPES["placing"].places
     places, new_places = places_of(game), places_of({**game, "participants": new})
@@ -363,7 +368,7 @@ def _assign_scores_by_place(game: dict[str, Any], new: list[dict[str, Any]]) -> 
 def restore_recorded_ids(new: dict[str, Any], game: RevisedGame, people: Identities) -> dict[str, Any]:
     """Return a corrected game in which the recorded participants have their recorded ids.
 
-    `ratings games` shows current ids, so edited data contains them.
+    Edited data contains current ids, because `ratings games` shows these.
     """
     recorded = {
         people.current(participant["player"]): participant["player"] for participant in game.data["participants"]
@@ -389,12 +394,11 @@ def restore_recorded_ids(new: dict[str, Any], game: RevisedGame, people: Identit
     return {**new, "participants": with_recorded_ids}
 
 
-def refuse_same(before: RevisedGame, draft: Draft) -> None:
+def refuse_unchanged(before: RevisedGame, draft: Draft) -> None:
     """Raise `Refused` (nothing-to-correct) for a correction that equals the recorded game."""
     new = parse_object(draft.data.encode())["game"]
     new_time = new.pop("occurred_at", None)
     is_same_time = new_time is None or new_time == format_instant(before.occurred_at)
     if is_same_time and meaning("game.recorded", 0, new) == meaning("game.recorded", 0, before.data):
-        raise Refused(
-            "nothing-to-correct", f"{quote(new['game_id'])} already has these values; there is nothing to correct"
-        )
+        message = f"{quote(new['game_id'])} already has these values; there is nothing to correct"
+        raise Refused("nothing-to-correct", message)

@@ -1,6 +1,6 @@
-"""Read files of events, compressed or not, one event at a time; the content decides which reader reads a file.
+"""Read files of events, compressed or not, one event at a time. The name and content of a file determine its reader.
 
-An item is one event or its refusal. Memory does not grow with the file.
+An item is one event or its refusal. The memory needed does not grow with the file, unless its reader reads it whole.
 """
 
 import gzip
@@ -28,23 +28,22 @@ from ratings_ledger.ledger.intake.unusual_results import UnusualResults
 from ratings_ledger.ledger.rejections import Refused, Rejection, csv_item, did_you_mean, quote
 from ratings_ledger.ledger.validation.new_names import TableForm
 
-# a compressed file may expand to this many bytes, or this many times its size; events compress to a tenth, rarely to a
-# fiftieth. SILENT_BYTES limits the compressed bytes that expand to nothing
-EXPANDED_BYTES, EXPANDED_TIMES, SILENT_BYTES = 100_000_000, 200, 1_000_000
+# A compressed file may expand to EXPANDED_BYTES_MAX bytes or EXPANSION_MAX times its size, whichever is more; events
+# compress to a tenth of their size, rarely to a fiftieth. SILENT_BYTES_MAX limits the bytes that expand to nothing.
+EXPANDED_BYTES_MAX, EXPANSION_MAX, SILENT_BYTES_MAX = 100_000_000, 200, 1_000_000
 STDIN = "-"
 TOO_LARGE = (
-    "it needs more memory than there is; import it in parts, or as a table with the columns game_id, occurred_at, "
-    "player and place, which is read row by row"
+    "it needs more memory than is available; import it in parts, or with the columns game_id, occurred_at, player "
+    "and place, because such a table is read row by row"
 )
-# a note lists at most so many names
-NOTED_NAMES_MAX = 20
+NOTED_NAMES_MAX = 20  # a note lists at most 20 names
 
 
 class Progress(NamedTuple):
-    """The progress of reading a file, in bytes."""
+    """The progress of reading a file: the number of bytes read so far."""
 
     file: str
-    read: int
+    bytes_read: int
 
 
 class FileDigest(NamedTuple):
@@ -56,15 +55,15 @@ class FileDigest(NamedTuple):
 
 
 class FileNote(NamedTuple):
-    """A note about a file: a sentence, the interpretation of its table, or options for the next file.
+    """A note about a file: a sentence for the user, the interpretation of its table, or options for the next file.
 
-    A sentence about answered names comes with all `answers`.
+    A sentence about names that the user has explained also has the players by name (`answers`).
     """
 
     file: str
     sentence: str
     options: TableOptions | None = None
-    read: TableRead | None = None
+    table_read: TableRead | None = None
     answers: Mapping[str, str] = {}
 
 
@@ -77,8 +76,8 @@ class Item(NamedTuple):
     rows_of:     the game id, if a reader composed the event from rows of a table
     table:       whether the file is a table
     is_numbered: whether the game's id consists of its day and a number
-    accounts:    whether the players are online accounts, whose names contain no slips
-    form:        where the table has the players' names
+    accounts:    whether the players are online accounts, so that their names are not misspelt
+    form:        where the table has the names of players
     """
 
     file: str
@@ -119,23 +118,23 @@ def read_items(name: str, options: TableOptions) -> Iterator[Entry]:
                 if count % 256 == 0:
                     yield Progress(name, count_bytes_read())
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        yield Rejection("bad-gzip", f"{name} is cut off or damaged: {error}", name)
+        yield Rejection("bad-gzip", f"{name} is cut off or damaged: {error}; copy or export it again", name)
     except Refused as problem:
         yield problem.rejection(name)
     except MemoryError:
-        is_too_large = True  # reported below, when the memory is released
+        is_too_large = True  # reported below, after the memory is released
     else:
         if not count:
-            yield Rejection("empty-file", f"{name} holds no event", name)
+            yield Rejection("empty-file", f"{name} contains no events", name)
     if is_too_large:
         yield Rejection("file-too-large", TOO_LARGE, name)
     yield FileDigest(name, digest.hexdigest(), tables[-1].sheet if tables else None)
 
 
 def read_lines(name: str) -> Iterator[tuple[int, bytes]]:
-    """Yield the numbered lines of a file without line ends, leaving out blank lines. Raises `Refused`.
+    """Yield (line number, line) of a file, without line ends and blank lines. Raises `Refused`.
 
-    The refusal of a truncated compressed file comes after the readable lines; its cause is an `EOFError`.
+    For a truncated compressed file, the refusal comes after the readable lines; its cause is an `EOFError`.
     """
     if Path(name).is_dir():
         raise _build_directory_refusal(name)
@@ -146,7 +145,7 @@ def read_lines(name: str) -> Iterator[tuple[int, bytes]]:
                     raise line
                 yield number, line
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise Refused("bad-gzip", f"{name} is cut off or damaged: {error}") from error
+        raise Refused("bad-gzip", f"{name} is cut off or damaged: {error}; copy or export it again") from error
 
 
 def read_simple_table(name: str) -> SimpleTable | None:
@@ -157,36 +156,37 @@ def read_simple_table(name: str) -> SimpleTable | None:
                 raise Refused("is-a-spreadsheet", "it is a spreadsheet; save the table as CSV")
             return parse_simple_table(file, LINE_BYTES_MAX)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise Refused("bad-gzip", f"it is cut off or damaged: {error}") from error
+        raise Refused("bad-gzip", f"it is cut off or damaged: {error}; copy or export it again") from error
 
 
 @contextmanager
 def open_simple_table(name: str, known: Sequence[str]) -> Iterator[SimpleTable]:
-    """Provide a table that contains no games and has only known columns, each once.
+    """Provide a table that contains no games and has only known columns, each at most once.
 
-    A `Refused` that the block raises gets the file and the line. Raises `Refused` (empty-file, unknown-column).
+    The file and line are added to a `Refused` that the block raises. Raises `Refused` (empty-file, unknown-column).
     """
     try:
         if (table := read_simple_table(name)) is None:
-            raise Refused("empty-file", "it holds no row")
+            raise Refused("empty-file", f"it is empty; write a header with some of {', '.join(known)}")
         for column in table.header:
             if column not in known:
                 problem = f"{quote(column)} is not one of {', '.join(known)}"
                 raise Refused("unknown-column", f"{problem}{did_you_mean(column, known)}", table.line)
         if duplicates := [column for column in table.header if table.header.count(column) > 1]:
-            raise Refused("unknown-column", f"the column {duplicates[0]} occurs twice", table.line)
+            message = f"the column {duplicates[0]} occurs twice; delete one of them"
+            raise Refused("unknown-column", message, table.line)
         yield table
     except Refused as problem:
-        place = name if problem.line is None else f"line {problem.line} of {name}"
-        raise Refused(problem.code, f"{place}: {problem.message}") from None
+        location = name if problem.line is None else f"line {problem.line} of {name}"
+        raise Refused(problem.code, f"{location}: {problem.message}") from None
 
 
 def _build_directory_refusal(name: str) -> Refused:
     return Refused("is-a-directory", f"{name} is a folder; name the files in it")
 
 
-def size(name: str) -> int | None:
-    """Return the size of a file in bytes for a progress bar, or None if it has none."""
+def find_size(name: str) -> int | None:
+    """Return the size of a file in bytes, or None for standard input and other files without a size."""
     return os.path.getsize(name) if name != STDIN and Path(name).is_file() else None
 
 
@@ -194,10 +194,10 @@ def size(name: str) -> int | None:
 def _open_content(
     name: str, on_bytes: Callable[[bytes], object] = lambda data: None
 ) -> Iterator[tuple[IO[bytes], Callable[[], int], bool]]:
-    """Provide a file's content, a function that counts the bytes read, and whether the path holds this content.
+    """Provide a file's content, a function that returns the number of bytes read, and whether the file is plain.
 
-    A path does not hold the content if the file is compressed or standard input. `on_bytes` gets the bytes of the file,
-    and all of them if no error occurs.
+    A plain file can also be opened by its path: it is neither compressed nor standard input. `on_bytes` is called with
+    the bytes of the file; unless an error occurs, with all of them.
     """
     raw: IO[bytes] = sys.stdin.buffer if name == STDIN else open(name, "rb")  # noqa: SIM115
     bytes_read = silent_bytes = expanded_bytes = 0
@@ -209,18 +209,18 @@ def _open_content(
         on_bytes(data)
         bytes_read += len(data)
         silent_bytes += len(data)
-        if is_compressed and silent_bytes > SILENT_BYTES:
-            message = f"more than {SILENT_BYTES:,} bytes of {name} expand to nothing, so it is not a compressed log"
+        if is_compressed and silent_bytes > SILENT_BYTES_MAX:
+            message = f"more than {SILENT_BYTES_MAX:,} bytes of {name} expand to nothing, so it contains no events"
             raise Refused("bad-gzip", message)
         return data
 
     def read_expanded(size: int) -> bytes:
         nonlocal expanded_bytes, silent_bytes
-        # `read1` returns all available bytes, so a truncated file yields everything before its end
+        # `read1` returns all available bytes, so the content before the end of a truncated file is read
         data = zipped.read1(size)
         expanded_bytes, silent_bytes = expanded_bytes + len(data), 0
-        if expanded_bytes > max(EXPANDED_BYTES, EXPANDED_TIMES * bytes_read):
-            message = f"{name} expands to more than {EXPANDED_TIMES} times its size, so it is not a compressed log"
+        if expanded_bytes > max(EXPANDED_BYTES_MAX, EXPANSION_MAX * bytes_read):
+            message = f"{name} expands to more than {EXPANSION_MAX} times its size, so it is not a compressed log"
             raise Refused("bad-gzip", message)
         return data
 
@@ -232,7 +232,8 @@ def _open_content(
             buffered = io.BufferedReader(PieceReader(read_expanded), 1 << 16)
         is_file = Path(name).is_file()
         yield buffered, lambda: bytes_read, not is_compressed and is_file
-        # a reader may have opened the path, or stopped early; a pipe is not drained, because it may have no end
+        # read the rest for `on_bytes`, because a reader may open the path itself or stop early; but not of a pipe,
+        # because it may have no end
         while is_file and (data := raw.read(1 << 20)):
             on_bytes(data)
     finally:
@@ -257,7 +258,7 @@ def _read_entries(
         elif isinstance(entry, TableRead):
             is_numbered, form = entry.is_numbered and not entry.missing_members, LAYOUTS[entry.layout].form
             has_scores = not LAYOUTS[entry.layout].is_usual or "score" in entry.columns.values()
-            yield FileNote(name, "", read=entry)
+            yield FileNote(name, "", table_read=entry)
             yield from (FileNote(name, sentence) for sentence in entry.sentences)
         elif isinstance(entry, ReadAs):
             is_numbered = entry.is_numbered
@@ -295,7 +296,7 @@ def _read_entries(
 
 
 def _describe_pairs(title: str, pairs: Mapping[str, str]) -> str:
-    """Describe which texts of a file stand for which names: `games: Catan = catan, Schach = chess`."""
+    """List the texts of a file with the names that they stand for: `games: Catan = catan, Schach = chess`."""
     texts = [f"{csv_item(typed)} = {csv_item(meant)}" for typed, meant in pairs.items()]
     more = f" and {len(texts) - NOTED_NAMES_MAX:,} more" if len(texts) > NOTED_NAMES_MAX else ""
     return f"{title}: {', '.join(texts[:NOTED_NAMES_MAX])}{more}"

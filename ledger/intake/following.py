@@ -1,11 +1,11 @@
-"""Following a stream: lines of events from a program that waits for an answer to each line.
+"""Follow a stream: read lines of events from a program that waits for an answer to each line.
 
     {"type":"game.recorded","id":"m-7", ...}     {"line":1,"result":"appended","id":"m-7","position":217}
     the same again                               {"line":2,"result":"existing","id":"m-7","position":217}
     {"type":"game.recorded", ...}                {"line":3,"result":"rejected","code":"player-twice","message":"..."}
 
-All lines that have arrived form a batch, which is appended like an import while the next batch gathers. Answers are
-read back from the log, so only stored events are acknowledged.
+All lines that have arrived form a batch. It is appended as an import, while the lines of the next batch arrive. Answers
+are read back from the log, so only stored events are acknowledged.
 """
 
 import os
@@ -14,26 +14,26 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ratings_ledger.ledger.intake.files import STDIN, Item
-from ratings_ledger.ledger.intake.intake import OnStored, Reject
+from ratings_ledger.ledger.intake.intake import OnRejected, OnStored
 from ratings_ledger.ledger.intake.json_lines import LINE_BYTES_MAX
 from ratings_ledger.ledger.rejections import Refused, Rejection
 from ratings_ledger.ledger.store.log import find_positions
 from ratings_ledger.ledger.store.opening import Ledger
 
-# the limits of a batch, which never waits for more lines: the number of events and of reads
+# the limits of a batch: the number of events, and of reads in which they arrive
 BATCH_EVENTS = 1_000
 BATCH_READS = 64
 READ_BYTES = 1 << 16
 
 Line = tuple[int, bytes | Refused]
-# imports the items of a batch, continuing after refusals: (items, reject, on_stored)
-Import = Callable[[Sequence[Item], Reject, OnStored], object]
+# imports the items of a batch, given (items, reject, on_stored), and continues after refusals
+ImportBatch = Callable[[Sequence[Item], OnRejected, OnStored], object]
 
 
-def batches(descriptor: int, stopped: int) -> Iterator[list[Line]]:
-    """Yield the numbered lines from a descriptor, in batches, until it ends or `stopped` becomes readable.
+def gather_batches(descriptor: int, stopped: int) -> Iterator[list[Line]]:
+    """Yield batches of numbered lines from a descriptor, until it ends or the descriptor `stopped` becomes readable.
 
-    Blank lines are left out. A refusal replaces a line that is too long. Whole lines read before the stop still count.
+    Blank lines are left out. A refusal replaces a line that is too long. Whole lines read before the stop are yielded.
     """
     lines = _LineSplitter()
     waiting: list[Line] = []
@@ -52,7 +52,7 @@ def batches(descriptor: int, stopped: int) -> Iterator[list[Line]]:
                 waiting += lines.split(chunk)
             else:
                 ended = True
-                waiting += lines.split(b"\n")  # the last line may have no end
+                waiting += lines.split(b"\n")  # the last line may lack a line feed
         if waiting:
             yield waiting[:BATCH_EVENTS]
         waiting = waiting[BATCH_EVENTS:]
@@ -75,7 +75,7 @@ class _LineSplitter:
             if self._number == 1:
                 line = line.removeprefix(b"\xef\xbb\xbf")
             if too_long or len(line) > LINE_BYTES_MAX:
-                message = f"the line has more than {LINE_BYTES_MAX:,} bytes; one event per line is needed"
+                message = f"the line has more than {LINE_BYTES_MAX:,} bytes; write one event per line"
                 yield self._number, Refused("line-too-long", message, self._number)
             elif line.strip():
                 yield self._number, line.rstrip(b"\r")
@@ -85,8 +85,8 @@ class _LineSplitter:
             self._begun, self._too_long = b"", True
 
 
-def import_and_answer(ledger: Ledger, batch: Sequence[Line], import_batch: Import) -> list[dict[str, Any]]:
-    """Import a batch, and return the answer to each of its lines, in order. Raises the errors of `import_batch`."""
+def import_and_answer(ledger: Ledger, batch: Sequence[Line], import_batch: ImportBatch) -> list[dict[str, Any]]:
+    """Import a batch; return the answer to each of its lines, in order. Raises the errors of `import_batch`."""
     rejected: dict[int, Rejection] = {}
     stored: dict[int, tuple[str, bool]] = {}
 
@@ -99,7 +99,7 @@ def import_and_answer(ledger: Ledger, batch: Sequence[Line], import_batch: Impor
     import_batch([Item(STDIN, number, line, None) for number, line in batch], reject, note_stored)
     with ledger.reading() as connection:
         positions = find_positions(connection, {event_id for event_id, _ in stored.values()})
-    # a line that repeats a line refused in the end has to be validated by itself
+    # a line that repeated an earlier line must be validated by itself if the earlier line was refused on append
     to_repeat = [line for line in batch if line[0] in stored and stored[line[0]][0] not in positions]
     answer_by_line = (
         {answer["line"]: answer for answer in import_and_answer(ledger, to_repeat, import_batch)} if to_repeat else {}

@@ -1,7 +1,7 @@
 """Import events from files: check all of them, then append them in chunks, each in a transaction.
 
-Without `keep_going` a single refusal means that nothing is appended. After a crash the log holds whole chunks. The same
-import then appends the others, because it skips the events that the log holds.
+Without `keep_going`, a single refusal prevents the append of all events. After a crash the log contains whole chunks.
+The same import then appends the other chunks, because it skips the events in the log.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ from ratings_ledger.ledger.intake.intake import (
     Intake,
     IntakeResult,
     WaitingDraft,
-    first_occurrence,
+    build_first_occurrence,
 )
 from ratings_ledger.ledger.intake.matching import DayNumbers, is_by_day
 from ratings_ledger.ledger.intake.parsing import ALONE_BLOCKS, BlockEntry, ParsedItem, read_blocks
@@ -40,17 +40,17 @@ from ratings_ledger.ledger.validation.repeated_games import (
 
 CHUNK_EVENTS = 50_000
 
-# by file, [first, last] positions of the events from it
-Ranges = dict[str, list[list[int]]]
+# [first, last] positions of the events from each file, by file
+RangesByFile = dict[str, list[list[int]]]
 
-# the memory that a block of events needs at most
+# the most memory that a block of events needs
 BLOCK_BYTES_MAX = 8 << 20
 
 
 class FileIntake(Intake):
-    """The events of files, which may be too many for the memory."""
+    """An intake of the events in files; there may be more events than fit into memory."""
 
-    # more than seven parameters, because each of the keyword-only hooks serves one caller
+    # more than seven parameters, because each keyword-only hook serves another caller
     def __init__(
         self,
         ledger: Ledger,
@@ -73,9 +73,9 @@ class FileIntake(Intake):
             policy: The recorder, and the checks that are waived.
             on_parsed: Called with each item before it is compared with the log.
             on_progress: Called with the progress of reading a file.
-            cores: With more than one, a forked process reads a long input.
-            batches: Record for each file a batch of the events from it; the items must be whole files.
-            single_transaction: Append in one transaction instead of chunks.
+            cores: The number of cores; with more than one, a forked process reads a long input.
+            batches: Whether to record a batch of the events of each file; then the items must be whole files.
+            single_transaction: Whether to append in one transaction instead of chunks.
             synced_name: The name of a sheet, if the events are its differences from earlier imports.
             hooks: The keyword arguments of `Intake`.
 
@@ -89,17 +89,17 @@ class FileIntake(Intake):
         self._answers = dict[str, Mapping[str, str]]()
         # (file, game_id) of the games with a refused row
         self._rejected_games: set[tuple[str, str | None]] = set()
-        # the files whose games lack so many members that only their names are checked
+        # the files whose games lack members, so that only their names are checked
         self._incomplete_files = set[str]()
-        # by file, its hash and its sheet
+        # the hash and the sheet of each file
         self._hashes = dict[str, tuple[str, str | None]]()
-        self._ranges: Ranges = {}
+        self._ranges: RangesByFile = {}
         # the ids of the left-out batches of other ledgers, and of their voids
         self._left_out: set[str] = set()
         self._is_last = False
         self._spool = Spool()
         with collect_rarely(), closing(read_blocks(items, policy.keep_going, cores)) as blocks:
-            # starts the process that reads ahead now, because it must not inherit an open connection
+            # this starts the process that reads ahead before the connection is open, because it must not inherit one
             first = [*islice(blocks, ALONE_BLOCKS + 1)]
             self._blocks = chain(first, blocks)
             super().__init__(ledger, (), policy, waiting=self._spool, **hooks)
@@ -107,7 +107,7 @@ class FileIntake(Intake):
     def _check(self, items: Iterable[Item | Rejection]) -> None:
         self._numbers = DayNumbers(self._connection)
         for block in self._blocks:
-            # raises MemoryError early, because without memory pydantic ends the process
+            # raise MemoryError early, because pydantic aborts the process if memory runs out
             require_memory(BLOCK_BYTES_MAX)
             self._check_block(block)
             if self.result.rejected_count >= REJECTIONS_MAX and not self.policy.keep_going:
@@ -117,12 +117,12 @@ class FileIntake(Intake):
             self.result.notes.append(
                 f"left out {events} about batches of another ledger, because their positions are wrong in this ledger"
             )
-        self.result.notes += self._numbers.notes()
+        self.result.notes += self._numbers.describe()
 
     def _check_block(self, block: Sequence[BlockEntry]) -> None:
         for entry in block:
-            if isinstance(entry, FileNote) and entry.read is not None:
-                self._numbers.set_sheet(entry.file, entry.read.sheet)
+            if isinstance(entry, FileNote) and entry.table_read is not None:
+                self._numbers.set_sheet(entry.file, entry.table_read.sheet)
         block = self._numbers.assign_numbers([*block])
         outcomes = (entry.outcome for entry in block if isinstance(entry, ParsedItem))
         self._spool.look_ahead(outcome[0] for outcome in outcomes if isinstance(outcome, tuple))
@@ -134,14 +134,14 @@ class FileIntake(Intake):
         elif isinstance(entry, FileDigest):
             self._hashes[entry.file] = entry.sha256, entry.sheet
         elif isinstance(entry, FileNote):
-            if entry.read is not None and entry.read.missing_members:
+            if entry.table_read is not None and entry.table_read.missing_members:
                 self._incomplete_files.add(entry.file)
             self.result.notes += [f"{entry.file}: {entry.sentence}"] if entry.sentence else []
             self.result.read_as = entry.options or self.result.read_as
             if entry.answers:
                 self._answers[entry.file] = entry.answers
-            if entry.read is not None:
-                self.result.tables[entry.file] = entry.read
+            if entry.table_read is not None:
+                self.result.tables[entry.file] = entry.table_read
         else:
             super()._process_note(entry)
 
@@ -161,12 +161,15 @@ class FileIntake(Intake):
         if (item.file, item.rows_of) in self._rejected_games:
             return build_rows_apart_rejection(draft.subject)
         if item.file in self._incomplete_files:
-            self._newcomers.collect_names(draft.type, data, first_occurrence(item))
+            self._newcomers.collect_names(draft.type, data, build_first_occurrence(item))
             return None
         return super()._admit_draft(item, draft, data, lookup)
 
-    def _is_left_out(self, draft: Draft, data: dict[str, Any]) -> bool:
-        """Tell whether an event is a batch of another ledger, whose position differs from the next one, or its void."""
+    def _should_leave_out(self, draft: Draft, data: dict[str, Any]) -> bool:
+        """Tell whether an event is a batch of another ledger, or the void of one.
+
+        A batch of this ledger has the position that the event will get.
+        """
         if not self._has_batches:
             return False
         if draft.type != "import.recorded":
@@ -187,7 +190,7 @@ class FileIntake(Intake):
             and not are_on_same_day(draft, waiting.draft)
             and (column := self._find_id_column(item))
         ):
-            self.result.counting.add(item.file)
+            self.result.files_counting_by_day.add(item.file)
             return Rejection("id-conflict", describe_counting_column(column))
         else:
             problem = super()._compare_with_waiting(item, draft, waiting)
@@ -202,9 +205,9 @@ class FileIntake(Intake):
         is_from_program = item.table and item.file not in self.result.tables and not is_by_day(game_id)
         source = self._numbers.find_source(game_id) if is_from_program and not self._synced_name else None
         if source is not None:
-            # ids from another program are unique, so it is the same game, edited in that program
-            rename = "" if is_same_table else f"name the file {csv_item(source)}, and "
-            message = f"if the game was edited since, {rename}use --sync to correct it"
+            # ids from another program are unique, so this is the same game, edited in that program
+            rename = "" if is_same_table else f"rename the file to {csv_item(source)}, and "
+            message = f"if the game was edited since, {rename}pass --sync to correct it"
             return message, message
         message = describe_remedies(
             is_by_day=is_by_day(game_id),
@@ -220,7 +223,7 @@ class FileIntake(Intake):
         return next((theirs for theirs, ours in columns.items() if ours == "game_id"), None)
 
     def _refuse_rows(self, item: Item, game_id: str, problem: Rejection) -> Rejection:
-        """Return the refusal of a game's rows, and refuse its waiting rows, so that no part of a game is recorded."""
+        """Return the refusal of a game's rows, and refuse its waiting rows, too, so that no part of it is recorded."""
         is_block = isinstance(item.source, list)  # otherwise the item is a single unreadable row
         has_other_rows = (item.file, game_id) in self._rejected_games
         self._rejected_games.add((item.file, game_id))
@@ -228,9 +231,9 @@ class FileIntake(Intake):
         if waiting is not None and waiting.rows is not None and waiting.file == item.file:
             has_other_rows = True
             self._spool.remove(waiting.draft.event_id)
-            # without `keep_going` nothing is appended, so one refusal is enough
+            # without `keep_going`, nothing is appended, and one refusal is enough
             if self.policy.keep_going:
-                message = f"the refused row at line {item.line} may belong to this game; correct that row"
+                message = f"the refused row in line {item.line} may belong to this game; correct that row"
                 refusal = (
                     build_rows_apart_rejection(waiting.draft.subject)
                     if is_block
@@ -243,22 +246,22 @@ class FileIntake(Intake):
     def append(self, progress: Callable[[int], None] = lambda appended: None) -> IntakeResult:
         """Append the checked events, unless they are refused, in transactions of at most `CHUNK_EVENTS` events.
 
-        `progress` is called with the number of appended events after each transaction. Raises `BadArgument` if called
-        twice, `ClockBehind`, `StoreUnavailable`.
+        `progress` is called after each transaction with the number of events appended so far. Raises `BadArgument` if
+        called twice, `ClockBehind`, `StoreUnavailable`.
         """
         self._refuse_closed()
         with collect_rarely():
             absent_at: int | None = self._validator.checked_head
             remaining = self._spool.count
             size = remaining if self._single_transaction else CHUNK_EVENTS
-            for chunk in () if self.is_refused else self._spool.chunks(size):
+            for chunk in () if self.is_refused else self._spool.read_chunks(size):
                 remaining -= len(chunk)
                 self._is_last = not remaining
                 absent_at = self._append_chunk(chunk, absent_at)
                 if self.is_refused:
                     break
                 progress(self.result.appended)
-            if self._ranges:  # the last chunk was refused, but earlier ones were appended and need their batch
+            if self._ranges:  # the last chunk was refused, but earlier chunks were appended and need their batch
                 self._is_last = True
                 self._append_chunk([], None)
         self.close()
@@ -274,8 +277,8 @@ class FileIntake(Intake):
             first = appended.head.position - appended.appended + 1
             self._ranges = {} if self._is_last else self._extend_ranges(chunk, first, fresh)
 
-    def _extend_ranges(self, chunk: Sequence[WaitingDraft], first: int, fresh: Sequence[int]) -> Ranges:
-        """Return the ranges of each file after the new drafts of a chunk get the positions from `first` on."""
+    def _extend_ranges(self, chunk: Sequence[WaitingDraft], first: int, fresh: Sequence[int]) -> RangesByFile:
+        """Return the ranges of each file, extended by the fresh drafts of a chunk, which get positions from `first`."""
         extended = {file: [*map(list, ranges)] for file, ranges in self._ranges.items()}
         for position, index in enumerate(fresh, first):
             ranges = extended.setdefault(chunk[index].file, [])
@@ -288,7 +291,7 @@ class FileIntake(Intake):
     def _build_batches(
         self, chunk: Sequence[WaitingDraft], first: int, fresh: Sequence[int], recorded_at: int
     ) -> list[Draft]:
-        """Build the batches of all files, which are appended after the last chunk."""
+        """Build the batches of all files, to be appended after the last chunk."""
         at = format_instant(recorded_at)
         return [
             read_event({"type": "import.recorded", "occurred_at": at, "data": data})[0]

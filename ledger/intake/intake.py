@@ -1,4 +1,4 @@
-"""Check events against the log and the ladders, keep them waiting, and append all or none of them."""
+"""Check events against the log and the ladders, hold the valid ones, and append all or none of them."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ from ratings_ledger.ledger.validation.repeated_games import check_repeated_game,
 from ratings_ledger.ledger.validation.validator import LadderChecksAt, Validator, skip_ladder_checks
 
 REJECTIONS_MAX = 10_000
-# (refusal, its input): called for every refusal
-Reject = Callable[[Rejection, Any], None]
-# (line, event id, whether this intake appended it): called for every event that is in the log after the append
+# called with (refusal, refused input) for every refusal
+OnRejected = Callable[[Rejection, Any], None]
+# called with (line, event id, whether this intake appended the event) for every event in the log after the append
 OnStored = Callable[[int, str, bool], None]
 # raises `Refused` (changed-meanwhile) if the state on which the events were based has changed
 Precondition = Callable[[Connection], None]
@@ -55,8 +55,8 @@ class ImportPolicy(NamedTuple):
     ignore_clock:    append events although this machine's clock is behind the last event
     any_date:        accept games dated more than a day ahead, or before 1900
     allow_uncounted: accept games that a ladder's rule cannot score
-    refusing:        where to refuse new names that are close to others
-    strict:          refuse all new names there, and games that begin a ladder
+    refusing:        the input in which to refuse new names that are close to others
+    strict:          refuse all new names in that input, and games that begin a ladder
     keep_going:      append the valid events although others are refused
     accepted:        new names to accept although they are close to others
     report_close:    report names that are close to others, but accept them
@@ -76,7 +76,7 @@ class ImportPolicy(NamedTuple):
 
 
 class GamesOfReason(NamedTuple):
-    """The games that share a reason: the id of the first game, and their number."""
+    """The games that share a reason: the id of the first one, and their number."""
 
     first: str
     number: int
@@ -84,7 +84,7 @@ class GamesOfReason(NamedTuple):
 
 @dataclass
 class IntakeResult:
-    """The result of an intake; `rejected` holds the first `REJECTIONS_MAX` refusals, `rejected_count` counts all."""
+    """The result of an intake. `rejected` has the first `REJECTIONS_MAX` refusals; `rejected_count` counts all."""
 
     appended: int = 0
     existing: int = 0
@@ -92,39 +92,39 @@ class IntakeResult:
     rejected: list[Rejection] = field(default_factory=list)
     rejected_count: int = 0
     head: Head | None = None
-    # the files with a column of ids whose numbers start again each day
-    counting: set[str] = field(default_factory=set)
+    # the files in which the numbers in the column of ids start again each day
+    files_counting_by_day: set[str] = field(default_factory=set)
     # the number of valid events if the input is refused
     valid: int = 0
     # the game of the first event to append
     game: str | None = None
     # the players who are new to the ledger
     new_players: list[str] = field(default_factory=list)
-    # the new names that are close to others, and other new names that are similar to others
+    # the new names that are close to others; and further new names with the names to which they are similar
     close: dict[str, CloseName] = field(default_factory=dict)
     alike: dict[str, list[str]] = field(default_factory=dict)
     # sentences about files
     notes: list[str] = field(default_factory=list)
-    # by file, the interpretation of its table
+    # the interpretation of each file's table
     tables: dict[str, TableRead] = field(default_factory=dict)
-    # the options that read the next table in the same way
+    # options to read the next table in the same way
     read_as: TableOptions | None = None
     # the defects of files that a restore accepted
     accepted_defects: list[str] = field(default_factory=list)
-    # the new ladders, and for new labels that resemble an existing one, that label
+    # the new ladders; and the existing label for each new label that resembles one
     new_ladders: list[str] = field(default_factory=list)
     close_ladders: dict[str, str] = field(default_factory=dict)
-    # the games that are on no ladder, by reason
+    # the games that are not on any ladder, by reason
     unranked: dict[str, GamesOfReason] = field(default_factory=dict)
     # sentences about leagues
     leagues: list[str] = field(default_factory=list)
-    # by game_id, the voids of recorded games that the input records again; and sentences about these games
+    # the voids of recorded games that the input records again, by game_id; and sentences about these games
     voided: dict[str, KnownEvent] = field(default_factory=dict)
     voided_notes: list[str] = field(default_factory=list)
 
     @classmethod
     def refused(cls, problem: Refused, head: Head | None = None) -> IntakeResult:
-        """Build the result for input that was refused before it became an event."""
+        """Build the result for input that was refused as a whole."""
         return cls(rejected=[problem.rejection()], rejected_count=1, head=head)
 
 
@@ -138,7 +138,7 @@ class WaitingDraft(NamedTuple):
 
 
 class WaitingDrafts(EventLookup, Protocol):
-    """Checked drafts in order, which can be looked up by id, by game and by the event that they supersede."""
+    """Checked drafts in order. They can be looked up by id, by game and by the event that they supersede."""
 
     @property
     def count(self) -> int:
@@ -166,7 +166,7 @@ class WaitingDrafts(EventLookup, Protocol):
 
 
 class DraftList(WaitingDrafts):
-    """Waiting drafts in memory. Those of a file wait in a `Spool`."""
+    """Waiting drafts in memory, for events that do not come from files. Drafts from files wait in a `Spool`."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, WaitingDraft] = {}
@@ -219,12 +219,12 @@ class DraftList(WaitingDrafts):
 
 
 class Intake:
-    """Checked events that wait to be appended in one transaction; `result` reports their outcome."""
+    """Checked events that wait to be appended in one transaction. `result` reports the outcome."""
 
     # whether each input file is recorded as a batch
     _has_batches = False
 
-    # more than seven parameters, because each of the keyword-only hooks serves one caller
+    # more than seven parameters, because each keyword-only hook serves another caller
     def __init__(
         self,
         ledger: Ledger,
@@ -236,7 +236,7 @@ class Intake:
         based_on: Mapping[str, str | int] | None = None,
         precondition: Precondition = lambda connection: None,
         clock: system_clock.Clock | None = None,
-        reject: Reject = lambda rejection, source: None,
+        reject: OnRejected = lambda rejection, source: None,
         on_stored: OnStored = lambda line, event_id, appended: None,
         phrase: Callable[[str], str] = lambda message: message,
         waiting: WaitingDrafts | None = None,
@@ -250,14 +250,14 @@ class Intake:
             policy: The recorder, and the checks that are waived.
             ladders: Creates the checks of the ladders.
             newcomers: Collects the new names, and refuses some of them.
-            based_on: For optimistic locking: by subject, the id or position of the last event that the writer read.
-            precondition: A check that runs now, and again under the lock if others have appended.
+            based_on: For optimistic locking, the id or position of the last event that the writer read, by subject.
+            precondition: A check that runs now, and again under the lock if other writers have appended.
             clock: Returns the current time in microseconds.
             reject: Called for every refusal.
             on_stored: Called for every event that is in the log after the append.
             phrase: Adapts the message of every refusal to the front end.
             waiting: The storage of waiting drafts, by default in memory.
-            numbered: Give each refusal the number of its event if there is no file.
+            numbered: Whether each refusal gets the number of its event as its line if there is no file.
 
         Raises:
             ClockBehind: The clock is far behind the last event.
@@ -272,9 +272,9 @@ class Intake:
         self._based_on = {} if based_on is None else based_on
         self._clock_events: RepeatedClockEvents | None = None
         self._reported_remedies = set[tuple[str, str]]()
-        # by (file, line), the names in games whose places have a gap
+        # the names in games whose places have a gap, by (file, line)
         self._names_of_gaps: dict[tuple[str, int], frozenset[str]] = {}
-        # by (file, line), the only name that differs from the recorded game, and the recorded name
+        # the only name that differs from the recorded game, and the recorded name, by (file, line)
         self._slips: dict[tuple[str, int], tuple[str, str]] = {}
         self.waiting: WaitingDrafts = DraftList() if waiting is None else waiting
         self._is_closed = False
@@ -302,7 +302,7 @@ class Intake:
         self.waiting.close()
 
     def refuse(self, problem: Refused, file: str = "", line: int = 0) -> None:
-        """Refuse all checked events, for a reason of the caller."""
+        """Refuse all checked events because of a problem that the caller found."""
         self._add_refusal(problem.rejection(), file, line, None)
         self.result.would_append = 0
 
@@ -328,7 +328,7 @@ class Intake:
     def _check_all(self, items: Iterable[Item | Rejection]) -> None:
         self._check(items)
         if self._clock_events is not None:
-            self.result.notes += self._clock_events.notes()
+            self.result.notes += self._clock_events.describe()
         self._report_new_names(self._newcomers)
         if not self.is_refused:
             self.result.would_append = self.waiting.count
@@ -377,14 +377,14 @@ class Intake:
         self._newcomers.collect_mentions(names)
         # an import reports problems with the names of a refused game, too
         if not self.policy.keep_going and problem.code not in REFUSED_NAMES:
-            self._newcomers.collect_names_of_refused(names, first_occurrence(item))
+            self._newcomers.collect_names_of_refused(names, build_first_occurrence(item))
             if problem.code == "place-gap" and len(self.result.rejected) < REJECTIONS_MAX:
                 self._names_of_gaps[item.file, item.line] = frozenset(names)
 
     def _admit_draft(
         self, item: Item, draft: Draft, data: dict[str, Any], lookup: tuple[bool, Rejection | None]
     ) -> Rejection | None:
-        """Add a draft to the waiting ones, or count it as existing; else return its refusal."""
+        """Add a draft to the waiting drafts, or count it as existing; return None, or its refusal."""
         if self.result.voided and draft.type != "game.recorded":
             # the input may reinstate the voided game
             self.result.voided.pop(draft.subject.removeprefix("game:"), None)
@@ -403,7 +403,7 @@ class Intake:
             return problem
         if (waiting := self.waiting.find(draft)) is not None:
             return self._compare_with_waiting(item, draft, waiting)
-        if self._is_left_out(draft, data):
+        if self._should_leave_out(draft, data):
             return None
         if draft.type == "import.recorded" and not self._has_batches:
             draft = draft._replace(position=None)  # the position matters only for a batch from a file
@@ -421,21 +421,21 @@ class Intake:
         self.waiting.add(draft, item.file, item.line, item.source if item.table else None)
         if self.result.game is None and draft.type == "game.recorded":
             self.result.game = data["game"]
-        self._newcomers.collect_names(draft.type, data, first_occurrence(item))
+        self._newcomers.collect_names(draft.type, data, build_first_occurrence(item))
         return None
 
-    def _is_left_out(self, draft: Draft, data: dict[str, Any]) -> bool:
+    def _should_leave_out(self, draft: Draft, data: dict[str, Any]) -> bool:
         """Tell whether to leave out an event that belongs to another ledger."""
         return False
 
     def _refuse_stale_base(self, draft: Draft, supersedes: str) -> None:
-        """Raise `Refused` (changed-meanwhile) if a draft supersedes another event than the writer read."""
+        """Raise `Refused` (changed-meanwhile) if the writer did not read the event that a draft supersedes."""
         last = Log(self._connection).event(supersedes) if draft.subject in self._based_on else None
         if last is not None and self._based_on[draft.subject] not in (last.event_id, last.position):
             name = draft.subject.partition(":")[2]
             raise Refused(
                 "changed-meanwhile",
-                f"{quote(name)} changed at position {last.position} since you read it; read it and decide again",
+                f"{quote(name)} changed at position {last.position} after you read it; read it again, then decide",
             )
 
     def _check_record(self, draft: Draft) -> None:
@@ -445,7 +445,7 @@ class Intake:
         build_record(draft, position, self._recorded_at, draft.by or self.policy.by, draft.supersedes)
 
     def _compare_with_waiting(self, item: Item, draft: Draft, waiting: WaitingDraft) -> Rejection | None:
-        """Compare a draft with the waiting draft of the same id or game; return a refusal if they differ."""
+        """Compare a draft with the waiting draft of the same id or game; return None, or a refusal if they differ."""
         if waiting.draft.event_id != draft.event_id:
             return build_game_exists_rejection(draft, waiting.draft.event_id)
         if have_same_content(waiting.draft, draft):
@@ -453,7 +453,7 @@ class Intake:
             return None
         return Rejection(
             "id-conflict",
-            f"the id {quote(draft.event_id)} has different content at {_describe_place(waiting)}",
+            f"the id {quote(draft.event_id)} has different content in {_describe_origin(waiting)}; use another id",
         )
 
     def _add_remedy(self, problem: Rejection | None, draft: Draft, item: Item) -> Rejection | None:
@@ -473,7 +473,7 @@ class Intake:
         return describe_way_back(void, "", False), "voided"
 
     def _record_slip(self, problem: Rejection, draft: Draft, item: Item) -> None:
-        """Remember the name of a refused game if nothing else differs from the recorded game."""
+        """Remember a refused game's name that differs from the recorded game, if nothing else differs."""
         if problem.code == "id-conflict" and draft.type == "game.recorded" and len(self._slips) < REJECTIONS_MAX:
             slip = find_slip(Log(self._connection), self._people, draft)
             if slip is not None:
@@ -502,7 +502,7 @@ class Intake:
         return find_changed_games(self._connection, 0)
 
     def _report_new_names(self, newcomers: Newcomers) -> None:
-        """Report the new names, and refuse each game with a refused name."""
+        """Add the new names to the result, and refuse each game with a refused name."""
         result, refused = self.result, newcomers.find_refusals(self._connection)
         valid = 0 if refused else self.waiting.count
         result.new_players, result.alike = newcomers.names, newcomers.alike
@@ -540,17 +540,18 @@ class Intake:
         result.rejected.sort(key=lambda rejection: (order[rejection.file], rejection.line or 0))
 
     def _replace_consequences(self, refused: dict[str, Rejection]) -> set[str]:
-        """Replace refusals that follow from a refused name by the refusal of the name; return these names.
+        """Replace refusals that follow from a refused name by the refusal of that name; return these names.
 
-        A cell with several players leaves a gap in the places, and a slip makes a game differ from the recorded one.
+        A cell with several players leaves a gap in the places, and a misspelt name makes a game differ from the
+        recorded game.
         """
         causes = set[str]()
         for index, rejection in enumerate(self.result.rejected if self._names_of_gaps or self._slips else ()):
-            place = rejection.file or "", rejection.line or 0
-            names = self._names_of_gaps.get(place, frozenset()) if rejection.code == "place-gap" else ()
+            origin = rejection.file or "", rejection.line or 0
+            names = self._names_of_gaps.get(origin, frozenset()) if rejection.code == "place-gap" else ()
             name = min((name for name in names if name in refused and refused[name].code == "tied-players"), default="")
-            if rejection.code == "id-conflict" and place in self._slips:
-                slip, player = self._slips[place]
+            if rejection.code == "id-conflict" and origin in self._slips:
+                slip, player = self._slips[origin]
                 is_close = slip in refused and refused[slip].code == "close-name"
                 name = slip if is_close and player in self._newcomers.close[slip].others else ""
             if name:
@@ -559,24 +560,24 @@ class Intake:
         return causes
 
     def _add_refusal(self, rejection: Rejection, file: str | None, line: int | None, source: Any) -> None:
-        """Add a refusal to the result, with its place and the wording of the front end."""
-        placed = rejection._replace(
+        """Add a refusal to the result, with its file and line, and in the words of the front end."""
+        located = rejection._replace(
             message=self._phrase(rejection.message),
             file=file or None,
             line=(line or None) if file or self._is_numbered else None,
         )
         self.result.rejected_count += 1
         if len(self.result.rejected) < REJECTIONS_MAX:
-            self.result.rejected.append(placed)
-        self._reject(placed, source)
+            self.result.rejected.append(located)
+        self._reject(located, source)
 
     # appending
 
     def _append_chunk(self, chunk: Sequence[WaitingDraft], absent_at: int | None) -> int | None:
-        """Append drafts in one transaction; with `keep_going`, skip those that other writers have made invalid.
+        """Append drafts in one transaction; with `keep_going`, skip drafts that other writers have made invalid.
 
-        `absent_at` is a position of the head at which the log did not contain the drafts, or None if that is unknown.
-        Return the same for the next chunk.
+        `absent_at` is a position of the head at which the log did not contain the drafts, or None if it is unknown.
+        Returns such a position for the next chunk.
         """
         while True:
             result = append(
@@ -591,7 +592,7 @@ class Intake:
             )
             if not result.refused:
                 break
-            # other writers have appended events that contradict these
+            # other writers have appended events that contradict these drafts
             for index, rejection in result.refused:
                 self._add_refusal(rejection, chunk[index].file, chunk[index].line, chunk[index].rows)
             if self.is_refused:
@@ -616,7 +617,7 @@ class Intake:
         self.result.head = appended.head
 
     def _recheck(self, connection: Connection, before: Head, fresh: Fresh) -> list[tuple[int, Rejection]]:
-        """Check drafts again under the lock if others appended meanwhile; return (index, refusal) of the refused."""
+        """Check drafts again under the lock if other writers appended; return (index, refusal) of refused drafts."""
         if before.position != self._validator.checked_head:
             try:
                 self._precondition(connection)
@@ -625,21 +626,21 @@ class Intake:
         return self._validator.recheck(connection, before, fresh)
 
 
-def first_occurrence(item: Item) -> FirstOccurrence:
-    """Return the occurrence of an item's names. Names of online accounts are exact, so they count as not in a table."""
+def build_first_occurrence(item: Item) -> FirstOccurrence:
+    """Describe where the names of an item occur. Names of online accounts are exact, so they do not count as typed."""
     return FirstOccurrence(item.file, item.line, item.table and not item.accounts, item.form)
 
 
-def _describe_place(waiting: WaitingDraft) -> str:
-    """Describe the origin of a waiting event: a line of a file, or the number of an event that a program passed."""
-    return f"line {waiting.line} of {waiting.file}" if waiting.file else f"event {waiting.line} of these"
+def _describe_origin(waiting: WaitingDraft) -> str:
+    """Describe the origin of a waiting event: a line of a file, or the number of an event in a program's list."""
+    return f"line {waiting.line} of {waiting.file}" if waiting.file else f"event {waiting.line} of this list"
 
 
 class RepeatedClockEvents:
-    """Detects repeated clock events in an input."""
+    """A detector of repeated clock events in an input."""
 
     def __init__(self) -> None:
-        # by game: the latest millisecond, and its items by event id; the times of a server never decrease
+        # the latest millisecond of each game, and its items by event id; the times of a server never decrease
         self._latest: dict[str, tuple[int, dict[str, Item]]] = {}
         self._first = ""
         self._count = 0
@@ -653,14 +654,14 @@ class RepeatedClockEvents:
         earlier = items.setdefault(draft.event_id, item)
         if earlier is not item and draft.event_id == default_id(draft.type, draft.occurred_at, data):
             self._count += 1
-            place = f"{item.file}:{item.line}: " if item.file else ""
-            original = f"line {earlier.line} of {earlier.file}" if item.file else "an earlier one"
+            location = f"{item.file}:{item.line}: " if item.file else ""
+            original = f"line {earlier.line} of {earlier.file}" if item.file else "an earlier event"
             self._first = self._first or (
-                f"{place}this {draft.type} of {quote(data['player'])} in {quote(data['game_id'])} repeats {original}, "
-                f"also at {data['at']} ms, so both count as one event"
+                f"{location}this {draft.type} of {quote(data['player'])} in {quote(data['game_id'])} repeats "
+                f"{original}, also at {data['at']} ms, so both count as one event"
             )
 
-    def notes(self) -> list[str]:
-        """Return a sentence about the repetitions, if there are any."""
+    def describe(self) -> list[str]:
+        """Return a list with a sentence about the repetitions, or an empty list."""
         more = f" ({self._count - 1:,} more like this)" if self._count > 1 else ""
         return [f"{self._first}; if both happened, give them different ids{more}"] if self._count else []

@@ -1,18 +1,17 @@
 """Match the rows of a sheet with games of the ledger, order their times, and number games without ids.
 
-If the sheet has ids, rows are matched with games by id. Otherwise games are numbered by day. An inserted row shifts the
-numbers, so rows are matched with games by content: first with equal games, then with similar ones.
+If the sheet has ids, rows are matched with games by id. Otherwise games are numbered by day. Because an inserted row
+shifts the numbers, such rows are matched by content: first with equal games, then with similar ones.
 
 Games of a table without ids get the first free number of their day:
 
-    the ledger has          the table has                  id of the row
-    2024-09-17-1  catan     the first chess of that day    2024-09-17-2
-    2024-09-17-2  nothing   the second                     2024-09-17-3
+    the ledger has          the table has                       id of the row
+    2024-09-17-1  catan     the first game of chess that day    2024-09-17-2
+    2024-09-17-2  nothing   the second game of chess            2024-09-17-3
 
-A number is skipped if another table uses it for a game of another kind, such as catan beside chess, or if a voided game
-with different content has it. This does not depend on which rows are already recorded, so a repeated import gives each
-row the same number. A game from the same table keeps its number even if its row has changed, so an edited row is a
-conflict.
+A number is skipped if another table uses it for another kind of game (above: catan), or if a voided game with different
+content has it. Which rows are already recorded does not matter, so a repeated import gives each row the same number. A
+game from the same table keeps its number even if its row has changed, so an edited row conflicts with its game.
 """
 
 from __future__ import annotations
@@ -49,12 +48,12 @@ from ratings_ledger.ledger.validation.batches import Batch, find_imported_name, 
 from ratings_ledger.ledger.validation.identities import Identities, read_identities
 from ratings_ledger.ledger.validation.repeated_games import SECOND, is_same_time, normalise_game
 
-DAY = 86_400_000_000  # microseconds
-NEW = 2**62  # a position after all recorded ones
+DAY_MICROSECONDS = 86_400_000_000
+UNRECORDED_POSITION = 2**62  # a position after all recorded games, for new games
 
 
 class Likeness(NamedTuple):
-    """The features by which games are compared: the content without the id, the end time, and the players."""
+    """The features by which games are compared: content without the id, end in microseconds, and current player ids."""
 
     content: str
     occurred_at: int
@@ -74,19 +73,22 @@ class SheetGame(NamedTuple):
 
     @property
     def game_id(self) -> str:
-        """Return the id of the game in the sheet."""
+        """Return the game's id in the sheet."""
         return str(self.data["game_id"])
 
     @property
     def day(self) -> str:
-        """Return the day of an id that consists of a day and a number."""
+        """Return the day in an id that consists of a day and a number."""
         return self.game_id.rpartition("-")[0]
 
 
 class ImportedGame(NamedTuple):
-    """A recorded game: `base` is its state after the last import of its sheet, `now` its current state.
+    """A recorded game.
 
-    `likeness` describes `base`.
+    position: the position of the event that recorded it
+    base:     the state after the last import of its sheet
+    likeness: the features of `base`
+    now:      the current state
     """
 
     position: int
@@ -101,13 +103,13 @@ class ImportedGame(NamedTuple):
 
 
 def describe_likeness(data: dict[str, Any], occurred_at: int, people: Identities) -> Likeness:
-    """Return the features by which a game is compared, with its players under their current ids."""
+    """Return the features by which a game is compared, with the current ids of its players."""
     game = {**people.present(data), "game_id": "-"}
     players = frozenset(participant["player"] for participant in game["participants"])
     return Likeness(normalise_game(game), occurred_at, players)
 
 
-# returns the keys of a game; a row and a game match if they share a key
+# a function that returns the keys of a game; a row and a game match if they have a key in common
 Keys = Callable[[Likeness], Iterable[object]]
 
 
@@ -120,33 +122,33 @@ def _key_without_time(game: Likeness) -> Iterator[object]:
 
 
 def _key_by_players(game: Likeness) -> Iterator[object]:
-    yield game.occurred_at // DAY, game.players
+    yield game.occurred_at // DAY_MICROSECONDS, game.players
 
 
 def _keys_without_a_player(game: Likeness) -> Iterator[object]:
-    day = game.occurred_at // DAY
+    day = game.occurred_at // DAY_MICROSECONDS
     yield day, game.players
     yield from ((day, game.players - {player}) for player in sorted(game.players))
 
 
 def _key_without_participants(game: Likeness) -> Iterator[object]:
     data = parse_object(game.content.encode())["data"]
-    yield game.occurred_at // DAY, game.players, dump({**data, "participants": None})
+    yield game.occurred_at // DAY_MICROSECONDS, game.players, dump({**data, "participants": None})
 
 
-# the kinds of keys for rows that may have been edited since the last import of their sheet
+# the keys for rows that may have been edited since the last import of their sheet, the strictest first
 EDITED_KEYS: tuple[Keys, ...] = (_key_by_content, _key_without_time, _key_by_players, _keys_without_a_player)
-# the kinds of keys for games from other sources, which are never changed, so that a loose match is useless
+# the keys for games from other sources; a sync never changes these, so looser keys would be useless
 OTHER_SOURCE_KEYS: tuple[Keys, ...] = (_key_by_content, _key_without_participants)
 
 
 def match_rows(
     rows: Mapping[int, SheetGame], games: Iterable[ImportedGame], kinds: Sequence[Keys]
 ) -> dict[int, ImportedGame]:
-    """Match rows with games, by each kind of keys in turn; return the game of each matched row's index.
+    """Match rows with games, by each kind of keys in turn; return the games by the index of their row.
 
-    If several games match, the game with the row's id is chosen, or else the first unmatched one. A game that was
-    voided in its sheet is matched only by equal content.
+    If several games match, the game with the row's id is chosen, or else the first unmatched one. Games that an import
+    of the sheet voided match only by the first kind of keys.
     """
     matched: dict[int, ImportedGame] = {}
     unmatched = sorted(games, key=lambda game: (game.base.voided, game.likeness.occurred_at, game.position))
@@ -173,7 +175,7 @@ def match_rows(
 
 
 def _take_first(queues: Iterable[deque[ImportedGame] | None], used: Collection[int]) -> ImportedGame | None:
-    """Take the first unused game of the queues, and drop the used ones before it."""
+    """Take the first unused game from the queues, and drop the used games before it."""
     for queue in queues:
         while queue:
             game = queue.popleft()
@@ -185,19 +187,19 @@ def _take_first(queues: Iterable[deque[ImportedGame] | None], used: Collection[i
 def order_play_times(
     rows: Mapping[int, SheetGame], imported: Mapping[int, ImportedGame], others: Mapping[int, ImportedGame]
 ) -> dict[int, int]:
-    """Return the time of play of each game of a sheet, chosen so that a replay has the order of the sheet.
+    """Return the time of play of each row's game, by index, chosen so that a replay follows the order of the sheet.
 
-    Games of one time are replayed in the order of their positions. A game that the sheet has later than its position
-    says moves by a microsecond. Games from other sources (`others`) keep their times.
+    Games with the same time are replayed in the order of their positions. If the sheet has such games in another order,
+    later ones move by a microsecond. Games from other sources (`others`) keep their times.
     """
     times: dict[int, int] = {}
-    last_time, last_position = -NEW, 0
+    last_time, last_position = -UNRECORDED_POSITION, 0
     for number, index in enumerate(sorted(rows, key=lambda index: rows[index].likeness.occurred_at)):
         if index in others:
             time, position = others[index].now.occurred_at, others[index].position
         else:
             time = rows[index].likeness.occurred_at
-            position = imported[index].position if index in imported else NEW + number
+            position = imported[index].position if index in imported else UNRECORDED_POSITION + number
             if (time, position) <= (last_time, last_position):
                 time = last_time if position > last_position else last_time + 1
         times[index] = time
@@ -208,8 +210,8 @@ def order_play_times(
 DECISION_TYPES = ("game.corrected", "game.voided", "game.reinstated")
 
 
-class Ranges:
-    """The positions of the events that imports of a sheet appended."""
+class ImportedRanges:
+    """The ranges of positions of the events that each import of a sheet appended."""
 
     def __init__(self, imports: Iterable[Iterable[Iterable[int]]]) -> None:
         # (first position, last position, number of the import)
@@ -222,9 +224,9 @@ class Ranges:
         return self.ranges[index][2] if index >= 0 and position <= self.ranges[index][1] else None
 
 
-def read_imported_ranges(connection: Connection, name: str, sheet: str | None) -> Ranges:
-    """Return the positions of the events that imports of this name appended from one of its sheets."""
-    return Ranges(batch.ranges for batch in read_batches(connection, name) if batch.sheet == sheet)
+def read_imported_ranges(connection: Connection, name: str, sheet: str | None) -> ImportedRanges:
+    """Return the ranges of positions that imports under this name appended from one sheet."""
+    return ImportedRanges(batch.ranges for batch in read_batches(connection, name) if batch.sheet == sheet)
 
 
 def read_decisions(connection: Connection) -> dict[str, list[KnownEvent]]:
@@ -239,9 +241,9 @@ def read_decisions(connection: Connection) -> dict[str, list[KnownEvent]]:
 
 
 def read_imported_games(
-    connection: Connection, ranges: Ranges, decisions: Mapping[str, list[KnownEvent]], people: Identities
+    connection: Connection, ranges: ImportedRanges, decisions: Mapping[str, list[KnownEvent]], people: Identities
 ) -> list[ImportedGame]:
-    """Return the games that these imports recorded."""
+    """Return the games that were recorded in these ranges."""
     pages = (page for first, last, _ in ranges.ranges for page in read_records(connection, first - 1, last))
     recorded = (event for page in pages for event in read_known_events(page) if event.type == "game.recorded")
     return [_build_game(event, decisions, people, ranges) for event in recorded]
@@ -250,15 +252,18 @@ def read_imported_games(
 def read_games_at(
     connection: Connection, positions: Iterable[int], decisions: Mapping[str, list[KnownEvent]], people: Identities
 ) -> list[ImportedGame]:
-    """Return the games recorded at these positions, in their current state."""
+    """Return the games recorded at these positions; `base` is their current state, too."""
     rows = sorted(read_records_at(connection, [*positions]).items())
     return [_build_game(event, decisions, people) for event in read_known_events(rows)]
 
 
 def _build_game(
-    event: KnownEvent, decisions: Mapping[str, list[KnownEvent]], people: Identities, ranges: Ranges | None = None
+    event: KnownEvent,
+    decisions: Mapping[str, list[KnownEvent]],
+    people: Identities,
+    ranges: ImportedRanges | None = None,
 ) -> ImportedGame:
-    """Build a game from its events; with `ranges`, its base includes only the decisions in these ranges."""
+    """Build a game from its events; with `ranges`, its base state includes only the decisions in these ranges."""
     later = decisions.get(event.data["game_id"], [])
     now = base = live_game([event, *later])
     if ranges is not None:
@@ -272,9 +277,9 @@ def _build_game(
 def find_day_numbers(
     connection: Connection, games_per_day: Mapping[str, int], needed: Counter[str]
 ) -> tuple[dict[str, int], dict[str, Iterator[str]]]:
-    """Return the positions of recorded games numbered by day, by id, and for each day an iterator of free ids.
+    """Look up ids of a day and a number; return the positions of taken ids, and an iterator of free ids per day.
 
-    `games_per_day` counts a sheet's games on each day, and `needed` the ids that new games need.
+    `games_per_day` counts a sheet's games on each day; `needed` counts the new games, which need ids.
     """
     taken: dict[str, int] = {}
     free: dict[str, list[str]] = {day: [] for day in needed}
@@ -292,7 +297,7 @@ def find_day_numbers(
     return taken, {day: iter(game_ids) for day, game_ids in free.items()}
 
 
-NUMBERS_AHEAD = 64  # how many numbers one statement looks up
+LOOKAHEAD_NUMBERS = 64  # one statement looks up 64 numbers of a day
 _BY_DAY = re.compile(r"(\d{4}-\d\d-\d\d)-([1-9]\d{0,8})", re.ASCII)
 
 
@@ -306,9 +311,9 @@ def is_by_day(game_id: str) -> bool:
 
 
 class _Day:
-    """The ids of a table's games on one day, in the order of the rows, and the next number to try.
+    """The ids of a table's games on one day, in row order, and the next number to try.
 
-    `skipped` holds ids by the keys of the rows that may use them.
+    `skipped` has the skipped ids, by the keys of the rows that may use them.
     """
 
     def __init__(self) -> None:
@@ -318,24 +323,24 @@ class _Day:
 
 
 class DayNumbers:
-    """Numbers the games of tables without ids, block by block."""
+    """The numbering of games in tables without ids, block by block."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        # the key is a file with a date
+        # the days of each file, by the file and the date
         self._days: dict[tuple[str, str], _Day] = defaultdict(_Day)
-        # by id, the game of a row that got this id, and the event that recorded the id or None, if it was looked up
+        # by id: the kind of game in the row that got this id; the event that recorded the id, None if there is none
         self._assigned: dict[str, str] = {}
         self._recorded: dict[str, KnownEvent | None] = {}
-        # by file: the positions of earlier imports, the sheet, the game of the last readable row, and the number of
-        # skipped ids with an example
-        self._ranges: dict[str, Ranges] = {}
+        # by file: the positions of earlier imports, the sheet, the kind of game in the last readable row, and the
+        # number of skipped ids with an example
+        self._ranges: dict[str, ImportedRanges] = {}
         self._sheets: dict[str, str | None] = {}
         self._last_game: dict[str, str] = {}
         self._skipped: dict[str, tuple[int, str]] = {}
 
     def assign_numbers(self, block: Block) -> Block:
-        """Return a block in which the games of tables without ids have the ids that the ledger gives them."""
+        """Return a block in which the games of tables without ids have their ids in the ledger."""
         numbered = [entry for entry in block if isinstance(entry, ParsedItem) and entry.item.is_numbered]
         if not numbered:
             return block
@@ -352,7 +357,7 @@ class DayNumbers:
     def has_imported(self, file: str, game_id: str) -> bool:
         """Tell whether an import of a table of this name recorded a game."""
         position = find_first_positions(self._connection, [game_id]).get(game_id)
-        return position is not None and self._is_own(file, position)
+        return position is not None and self._is_from_table(file, position)
 
     def find_source(self, game_id: str) -> str | None:
         """Return the name of the file whose import recorded a game, or None."""
@@ -365,7 +370,7 @@ class DayNumbers:
     def _batches(self) -> list[Batch]:
         return read_batches(self._connection)
 
-    def notes(self) -> Iterator[str]:
+    def describe(self) -> Iterator[str]:
         """Yield a sentence about the skipped ids of each file that is imported for the first time."""
         for file, (number, example) in self._skipped.items():
             if not self._load_ranges(file).ranges:
@@ -391,8 +396,8 @@ class DayNumbers:
         return entry._replace(item=numbered_item, outcome=outcome)
 
     def _find_free_id(self, entry: ParsedItem, date: str, day: _Day) -> str:
-        """Return the first id of a day that a row may use, and keep skipped ids for other rows."""
-        # an unreadable row probably has the same game as the row before it
+        """Return the first id of a day that a row may use; keep skipped ids for other rows."""
+        # an unreadable row probably has the same kind of game as the row before it
         game = self._last_game.get(entry.item.file, "")
         free_id = self._take_skipped(entry, game, day)
         while free_id is None:
@@ -417,13 +422,16 @@ class DayNumbers:
         return None
 
     def _find_owners(self, entry: ParsedItem, game: str, game_id: str) -> list[object]:
-        """Return the keys of the rows that may use an id: a game, or a voided game's content; empty for this row."""
+        """Return the keys of the rows that may use an id, or an empty list if this row may.
+
+        A key is a kind of game, or the content of a voided game.
+        """
         file = entry.item.file
         if (assigned := self._assigned.get(game_id)) is not None:
             return [] if assigned == game else self._skip(file, game_id, f"of {assigned}", [assigned])
         if (first := self._find_event(game_id)) is None:
             return []
-        current = self._current_game(first)
+        current = self._find_current_game(first)
         if current.voided:
             keys = [
                 self._key_content(first.data, first.occurred_at),
@@ -431,7 +439,7 @@ class DayNumbers:
             ]
             return [] if self._key_entry(entry) in keys else self._skip(file, game_id, "voided", keys)
         recorded_game = current.data["game"]
-        if recorded_game == game or self._is_own(file, first.position or 0):
+        if recorded_game == game or self._is_from_table(file, first.position or 0):
             return []
         return self._skip(file, game_id, f"of {recorded_game}", [recorded_game])
 
@@ -445,32 +453,32 @@ class DayNumbers:
         if game_id not in self._recorded:
             date, _, text = game_id.rpartition("-")
             first = int(text)
-            self._load_events([f"{date}-{number}" for number in range(first, first + NUMBERS_AHEAD)])
+            self._load_events([f"{date}-{number}" for number in range(first, first + LOOKAHEAD_NUMBERS)])
         return self._recorded[game_id]
 
     def _load_events(self, game_ids: Iterable[str]) -> None:
         """Look up the events that recorded these games."""
         unknown_ids = [game_id for game_id in game_ids if game_id not in self._recorded]
-        # this lookup is much faster, and most games of a table are new
+        # most games of a table are new, and this lookup finds that much faster than the next one
         recorded = find_recorded_games(self._connection, [f"game:{game_id}" for game_id in unknown_ids])
         positions = find_first_positions(self._connection, [subject.removeprefix("game:") for subject in recorded])
         records = read_records_at(self._connection, [*positions.values()])
         event_by_id = {event.data["game_id"]: event for event in read_known_events(sorted(records.items()))}
         self._recorded |= {game_id: event_by_id.get(game_id) for game_id in unknown_ids}
 
-    def _current_game(self, first: KnownEvent) -> RevisedGame:
+    def _find_current_game(self, first: KnownEvent) -> RevisedGame:
         """Return the current state of a game."""
         subject = f"game:{first.data['game_id']}"
         game = live_game(Log(self._connection).about(subject) if subject in self._changed else [first])
         assert game is not None
         return game
 
-    def _is_own(self, file: str, position: int) -> bool:
+    def _is_from_table(self, file: str, position: int) -> bool:
         """Tell whether an import of a table of this name appended the event at a position."""
         return self._load_ranges(file).find_import(position) is not None
 
-    def _load_ranges(self, file: str) -> Ranges:
-        """Return the positions that earlier imports of a table of this name appended."""
+    def _load_ranges(self, file: str) -> ImportedRanges:
+        """Return the ranges of positions that earlier imports of a table of this name appended."""
         if file not in self._ranges:
             name = find_imported_name(self._connection, batch_name(file))
             self._ranges[file] = read_imported_ranges(self._connection, name, self._sheets.get(file))
@@ -495,7 +503,7 @@ class DayNumbers:
 
 
 def _find_counted_id(entry: ParsedItem) -> str | None:
-    """Return the id that counts the games of a day in the table, or None for a row without a game."""
+    """Return the id with the number of a game among the table's games of a day, or None for a row without a game."""
     if not isinstance(entry.outcome, Refused):
         return str(entry.outcome[1]["game_id"])
     return entry.item.rows_of

@@ -1,7 +1,7 @@
-"""Parse the items of files to drafts, block by block, without comparing events with each other.
+"""Parse the items of files into drafts, block by block, without comparing events with each other.
 
-Another process parses a long input ahead, while this one validates the events. If that process runs out of memory, it
-ends silently, and this one reports that.
+A second process parses a long input ahead, while this process validates the events. If the second process runs out of
+memory, it ends silently, and this process reports it.
 """
 
 import marshal
@@ -30,17 +30,18 @@ from ratings_ledger.ledger.validation.new_names import (
 )
 
 BLOCK_ITEMS = 250
-# this process parses so many blocks; only a longer input is worth starting another process
+# this process parses the first 8 blocks; only a longer input is worth starting a second process
 ALONE_BLOCKS = 8
 
 Outcome = tuple[Draft, dict[str, Any]] | Refused
 
 
 class ParsedItem(NamedTuple):
-    """A parsed item: the item without its event, and the outcome, which is a draft with its data or a refusal.
+    """A parsed item.
 
-    The item keeps its source (the text of a line or the rows of a table) only on request. `names` are the players of a
-    refused game from a table.
+    item:    the item without its event; with its source (a line or rows of a table) only if requested
+    names:   the players of a refused game from a table
+    outcome: a draft with its data, or a refusal
     """
 
     item: Item
@@ -55,7 +56,7 @@ Block = list[BlockEntry]
 def read_blocks(items: Iterable[Entry], keep_sources: bool, cores: int = 1) -> Generator[Block]:
     """Yield the parsed items in blocks, in order. A caller that stops early must close the generator.
 
-    With more than one core, another process parses all but the first blocks. Raises `WorkerLost`.
+    With more than one core, a second process parses all but the first blocks. Raises `WorkerLost`.
     """
     # each entry is parsed when it is read, because its text takes more memory than its draft
     entries = iter(items)
@@ -71,7 +72,7 @@ def read_blocks(items: Iterable[Entry], keep_sources: bool, cores: int = 1) -> G
 
 
 def parse_entry(entry: Entry, keep_source: bool) -> BlockEntry:
-    """Parse an entry of a file if it is an item."""
+    """Parse an entry of a file if it is an item; return other entries unchanged."""
     return parse_item(entry, keep_source) if isinstance(entry, Item) else entry
 
 
@@ -85,7 +86,7 @@ def _build_parsed_item(item: Item, source: Any, names: tuple[str, ...], outcome:
 
 
 def pack_blocks(entries: Iterator[Entry], keep_sources: bool) -> Iterator[bytes]:
-    """Yield blocks of parsed entries as bytes for another process of this program."""
+    """Yield blocks of parsed entries as bytes, to be sent to another process of this program."""
     while block := [_flatten(entry, keep_sources) for entry in islice(entries, BLOCK_ITEMS)]:
         try:
             yield marshal.dumps(block)
@@ -94,7 +95,7 @@ def pack_blocks(entries: Iterator[Entry], keep_sources: bool) -> Iterator[bytes]
 
 
 def unpack_block(message: bytes) -> Block:
-    """Unpack the entries of a message from `pack_blocks`."""
+    """Unpack a block from a message of `pack_blocks`."""
     return list(map(_unpack, marshal.loads(message)))
 
 
@@ -112,7 +113,7 @@ def _flatten(entry: Entry, keep_source: bool) -> tuple[Any, ...] | bytes:
 
 
 def _pickle_if_needed(flat: tuple[Any, ...] | bytes) -> tuple[Any, ...] | bytes:
-    """Return an item as bytes if `marshal` cannot pack one of its values, else unchanged."""
+    """Return a flat item as bytes if `marshal` cannot pack one of its values, else unchanged."""
     with suppress(ValueError):
         marshal.dumps(flat)
         return flat
@@ -171,7 +172,10 @@ def _iterate_names(event: dict[str, Any]) -> Iterator[str]:
 
 
 def _explain_joined_name(problem: Refused, names: Iterable[str], first: FirstOccurrence) -> Refused:
-    """Return a better refusal of an id that consists of two names, such as Anna/Ben, or of none, such as n/a."""
+    """Explain the refusal of an id that consists of two names, such as Anna/Ben, or stands for no player, such as n/a.
+
+    Other refusals are returned unchanged.
+    """
     if problem.code == "bad-identifier":
         for name in names:
             if "/" in name and is_nobody(name):
@@ -187,7 +191,7 @@ _SCORED = re.compile(r"(.*\S)\s*:\s*([-+]?[0-9]+(?:[.,][0-9]+)?)", re.DOTALL)
 
 
 def has_score(text: str) -> bool:
-    """Tell whether the text of a player ends in a score.
+    """Tell whether the text of a side ends in a score.
 
     >>> has_score("anna:3"), has_score("anna: 2,5"), has_score("anna"), has_score(":3")
     (True, True, False, False)
@@ -203,14 +207,14 @@ class TypedSide(NamedTuple):
 
 
 class CellSyntax(NamedTuple):
-    """The syntax of a typed cell: = joins tied sides, and a text of `partners` joins the players of a side.
+    """The syntax of a typed cell: = joins tied sides, a separator joins partners, a score follows a colon (anna:3).
 
-    `join` uses the first of these texts. A side's score follows a colon: anna:3. Ids in `whole` are not split, although
-    they contain such a text or end like a score.
+    partners:    the separators of partners; `join` uses the first
+    unsplit_ids: ids that are not split, although they contain a separator or end like a score
     """
 
     partners: tuple[str, ...] = ()
-    whole: Collection[str] = ()
+    unsplit_ids: Collection[str] = ()
 
     def split(self, cell: str) -> list[TypedSide]:
         """Split a cell into sides. Raises `Refused` if a partner has no name, or a side has two scores."""
@@ -219,15 +223,15 @@ class CellSyntax(NamedTuple):
     def _parse_side(self, text: str) -> TypedSide:
         players, score = self._split_players(text), None
         scored = _SCORED.fullmatch(text)
-        if scored is not None and to_nfc(players[-1]) not in self.whole:
+        if scored is not None and to_nfc(players[-1]) not in self.unsplit_ids:
             players, score = self._split_players(scored[1]), scored[2]
-            if has_score(players[-1]) and to_nfc(players[-1]) not in self.whole:
-                message = f"{quote(text)} has two scores; no new id ends in a colon and a number"
+            if has_score(players[-1]) and to_nfc(players[-1]) not in self.unsplit_ids:
+                message = f"{quote(text)} has two scores; leave out one (a new id cannot end in a colon and a number)"
                 raise Refused("bad-identifier", message)
         return TypedSide(players, score)
 
     def _split_players(self, text: str) -> list[str]:
-        return split_partners(text, self.partners, self.whole) if self.partners else [text]
+        return split_partners(text, self.partners, self.unsplit_ids) if self.partners else [text]
 
     def join(self, sides: Iterable[TypedSide]) -> str:
         """Join sides to a cell, the inverse of `split`."""
@@ -236,10 +240,10 @@ class CellSyntax(NamedTuple):
         return TIE.join(texts)
 
     def participants(self, cells: Iterable[str], *, low: bool = False) -> list[dict[str, Any]]:
-        """Return the participants of a game, given the cells in the order of their places.
+        """Build the participants of a game from cells in the order of their places.
 
         Args:
-            cells: The cells; tied sides share one.
+            cells: The cells; tied sides share a cell.
             low: Whether a lower score is better.
 
         Raises:
@@ -247,7 +251,7 @@ class CellSyntax(NamedTuple):
         """
         cells = list(cells)
         split = [self.split(cell) for cell in cells]
-        _refuse_scores(cells, split, low)
+        _check_scores(cells, split, low)
         sides: list[tuple[int, list[str]]] = []
         scores: dict[str, int | str] = {}
         for cell in split:
@@ -261,13 +265,13 @@ class CellSyntax(NamedTuple):
 
 
 def _parse_score(score: str) -> int | str:
-    """Convert a score to the form in events: an integer, or a text with a decimal point."""
+    """Convert a score to the form that events have: an integer, or a text with a decimal point."""
     is_short = len(score) <= 15 and score.lstrip("+-").isdigit()
     return int(score) if is_short else score.replace(",", ".")
 
 
-def _refuse_scores(cells: list[str], split: list[list[TypedSide]], low: bool) -> None:
-    """Raise `Refused` (score-missing, score-contradicts-place) for scores that contradict the order of the cells."""
+def _check_scores(cells: list[str], split: list[list[TypedSide]], low: bool) -> None:
+    """Raise `Refused` if only some sides have scores, or scores contradict the order of the cells."""
     scores = [side.score for sides in split for side in sides]
     if not any(scores):
         return
@@ -281,17 +285,18 @@ def _refuse_scores(cells: list[str], split: list[list[TypedSide]], low: bool) ->
     ]
     for cell, tied in zip(cells, signed_scores, strict=True):
         if len({*tied}) > 1:
-            raise Refused("score-contradicts-place", f"{quote(cell)} ties players whose scores differ")
+            message = f"{quote(cell)} ties players whose scores differ; list them separately, the winner first"
+            raise Refused("score-contradicts-place", message)
     for (cell, (signed, *_)), (next_cell, (next_signed, *_)) in pairwise(zip(cells, signed_scores, strict=True)):
         if next_signed > signed:
             message = f"{quote(next_cell)} comes after {quote(cell)} but has the better score; write the winner first"
             raise Refused("score-contradicts-place", message)
         if next_signed == signed:
             message = f"{quote(cell)} and {quote(next_cell)} have the same score; if they tied, write "
-            remedy = "if something else decided, leave out the scores, or record places and scores as JSON"
+            remedy = "if a tie-break decided, leave out the scores, or record places and scores as JSON"
             raise Refused("score-contradicts-place", f"{message}{cell}{TIE}{next_cell}; {remedy}")
 
 
 def _add_example_scores(cell: str) -> str:
-    """Add an example score to each side of a cell without one."""
+    """Add an example score to each side of a cell that has no score."""
     return TIE.join(text if has_score(text) else f"{text}:1" for text in cell.split(TIE))

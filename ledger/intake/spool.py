@@ -1,6 +1,6 @@
-"""A temporary database in which validated drafts wait until the whole input is checked.
+"""Store validated drafts in a temporary database until the whole input is checked.
 
-This way an import of any size is checked completely, including duplicates, before it appends the first event, and reads
+So an import of any size is checked completely, including duplicates, before it appends the first event, and it reads
 its files only once. The database deletes itself.
 """
 
@@ -21,9 +21,9 @@ from ratings_ledger.ledger.events.types import Draft
 from ratings_ledger.ledger.intake.intake import WaitingDraft, WaitingDrafts
 from ratings_ledger.ledger.store.log import read_known_event
 
-# so many drafts gather in memory before they are written
+# at most 5,000 drafts gather in memory before they are written
 _UNWRITTEN_MAX = 5_000
-# queries for the numbers of drafts; the query for a subject leaves out games, which their event ids identify
+# queries for the numbers of drafts; the one for a subject leaves out games, because their event ids identify them
 _NUMBERS: dict[Column, str] = {
     "subject": "SELECT number FROM subjects WHERE NOT recorded AND subject = ? ORDER BY number",
     "event_id": "SELECT number FROM ids WHERE event_id = ?",
@@ -42,16 +42,16 @@ def _report_full_folder() -> Iterator[None]:
 
 
 def _open_temporary(script: str) -> sqlite3.Connection:
-    # for an empty name SQLite makes a private file, which disappears even after a crash
+    # for an empty name, SQLite creates a private file that disappears even after a crash
     database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
     database.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {script} BEGIN")
     return database
 
 
 class Spool(WaitingDrafts):
-    """Waiting drafts in order, which can be looked up by id, by game and by the event that they supersede.
+    """Waiting drafts in order. They can be looked up by id, by game and by the event that they supersede.
 
-    A row holds a hundred drafts. Drafts gather in memory until a lookup, or until they are too many.
+    A row has a hundred drafts. Drafts gather in memory until a lookup, or until there are `_UNWRITTEN_MAX`.
     """
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class Spool(WaitingDrafts):
         self._has_subjects = False
         self._removed: set[int] = set()
         self._unwritten: list[tuple[Any, ...]] = []
-        # the ids and subjects of unwritten drafts, and ids and subjects that no draft in the database has
+        # the ids and subjects of unwritten drafts; and ids and subjects that no written draft has
         self._unwritten_names: set[str] = set()
         self._unused_names: set[str] = set()
 
@@ -93,7 +93,7 @@ class Spool(WaitingDrafts):
             self._write()
 
     def look_ahead(self, drafts: Iterable[Draft]) -> None:
-        """Find out which ids and games of these drafts are unused, so that `find` needs no queries for them."""
+        """Look up which ids and games of these drafts are unused, so that `find` needs no queries for them."""
         names = {name for draft in drafts for name in _unique_names(draft)}
         names_json = json.dumps(list(names))
         for column, source in (("event_id", "ids WHERE"), ("subject", "subjects WHERE recorded AND")):
@@ -148,7 +148,7 @@ class Spool(WaitingDrafts):
             self._removed.add(number[0])
             self._count -= 1
 
-    def chunks(self, size: int) -> Iterator[Sequence[WaitingDraft]]:
+    def read_chunks(self, size: int) -> Iterator[Sequence[WaitingDraft]]:
         """Yield the drafts in order, at most `size` at a time."""
         waiting = iter(self)
         return iter(lambda: list(islice(waiting, size)), [])
@@ -199,7 +199,7 @@ def _pack(rows: list[Any]) -> bytes:
     """Pack rows of plain values as bytes. Raises `MemoryError`."""
     try:
         return marshal.dumps(rows)
-    except ValueError:  # the error of `marshal` if it gets no memory
+    except ValueError:  # `marshal` raises this if memory runs out
         raise MemoryError from None
 
 
@@ -214,7 +214,7 @@ def _to_waiting_draft(values: tuple[Any, ...]) -> WaitingDraft:
 
 
 class Lines(EventLookup):
-    """The events of a restore, with the content that later events need, for an export of any size."""
+    """The events of a restore, for an export of any size; only the content that later events need is kept."""
 
     def __init__(self) -> None:
         self._database = _open_temporary(
@@ -231,7 +231,7 @@ class Lines(EventLookup):
 
     @_report_full_folder()
     def add(self, row: EventRow) -> bool:
-        """Add a row; return False if an earlier row has its id, its game or the same superseded event."""
+        """Add a row; return False if an earlier row has its id, records its game or supersedes the same event."""
         # later events need the content only of superseding events
         record = None if row.supersedes is None else row.record
         values = (row.position, row.event_id, row.type, row.subject, row.occurred_at, row.supersedes, record)
@@ -239,7 +239,7 @@ class Lines(EventLookup):
         return self._database.execute(insert, values).rowcount == 1
 
     def where(self, column: Column, value: str) -> Iterator[KnownEvent]:
-        """Yield the events with this value in a column, in order; with a subject only events of games."""
+        """Yield the events with this value in a column, in order; for a subject, only the events of a game."""
         for condition in _CONDITIONS[column]:
             query = f"SELECT event_id, type, occurred_at, number, record FROM lines WHERE {condition}"
             with _report_full_folder():

@@ -2,12 +2,12 @@
 
     last import      the sheet now    the ledger now   result
     1 anna, 2 ben    1 ben, 2 anna    1 anna, 2 ben    game.corrected
-    1 anna, 2 ben    1 anna, 2 ben    1 ben, 2 anna    none: only the ledger was corrected
-    1 anna, 2 ben    1 ben, 2 anna    1 ben, 2 anna    none: both were corrected in the same way
+    1 anna, 2 ben    1 anna, 2 ben    1 ben, 2 anna    no event: only the ledger was corrected
+    1 anna, 2 ben    1 ben, 2 anna    1 ben, 2 anna    no event: both were corrected in the same way
     1 anna, 2 ben    1 ben, 2 anna    1 anna, 2 cleo   refused: both were changed differently
 
-The comparison covers the games that imports under the sheet's name appended. Other games are not changed or voided. The
-events make the games count in the order of the sheet, as in a new import (`order_play_times`).
+The comparison covers the games that imports under the sheet's name appended. Other games are not changed or voided.
+After these events, a replay has the games in the order of the sheet (`order_play_times`), as after a new import.
 """
 
 from collections import Counter
@@ -27,8 +27,8 @@ from ratings_ledger.ledger.intake.matching import (
     EDITED_KEYS,
     OTHER_SOURCE_KEYS,
     ImportedGame,
+    ImportedRanges,
     Likeness,
-    Ranges,
     SheetGame,
     describe_likeness,
     find_day_numbers,
@@ -47,22 +47,28 @@ from ratings_ledger.ledger.validation.batches import find_imported_name, read_ba
 from ratings_ledger.ledger.validation.identities import Identities, read_identities
 from ratings_ledger.ledger.validation.repeated_games import describe_both
 
-# an import of at least this many games is checked: if most have vanished, the file may be another sheet
+# if most of at least 10 imported games have vanished, the file may be another sheet
 DOUBT_GAMES_MIN = 10
-# how many names to suggest for a table with an unknown name
+# at most 3 names are suggested for a table with an unknown name
 SUGGESTED_NAMES_MAX = 3
 
 What = Literal["new", "changed", "vanished", "returned", "reordered"]
 
 
 class SheetDifference(NamedTuple):
-    """A game that differs between ledger (`there`) and sheet (`here`), each None if it lacks the game."""
+    """A game that differs between the ledger and the sheet.
+
+    what:     the kind of difference
+    line:     the line in the sheet, or None
+    recorded: the game in the ledger, or None
+    row:      the game in the sheet, or None
+    """
 
     what: What
     game_id: str
     line: int | None
-    there: RevisedGame | None
-    here: SheetGame | None
+    recorded: RevisedGame | None
+    row: SheetGame | None
 
 
 @dataclass
@@ -71,13 +77,13 @@ class Sync:
 
     name:         the name under which the sheet was imported
     precondition: refuses the result if the sheet was imported meanwhile
-    is_first:     nothing was imported from the sheet before
-    doubt:        a reason for a person to check the sheet
+    is_first:     whether nothing was imported from the sheet before
+    doubt:        a refusal of the changes unless a person confirms that this is the right sheet
     entries:      events to record, refusals and notes
     differences:  the games that differ
-    seen_events:  by subject, the last event of each changed game, for optimistic locking
+    seen_events:  the id of the last event of each changed game, by subject, for optimistic locking
     same:         the number of equal games
-    otherwise:    the ids of games that changed only in the ledger
+    changed_in_ledger: the ids of games that changed only in the ledger
     """
 
     name: str
@@ -88,7 +94,7 @@ class Sync:
     differences: list[SheetDifference] = field(default_factory=list)
     seen_events: dict[str, str] = field(default_factory=dict)
     same: int = 0
-    otherwise: list[str] = field(default_factory=list)
+    changed_in_ledger: list[str] = field(default_factory=list)
 
     @property
     def is_decision(self) -> bool:
@@ -97,16 +103,20 @@ class Sync:
 
 
 def build_unconfirmed_refusal(sync: Sync) -> Refused:
-    """Build the refusal of changes that need a confirmation."""
+    """Build the refusal of changes that a user has to confirm."""
     number = sum(difference.what != "new" for difference in sync.differences)
-    message = f"{count(number, 'recorded game')} would be changed; pass --yes to record this, or --dry-run to see it"
+    message = f"{count(number, 'recorded game')} would be changed; pass --yes to confirm, or --dry-run to see how"
     return Refused("not-confirmed", message)
 
 
 class _Sheet(NamedTuple):
-    """The content of a sheet: games by index, columns, other entries, and the number of rows that repeat a game.
+    """The content of a sheet.
 
-    `is_whole` tells whether every row could be read.
+    rows:     the games, by index
+    columns:  the columns of the table
+    entries:  the entries of the file that are not games
+    repeated: the number of games that equal an earlier one with the same id
+    is_whole: whether every row could be read
     """
 
     rows: dict[int, SheetGame]
@@ -117,10 +127,12 @@ class _Sheet(NamedTuple):
 
 
 class _Pairs(NamedTuple):
-    """The games of a sheet's rows, by index.
+    """The recorded games and ids of a sheet's rows, by index.
 
-    A row's game was imported from the sheet, recorded from another source (`others`), or is new and gets an id. `times`
-    are the times of play of all rows.
+    imported: the games that were imported from the sheet
+    others:   the games that were recorded from other sources
+    new:      the ids of new games
+    times:    the times of play of all games
     """
 
     imported: dict[int, ImportedGame]
@@ -161,7 +173,7 @@ def compare_sheet(
     if sync.is_first and sheet.rows:
         sync.entries.append(FileNote(file, _describe_unknown_table(connection, name, sheet.columns.sheet)))
     elif name != batch_name(file):
-        sync.entries.append(FileNote(file, f"compared with the imports of {quote(name)}, of which this is a copy"))
+        sync.entries.append(FileNote(file, f"this is a copy of {quote(name)}; compared with the imports of that file"))
     collector = _ChangeCollector(
         sync=sync,
         file=file,
@@ -186,7 +198,7 @@ def compare_sheet(
 
 
 def _describe_unknown_table(connection: Connection, name: str, sheet: str | None) -> str:
-    """Describe the remedy for a table without an earlier import under its name."""
+    """Describe the problem of a table that was never imported under its name, and the remedy."""
     source = "this name" if sheet is None else f"this name from the sheet {quote(sheet)}"
     message = f"nothing was imported under {source} before, so nothing can be compared"
     batches = read_batches(connection)
@@ -212,7 +224,7 @@ def _read_sheet(file: str, options: TableOptions, people: Identities) -> _Sheet:
             is_whole &= not isinstance(entry, Rejection)
             continue
         if not entry.table:
-            message = "--sync compares tables only; import JSON Lines without --sync, because their events have ids"
+            message = "--sync compares only tables; import other files without --sync, because their events have ids"
             entries.append(Rejection("not-a-table", message, file, entry.line))
             return _Sheet({}, columns[-1], entries, 0, False)
         row = _build_sheet_game(entry, people)
@@ -231,7 +243,7 @@ def _read_sheet(file: str, options: TableOptions, people: Identities) -> _Sheet:
 
 
 def _build_sheet_game(item: Item, people: Identities) -> SheetGame | None:
-    """Build a game of a sheet; return None for an invalid game, which the import will report."""
+    """Build a game of a sheet; return None for an invalid game. The import will report its errors."""
     try:
         if isinstance(item.event, Refused):
             return None
@@ -258,7 +270,7 @@ def _pair_rows(
     imported: list[ImportedGame],
     read_other_games: Callable[[set[int]], list[ImportedGame]],
 ) -> _Pairs:
-    """Pair the rows of a sheet with games; `read_other_games` reads those at positions of other sources."""
+    """Pair the rows of a sheet with games; `read_other_games` reads games from other sources by their positions."""
     rows, is_numbered = sheet.rows, sheet.columns.is_numbered
     own_games = match_rows(rows, imported, EDITED_KEYS) if is_numbered else _pair_by_id(rows, imported)
     unpaired = {index: row for index, row in rows.items() if index not in own_games}
@@ -283,10 +295,10 @@ def _pair_by_id(rows: Mapping[int, SheetGame], games: Iterable[ImportedGame]) ->
 
 
 def _find_doubt(
-    name: str, imported: list[ImportedGame], vanished: list[ImportedGame], ranges: Ranges
+    name: str, imported: list[ImportedGame], vanished: list[ImportedGame], ranges: ImportedRanges
 ) -> Refused | None:
     """Return a refusal if most games of an import, or of all imports, have vanished from the sheet; else None."""
-    # by number of the import; None counts all imports
+    # by number of the import; the key None counts the games of all imports
     totals, lost = (Counter[int | None](), Counter[int | None]())
     for games, counts in ((imported, totals), (vanished, lost)):
         for game in games:
@@ -297,15 +309,14 @@ def _find_doubt(
             return Refused(
                 "another-sheet",
                 f"{lost[number]:,} of {total:,} games recorded by {source} are no longer in the sheet; if it is "
-                "another sheet, give the file another name; to void these games, run the command at a terminal "
-                "without --yes",
+                "another sheet, rename the file; to void these games, run the command at a terminal without --yes",
             )
     return None
 
 
 @dataclass(frozen=True)
 class _ChangeCollector:
-    """Collects the entries and differences that follow from each game of a sheet."""
+    """A collector of the entries and differences that result from each game of a sheet."""
 
     sync: Sync
     file: str
@@ -317,7 +328,7 @@ class _ChangeCollector:
         """Void a game that is no longer in the sheet."""
         if game.now.voided:
             return
-        if self._is_touched(game):
+        if self._has_ledger_change(game):
             self._refuse_conflict(game, None)
             return
         item = Item(self.file, 0, Refused("bad-value", ""), None)
@@ -325,15 +336,15 @@ class _ChangeCollector:
         self.sync.differences.append(SheetDifference("vanished", game.game_id, None, game.now, None))
 
     def change(self, row: SheetGame, game: ImportedGame, played_at: int) -> None:
-        """Correct or reinstate an imported game so that it equals its row, with this time of play."""
+        """Correct or reinstate an imported game, so that it equals its row and has this time of play."""
         now, current = game.now, self._describe_current(game)
         is_edited = game.base.voided or not row.likeness.equals(game.likeness)
         is_equal = not now.voided and row.likeness.equals(current)
-        if self._is_touched(game) and not is_equal:
+        if self._has_ledger_change(game) and not is_equal:
             if is_edited:
                 self._refuse_conflict(game, row)
             else:
-                self.sync.otherwise.append(game.game_id)
+                self.sync.changed_in_ledger.append(game.game_id)
             return
         if now.voided:
             self._add_decision("game.reinstated", game, row.item, {})
@@ -349,7 +360,7 @@ class _ChangeCollector:
             self.sync.same += 1
 
     def compare_other(self, row: SheetGame, game: ImportedGame) -> None:
-        """Count a row that equals a game from another source; else record it, so that the import refuses the row."""
+        """Count a row that equals a game from another source; else add it as an event, which the import will refuse."""
         if not game.now.voided and row.likeness.equals(self._describe_current(game)):
             self.sync.same += 1
         else:
@@ -367,12 +378,12 @@ class _ChangeCollector:
         self.sync.entries.append(row.item._replace(event=event, rows_of=rows_of))
 
     def _describe_current(self, game: ImportedGame) -> Likeness:
-        """Return the likeness of a game in its current state."""
+        """Return the features of a game in its current state."""
         if game.now is game.base:
             return game.likeness
         return describe_likeness(game.now.data, game.now.occurred_at, self.people)
 
-    def _is_touched(self, game: ImportedGame) -> bool:
+    def _has_ledger_change(self, game: ImportedGame) -> bool:
         """Tell whether the ledger has changed a game since the last import of its sheet."""
         if game.now is game.base:
             return False
@@ -384,21 +395,21 @@ class _ChangeCollector:
         )
 
     def _refuse_conflict(self, game: ImportedGame, row: SheetGame | None) -> None:
-        """Refuse a game that ledger and sheet have changed differently; `row` is None if the sheet lacks the game."""
+        """Refuse a game that was changed differently in ledger and sheet; `row` is None if the sheet lacks the game."""
         recorded = self.people.present(game.now.data)
-        there, here = describe_both(recorded, recorded if row is None else self.people.present(row.data))
-        there = "voided" if game.now.voided else there
-        here = "no longer there" if row is None else here
+        in_ledger, in_sheet = describe_both(recorded, recorded if row is None else self.people.present(row.data))
+        in_ledger = "voided" if game.now.voided else in_ledger
+        in_sheet = "removed" if row is None else in_sheet
         message = (
-            f"{quote(game.game_id)} was changed in the ledger at position {game.now.last.position} ({there}), but "
-            f"differently in the sheet ({here}); edit the sheet, or use ratings correct, void or reinstate, so that "
-            "both agree"
+            f"{quote(game.game_id)} was changed in the ledger at position {game.now.last.position} ({in_ledger}), but "
+            f"differently in the sheet ({in_sheet}); edit the sheet, or use ratings correct, void or reinstate, so "
+            "that both agree"
         )
         line = None if row is None else row.item.line
         self.sync.entries.append(Rejection("changed-in-both", message, self.file, line))
 
     def _add_decision(self, type_name: str, game: ImportedGame, item: Item, members: Mapping[str, Any]) -> None:
-        """Add an event with these members that changes a recorded game."""
+        """Add an event that changes a recorded game; `members` are added to its data."""
         data = {"game_id": game.game_id, "reason": self.reason, **members}
         event = {"type": type_name, "occurred_at": self.decided_at, "data": data}
         self.sync.entries.append(item._replace(event=event, rows_of=None))

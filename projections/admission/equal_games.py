@@ -16,7 +16,7 @@ from ratings_ledger.ledger.events.batches import batch_name
 from ratings_ledger.ledger.events.canonical import parse_object
 from ratings_ledger.ledger.events.game_types import places
 from ratings_ledger.ledger.intake.intake import WaitingDraft, WaitingDrafts
-from ratings_ledger.ledger.intake.matching import DAY, Ranges
+from ratings_ledger.ledger.intake.matching import DAY_MICROSECONDS, ImportedRanges
 from ratings_ledger.ledger.rejections import csv_item
 from ratings_ledger.ledger.store.log import read_records_at
 from ratings_ledger.ledger.validation.batches import Batch, find_imported_name, read_batches
@@ -66,17 +66,17 @@ def _find_equal_games(
     days = _list_days(facts)
     candidates = list[tuple[WaitingDraft, Key]]()
     for waiting in drafts:
-        if waiting.draft.type == "game.recorded" and waiting.draft.occurred_at // DAY in days:
+        if waiting.draft.type == "game.recorded" and waiting.draft.occurred_at // DAY_MICROSECONDS in days:
             if (key := _make_key(facts, waiting)) is not None:
                 candidates.append((waiting, key))
             if len(candidates) == COMPARED_MAX:
                 break
     recorded = _find_recorded(facts, {key[0] for _, key in candidates})
-    own_imports: dict[str, Ranges] = {}
+    own_imports: dict[str, ImportedRanges] = {}
     for waiting, key in candidates:
         if waiting.file not in own_imports:
             name = find_imported_name(connection, batch_name(waiting.file))
-            own_imports[waiting.file] = Ranges(batch.ranges for batch in batches if batch.name == name)
+            own_imports[waiting.file] = ImportedRanges(batch.ranges for batch in batches if batch.name == name)
         positions = recorded.get(key, [])
         position = next(
             (position for position in positions if own_imports[waiting.file].find_import(position) is None), None
@@ -89,8 +89,8 @@ def _find_equal_games(
 def _list_days(facts: Facts) -> set[int]:
     """Return the days on which games were played."""
     if len(facts.occurred_at) < arrays.LONG_HISTORY:
-        return {instant // DAY for instant in facts.occurred_at}
-    return {*(arrays.as_numpy(facts.occurred_at) // DAY).tolist()}
+        return {instant // DAY_MICROSECONDS for instant in facts.occurred_at}
+    return {*(arrays.as_numpy(facts.occurred_at) // DAY_MICROSECONDS).tolist()}
 
 
 def _make_key(facts: Facts, waiting: WaitingDraft) -> Key | None:
@@ -100,7 +100,7 @@ def _make_key(facts: Facts, waiting: WaitingDraft) -> Key | None:
     persons = [facts.person[number] for number in numbers if number is not None]
     if len(persons) < len(numbers):
         return None
-    return waiting.draft.occurred_at // DAY, data["game"], _rank_persons(persons, places(data))
+    return waiting.draft.occurred_at // DAY_MICROSECONDS, data["game"], _rank_persons(persons, places(data))
 
 
 def _find_recorded(facts: Facts, days: set[int]) -> dict[Key, list[int]]:
@@ -109,7 +109,7 @@ def _find_recorded(facts: Facts, days: set[int]) -> dict[Key, list[int]]:
     rows = [row for row in _find_rows(facts, days) if row not in facts.voided][:COMPARED_MAX]
     for row, game in zip(rows, look_up_games(facts, rows), strict=True):
         name = facts.texts[facts.cells[facts.cell[row]].game]
-        key = game.occurred_at // DAY, name, _rank_persons(game.persons, game.places)
+        key = game.occurred_at // DAY_MICROSECONDS, name, _rank_persons(game.persons, game.places)
         positions[key].append(game.first_position)
     return positions
 
@@ -119,9 +119,9 @@ def _find_rows(facts: Facts, days: set[int]) -> list[int]:
     if not days:
         return []
     if len(facts.occurred_at) < arrays.LONG_HISTORY:
-        return [row for row, instant in enumerate(facts.occurred_at) if instant // DAY in days]
+        return [row for row, instant in enumerate(facts.occurred_at) if instant // DAY_MICROSECONDS in days]
     np = arrays.np
-    rows: list[int] = np.flatnonzero(np.isin(arrays.as_numpy(facts.occurred_at) // DAY, [*days])).tolist()
+    rows: list[int] = np.flatnonzero(np.isin(arrays.as_numpy(facts.occurred_at) // DAY_MICROSECONDS, [*days])).tolist()
     return rows
 
 

@@ -27,14 +27,14 @@ def describe_differences(connection: Connection, sync: Sync) -> SheetDifferences
         vanished=counts["vanished"],
         returned=counts["returned"],
         reordered=counts["reordered"],
-        otherwise=tuple(sync.otherwise),
+        otherwise=tuple(sync.changed_in_ledger),
         games=tuple(_describe_game(difference, times, people) for difference in sync.differences[:GAMES_MAX]),
     )
 
 
 def _describe_game(difference: SheetDifference, times: Times, people: Identities) -> DifferingGame:
     """Return a game with its contents in the ledger and in the sheet; of a changed game only the changes."""
-    recorded, in_sheet = difference.there, difference.here
+    recorded, in_sheet = difference.recorded, difference.row
     old_text = None if recorded is None or recorded.voided else describe_result(people.present(recorded.data))
     new_text = None if in_sheet is None else describe_result(people.present(in_sheet.data))
     played_at = in_sheet.likeness.occurred_at if in_sheet is not None else recorded.occurred_at if recorded else 0

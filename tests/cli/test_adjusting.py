@@ -97,7 +97,7 @@ def test_one_wrong_row_records_nothing(ratings: Ratings, db: str, tmp_path: Path
         ),
         ("player,to,at\nanna,5,soon\n", "bad-time: line 2 of {}: 'soon' is not a time like"),
         ('player,to\n"anna\nben",5\n', "line-break: line 2 of {}: player: 'anna\\nben' contains a line break"),
-        ("", "empty-file: {}: it holds no row"),
+        ("", "empty-file: {}: it is empty; write a header"),
     ],
 )
 def test_malformed_file_refusal_names_the_line(

@@ -140,7 +140,7 @@ WRONG = {
     "a game for something else": (["rules", "publish", "--shipped", "--game", "go"], "--game goes with --shipped elo"),
     "no such ruleset": (["rules", "publish", "--shipped", "eol"], "no shipped ruleset is called 'eol'"),
     "neither": (["rules", "publish"], "name files, or --shipped"),
-    "letters of another script": (["init", "--for", "囲碁"], "is not a name like blue-max; write one with letters a to z"),
+    "letters of another script": (["init", "--for", "囲碁"], "blue-max; write one with letters a to z"),
     "too long": (["init", "--for", "x" * 61], "is not a name like"),
     "nothing": (["init", "--for", ""], "is not a name like"),
     "with --no-rules": (["init", "--for", "go", "--no-rules"], "choose one"),

@@ -15,7 +15,7 @@ from followers import following
 from sqlalchemy import make_url
 
 from ratings_ledger import Refused, Rejection
-from ratings_ledger.ledger.intake.following import BATCH_EVENTS, _LineSplitter, batches, import_and_answer
+from ratings_ledger.ledger.intake.following import BATCH_EVENTS, _LineSplitter, gather_batches, import_and_answer
 from ratings_ledger.ledger.intake.intake import ImportPolicy, Intake
 from ratings_ledger.ledger.store import appending
 from ratings_ledger.ledger.store.log import head as store_head
@@ -130,7 +130,7 @@ def test_stop_between_batches_loses_no_line() -> None:
     """A stop between two batches still yields every complete line read, in batches of limited size."""
     (reading, writing), (stopped, stop) = os.pipe(), os.pipe()
     os.write(writing, b"".join(b"%d\n" % number for number in range(2_500)) + b"half a line")
-    given = batches(reading, stopped)
+    given = gather_batches(reading, stopped)
     found = list(next(given))
     os.write(stop, b".")
     for batch in given:

@@ -40,7 +40,7 @@ def test_without_a_terminal_yes_is_needed(one_club: Club) -> None:
     told = one_club.sync(*EDITED, more=[], code=1)
     assert told["rejected"] == [
         {"file": str(one_club.folder / "club.csv"), "line": None, "code": "not-confirmed",
-         "message": "2 recorded games would be changed; pass --yes to record this, or --dry-run to see it"}
+         "message": "2 recorded games would be changed; pass --yes to confirm, or --dry-run to see how"}
     ]  # fmt: skip
     assert (counts(told), one_club.head) == ({"changed": 1, "vanished": 1}, before)
     assert counts(one_club.sync(*ROWS, "2024-11-30,Anna,Ben,", more=[])) == {"new": 1}

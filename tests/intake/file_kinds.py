@@ -15,9 +15,9 @@ CASES = {
     ),
     "a spreadsheet called old Excel": sheet(*WIDE, name="results.xls", games=TWO),
     "CSV called LibreOffice": csv("Date,1st,2nd\n22/11/2024,anna,ben\n", games=ONE, name="results.ods"),
-    "nothing": Case(b"", refused=[("None empty-file", "holds no event")]),
-    "nothing called a spreadsheet": Case(b"", name="results.xlsx", refused=[("None empty-file", "holds no event")]),
-    "nothing but blank lines": csv("\n\n  \n", refused=[("None empty-file", "holds no event")]),
+    "nothing": Case(b"", refused=[("None empty-file", "contains no events")]),
+    "nothing called a spreadsheet": Case(b"", name="results.xlsx", refused=[("None empty-file", "contains no events")]),
+    "nothing but blank lines": csv("\n\n  \n", refused=[("None empty-file", "contains no events")]),
     "a bomb, as it says itself": Case(
         with_declared_size(xlsx(WIDE), 1 << 31), name="results.xlsx",
         refused=[("None bad-spreadsheet", "it expands to more than 1 GB; save the table alone as .xlsx")],

@@ -75,7 +75,7 @@ LARGE = {
     ),
     "a table of another form": Large(
         "table.csv.gz", partial(members, HEAD + b"ben\n", b"2024-11-22,anna,ben\n" * 20_000, 200),
-        ("None file-too-large", "it needs more memory than there is; import it in parts, or as a table with the"),
+        ("None file-too-large", "it needs more memory than is available; import it in parts, or with the"),
     ),
     "rows of one game": Large(
         "game.csv.gz", partial(members, USUAL, b"g-1,2024-11-22,anna,1\n" * 20_000, 15),

@@ -164,7 +164,7 @@ CASES = {
         refused=[("2 bad-csv", "the row cannot be split into cells: unexpected end of data; the rest was not read")],
     ),
     "a row with more cells than the header": csv(
-        "Date,1st,2nd\n22/11/2024,anna,ben,x\n", refused=[("2 row-length", "the row has 4 cells, but the header only 3")]
+        "Date,1st,2nd\n22/11/2024,anna,ben,x\n", refused=[("2 row-length", "4 cells, but the header only 3")]
     ),
     "an export of Google Sheets": csv('Date,1st,2nd\r\n"11/22/2024","anna","ben"\r\n', games=ONE),
 }  # fmt: skip

@@ -190,8 +190,8 @@ def test_spool_finds_waiting_drafts() -> None:
                     spool.remove(spooled.draft.event_id)
                     waiting.remove(spooled.draft)
                 assert spool.count == len(waiting)
-        assert [spooled.draft for chunk in spool.chunks(7) for spooled in chunk] == waiting
-        assert {str(spooled.rows) for chunk in spool.chunks(7) for spooled in chunk} == {"[{'player': 'anna'}]"}
+        assert [spooled.draft for chunk in spool.read_chunks(7) for spooled in chunk] == waiting
+        assert {str(spooled.rows) for chunk in spool.read_chunks(7) for spooled in chunk} == {"[{'player': 'anna'}]"}
 
 
 def test_spool_returns_all_drafts_in_order() -> None:
@@ -202,7 +202,7 @@ def test_spool_returns_all_drafts_in_order() -> None:
             spool.add(draft, "file", 1, None)
         spooled_drafts = [spool.find_id(draft.event_id) for draft in drafts]
         assert [None if spooled is None else spooled.draft for spooled in spooled_drafts] == drafts
-        assert [spooled.draft for chunk in spool.chunks(70) for spooled in chunk] == drafts
+        assert [spooled.draft for chunk in spool.read_chunks(70) for spooled in chunk] == drafts
 
 
 def draw_draft(chance: random.Random) -> Draft:

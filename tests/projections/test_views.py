@@ -579,7 +579,7 @@ def test_rejections_of_a_batch_say_which_event(url: str) -> None:
             ("player-twice", None, 2),
             ("id-conflict", None, 3),
         ]
-        assert refused[1].message.endswith("has different content at event 1 of these")
+        assert refused[1].message.endswith("has different content in event 1 of this list; use another id")
         (single,) = ledger.propose(batch[1], "mira", new_names="accept").rejections
         assert (single.code, single.line) == ("player-twice", None)
 
