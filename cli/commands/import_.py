@@ -74,14 +74,14 @@ from ratings_ledger.projections.facts.players import known_players
 )
 @click.option(
     "--head",
-    "expected",
+    "expected_head",
     metavar="POSITION:CHAINHASH",
     callback=read_head,
     help="With --restore: the head at the end, for exports without a last line.",
 )
 @click.option("--incomplete", is_flag=True, help="With --restore: accept a file that was cut off.")
 @with_game_options("tables")
-def import_(  # its parameters are its options, one a line
+def import_(  # the parameters are the options of the command
     context: WriteContext,
     files: tuple[str, ...],
     tables: TableOptions,
@@ -94,7 +94,7 @@ def import_(  # its parameters are its options, one a line
     new_game: bool,
     following: bool,
     restoring: bool,
-    expected: Place | None,
+    expected_head: Place | None,
     incomplete: bool,
 ) -> int:
     """Import games from tables (.xlsx, .ods, CSV), PGN, other programs, or JSON Lines.
@@ -104,9 +104,15 @@ def import_(  # its parameters are its options, one a line
     are understood. --follow accepts or refuses each line separately. --sync compares a table with the previous import
     under this name, and corrects, voids and reinstates games once you agree.
     """
-    _refuse_sync(files, syncing, following or restoring or keep_going, reason is not None or yes)
+    _check_sync_options(
+        files,
+        syncing,
+        has_other_mode=following or restoring or keep_going,
+        has_sync_options=reason is not None or yes,
+    )
     if previewing and (syncing or following or restoring):
-        raise click.UsageError("--preview shows an import as it is; --sync --dry-run shows what differs in a sheet")
+        message = "--preview takes none of --sync, --follow, --restore"
+        raise click.UsageError(f"{message}; to see what differs in an edited sheet: --sync --dry-run")
     if following:
         file_options = (
             tables != TableOptions(),
@@ -116,13 +122,13 @@ def import_(  # its parameters are its options, one a line
             context.policy.strict,
             restoring,
         )
-        return _follow(context, files, any(file_options))
+        return _follow(context, files, has_file_options=any(file_options))
     if restoring:
         if context.dry_run or keep_going or context.policy.strict:
-            raise click.UsageError("--restore takes neither --dry-run nor --keep-going nor --strict")
-        return _restore(context, BackupFiles(files, expected, incomplete))
-    if expected is not None or incomplete:
-        raise click.UsageError("--head and --incomplete go with --restore")
+            raise click.UsageError("--restore takes none of --dry-run, --keep-going, --strict; leave them out")
+        return _restore(context, BackupFiles(files, expected_head, incomplete))
+    if expected_head is not None or incomplete:
+        raise click.UsageError("--head and --incomplete need --restore")
     files = tuple(dict.fromkeys(files))
     table_files.refuse_existing(files)
     table_options, problems = table_files.read(tables)
@@ -147,22 +153,22 @@ def import_(  # its parameters are its options, one a line
     if previewing:
         from ratings_ledger.cli.commands.preview import preview
 
-        code, result = preview(context, files, options, partial(_propose_files, files), save)
+        code, result = preview(context, files, options, propose=partial(_propose_files, files), save=save)
         note_next_steps(result, files, options, is_kept=table_files.is_used, keeps_going=keep_going)
         return code
     if syncing:
         from ratings_ledger.cli.commands.sync import sync  # slow to import
 
-        return sync(context, files[0], options, save, reason, yes)
-    # a line can also be refused on append, because of events that other writers recorded meanwhile
-    with _reject_files(keep_going and not context.dry_run) as reject:
+        return sync(context, files[0], options, save=save, reason=reason, yes=yes)
+    # a line can also be refused on append, because of events that other writers have recorded since the check
+    with _open_reject_files(keep_going and not context.dry_run) as reject:
         proposal, options = propose_with_answers(context, options, files, partial(_propose_files, files, reject=reject))
         save(proposal, options)
         impact = (
-            proposal.impact() if not proposal.is_refused and (context.dry_run or _touches_lists(proposal)) else None
+            proposal.impact() if not proposal.is_refused and (context.dry_run or _may_change_lists(proposal)) else None
         )
-        with _show_progress_bar("appending", proposal.result.would_append) as appended:
-            result = context.finish(proposal, appended)
+        with _show_progress_bar("appending", proposal.result.would_append) as show_completed:
+            result = context.finish(proposal, show_completed)
     note_games(result)
     code = context.report(result, impact, only_lists=impact is not None and not context.dry_run)
     if not context.dry_run:
@@ -172,42 +178,42 @@ def import_(  # its parameters are its options, one a line
 
 
 def _was_imported(context: WriteContext, file: str) -> bool:
-    """Tell whether an earlier import had this file, and printed the advice about profiles."""
+    """Tell whether an earlier import read this file, so that it has already printed the advice about profiles."""
     with context.ledger.reading() as connection:
         return len(read_batches(connection, batch_name(file))) > 1
 
 
-def _refuse_sync(files: tuple[str, ...], syncing: bool, has_other_mode: bool, has_sync_options: bool) -> None:
+def _check_sync_options(files: tuple[str, ...], syncing: bool, *, has_other_mode: bool, has_sync_options: bool) -> None:
     """Raise `click.UsageError` for options that cannot be combined with --sync, and for options that need --sync."""
     if syncing and (has_other_mode or len(files) > 1 or STDIN in files):
-        raise click.UsageError("--sync compares one whole file with what was imported under its name before")
+        message = "--sync compares one file with its earlier imports; it takes neither further files nor standard input"
+        raise click.UsageError(f"{message}, and none of --follow, --restore, --keep-going")
     if has_sync_options and not syncing:
-        raise click.UsageError("--reason and --yes go with --sync")
+        raise click.UsageError("--reason and --yes need --sync")
 
 
-def _follow(context: WriteContext, files: tuple[str, ...], has_file_options: bool) -> int:
-    """Import lines as they arrive. Raises `click.UsageError` for options that need files."""
+def _follow(context: WriteContext, files: tuple[str, ...], *, has_file_options: bool) -> int:
+    """Import lines as they arrive. Raises `click.UsageError` for files, and for options that need files."""
     if files != (STDIN,) or has_file_options:
-        raise click.UsageError(
-            "--follow takes events from standard input, as in ratings import --follow -, and no options for files"
-        )
+        message = "--follow reads events only from standard input, and takes no options for files"
+        raise click.UsageError(f"{message}; run: ratings import --follow -")
     from ratings_ledger.cli.commands.follow import follow  # slow to import
 
     return follow(context.db, context.policy._replace(refusing="", keep_going=True))
 
 
 def _propose_files(files: tuple[str, ...], context: WriteContext, options: TableOptions, **hooks: Any) -> Proposal:
-    """Check the contents of the files; the hooks are those of `FileIntake`."""
+    """Check the contents of the files; `hooks` are keyword arguments of `FileIntake`."""
     items = (item for name in files for item in read_items(name, options))
     bytes_read, current_file = dict.fromkeys(files, 0), files[0]
     sizes = [find_size(name) or 0 for name in files]
-    with _show_progress_bar("checking", sum(sizes)) as completed:
+    with _show_progress_bar("checking", sum(sizes)) as show_completed:
 
         def show_progress(progress: Progress) -> None:
             nonlocal current_file
             current_file = progress.file
             bytes_read[current_file] = progress.bytes_read
-            completed(sum(bytes_read.values()))
+            show_completed(sum(bytes_read.values()))
 
         try:
             return context.propose_files(
@@ -222,19 +228,19 @@ def _propose_files(files: tuple[str, ...], context: WriteContext, options: Table
             raise MemoryError(f"{current_file}: {TOO_LARGE}") from None
 
 
-def _touches_lists(proposal: Proposal) -> bool:
-    """Tell whether published lists could change; False if there are too many games to compute that."""
+def _may_change_lists(proposal: Proposal) -> bool:
+    """Tell whether published lists could change; return False if there are too many events to compute the changes."""
     with proposal.ledger.reading() as connection:
         published = read_published_lists(connection, head(connection).position)
     return bool(published) and proposal.is_small()
 
 
 def _restore(context: WriteContext, backup: BackupFiles) -> int:
-    """Restore a backup into the ledger, and report its players, all of whom are new to the ledger."""
+    """Restore a backup into the ledger; report its players, all of whom are new to the ledger."""
     refuse_unreadable_twice(backup.files, "--restore")
     if backup.head is not None and backup.incomplete:
         raise click.UsageError(
-            "--head names the end of the backup, --incomplete takes one that was cut off; choose one"
+            "--head names the end of the backup, --incomplete accepts a backup that was cut off; pass only one of them"
         )
     result = restore(context.ledger, backup, RecordedChecks)
     if not result.rejected_count:
@@ -248,10 +254,10 @@ def _restore(context: WriteContext, backup: BackupFiles) -> int:
 
 
 @contextmanager
-def _reject_files(is_enabled: bool) -> Iterator[OnRejected]:
-    """Provide a function that writes refused lines to FILE.rejects.jsonl, one file for each input.
+def _open_reject_files(is_enabled: bool) -> Iterator[OnRejected]:
+    """Provide a function that writes refused lines to FILE.rejects.jsonl, one such file for each input.
 
-    If that file exists, use the next free name: an existing file may be an input.
+    If the file exists, use the next free name, because an existing file may be an input.
     """
     files: dict[str, Any] = {}
 
@@ -285,7 +291,7 @@ def _create_reject_file(name: str) -> Any:
 
 @contextmanager
 def _show_progress_bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Show progress if stderr is a terminal; the provided function takes the completed amount."""
+    """Show progress if stderr is a terminal; provide a function to call with the completed amount."""
     if not sys.stderr.isatty():
         yield lambda completed: None
         return

@@ -15,10 +15,11 @@ def preview(
     context: WriteContext,
     files: tuple[str, ...],
     options: TableOptions,
+    *,
     propose: Callable[..., Proposal],
     save: Callable[[Proposal, TableOptions], None],
 ) -> tuple[int, IntakeResult]:
-    """Show the preview, and save how the files were read. Close names are only reported.
+    """Show the preview, and save the options with which the files were read. Close names are only reported.
 
     Returns the exit code, and the result that an import would have.
     """

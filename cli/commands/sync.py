@@ -20,11 +20,12 @@ def sync(
     context: WriteContext,
     file: str,
     options: TableOptions,
+    *,
     save: Callable[[Proposal, TableOptions], None],
     reason: str | None,
     yes: bool,
 ) -> int:
-    """Update the ledger to the contents of a sheet, once the user agrees; `save` stores the profile of the sheet."""
+    """Update the ledger to the contents of a sheet, after the user agrees; `save` stores the profile of the sheet."""
     comparisons: list[Sync] = []
 
     def propose(context: WriteContext, options: TableOptions) -> Proposal:

@@ -1,4 +1,4 @@
-"""Print how files were understood, before anything from them is recorded."""
+"""Print import previews: how files were read, and what they contain, before anything is recorded."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -18,8 +18,8 @@ LABEL = 10
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "|"}
 
 
-def print_preview(preview: Preview, whole: ImportOutcome) -> None:
-    """Print for each file how it was read, with its first games; then the contents of all files, and new names."""
+def print_preview(preview: Preview, outcome: ImportOutcome) -> None:
+    """Print how each file was read, with its first games; then the contents of all files, and new names."""
     times = Times(preview.zone)
     for file in preview.files:
         render.echo(render.plain(file.file))
@@ -30,16 +30,16 @@ def print_preview(preview: Preview, whole: ImportOutcome) -> None:
             _print_unusual(file, times)
         if file.first_games:
             render.echo()
-            _print_games(file, times, several=len(preview.games_by_name) > 1)
+            _print_games(file, times, has_several_games=len(preview.games_by_name) > 1)
         render.echo()
-    if lines := [*_describe_counts(preview, times), *_describe_new_names(preview, whole)]:
+    if lines := [*_describe_counts(preview, times), *_describe_new_names(preview, outcome)]:
         for line in lines:
             render.print_hanging(render.plain(line), 4)
         render.echo()
 
 
 def _describe_reading(file: PreviewedFile) -> Iterator[tuple[str, str]]:
-    """Yield how a file was read, each line with a label."""
+    """Yield lines that describe how a file was read, each as (label, text)."""
     table = file.read
     if file.has_events:
         yield "read as", "events, not a table"
@@ -50,12 +50,12 @@ def _describe_reading(file: PreviewedFile) -> Iterator[tuple[str, str]]:
             decided = f", from {table.dates_from[1]} in line {table.dates_from[0]}" if table.dates_from else ""
             yield "dates", ORDERS[table.dates] + decided
         if table.is_numbered:
-            such_as = f", such as {file.first_games[0].game['game_id']}" if file.first_games else ""
-            yield "games", f"without numbers of their own; numbered by day{such_as}"
+            example = f", such as {file.first_games[0].game['game_id']}" if file.first_games else ""
+            yield "games", f"without numbers of their own; numbered by day{example}"
         if skipped := [*_describe_skipped(table)]:
             yield "skipped", "; ".join(skipped)
         if table.unknown:
-            yield "unknown", f"{_list_columns(table.unknown)}, not read here"
+            yield "unknown", f"{_list_columns(table.unknown)}, not read"
         if table.hidden:
             yield "hidden", f"{_list_lines(table.hidden)}, read like the others"
     for note in file.notes:
@@ -80,7 +80,7 @@ def _describe_column(name: str, ours: str) -> str:
 
 
 def _describe_skipped(table: TableRead) -> Iterator[str]:
-    """Yield which parts of a table are not read, and why."""
+    """Yield a description of each part of a table that is not read, with the reason."""
     if table.above:
         yield f"{_list_lines(table.above)} above the header"
     if table.repeated:
@@ -109,7 +109,7 @@ def _list_lines(lines: Sequence[int]) -> str:
 
 
 def _print_unusual(file: PreviewedFile, times: Times) -> None:
-    """Print the games that differ from most of a file."""
+    """Print the games that differ from most games of a file."""
     rows = [
         (game.line, times.format_played(game.occurred_at), ", ".join(game.why), game.result) for game in file.unusual
     ]
@@ -119,11 +119,11 @@ def _print_unusual(file: PreviewedFile, times: Times) -> None:
             render.echo(f"... and {more:,} more: {kind}")
 
 
-def _print_games(file: PreviewedFile, times: Times, several: bool) -> None:
-    """Print the first games of a file, with their kinds if there are several, and with ids that are not days."""
+def _print_games(file: PreviewedFile, times: Times, has_several_games: bool) -> None:
+    """Print the first games of a file: with names such as chess if there are several, with ids unless made of days."""
     played = [times.format_played(game.occurred_at) for game in file.first_games]
     columns: dict[str, list[render.Cell]] = {"line": [game.line for game in file.first_games]}
-    if several:
+    if has_several_games:
         columns["game"] = [game.game["game"] for game in file.first_games]
     if file.read is None or not file.read.is_numbered:
         columns["id"] = [game.game["game_id"] for game in file.first_games]
@@ -135,19 +135,19 @@ def _print_games(file: PreviewedFile, times: Times, several: bool) -> None:
 
 
 def _format_result(game: PreviewedGame) -> str:
-    """Return the result of a game, with the labels that decide which ladders it is on."""
+    """Return the result of a game, with the labels that determine its ladders."""
     labels = [f"{name} {game.game[name]}" for name in ("group", "city", "league", "season") if name in game.game]
     flags = [
         word
-        for word, is_so in (("unrated", game.game.get("rated") is False), ("aborted", game.game.get("aborted")))
-        if is_so
+        for word, is_set in (("unrated", game.game.get("rated") is False), ("aborted", game.game.get("aborted")))
+        if is_set
     ]
     more = ", ".join([*labels, *flags])
     return f"{game.result} [{more}]" if more else game.result
 
 
 def _describe_counts(preview: Preview, times: Times) -> Iterator[str]:
-    """Yield the contents of all files, in words."""
+    """Yield lines that describe the contents of all files."""
     if preview.first_played is not None and preview.last_played is not None:
         first, last = (times.format_minute(at)[:10] for at in (preview.first_played, preview.last_played))
         numbers_by_game = preview.games_by_name
@@ -165,21 +165,21 @@ def _describe_counts(preview: Preview, times: Times) -> Iterator[str]:
         yield f"other events: {other_types}"
 
 
-def describe_new(what: str, names: Sequence[str], like: Mapping[str, str]) -> str:
-    """Return how many names are new, and the first of them, each with the known name that may be meant."""
-    listed = [render.csv_item(name) + (f" (like {like[name]}?)" if name in like else "") for name in names]
-    return f"{render.count(len(names), what)}: {render.join_first(listed, TOLD_MAX)}"
+def describe_new(kind: str, names: Sequence[str], similar: Mapping[str, str]) -> str:
+    """Describe new names: their number, and the first of them, each with the known name that may be meant."""
+    listed = [render.csv_item(name) + (f" (like {similar[name]}?)" if name in similar else "") for name in names]
+    return f"{render.count(len(names), kind)}: {render.join_first(listed, TOLD_MAX)}"
 
 
-def _describe_new_names(preview: Preview, whole: ImportOutcome) -> Iterator[str]:
-    """Yield new ladders, new players, and names that are close to others."""
-    result = whole.imported
-    for what, names, like in (
-        ("new ladder", [*map(short_name, whole.new.new_ladders)], result.close_ladders),
+def _describe_new_names(preview: Preview, outcome: ImportOutcome) -> Iterator[str]:
+    """Yield lines with new ladders, new players, and names that are close to others."""
+    result = outcome.imported
+    for kind, names, similar in (
+        ("new ladder", [*map(short_name, outcome.new.new_ladders)], result.close_ladders),
         ("new player", result.new_players, {name: others[0] for name, others in result.alike.items()}),
     ):
         if names:
-            yield describe_new(what, names, like)
+            yield describe_new(kind, names, similar)
     for names, more in (
         ([name for name in result.close if name in preview.undecided], ", which the import asks about"),
         ([name for name in result.close if name not in preview.undecided], ""),

@@ -1,4 +1,4 @@
-"""Note the next steps after an import or preview: options that record the valid games, or help with the next table."""
+"""Print the next steps after an import or preview: options to record the valid games, or to read the next table."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from ratings_ledger.ledger.intake.files import STDIN
 from ratings_ledger.ledger.intake.intake import REJECTIONS_MAX, IntakeResult
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 
-# the options that describe a table, and are needed again for the next one; --set and --zone describe games
+# the options that describe a table, so that the next table needs them again; --set and --zone describe games
 TABLE_OPTION_NAMES = (
     "renamed",
     "sheet",
@@ -25,25 +25,28 @@ TABLE_OPTION_NAMES = (
 def note_next_steps(
     result: IntakeResult, files: Sequence[str], options: TableOptions, *, is_kept: bool, keeps_going: bool
 ) -> None:
-    """Note the option that helps next, if any.
+    """Print a note about the option that helps next, if there is one.
 
     Args:
-        is_kept: whether a profile has the options of the table, or an earlier import suggested a profile.
-        keeps_going: whether the import records valid games in spite of others that are refused.
+        result: The result of the import or preview.
+        files: The names of the files.
+        options: The options with which the files were read.
+        is_kept: Whether a profile has the options of the table, or an earlier import suggested a profile.
+        keeps_going: Whether the import records the valid games although others are refused.
     """
     if result.rejected_count:
         if result.valid and not keeps_going and _is_only_in_rows(result):
             effect = f"records {'it' if result.valid == 1 else 'them'}, and writes the rest to FILE.rejects.jsonl"
-            render.note(f"note: {render.count(result.valid, 'game')} without a fault; --keep-going {effect}")
+            render.note(f"note: {render.count(result.valid, 'valid game')}; --keep-going {effect}")
         return
     if result.game is not None and not options.games:
         publish = f"ratings rules publish --shipped elo --game {result.game}"
         render.note(
-            render.plain(f"note: no ruleset is published, so nothing rates these games; to rate them: {publish}")
+            render.plain(f"note: no ruleset is published, so these games are not rated; to rate them: {publish}")
         )
     is_table = len(files) == 1 and files[0] != STDIN and files[0] in result.tables
     if result.appended and is_table and not is_kept and any(getattr(options, name) for name in TABLE_OPTION_NAMES):
-        render.note("note: --save-profile club.toml keeps these options, --profile club.toml takes them")
+        render.note("note: --save-profile club.toml saves these options; next time pass --profile club.toml")
 
 
 def _is_only_in_rows(result: IntakeResult) -> bool:

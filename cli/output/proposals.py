@@ -29,10 +29,10 @@ CHANGE_KINDS = ("new", "changed", "vanished", "returned", "reordered")
 
 
 def print_sheet_differences(differences: SheetDifferences) -> None:
-    """Print the numbers of games by kind of change, and list the games except games with only a different order."""
+    """Print the number of games by kind of change, and list the games, except those that only changed their order."""
     if differences.otherwise:
         games = render.count(len(differences.otherwise), "game")
-        message = f"note: {games} changed only in the ledger, and the sheet leaves it so: "
+        message = f"note: {games} changed only in the ledger, and not changed by the sheet: "
         render.note(
             render.plain(message + render.join_first([*map(render.csv_item, differences.otherwise)], GAMES_SHOWN_MAX))
         )
@@ -51,12 +51,12 @@ def print_sheet_differences(differences: SheetDifferences) -> None:
 
 
 REJECTIONS_SHOWN_MAX = 20
-# codes that concern the format of the whole file, so that different values have the same cause
+# codes of errors in the format of a whole file: refusals with different values have the same cause
 FORMAT_CODES = frozenset(
     {"bad-utf8", "bad-time", "naive-time", "bad-value", "bad-decimal", "not-an-integer", "result-became-date"}
 )
 
-# by code: messages that are equal from these words on have the same cause, an option or a rule
+# messages that are equal from these words on have the same cause, such as an option or a rule; by code
 _CAUSE_STARTS = {"tied-players": " pass --", "no-teams": " are partners"}
 
 _VALUE_PATTERN = re.compile(r"'[^']*'|\d+")
@@ -66,7 +66,7 @@ CELLS_LISTED_MAX = 3
 
 
 def note_unranked(result: IntakeResult) -> None:
-    """Note games that are on no ladder, one example for each reason, unless something was refused."""
+    """Print notes about games that are not on any ladder, one example for each reason, unless something was refused."""
     reasons = [] if result.rejected_count else [*result.unranked.items()]
     for reason, games in reasons[:REJECTIONS_SHOWN_MAX]:
         number = f" ({games.number:,} games)" if games.number > 1 else ""
@@ -74,24 +74,24 @@ def note_unranked(result: IntakeResult) -> None:
     if more := sum(games.number for _, games in reasons[REJECTIONS_SHOWN_MAX:]):
         verb = "is" if more == 1 else "are"
         render.note(
-            f"note: {render.count(more, 'more game')} {verb} on no ladder, for other reasons; see: ratings games"
+            f"note: {render.count(more, 'more game')} {verb} on no ladder, for other reasons; run: ratings games"
         )
 
 
 def note_voided(result: IntakeResult) -> None:
-    """Note recorded games that are voided, unless something was refused."""
+    """Print notes about recorded games that are voided, unless something was refused."""
     for note in result.voided_notes if not result.rejected_count else ():
         render.note(f"note: {render.plain(note)}")
 
 
 def note_leagues(result: IntakeResult) -> None:
-    """Note unfinished leagues and games that do not fit their schedule, unless something was refused."""
+    """Print notes about unfinished leagues and games that do not fit their schedule, unless something was refused."""
     for note in result.leagues if not result.rejected_count else ():
         render.note(f"note: {render.plain(note)}")
 
 
 def note_games(result: IntakeResult) -> None:
-    """Print notes about accepted games: without a ladder, of leagues, and voided."""
+    """Print notes about accepted games: games without a ladder, games of leagues, and voided games."""
     note_unranked(result)
     note_leagues(result)
     note_voided(result)
@@ -136,7 +136,7 @@ def _note_omitted(count: int) -> None:
 
 
 def _group_by_cause(rejected: list[Rejection]) -> list[list[Rejection]]:
-    """Group refusals by cause, because a file often repeats a mistake on many lines."""
+    """Group refusals by cause, because the same mistake often occurs on many lines."""
     groups: dict[tuple[str | None, str, str], list[Rejection]] = {}
     for rejection in rejected:
         message = (
@@ -153,10 +153,10 @@ def _group_by_cause(rejected: list[Rejection]) -> list[list[Rejection]]:
 
 
 def _describe_repeats(rejections: list[Rejection]) -> str:
-    """Describe how often a cause recurs, with the first cells or the last line."""
+    """Describe the repetitions of a cause, with the first cells or the last line; empty if there are none."""
     repeat_count = len(rejections) - 1
     if rejections[0].code == "result-became-date":
-        return ""  # its message counts the cells of all columns
+        return ""  # the message already counts the cells of all columns
     cells = [location["cell"] for rejection in rejections if (location := _LOCATION_PATTERN.match(rejection.message))]
     if repeat_count and len(cells) == len(rejections):
         unit = "cells" if cells[0][0].isalpha() else "lines"
@@ -165,7 +165,7 @@ def _describe_repeats(rejections: list[Rejection]) -> str:
 
 
 def note_new(result: IntakeResult) -> None:
-    """Note new ladders, new players unless nothing was accepted, and names that are close to others."""
+    """Print notes about new ladders, new players unless nothing was accepted, and names that are close to others."""
     if result.new_ladders and not result.rejected_count:
         _note_names("new ladder", [*map(short_name, result.new_ladders)], result.close_ladders)
     if result.rejected_count and not result.would_append:
@@ -180,7 +180,7 @@ def note_new(result: IntakeResult) -> None:
 
 
 def _note_names(kind: str, names: Sequence[str], similar: Mapping[str, str]) -> None:
-    """Note the number of new names, and the first of them."""
+    """Print a note with the number of new names, and the first of them."""
     render.note(render.plain(f"note: {describe_new(kind, names, similar)}"))
 
 
@@ -191,7 +191,7 @@ def format_rejection(rejection: Rejection) -> str:
 
 
 def print_entered(outcome: DecisionOutcome) -> None:
-    """Print the result for events of one type, and the impact."""
+    """Print the result of recording events of one type, and their impact."""
     result = outcome.imported
     if outcome.is_refused:
         print_refused(result)
@@ -213,7 +213,7 @@ def print_entered(outcome: DecisionOutcome) -> None:
 
 
 def print_refused(result: IntakeResult) -> None:
-    """Print why nothing was recorded."""
+    """Print the refusals, and that nothing was recorded."""
     for rejection in result.rejected[:REJECTIONS_SHOWN_MAX]:
         render.note(format_rejection(rejection))
     _note_omitted(result.rejected_count - REJECTIONS_SHOWN_MAX)
@@ -242,7 +242,7 @@ def print_rulesets_published(outcome: RulesetOutcome) -> None:
 
 
 def print_list_published(outcome: ListOutcome) -> None:
-    """Print the position of a published list, or why the list was refused."""
+    """Print the position of a published list, or the refusal of the list."""
     _print_publication(outcome)
     if outcome.is_refused:
         render.echo("Nothing was published.")
@@ -254,7 +254,7 @@ def print_list_published(outcome: ListOutcome) -> None:
 
 
 def print_due_published(lists: DueListsOutcome) -> None:
-    """Print the result for each due list, or how to publish other lists."""
+    """Print the result for each due list; if none is due, print how to publish other lists."""
     for outcome in lists.rows:
         _print_publication(outcome)
     if not lists.rows and not lists.failed:
@@ -279,7 +279,7 @@ def _print_publication(outcome: ListOutcome) -> None:
 
 
 def print_undone(outcome: UndoOutcome) -> None:
-    """Print the undone events and the impact, or why the undo was refused."""
+    """Print the undone events and the impact, or the refusal of the undo."""
     events = ", ".join(f"{number:,} {name}" for name, number in outcome.types.items())
     render.echo(
         f"recorded by {render.plain(outcome.by)}, {outcome.times.format_with_zone(outcome.recorded_at)}: {events}"
@@ -298,7 +298,7 @@ def print_undone(outcome: UndoOutcome) -> None:
 
 
 def print_undo_result(outcome: UndoOutcome) -> None:
-    """Print the positions of an undo, or why it was refused."""
+    """Print the positions of an undo, or the refusal of the undo."""
     if outcome.is_refused or outcome.position is None:
         print_refused(outcome.imported)
         return

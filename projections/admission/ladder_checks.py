@@ -162,7 +162,7 @@ class Admission:
         elif type_name == "league.joined":
             self._check_subscription(occurred_at, data)
         elif type_name in CLOCK_TYPES:
-            self._clocks.take(type_name, occurred_at, data)
+            self._clocks.add_event(type_name, occurred_at, data)
         elif type_name == "player.renamed":
             self._clocks.rename(data["player"], data["new_player"])
             try:
@@ -187,7 +187,7 @@ class Admission:
     def release(self, type_name: str, data: dict[str, Any]) -> None:
         """Withdraw an event, so that the events that follow no longer see it. Raises `Refused` (still-needed)."""
         if type_name in CLOCK_TYPES:
-            self._clocks.release(type_name, data)
+            self._clocks.withdraw_event(type_name, data)
         if type_name == "player.renamed":
             self._clocks.rename_back(data["player"], data["new_player"])
             self._seeds.rename_back(data["player"])

@@ -9,10 +9,10 @@ from ratings_ledger.projections.game_clock.state import (
     GameClock,
     PauseQuestion,
     PlayerClock,
-    count_yes,
     deny_pause,
-    remove,
-    resume,
+    grant_pause_if_agreed,
+    remove_player,
+    resume_clock,
     settle_clock,
 )
 
@@ -21,7 +21,7 @@ CHOICES = get_args(Choice)
 
 
 class ClockProblem(NamedTuple):
-    """Why an event is rejected: a code, and a message with the error and the fix."""
+    """The reason why an event is rejected: a code, and a message with the error and the fix."""
 
     code: str
     message: str
@@ -30,40 +30,42 @@ class ClockProblem(NamedTuple):
 def replay_clock(
     events: Sequence[Mapping[str, Any]], current: Callable[[str], str] = str
 ) -> GameClock | Rejection | None:
-    """Replay the events of one game in order; return the clock, the first rejection (lines count from 1), or None.
+    """Replay the events of one game in order.
 
     Args:
-        events: mappings with `type` and `data`, already validated by the ledger's models.
-        current: returns the current id of a player.
+        events: Mappings with `type` and `data`, already validated by the ledger's models.
+        current: Returns the current id of a player.
 
     Returns:
-        None if there are no events.
+        The clock, or None if there are no events; or the first rejection, whose line counts the events from 1.
     """
     clock: GameClock | None = None
     for number, event in enumerate(events, 1):
-        problem = _apply(clock, event["type"], event["data"], current)
-        if isinstance(problem, ClockProblem):
-            return Rejection(*problem, line=number)
-        clock = problem
+        outcome = _apply_in_place(clock, event["type"], event["data"], current)
+        if isinstance(outcome, ClockProblem):
+            return Rejection(*outcome, line=number)
+        clock = outcome
     return clock
 
 
-def take_event(
+def apply_event(
     clock: GameClock | None, type_name: str, data: Data, current: Callable[[str], str] = str
 ) -> GameClock | Rejection:
-    """Return the clock after one more event, or why the event is rejected; `clock` itself does not change."""
-    problem = _apply(None if clock is None else clock.copy(), type_name, data, current)
-    return Rejection(*problem) if isinstance(problem, ClockProblem) else problem
+    """Return a copy of the clock after one more event, or the rejection of the event."""
+    outcome = _apply_in_place(None if clock is None else clock.copy(), type_name, data, current)
+    return Rejection(*outcome) if isinstance(outcome, ClockProblem) else outcome
 
 
-def _apply(
+def _apply_in_place(
     clock: GameClock | None, type_name: str, data: Data, current: Callable[[str], str]
 ) -> GameClock | ClockProblem:
-    """Apply an event to the clock itself, and return it. After a problem, the clock is invalid."""
+    """Apply an event to the clock itself, and return the clock. After a problem, the clock must not be used."""
     if clock is None:
         if type_name == "clock.started":
             return _start(data, current)
-        return ClockProblem("clock-not-started", f"a {type_name} without a clock; clock.started comes first")
+        return ClockProblem(
+            "clock-not-started", f"a {type_name}, but the game has no clock; record clock.started first"
+        )
     problem = _check_time(clock, type_name, data["at"])
     if problem is not None:
         return problem
@@ -85,16 +87,17 @@ def _start(data: Data, current: Callable[[str], str]) -> GameClock:
 
 
 def _check_time(clock: GameClock, type_name: str, at: int) -> ClockProblem | None:
-    """Return why no event of this type can happen at this time, or None."""
+    """Return the problem of an event of this type at this time, or None."""
     if type_name not in (*PLAYER_EVENTS, *GAME_EVENTS, "clock.started"):
-        return ClockProblem("unknown-type", f"{quote(type_name)} is not an event of a clock")
+        return ClockProblem("unknown-type", f"{quote(type_name)} is not a type of clock events")
     if type_name == "clock.started":
         return ClockProblem(
             "clock-started-twice",
-            f"the clock of {quote(clock.game_id)} was already started at {clock.started_at}; a clock is started once",
+            f"the clock of {quote(clock.game_id)} was already started at {clock.started_at}; a clock starts only once",
         )
     if clock.stopped_at is not None:
-        return ClockProblem("clock-stopped", f"the clock was stopped at {clock.stopped_at}; nothing comes after that")
+        message = f"a {type_name} at {at}, but the clock was stopped at {clock.stopped_at}; no event may follow"
+        return ClockProblem("clock-stopped", message)
     if at < clock.recorded_until:
         return ClockProblem(
             "clock-time-backwards",
@@ -109,10 +112,10 @@ def _check_time(clock: GameClock, type_name: str, at: int) -> ClockProblem | Non
 
 
 def _apply_player_event(clock: GameClock, type_name: str, data: Data) -> ClockProblem | None:
-    player_clock = clock.find(data["player"])
+    player_clock = clock.find_player(data["player"])
     if player_clock is None:
         return build_unknown_player(clock, data["player"])
-    if not player_clock.plays:
+    if not player_clock.is_in_game:
         reason = (
             f"left at {player_clock.left_at}"
             if player_clock.removed_at is None
@@ -148,7 +151,7 @@ def _offer(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockProb
         return ClockProblem(
             "clock-choice-open",
             f"{quote(player_clock.player)} still has to choose: {player_clock.choice}; "
-            "clock.decided comes before the next offer",
+            "record clock.decided before the next offer",
         )
     player_clock.choice, player_clock.auxiliary_ms = choice, clock.timers.auxiliary_ms(choice, player_clock.is_first)
     player_clock.add_line(clock.now, "offered", f"{choice}: {player_clock.auxiliary_ms} ms until the main timer runs")
@@ -159,12 +162,12 @@ def _decide(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockPro
     decided = data.get("choice") or player_clock.choice
     if player_clock.choice is None:
         return ClockProblem(
-            "clock-choice-missing", f"{quote(player_clock.player)} has nothing to choose; clock.offered comes first"
+            "clock-choice-missing", f"{quote(player_clock.player)} has nothing to choose; record clock.offered first"
         )
     if decided != player_clock.choice:
         return ClockProblem(
             "clock-choice-missing",
-            f"{quote(player_clock.player)} was offered {player_clock.choice}, not {quote(decided)}",
+            f"{quote(player_clock.player)} decided {quote(decided)}, but was offered {player_clock.choice}",
         )
     left, percent = player_clock.auxiliary_ms, clock.timers.reward_percent
     in_time = f"{left} ms were left; {percent} % of them are added"
@@ -185,7 +188,7 @@ def _start_auction(clock: GameClock, player_clock: PlayerClock, data: Data) -> C
         )
     player_clock.add_line(clock.now, "auction", "started a player auction", -cost)
     if player_clock.main_ms == 0:
-        remove(clock, player_clock)
+        remove_player(clock, player_clock)
     return None
 
 
@@ -204,7 +207,7 @@ def _ask_for_pause(clock: GameClock, player_clock: PlayerClock, data: Data) -> C
         message = f"a pause was already granted at {clock.pause_granted_at}; it begins at the next clock.turn_ended"
         return ClockProblem("clock-pause-open", message)
     clock.question = PauseQuestion(player_clock.player, clock.timers.pause_answer_ms, frozenset({player_clock.player}))
-    count_yes(clock)
+    grant_pause_if_agreed(clock)
     return None
 
 
@@ -213,28 +216,29 @@ def _answer_pause(clock: GameClock, player_clock: PlayerClock, data: Data) -> Cl
     if answer not in ("yes", "no"):
         return ClockProblem("bad-value", f"{quote(answer)} is not an answer (yes, no)")
     if clock.question is None:
-        return ClockProblem("clock-no-question", f"nobody is asking for a pause at {clock.now} ({clock.pause_told})")
+        message = f"no request for a pause is open at {clock.now} ({clock.pause_status})"
+        return ClockProblem("clock-no-question", message)
     if answer == "no":
         deny_pause(clock, f"{quote(player_clock.player)} said no")
         return None
     clock.question = clock.question._replace(yes=clock.question.yes | {player_clock.player})
-    count_yes(clock)
+    grant_pause_if_agreed(clock)
     return None
 
 
 def _ask_to_resume(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockProblem | None:
     if clock.paused_at is None:
         message = (
-            "a granted one begins at the next clock.turn_ended"
+            "the granted pause begins at the next clock.turn_ended"
             if clock.pause_granted_at is not None
-            else clock.pause_told
+            else clock.pause_status
         )
         return ClockProblem(
             "clock-not-paused", f"the game is not paused at {clock.now}, so it cannot be resumed ({message})"
         )
     clock.resume_asked |= {player_clock.player}
     if clock.now - clock.paused_at >= clock.timers.pause_ms:
-        resume(clock)
+        resume_clock(clock)
     else:
         _resume_if_all_ask(clock)
     return None
@@ -243,14 +247,17 @@ def _ask_to_resume(clock: GameClock, player_clock: PlayerClock, data: Data) -> C
 def _leave(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockProblem | None:
     player_clock.add_line(clock.now, "left", "is out of the game")
     player_clock.choice, player_clock.auxiliary_ms, player_clock.left_at = None, 0, clock.now
-    count_yes(clock)
+    grant_pause_if_agreed(clock)
     _resume_if_all_ask(clock)
     return None
 
 
 def _resume_if_all_ask(clock: GameClock) -> None:
-    if clock.paused_at is not None and {player_clock.player for player_clock in clock.playing} <= clock.resume_asked:
-        resume(clock)
+    if (
+        clock.paused_at is not None
+        and {player_clock.player for player_clock in clock.players_in_game} <= clock.resume_asked
+    ):
+        resume_clock(clock)
 
 
 def _end_turn(clock: GameClock) -> None:
@@ -265,7 +272,7 @@ def _stop(clock: GameClock) -> None:
 
 
 def _add_line_for_all(clock: GameClock, what: str, detail: str) -> None:
-    for player_clock in clock.playing:
+    for player_clock in clock.players_in_game:
         player_clock.add_line(clock.now, what, detail)
 
 
@@ -280,6 +287,6 @@ PLAYER_EVENTS: dict[str, Callable[[GameClock, PlayerClock, Data], ClockProblem |
     "clock.player_left": _leave,
 }
 GAME_EVENTS: dict[str, Callable[[GameClock], None]] = {"clock.turn_ended": _end_turn, "clock.stopped": _stop}
-# the other events are no sign of life: the server sends offers, and a bankrupt player leaves without acting
+# the other two events are not signs of life: the server sends offers, and a bankrupt player leaves without acting
 SIGNS_OF_LIFE = PLAYER_EVENTS.keys() - {"clock.offered", "clock.player_left"}
 ALLOWED_IN_PAUSE = ("clock.heartbeat", "clock.resume_asked", "clock.player_left", "clock.stopped")

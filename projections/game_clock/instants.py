@@ -10,15 +10,15 @@ from ratings_ledger.projections.game_clock.state import GameClock, settle_clock
 
 
 def clock_at(events: Sequence[Mapping[str, Any]], at: int | None = None) -> GameClock | Rejection:
-    """Return the clock at an instant, after everything in that millisecond; by default, at the last event.
+    """Return the clock at an instant, after all events in that millisecond; by default, at the last event.
 
-    An invalid event is returned as a rejection, even if it comes after the instant.
+    If an event is invalid, return its rejection, even if the event is later than the instant.
     """
     clock = replay_clock(events)
     if at is not None and isinstance(clock, GameClock):
         if at < clock.started_at:
             return Rejection(
-                "clock-not-started", f"at {at} the clock had not been started yet; it was started at {clock.started_at}"
+                "clock-not-started", f"the clock was not running at {at}; it was started at {clock.started_at}"
             )
         clock = replay_clock(list(takewhile(lambda event: event["data"]["at"] <= at, events)))
         assert isinstance(clock, GameClock)

@@ -10,7 +10,7 @@ from ratings_ledger.ledger.events.revisions import is_live
 from ratings_ledger.ledger.rejections import Refused, Rejection, quote
 from ratings_ledger.ledger.store.log import Log, head, read_live
 from ratings_ledger.ledger.validation.identities import Identities, read_identities
-from ratings_ledger.projections.game_clock.events import replay_clock, take_event
+from ratings_ledger.projections.game_clock.events import apply_event, replay_clock
 from ratings_ledger.projections.game_clock.state import GameClock
 from ratings_ledger.projections.rulesets.versions import Version, in_force
 
@@ -18,9 +18,9 @@ Rulesets = Mapping[str, Sequence[Version]]
 
 
 def complete_timers(rulesets: Rulesets, type_name: str, occurred_at: int, data: dict[str, Any]) -> dict[str, Any]:
-    """Complete the data of a clock event for replay: a start gets the timers that it does not state from a ruleset.
+    """Complete the data of a clock event for replay: `clock.started` takes the timers that it omits from a ruleset.
 
-    The timers come from the first ruleset that has any, in the version in force at the time; otherwise the defaults
+    The timers come from the first ruleset whose version in force at the time has timers. Without one, the defaults
     apply.
     """
     if type_name != "clock.started":
@@ -43,7 +43,7 @@ def load_clock_events(
 
 
 class Clocks:
-    """The clocks of games after the recorded events and the pending ones that were added so far."""
+    """The states of game clocks, given the recorded events and the pending events added so far."""
 
     def __init__(self, connection: Connection, rulesets: Rulesets, until: int | None = None) -> None:
         self._until = until
@@ -52,22 +52,23 @@ class Clocks:
         self._events: dict[str, list[dict[str, Any]]] = {}
         self._clocks: dict[str, GameClock | None] = {}
 
-    def take(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
+    def add_event(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
         """Add an event to its clock. Raises `Refused` if it contradicts earlier events."""
         self._load(data["game_id"])
         data = complete_timers(self._rulesets, type_name, occurred_at, data)
-        problem = take_event(self._clocks[data["game_id"]], type_name, data, self._people.current)
-        if isinstance(problem, Rejection):
-            raise Refused(problem.code, problem.message)
-        self._clocks[data["game_id"]] = problem
+        outcome = apply_event(self._clocks[data["game_id"]], type_name, data, self._people.current)
+        if isinstance(outcome, Rejection):
+            raise Refused(outcome.code, outcome.message)
+        self._clocks[data["game_id"]] = outcome
         self._events[data["game_id"]].append({"type": type_name, "data": data})
 
-    def release(self, type_name: str, data: dict[str, Any]) -> None:
-        """Withdraw the last event of a clock. Raises `Refused` (still-needed) if it is not the last."""
+    def withdraw_event(self, type_name: str, data: dict[str, Any]) -> None:
+        """Withdraw the last event of a clock. Raises `Refused` (still-needed) if the event is not the last."""
         self._load(data["game_id"])
         events = self._events[data["game_id"]]
         if not events or (events[-1]["type"], events[-1]["data"]["at"]) != (type_name, data["at"]):
-            raise Refused("still-needed", f"later events of the clock of {quote(data['game_id'])} depend on it")
+            message = f"later events of the clock of {quote(data['game_id'])} depend on this event"
+            raise Refused("still-needed", f"{message}; void those first, beginning with the last")
         events.pop()
         clock = replay_clock(events, self._people.current)
         assert not isinstance(clock, Rejection)
@@ -79,8 +80,8 @@ class Clocks:
         self._people.add(player, new_player)
         if (game_id := self._find_invalid_game(valid_games)) is not None:
             self._people.remove(player)
-            message = f"{quote(player)} and {quote(new_player)} both play by the clock of {quote(game_id)}"
-            raise Refused("players-met", f"{message}, so they are two people")
+            message = f"{quote(player)} and {quote(new_player)} are both on the clock of {quote(game_id)}"
+            raise Refused("players-met", f"{message}, so they cannot be one person")
 
     def rename_back(self, player: str, new_player: str) -> None:
         """Withdraw a rename. Raises `Refused` (still-needed) if events of a clock would then name an unknown player."""
@@ -88,11 +89,11 @@ class Clocks:
         self._people.remove(player)
         if (game_id := self._find_invalid_game(valid_games)) is not None:
             self._people.add(player, new_player)
-            message = f"events of the clock of {quote(game_id)} name a player by an id that this rename gave"
-            raise Refused("still-needed", f"{message}; void those first, beginning with the last")
+            message = f"events of the clock of {quote(game_id)} name a player by the id from this rename"
+            raise Refused("still-needed", f"{message}; void these events first, beginning with the last")
 
     def _list_valid_games(self, ids: set[str]) -> list[str]:
-        """Return the games of these players, recorded or pending, whose clocks are valid."""
+        """Load the clocks of these players' games; return all loaded games whose clocks are valid."""
         until = head(self._connection).position if self._until is None else self._until
         started = read_live(self._connection, until=until, type_name="clock.started")
         for event in started:
@@ -101,7 +102,7 @@ class Clocks:
         return [game_id for game_id, clock in self._clocks.items() if clock is not None]
 
     def _find_invalid_game(self, games: list[str]) -> str | None:
-        """Return the first of these games whose clock is now invalid, or None."""
+        """Return the first of some games whose clock is invalid, or None."""
         for game_id in games:
             if isinstance(replay_clock(self._events[game_id], self._people.current), Rejection):
                 return game_id
@@ -115,5 +116,5 @@ class Clocks:
         if game_id not in self._events:
             self._events[game_id] = load_clock_events(self._connection, self._rulesets, game_id, self._until)
             clock = replay_clock(self._events[game_id], self._people.current)
-            # another program appended an invalid log: validate the events after it as those of a new clock
+            # another program appended invalid events, so validate further events as those of a new clock
             self._clocks[game_id] = None if isinstance(clock, Rejection) else clock

@@ -1,7 +1,7 @@
 """Model the state of a game clock. Time advances from one due event to the next, without ticking.
 
-A timer that reaches 0 runs out in that millisecond, before the events recorded in it. Events that are due at the same
-time happen in this order: the end of a question, removals, disconnections; players in the order of their seats.
+A timer that reaches 0 runs out in that millisecond, before the events recorded in the same millisecond. Changes due at
+the same time happen in this order: the end of a question, removals, disconnections; players in the order of seats.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ from ratings_ledger.ledger.events.game_clocks import ClockTimers
 
 
 class ClockLine(NamedTuple):
-    """A line of a player's clock: what happened, the change of the main timer, and its value after it."""
+    """A line of a player's clock: the instant, what happened, and the change and new value of the main timer."""
 
     at: int
     what: str
@@ -26,8 +26,8 @@ class ClockLine(NamedTuple):
 class PlayerClock:
     """One player's timers at the clock's `now`, and the lines of the clock so far.
 
-    A player plays until they are removed or leave. `ran_ms` is the time that the main timer has lost since `ran_since`
-    and that has no line yet.
+    A player is in the game until they are removed or leave. `ran_ms` is the time that the main timer has lost since
+    `ran_since`, for which there is no line yet.
     """
 
     player: str
@@ -45,7 +45,7 @@ class PlayerClock:
     lines: list[ClockLine] = field(default_factory=list)
 
     @property
-    def plays(self) -> bool:
+    def is_in_game(self) -> bool:
         """Tell whether the player is still in the game; a disconnected player is."""
         return self.removed_at is None and self.left_at is None
 
@@ -55,15 +55,15 @@ class PlayerClock:
         self.played_ms += ms
         if self.choice is None:
             return
-        over = max(ms - self.auxiliary_ms, 0)
-        self.auxiliary_ms -= ms - over
-        if over:
-            self.ran_since = self.ran_since if self.ran_ms else now + ms - over
-            self.main_ms -= over
-            self.ran_ms += over
+        overrun = max(ms - self.auxiliary_ms, 0)
+        self.auxiliary_ms -= ms - overrun
+        if overrun:
+            self.ran_since = self.ran_since if self.ran_ms else now + ms - overrun
+            self.main_ms -= overrun
+            self.ran_ms += overrun
 
     def add_line(self, at: int, what: str, detail: str, change_ms: int = 0) -> None:
-        """Add a line, and change the main timer by it; time that the main timer has lost gets its own line first."""
+        """Add a line, and change the main timer by `change_ms`; time already lost gets its own line first."""
         if self.ran_ms:
             detail_ran = f"the time for {self.choice} was over; running since {self.ran_since}"
             self.lines.append(ClockLine(at, "ran", -self.ran_ms, self.main_ms, detail_ran))
@@ -85,8 +85,8 @@ class PauseQuestion(NamedTuple):
 class GameClock:
     """The clock of a game at `now`; its last event was at `recorded_until`.
 
-    A granted pause begins when the turn ends. `pause_told` describes the result of the last question. `current` returns
-    the current id of a player, because events may name any of their ids.
+    A granted pause begins when the turn ends. `pause_status` describes the result of the last request for a pause.
+    `current` returns the current id of a player, because events may name any of a player's ids.
     """
 
     game_id: str
@@ -100,7 +100,7 @@ class GameClock:
     paused_at: int | None = None
     resume_asked: frozenset[str] = frozenset()
     stopped_at: int | None = None
-    pause_told: str = "nobody has asked for one yet"
+    pause_status: str = "no player has asked for a pause yet"
     current: Callable[[str], str] = str
 
     @property
@@ -109,17 +109,17 @@ class GameClock:
         return self.paused_at is None and self.stopped_at is None
 
     @property
-    def playing(self) -> list[PlayerClock]:
+    def players_in_game(self) -> list[PlayerClock]:
         """Return the players who are still in the game."""
-        return [player_clock for player_clock in self.players.values() if player_clock.plays]
+        return [player_clock for player_clock in self.players.values() if player_clock.is_in_game]
 
     @property
     def yes_needed(self) -> int:
         """Return the number of players who must agree to a pause."""
-        return min(self.timers.pause_yes, len(self.playing))
+        return min(self.timers.pause_yes, len(self.players_in_game))
 
-    def find(self, player: str) -> PlayerClock | None:
-        """Return the clock of a player by any of their ids; None if no player, or several, belong to that person."""
+    def find_player(self, player: str) -> PlayerClock | None:
+        """Return the clock of a player by any of their ids; None unless exactly one player has the id."""
         if player in self.players:
             return self.players[player]
         person = self.current(player)
@@ -127,7 +127,7 @@ class GameClock:
         return clocks[0] if len(clocks) == 1 else None
 
     def copy(self) -> "GameClock":
-        """Return a clock that can be changed without changing this one."""
+        """Return a copy that can be changed without changing this clock."""
         players = {
             name: replace(player_clock, lines=[*player_clock.lines]) for name, player_clock in self.players.items()
         }
@@ -135,24 +135,24 @@ class GameClock:
 
 
 class Due(NamedTuple):
-    """A change that happens in `wait_ms`, unless an event comes first."""
+    """A change that `apply` makes in `wait_ms`, unless an event comes first."""
 
     wait_ms: int
-    happen: Callable[[], None]
+    apply: Callable[[], None]
 
 
 def settle_clock(clock: GameClock, at: int) -> None:
     """Let time pass until `at`, and apply all changes due up to and in that millisecond."""
     while (due := find_next_due(clock)) is not None and due.wait_ms <= at - clock.now:
-        _pass(clock, due.wait_ms)
-        due.happen()
+        _pass_time(clock, due.wait_ms)
+        due.apply()
     if clock.is_running:
-        _pass(clock, at - clock.now)
+        _pass_time(clock, at - clock.now)
     clock.now = at
 
 
 def settle_completely(clock: GameClock) -> None:
-    """Let time pass until no change is due any more."""
+    """Let time pass until no more change is due."""
     while (due := find_next_due(clock)) is not None:
         settle_clock(clock, clock.now + due.wait_ms)
 
@@ -163,30 +163,30 @@ def find_next_due(clock: GameClock) -> Due | None:
 
 
 def _list_due(clock: GameClock) -> Iterator[Due]:
-    # if several changes are due at the same time, the first one happens
+    # of changes that are due at the same time, the first in this order happens first
     if clock.question is not None:
         yield Due(clock.question.left_ms, partial(deny_pause, clock, "the time for answers was over"))
-    for player_clock in clock.playing:
+    for player_clock in clock.players_in_game:
         if player_clock.choice is not None:
-            yield Due(player_clock.auxiliary_ms + player_clock.main_ms, partial(remove, clock, player_clock))
-    for player_clock in clock.playing:
+            yield Due(player_clock.auxiliary_ms + player_clock.main_ms, partial(remove_player, clock, player_clock))
+    for player_clock in clock.players_in_game:
         if player_clock.disconnected_at is None:
             yield Due(clock.timers.unresponsive_ms - player_clock.silent_ms, partial(_disconnect, clock, player_clock))
 
 
-def _pass(clock: GameClock, ms: int) -> None:
-    for player_clock in clock.playing:
+def _pass_time(clock: GameClock, ms: int) -> None:
+    for player_clock in clock.players_in_game:
         player_clock.run(clock.now, ms)
     if clock.question is not None:
         clock.question = clock.question._replace(left_ms=clock.question.left_ms - ms)
     clock.now += ms
 
 
-def remove(clock: GameClock, player_clock: PlayerClock) -> None:
+def remove_player(clock: GameClock, player_clock: PlayerClock) -> None:
     """Remove a player whose main timer is at 0."""
     player_clock.add_line(clock.now, "removed", "the main timer is at 0")
     player_clock.choice, player_clock.removed_at = None, clock.now
-    count_yes(clock)
+    grant_pause_if_agreed(clock)
 
 
 def _disconnect(clock: GameClock, player_clock: PlayerClock) -> None:
@@ -194,25 +194,25 @@ def _disconnect(clock: GameClock, player_clock: PlayerClock) -> None:
     player_clock.add_line(clock.now, "disconnected", f"no sign of life for {player_clock.silent_ms} ms")
 
 
-def count_yes(clock: GameClock) -> None:
-    """Grant the requested pause if enough of those still in the game have said yes."""
+def grant_pause_if_agreed(clock: GameClock) -> None:
+    """Grant the requested pause if enough players in the game have agreed."""
     if clock.question is None:
         return
-    yes = sum(player_clock.player in clock.question.yes for player_clock in clock.playing)
+    yes = sum(player_clock.player in clock.question.yes for player_clock in clock.players_in_game)
     if yes >= clock.yes_needed > 0:
         clock.question, clock.pause_granted_at = None, clock.now
-        clock.pause_told = f"the last one was granted at {clock.now}"
+        clock.pause_status = f"the last pause was granted at {clock.now}"
 
 
 def deny_pause(clock: GameClock, reason: str) -> None:
-    """End the request for a pause without a pause."""
+    """End the open request for a pause without a pause."""
     clock.question = None
-    clock.pause_told = f"the last one was denied at {clock.now}: {reason}"
+    clock.pause_status = f"the last pause was denied at {clock.now}: {reason}"
 
 
-def resume(clock: GameClock) -> None:
+def resume_clock(clock: GameClock) -> None:
     """End the pause; every timer continues where it stopped."""
     clock.paused_at, clock.resume_asked = None, frozenset()
-    clock.pause_told = f"the last pause ended at {clock.now}"
-    for player_clock in clock.playing:
+    clock.pause_status = f"the last pause ended at {clock.now}"
+    for player_clock in clock.players_in_game:
         player_clock.add_line(clock.now, "resumed", "the pause is over; the timers go on")

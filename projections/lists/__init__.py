@@ -1,6 +1,7 @@
-"""Ranking lists: pure functions from per-game points to ranked rows. A new kind is a small file and an entry here.
+"""Define ranking lists: pure functions from points per game to ranked rows.
 
-A rule names the list that ranks its points (`Rule.ranking`), and its parameters include those of the list.
+A rule names the list that ranks its points (`Rule.ranking`), and the rule's parameters include those of the list. A new
+kind of list needs a module in this package and an entry in `LISTS`.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,17 +15,17 @@ class RankingList(NamedTuple):
     """A kind of ranking list.
 
     rank:    results -> rows in the order of the list
-    explain: (results, player) -> how the player's value is computed and, for players without a rank, why
+    explain: (results, player id) -> the computation of the player's value, and the reason if there is no rank
     left_out: (results, index of the player) -> the player's games that do not contribute to the value
-    params:  the parameters that the list reads besides the parameters of every rule
-    model:   the class that declares these parameters
+    params:  the parameters that the list reads in addition to those of every rule
+    model:   the name of the class that declares these parameters
     running: whether the list ranks running points, after all games, instead of the changes by single games
     adjustable: whether adjustments can add points
     sums_lists: whether the list has no games of its own, but sums the places on the lists of `params.of`
     pays_gold: whether ranks of a closed list are paid
-    reads_places: params -> whether the list needs `Results.places`; the rule must then read `place`
-    by_points: params -> whether players with enough games are ranked by `Results.points` alone
-    by:      a sentence: which of several consecutive ruleset versions ranks the list
+    reads_places: params -> whether the list needs `Results.places`; if so, the rule must read the column `place`
+    by_points: params -> whether players with enough games are ranked only by `Results.points`
+    by:      a sentence that says which of several consecutive ruleset versions ranks the list
     """
 
     rank: Callable[[Results], Sequence[RankedRow]]

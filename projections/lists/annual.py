@@ -1,6 +1,6 @@
-"""The annual list: the sum of the best monthly places; a missing month counts as a fixed place.
+"""Rank an annual list by the sum of the best monthly places; a missing month counts as a fixed place.
 
-The lowest sum is best. A real place worse than the fixed one counts as it is, unless `cap_at_missing`.
+The lowest sum is best. With `cap_at_missing`, a place worse than the fixed one counts as the fixed one.
 """
 
 from typing import NamedTuple
@@ -17,7 +17,7 @@ class MonthPlace(NamedTuple):
 
 
 def rank(results: Results) -> list[RankedRow]:
-    """Return a row for every player with a place in at least one month; excluded players (by account) have no rank."""
+    """Return a row for every player with a place in at least one month; players in `excluded` have no rank."""
     rows = []
     for name in sorted({name for monthly_rows in results.months.values() for name in monthly_rows}):
         if places := _list_places(results, name):
@@ -43,7 +43,7 @@ def _list_places(results: Results, name: str) -> list[MonthPlace]:
 
 
 def _choose_best(results: Results, places: list[MonthPlace]) -> list[MonthPlace]:
-    """Return the places that make up the sum, best first, including the places for missing months."""
+    """Return the places in the sum, best first, including the fixed places of missing months."""
     params = results.params
     if params.cap_at_missing:
         places = sorted(MonthPlace(min(entry.place, params.missing), entry.month) for entry in places)
@@ -53,7 +53,7 @@ def _choose_best(results: Results, places: list[MonthPlace]) -> list[MonthPlace]
 
 
 def explain(results: Results, name: str) -> list[ExplainedLine]:
-    """Return the months in the sum, the months left out, and why the player has no rank."""
+    """Explain the sum: the months in it, the months left out, and the reason if the player has no rank."""
     places = _list_places(results, name)
     if not places:
         return [ExplainedLine("no rank", None, "no place on the list of any month of the year")]

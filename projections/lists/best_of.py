@@ -1,18 +1,18 @@
-"""The table of a championship: the sum of the best results of a season or of its parts, and a chain of tie-breaks.
+"""Rank the table of a championship by the sum of the best results of a season or its parts, and a chain of tie-breaks.
 
-The rounds are the ladder's games in order. Every part of the season takes the next `rounds` of them, and the `best`
-results of a player in each part count; of equal results the earlier ones count. A round's points are multiplied by its
-weight before the best are chosen. Adjustments are added.
+The rounds are the ladder's games in order. Each part of the season consists of the next `rounds` rounds. A player's
+`best` results in each part count; of equal results, the earlier ones. Points are multiplied by the weight of the round
+before the best results are chosen. Adjustments are added.
 
     parts = [{rounds = 6, best = 5}, {rounds = 5, best = 4}]
 
 `tie_breaks` rank players with equal sums, one after the other:
 
     places        more first places; if equal, more second places, and so on
-    first         the best place reached in an earlier round; if equal, the next one
+    first         the earlier round with a first place; if equal, with a second place, and so on
     more wins     more games in which no player got more points, and at least one got fewer
-    head-to-head  more points than a rival who is still tied, more often than the other way round
-    last game     the better place in the last round; players not classified there come last
+    head-to-head  more wins than losses against rivals who are still tied, by points from the same game
+    last game     the better place in the last round; players without a place in it come last
 """
 
 from collections import Counter
@@ -25,9 +25,9 @@ from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, Results, explain_too_few, rank_rows
 from ratings_ledger.projections.lists.tie_breaks import compare_tied, count_wins
 
-# the sort value of a place that a player never reached, and the limit if all places count
+# larger than any place and round: sorts a place that a player never reached last, and limits places if all count
 NEVER = 10**9
-PLACE_READERS = ("places", "first", "last game")
+PLACE_TIE_BREAKS = ("places", "first", "last game")
 
 
 class Result(NamedTuple):
@@ -38,7 +38,7 @@ class Result(NamedTuple):
 
 
 class PartTotal(NamedTuple):
-    """A player's results in a part of the season: the best, which count, and the rest."""
+    """A player's results in a part of the season: the best results count, the others are left out."""
 
     best: list[Result]
     left_out: list[Result]
@@ -65,12 +65,12 @@ def rank(results: Results) -> list[RankedRow]:
     """Return a row for every player, most points first."""
     rows = _build_rows(results)
     keys = _break_ties(results, rows)[-1]
-    numbers = {name: player for player, name in enumerate(results.names)}
-    return rank_rows(rows, key=lambda row: keys.get(numbers[row.player], (-row.points,)))
+    index_by_name = {name: player for player, name in enumerate(results.names)}
+    return rank_rows(rows, key=lambda row: keys.get(index_by_name[row.player], (-row.points,)))
 
 
 def explain(results: Results, name: str) -> list[ExplainedLine]:
-    """Return the sum of each part, the adjustments, the total, the tie-breaks, and why the player has no rank."""
+    """Explain the sum of each part, the adjustments, the total, the tie-breaks, and the reason if there is no rank."""
     player, params = results.names.index(name), results.params
     total, unit = _compute_totals(results)[player], results.scale * _find_divisor(params)
     lines = []
@@ -102,7 +102,7 @@ def find_left_out(results: Results, player: int) -> set[int]:
 
 def reads_places(params: Any) -> bool:
     """Tell whether a tie-break reads the places of games."""
-    return any(name in PLACE_READERS for name in params.tie_breaks)
+    return any(name in PLACE_TIE_BREAKS for name in params.tie_breaks)
 
 
 def ranks_by_points(params: Any) -> bool:
@@ -113,7 +113,7 @@ def ranks_by_points(params: Any) -> bool:
 
 
 def _describe_results(parts: Sequence[PartTotal]) -> str:
-    """Describe how many of a player's results count."""
+    """Describe the number of a player's results that count."""
     best, unused = sum(len(part.best) for part in parts), sum(len(part.left_out) for part in parts)
     return f"of the best {best} of {best + unused} results" if unused else f"of {best} result{'s' * (best != 1)}"
 
@@ -163,7 +163,7 @@ def _compute_totals(results: Results) -> list[Total]:
 
 
 def _assign_parts(results: Results) -> list[int]:
-    """Return the part of the season that each game belongs to."""
+    """Return the index of the part of the season to which each game belongs."""
     games, parts = len(results.offsets) - 1, results.params.parts
     part_of: list[int] = []
     for number, part in enumerate(parts[:-1]):
@@ -175,9 +175,9 @@ Key = tuple[Any, ...]
 
 
 def _break_ties(results: Results, rows: Sequence[RankedRow]) -> list[dict[int, Key]]:
-    """Return the sort keys of the qualified players, lowest first: by points alone, then after each tie-break.
+    """Return the sort keys of the qualified players (the lowest is best) before any tie-break and after each one.
 
-    A tie-break compares only players who are still tied after the ones before it.
+    A tie-break compares only players who are still tied after the previous tie-breaks.
     """
     steps: list[dict[int, Key]] = [{player: (-row.points,) for player, row in enumerate(rows) if row.qualified}]
     for name in results.params.tie_breaks:
@@ -190,7 +190,7 @@ def _break_ties(results: Results, rows: Sequence[RankedRow]) -> list[dict[int, K
 
 
 def _compare_places(results: Results, tied: Mapping[int, Key]) -> dict[int, Key]:
-    """Return the negated counts of each tied player's places, from the first place on."""
+    """Return the negated numbers of each tied player's first places, second places, and so on."""
     places_by_player = _list_places(results, tied)
     last_place = max((place for places in places_by_player.values() for place, _ in places), default=0)
     values = {}
@@ -201,7 +201,7 @@ def _compare_places(results: Results, tied: Mapping[int, Key]) -> dict[int, Key]
 
 
 def _compare_first_rounds(results: Results, tied: Mapping[int, Key]) -> dict[int, Key]:
-    """Return the rounds in which each tied player first reached each place, from the first place on."""
+    """Return the round in which each tied player first reached the first place, the second place, and so on."""
     places_by_player = _list_places(results, tied)
     last_place = max((place for places in places_by_player.values() for place, _ in places), default=0)
     values = {}
@@ -214,7 +214,7 @@ def _compare_first_rounds(results: Results, tied: Mapping[int, Key]) -> dict[int
 
 
 def _list_places(results: Results, tied: Mapping[int, Key]) -> dict[int, list[tuple[int, int]]]:
-    """Return each tied player's places that count, each with its game, in the order of the games."""
+    """Return (place, game) of each tied player's places that count, in the order of the games."""
     counted = results.params.places_counted
     worst_place = NEVER if counted == "all" else counted
     places_by_player: dict[int, list[tuple[int, int]]] = {player: [] for player in tied}

@@ -1,4 +1,4 @@
-"""The list contract: the input of a list, its rows, and shared ranks."""
+"""Define the contract of lists: their input, their rows, and how equal rows share ranks."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -11,8 +11,8 @@ from ratings_ledger.projections.exact_numbers import ExactNumber
 class RankedRow(NamedTuple):
     """A row of a list: the rank (None: not qualified), and the points in units of 1/(scale * divisor).
 
-    `gold` is set on lists that pay it, and `places` on annual lists. `state` is set under rules with state: the state
-    columns after the player's last game, in units.
+    `gold` is set on lists that pay gold, and `places` on annual lists. Under rules with state, `state` has the state
+    columns after the player's last game, in units of 1/scale.
     """
 
     rank: int | None
@@ -31,10 +31,14 @@ class RankedRow(NamedTuple):
 
 
 class RankedColumns(Sequence[RankedRow]):
-    """The rows of a long list of running points, each built when it is read.
+    """The rows of a long list of running points, stored as columns; a row is built when it is read.
 
-    `points`, `games` and `ranks` (0: not qualified) are arrays of numpy, by the indices of `names`; `order` has these
-    indices in the order of the list. `states` are the rows' states by column, or empty.
+    names:  the ids of the players
+    points: a numpy array of the points of each player, by index into `names`
+    games:  a numpy array of the numbers of counted games, by index into `names`
+    ranks:  a numpy array of the ranks (0: not qualified), by index into `names`
+    order:  a numpy array of the indices in the order of the list
+    states: an array for each state column, by index into `names`; empty without state
     """
 
     def __init__(
@@ -43,8 +47,8 @@ class RankedColumns(Sequence[RankedRow]):
         self.names, self.points, self.games, self.ranks, self.order = names, points, games, ranks, order
         self.states = states
 
-    def of(self, players: Any) -> Iterator[RankedRow]:
-        """Yield the rows of some players, by their indices."""
+    def rows_at(self, players: Any) -> Iterator[RankedRow]:
+        """Yield the rows of players, given a numpy array of their indices."""
         ranks, names = self.ranks[players], map(self.names.__getitem__, players.tolist())
         columns = (column.tolist() for column in (self.points[players], self.games[players], ranks > 0))
         rows = map(RankedRow, (rank or None for rank in ranks.tolist()), names, *columns)
@@ -53,18 +57,21 @@ class RankedColumns(Sequence[RankedRow]):
         states = zip(*(column[players].tolist() for column in self.states), strict=True)
         return (row._replace(state=state) for row, state in zip(rows, states, strict=True))
 
-    def named(self, players: Collection[str]) -> Iterator[RankedRow]:
-        """Yield the rows of some players, by their ids, in any order."""
-        return self.of(np.array([index for index, name in enumerate(self.names) if name in players], dtype=np.int64))
+    def rows_named(self, players: Collection[str]) -> Iterator[RankedRow]:
+        """Yield the rows of players, given their ids, in any order."""
+        indices = [index for index, name in enumerate(self.names) if name in players]
+        return self.rows_at(np.array(indices, dtype=np.int64))
 
     def __len__(self) -> int:
         return len(self.order)
 
     def __getitem__(self, index: Any) -> Any:
-        return [*self.of(self.order[index])] if isinstance(index, slice) else next(self.of(self.order[[index]]))
+        if isinstance(index, slice):
+            return [*self.rows_at(self.order[index])]
+        return next(self.rows_at(self.order[[index]]))
 
     def __iter__(self) -> Iterator[RankedRow]:
-        return self.of(self.order)
+        return self.rows_at(self.order)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and [*self] == [*other]
@@ -75,19 +82,19 @@ class Results(NamedTuple):
 
     names:    the players
     points:   their points in units of 1/scale: running points, or the sum over their games
-    games:    by player, the number of counted games
+    games:    the number of counted games of each player
     offsets:  the participants of game g are at offsets[g] up to offsets[g + 1] in `players` and `changes`
-    players:  by participant, an index into `names`
-    changes:  by participant, the change of points, in units
+    players:  for each participant, an index into `names`
+    changes:  for each participant, the change of points, in units of 1/scale
     params:   the parameters of the version that ranks the list
-    months:   for an annual list: the rows by player of each month that has a list for its city and group
-    excluded: the players without a rank, whatever their points; the value is the reason
-    places:   if the list reads them: by participant the place in the game, 0 if not classified
-    states:   under a rule with state, its columns by player; otherwise empty
-    ranked_by: the values to rank running points by, in the same units; None: the points themselves
-    more_places: by participant, the other places of a club whose players all count, ascending
-    ids:      for long lists that numpy ranks: by player, the position of the id among all ids in order
-    rank_words: a description of `ranked_by`; None: the points themselves
+    months:   for an annual list, the rows by player of each month that has a list for the same city and group
+    excluded: the players who have no rank whatever their points, with the reason
+    places:   if the list reads places, the place of each participant in the game, 0 if not classified
+    states:   under a rule with state, a sequence for each state column, by player; otherwise empty
+    ranked_by: the value by which each player is ranked on running points, in units of 1/scale; None: the points
+    more_places: for a participant that is a club whose players all count, its other places, ascending
+    ids:      for long lists, which numpy ranks, the position of each player's id among the sorted ids
+    rank_words: a description of `ranked_by`; None: the points
     """
 
     names: Sequence[str]
@@ -107,8 +114,8 @@ class Results(NamedTuple):
     more_places: Mapping[int, Sequence[int]] = {}
     rank_words: str | None = None
 
-    def of(self, player: int) -> Iterator[tuple[int, int]]:
-        """Yield (game, change) for a player's games, in order."""
+    def list_changes(self, player: int) -> Iterator[tuple[int, int]]:
+        """Yield (game, change) for each game of a player, in order."""
         for game in range(len(self.offsets) - 1):
             for slot in range(self.offsets[game], self.offsets[game + 1]):
                 if self.players[slot] == player:
@@ -116,7 +123,7 @@ class Results(NamedTuple):
 
 
 class ExplainedLine(NamedTuple):
-    """One line of an explanation; `amount` is None if the line has none, `assumes` is as in `Term`."""
+    """One line of an explanation; `amount` may be None. `assumes` has the assumed parameters, as in `Term`."""
 
     term: str
     amount: Fraction | None
@@ -125,7 +132,7 @@ class ExplainedLine(NamedTuple):
 
 
 def explain_too_few(games: int, min_games: int) -> list[ExplainedLine]:
-    """Explain that a player has too few games for a rank; empty if there are enough."""
+    """Explain that a player has too few games for a rank; return an empty list if there are enough."""
     if games >= min_games:
         return []
     missing = min_games - games
@@ -140,9 +147,9 @@ def explain_too_few(games: int, min_games: int) -> list[ExplainedLine]:
 
 
 def rank_rows(rows: Sequence[RankedRow], key: Callable[[RankedRow], Any]) -> list[RankedRow]:
-    """Rank rows by key, lowest first, then by id. Equal keys share a rank, and the following ranks are skipped.
+    """Rank rows by key, the lowest first, then by id. Equal keys share a rank, and the following ranks are skipped.
 
-    Unqualified rows follow without a rank and do not affect the ranks of the others.
+    Unqualified rows come last, without a rank, and do not affect the ranks of the others.
     """
     ordered = sorted([(not row.qualified, key(row), row.player, row) for row in rows])
     ranked_rows: list[RankedRow] = []

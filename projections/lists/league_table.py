@@ -1,8 +1,8 @@
-"""The table of a league: the sum of the points of all games, or of a player's best games.
+"""Rank the table of a league by the sum of the points of all games, or of a player's best games.
 
-Tied players share a rank, unless `tie_break` decides. More wins: the games in which no player got more points, and at
-least one got fewer. Head-to-head: how often a player got more points than the tied rivals, minus how often these got
-more, in games where they met.
+Tied players share a rank, unless `tie_break` decides. "more wins" counts the games in which no player got more points,
+and at least one got fewer. "head-to-head" counts how often the player got more points than a tied rival in the same
+game, minus how often the rival did.
 """
 
 from collections.abc import Sequence
@@ -27,11 +27,11 @@ def rank(results: Results) -> list[RankedRow]:
 
 
 def explain(results: Results, name: str) -> list[ExplainedLine]:
-    """Return the sum of the games that count plus adjustments, and the tie-break."""
+    """Explain the sum of the games that count and of adjustments, and the tie-break."""
     player = results.names.index(name)
     games, best = results.games[player], results.params.best_of
     description = f"of the best {best} of {games} games" if find_left_out(results, player) else "of all games"
-    adjusted = results.points[player] != sum(change for _, change in results.of(player))
+    adjusted = results.points[player] != sum(change for _, change in results.list_changes(player))
     total = ExactNumber(_sum_points(results)[player], results.scale)
     return [
         ExplainedLine(
@@ -46,7 +46,7 @@ def explain(results: Results, name: str) -> list[ExplainedLine]:
 
 
 def _explain_tie(results: Results, name: str) -> list[ExplainedLine]:
-    """Describe the tie-break between a player and others with the same sum, if there was one."""
+    """Explain the tie-break between a player and others with the same sum, if there was one."""
     if results.params.tie_break == "none":
         return []
     rows = {row.player: row for row in rank(results) if row.qualified}
@@ -62,12 +62,12 @@ def find_left_out(results: Results, player: int) -> set[int]:
     """Return the games that are not among a player's best."""
     if results.params.best_of == "all":
         return set()
-    games_by_change = sorted(results.of(player), key=lambda game_and_change: -game_and_change[1])
+    games_by_change = sorted(results.list_changes(player), key=lambda game_and_change: -game_and_change[1])
     return {game for game, _ in games_by_change[results.params.best_of :]}
 
 
 def _sum_points(results: Results) -> Sequence[int]:
-    """Return the points of every player; with best_of = N, only of their N best games, plus adjustments."""
+    """Return the points of every player; with `best_of` = N, the sum of the player's N best games and adjustments."""
     if results.params.best_of == "all":
         return results.points
     changes: list[list[int]] = [[] for _ in results.names]
@@ -84,6 +84,6 @@ def _break_ties(results: Results, rows: Sequence[RankedRow]) -> dict[str, int]:
     """Return the tie-break value of every player; a larger value is better."""
     if results.params.tie_break == "more wins":
         return dict(zip(results.names, count_wins(results), strict=True))
-    numbers = {name: player for player, name in enumerate(results.names)}
-    tied = {numbers[row.player]: row.points for row in rows if row.qualified}
+    index_by_name = {name: player for player, name in enumerate(results.names)}
+    tied = {index_by_name[row.player]: row.points for row in rows if row.qualified}
     return dict(zip(results.names, compare_tied(results, tied), strict=True))

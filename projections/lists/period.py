@@ -1,7 +1,7 @@
-"""The monthly list: players with enough games, by the mean (or sum) of the points of their games, with gold.
+"""Rank the list of a month: players with enough games, by the mean or sum of the points of their games, with gold.
 
 Means are compared as fractions. Equal scores share a place, and the following places are skipped. Tied players get the
-gold of the shared place, or with `gold_ties = pool` an equal part of the gold of the tied places.
+gold of the shared place, or, with `gold_ties = pool`, an equal part of the gold of the tied places.
 """
 
 from math import lcm
@@ -26,7 +26,7 @@ def rank(results: Results) -> list[RankedRow]:
                 divisor=divisor,
             )
         )
-    # over a common denominator, fractions compare as whole numbers
+    # with a common denominator, fractions can be compared as whole numbers
     denominator = lcm(*{row.divisor for row in rows})
     rows_by_rank = rank_rows(rows, key=lambda row: -row.points * (denominator // row.divisor))
     if not params.gold:
@@ -38,6 +38,7 @@ def rank(results: Results) -> list[RankedRow]:
 
 
 def _compute_gold(results: Results, place: int | None, tied: int) -> int:
+    """Return the gold of one of `tied` players who share a place."""
     gold = results.params.gold
     if place is None:
         return 0
@@ -47,7 +48,7 @@ def _compute_gold(results: Results, place: int | None, tied: int) -> int:
 
 
 def explain(results: Results, name: str) -> list[ExplainedLine]:
-    """Return the sum of the games' points, the score, and how many games are missing."""
+    """Explain the sum of the games' points, the score, and the number of missing games."""
     player = results.names.index(name)
     params, games = results.params, results.games[player]
     total = ExactNumber(results.points[player], results.scale)

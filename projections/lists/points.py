@@ -1,4 +1,4 @@
-"""The ladder of running points: most points first."""
+"""Rank a ladder by running points, most points first."""
 
 from collections.abc import Sequence
 
@@ -45,14 +45,14 @@ def _rank_columns(results: Results) -> RankedColumns:
 
 
 def _explain_ranked_by(results: Results, player: int) -> list[ExplainedLine]:
-    """Return the value that ranks a player, if it is not the points."""
+    """Explain the value that ranks a player, unless it is the points."""
     if results.ranked_by is None:
         return []
     return [ExplainedLine("ranked by", ExactNumber(results.ranked_by[player], results.scale), results.rank_words or "")]
 
 
 def explain(results: Results, name: str) -> list[ExplainedLine]:
-    """Return the player's points, the value that ranks them, and why there is no rank."""
+    """Explain the player's points, the value that ranks the player, and the reason if there is no rank."""
     player = results.names.index(name)
     return [
         ExplainedLine("points", ExactNumber(results.points[player], results.scale), "after all games and adjustments"),

@@ -1,4 +1,4 @@
-"""Tie-breaks by the games of a list; a larger value is better."""
+"""Compute tie-break values from the games of a list; a larger value is better."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,9 +17,9 @@ def count_wins(results: Results) -> list[int]:
 
 
 def compare_tied(results: Results, tied: Mapping[int, Any]) -> list[int]:
-    """Return for every player how often they beat rivals in the same game, minus how often these beat them.
+    """Return the number of wins over rivals minus the number of losses to rivals, for every player.
 
-    A rival is a player with an equal value in `tied`; whoever gets more points from a game beats the other.
+    A rival is a player with an equal value in `tied`. A player beats a rival in a game by getting more points from it.
     """
     scores = [0] * len(results.names)
     for participants in _list_games(results):
@@ -33,7 +33,7 @@ def compare_tied(results: Results, tied: Mapping[int, Any]) -> list[int]:
 
 
 def _list_games(results: Results) -> list[list[tuple[int, int]]]:
-    """Return each game as pairs of a player and their change of points."""
+    """Return each game as a list of (player, change of points)."""
     participants = list(zip(results.players, results.changes, strict=True))
     offsets = results.offsets
     return [participants[offsets[game] : offsets[game + 1]] for game in range(len(offsets) - 1)]

@@ -129,7 +129,7 @@ def build_clock_state(events: Sequence[Mapping[str, Any]], at: int | None = None
         pause_granted_at=clock.pause_granted_at,
         paused_at=paused,
         pause_left_ms=None if paused is None else max(paused + clock.timers.pause_ms - clock.now, 0),
-        resume_asked=tuple(player.player for player in clock.playing if player.player in clock.resume_asked),
+        resume_asked=tuple(player.player for player in clock.players_in_game if player.player in clock.resume_asked),
         players=tuple(_list_timers(clock, player) for player in clock.players.values()),
     )
 
@@ -169,7 +169,7 @@ def _replay_clock(events: Sequence[Mapping[str, Any]], at: int | None) -> GameCl
 def _describe_pause_request(clock: GameClock) -> PauseRequest | None:
     if clock.question is None:
         return None
-    yes = tuple(player.player for player in clock.playing if player.player in clock.question.yes)
+    yes = tuple(player.player for player in clock.players_in_game if player.player in clock.question.yes)
     return PauseRequest(clock.question.asked_by, clock.question.left_ms, yes, clock.yes_needed)
 
 

@@ -197,7 +197,7 @@ def select_rows(rows: Sequence[RankedRow], players: Collection[str], limit: int 
 def find_rows_of_players(rows: Sequence[RankedRow], players: Collection[str]) -> dict[str, RankedRow]:
     """Return the rows of some players, by player, without building all other rows of a long list."""
     if isinstance(rows, RankedColumns):
-        return {row.player: row for row in rows.named(players)}
+        return {row.player: row for row in rows.rows_named(players)}
     return {row.player: row for row in rows if row.player in players}
 
 

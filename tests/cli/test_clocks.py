@@ -201,7 +201,7 @@ def test_clock_takes_either_id_after_a_rename(db: str, ratings: Ratings) -> None
     assert ratings("verify", db=db) == (0, "", "")
     needed = ratings(*withdraw, db=db)
     assert (needed.exit_code, needed.stderr.partition(":")[0]) == (1, "still-needed")
-    assert "the clock of 'g-1' name a player by an id that this rename gave" in needed.stderr
+    assert "the clock of 'g-1' name a player by the id from this rename" in needed.stderr
 
 
 @pytest.mark.slow_cases
@@ -213,7 +213,7 @@ def test_rename_between_players_of_a_clock_is_refused(db: str, ratings: Ratings)
         assert done.exit_code == code, done
         if not code:
             assert add(ratings, db, clock("heartbeat 5 benedict")).exit_code == 0
-    assert done.stderr.startswith("players-met: 'anna' and 'benedict' both play by the clock of 'g-1'")
+    assert done.stderr.startswith("players-met: 'anna' and 'benedict' are both on the clock of 'g-1'")
 
 
 def test_clock_of_two_ids_of_one_person_shows_both(db: str, ratings: Ratings) -> None:

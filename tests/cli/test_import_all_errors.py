@@ -62,7 +62,7 @@ def test_sound_games_are_counted_with_the_option_that_records_them(
     """Where only rows are refused, the import says how many others there are, and which option takes them."""
     table = written(tmp_path, "2026-06-05;Anna;Ben;3:0", "2026-06-06;Anna;Ben;x")
     done = ratings("import", table, db=one_db)
-    assert "note: 1 game without a fault; --keep-going records it, and writes the rest to " in done.stderr
+    assert "note: 1 valid game; --keep-going records it, and writes the rest to " in done.stderr
     assert ratings("import", table, "--keep-going", db=one_db).stdout.startswith("1 appended, 1 refused")
 
 
@@ -71,7 +71,7 @@ def test_answers_may_be_kept_and_are_not_told_again(one_db: str, ratings: Rating
     table = written(tmp_path, "05/06/2026;Anna;Ben;3:0;gut", header=f"{HEADER};Bemerkung")
     options = ("--dates", "dmy", "--map", "Bemerkung=")
     first = ratings("import", table, *options, db=one_db)
-    assert "note: --save-profile club.toml keeps these options" in first.stderr
+    assert "note: --save-profile club.toml saves these options" in first.stderr
     rows = ("05/06/2026;Anna;Ben;3:0;gut", "06/06/2026;Anna;Ben;3:1;gut")
     grown = ratings("import", written(tmp_path, *rows, header=f"{HEADER};Bemerkung"), *options, db=one_db)
     assert (grown.stdout[:10], "--save-profile" in grown.stderr) == ("1 appended", False)
@@ -87,7 +87,7 @@ def test_no_ruleset_is_told_with_the_command_that_publishes_one(tmp_path: Path, 
     ratings("init", "--no-rules", db=url)
     done = ratings("import", written(tmp_path, "2026-06-05;Anna;Ben;3:0"), "--set", "game=tichu", db=url)
     command = "ratings rules publish --shipped elo --game tichu"
-    assert f"no ruleset is published, so nothing rates these games; to rate them: {command}" in done.stderr
+    assert f"no ruleset is published, so these games are not rated; to rate them: {command}" in done.stderr
     assert ratings(*command.split()[1:], db=url).exit_code == 0
 
 

@@ -238,7 +238,7 @@ def test_unknown_columns_hide_nothing(db: str, ratings: Ratings, tmp_path: Path)
     assert (results(found), found["would_append"]) == (["1 Ben, 2 Cleo"], 0)
     (table, later) = (one["preview"]["files"][0]["table"] for one in (found, dropped))
     assert (table["unknown"], table["dropped"], later["unknown"], later["dropped"]) == (["Mood"], [], [], ["Mood"])
-    assert "\nunknown   column Mood, not read here\n" in done.stdout
+    assert "\nunknown   column Mood, not read\n" in done.stdout
     assert "unknown-column: unknown column: 'Mood'; rename a column with --map" in done.stderr
 
 
@@ -256,7 +256,7 @@ def test_unreadable_table_says_what_was_seen(one_db: str, ratings: Ratings, tmp_
         "columns   Date = occurred_at, Winner = 1st\n"
         "games     without numbers of their own; numbered by day\n"
         "skipped   line 1 above the header\n"
-        "unknown   column Mood, not read here\n"
+        "unknown   column Mood, not read\n"
         "\n"
         "0 would be appended, 2 refused; the head is 4.\n"
     )

@@ -108,14 +108,14 @@ def test_only_one_whole_file_is_compared(one_club: Club, arguments: tuple[str, .
     one_club.write(*ROWS, name="again.csv")
     given = [one_club.folder / one if one.endswith(".csv") else one for one in arguments]
     done = one_club.ratings("import", one_club.write(*ROWS), *given, "--sync", db=one_club.db)
-    assert (done.exit_code, "--sync compares one whole file" in done.stderr) == (2, True)
+    assert (done.exit_code, "--sync compares one file with its earlier imports" in done.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("option", [("--yes",), ("--reason", "checked")])
 def test_options_of_sync_need_it(one_club: Club, option: tuple[str, ...]) -> None:
     """--yes and --reason mean nothing without --sync, and are refused."""
     done = one_club.ratings("import", one_club.write(*ROWS), *option, db=one_club.db)
-    assert (done.exit_code, "--reason and --yes go with --sync" in done.stderr) == (2, True)
+    assert (done.exit_code, "--reason and --yes need --sync" in done.stderr) == (2, True)
 
 
 def test_json_lines_are_refused(one_club: Club) -> None:

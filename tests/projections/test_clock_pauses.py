@@ -31,7 +31,7 @@ def test_question_is_denied_after_15_seconds():
     for at in (15_100, 15_101):
         line, code, message = refused(f"{asked}\n{at} cleo pause_answered yes")
         assert (line, code) == (4, "clock-no-question")
-        assert message.endswith(f"at {at} (the last one was denied at 15100: the time for answers was over)")
+        assert message.endswith(f"at {at} (the last pause was denied at 15100: the time for answers was over)")
 
 
 def test_one_no_denies_the_pause():

@@ -4,7 +4,7 @@ import pytest
 from clock_logs import GRANTED, event, log, refused
 
 from ratings_ledger import Unknown
-from ratings_ledger.projections.game_clock import GameClock, replay_clock, take_event
+from ratings_ledger.projections.game_clock import GameClock, apply_event, replay_clock
 from ratings_ledger.projections.queries.clocks import build_clock_state, explain_clock
 
 REFUSALS = [
@@ -19,7 +19,7 @@ REFUSALS = [
     ("0 anna offered roll-dice\n124000 anna heartbeat", "clock-player-out", "too late"),
     ("0 anna offered roll-dice\n124001 anna offered roll-dice", "clock-player-out", "was removed at 124000"),
     ("10 anna player_left\n10 anna heartbeat", "clock-player-out", "left at 10"),
-    ("5000 anna pause_answered yes", "clock-no-question", "nobody has asked for one yet"),
+    ("5000 anna pause_answered yes", "clock-no-question", "no player has asked for a pause yet"),
     ("1 anna pause_asked\n2 ben pause_answered no\n3 cleo pause_answered no", "clock-no-question", "'ben' said no"),
     ("1 anna pause_asked\n2 ben pause_asked", "clock-pause-open", "14999 ms are left to answer"),
     ("5000 anna resume_asked", "clock-not-paused", "not paused at 5000"),
@@ -62,7 +62,7 @@ def test_clock_starts_exactly_once():
 
     assert replay_clock([heartbeat, started])[:2] == (
         "clock-not-started",
-        "a clock.heartbeat without a clock; clock.started comes first",
+        "a clock.heartbeat, but the game has no clock; record clock.started first",
     )
     assert replay_clock([started, heartbeat, started]).code == "clock-started-twice"
     assert reason_of(lambda: build_clock_state([])) == "clock-not-started"
@@ -87,8 +87,8 @@ def test_refused_event_leaves_the_clock():
     """A refused event leaves the clock as it was, and the next event is accepted."""
     clock = replay_clock(log("1000 anna offered roll-dice"))
     late = event("clock.heartbeat", at=500_000, player="anna")
-    assert take_event(clock, late["type"], late["data"]).code == "clock-player-out"
+    assert apply_event(clock, late["type"], late["data"]).code == "clock-player-out"
 
-    after = take_event(clock, "clock.decided", {"game_id": "g-1", "at": 2_000, "player": "anna"})
+    after = apply_event(clock, "clock.decided", {"game_id": "g-1", "at": 2_000, "player": "anna"})
     assert isinstance(after, GameClock)
     assert (clock.now, after.now, after.players["anna"].main_ms) == (1_000, 2_000, 121_500)

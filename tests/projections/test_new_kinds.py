@@ -31,7 +31,9 @@ Ratings = Callable[..., Any]
 
 def rank_best(results: Results) -> list[RankedRow]:
     """The most that a single game gave to each player."""
-    best = {name: max(change for _, change in results.of(player)) for player, name in enumerate(results.names)}
+    best = {
+        name: max(change for _, change in results.list_changes(player)) for player, name in enumerate(results.names)
+    }
     rows = [
         RankedRow(None, name, best[name], games, games >= results.params.min_games)
         for name, games in zip(results.names, results.games, strict=True)
@@ -41,7 +43,7 @@ def rank_best(results: Results) -> list[RankedRow]:
 
 def explain_best(results: Results, name: str) -> list[ExplainedLine]:
     """The best game."""
-    best = max(change for _, change in results.of(results.names.index(name)))
+    best = max(change for _, change in results.list_changes(results.names.index(name)))
     return [ExplainedLine("best", Fraction(best, results.scale), "the best of all games")]
 
 
