@@ -23,7 +23,7 @@ from ratings_ledger.ledger.intake.tables.columns import GAME_COLUMNS, TableOptio
 from ratings_ledger.ledger.intake.tables.dates import ORDERS
 from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS
 from ratings_ledger.ledger.intake.tables.layouts.sides import OTHERS_CHOICES
-from ratings_ledger.ledger.intake.tables.meanings import parse_column_meaning
+from ratings_ledger.ledger.intake.tables.meanings import parse_meaning
 from ratings_ledger.ledger.intake.tables.partners import PARTNER_SEPARATORS
 from ratings_ledger.ledger.intake.tables.profiles import (
     TableProfile,
@@ -51,11 +51,11 @@ def _parse_pair(text: str) -> tuple[str, str]:
 def _parse_mapping(text: str) -> tuple[str, str]:
     name, column = _parse_pair(text)
     try:
-        return name, parse_column_meaning(column) if column else ""
+        return name, parse_meaning(column) if column else ""
     except Refused as problem:
         hint = ""
         with suppress(Refused):
-            hint = f"; the table's own name stands left: --map '{column}={name}'" if parse_column_meaning(name) else ""
+            hint = f"; the table's own name stands left: --map '{column}={name}'" if parse_meaning(name) else ""
         raise click.BadParameter(f"{text!r}: right of the =, {problem.message}{hint}") from None
 
 

@@ -94,7 +94,7 @@ def test_rows_that_are_alike_are_read_alike(monkeypatch: pytest.MonkeyPatch) -> 
         options = TableOptions("UTC", fixed={"game": "catan"}, partners=partners, others=chance.choice([None, "tied"]))
         monkeypatch.undo()
         found = read_table([header, *rows], delimiter, options)
-        monkeypatch.setattr(similar_rows, "KINDS_MAX", 0)
+        monkeypatch.setattr(similar_rows, "TEMPLATES_MAX", 0)
         assert found == read_table([header, *rows], delimiter, options), (seed, rows)
         composed += len(rows) - len({*map(tuple, rows)})
     assert composed > 0

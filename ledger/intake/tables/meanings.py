@@ -235,7 +235,7 @@ def find_partner(name: str) -> tuple[str, int] | None:
 def _is_date_name(name: str) -> bool:
     """Tell whether a name combines the words for a date and a time, or states the form in which dates are typed.
 
-    >>> _is_of_date("datum / uhrzeit"), _is_of_date("datum (tt.mm.jjjj)"), _is_of_date("date / place")
+    >>> _is_date_name("datum / uhrzeit"), _is_date_name("datum (tt.mm.jjjj)"), _is_date_name("date / place")
     (True, True, False)
     """
     is_typed_like = _TYPED_LIKE.search(name) is not None
@@ -249,10 +249,10 @@ _SUGGESTIONS = (
 )
 
 
-def parse_column_meaning(text: str) -> str:
+def parse_meaning(text: str) -> str:
     """Return the meaning that a word in an option or profile stands for. Raises `Refused` (bad-value).
 
-    >>> read_column("date"), read_column("player 1"), read_column("Sieger"), read_column("score")
+    >>> parse_meaning("date"), parse_meaning("player 1"), parse_meaning("Sieger"), parse_meaning("score")
     ('occurred_at', 'first player', 'winner', 'score')
     """
     plain = " ".join(text.split()).casefold()
@@ -267,7 +267,7 @@ def parse_column_meaning(text: str) -> str:
 def is_team_name(name: str) -> bool:
     """Tell whether a column contains the partners of a side according to its name.
 
-    >>> is_of_team("Winners"), is_of_team("Team A"), is_of_team("Winner"), is_of_team("Winner 1 + Winner 2")
+    >>> is_team_name("Winners"), is_team_name("Team A"), is_team_name("Winner"), is_team_name("Winner 1 + Winner 2")
     (True, True, False, True)
     """
     return fold_word(name) in _TEAM_WORDS or (JOIN in name and find_meaning(name) not in (None, "player"))

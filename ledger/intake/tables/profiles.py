@@ -21,7 +21,7 @@ from ratings_ledger.ledger.intake.tables.columns import GAME_COLUMNS, TableOptio
 from ratings_ledger.ledger.intake.tables.dates import ORDERS
 from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS
 from ratings_ledger.ledger.intake.tables.layouts.sides import OTHERS_CHOICES
-from ratings_ledger.ledger.intake.tables.meanings import parse_column_meaning
+from ratings_ledger.ledger.intake.tables.meanings import parse_meaning
 from ratings_ledger.ledger.rejections import Refused, Rejection, did_you_mean, quote
 
 BYTES_MAX = 4_000_000
@@ -61,7 +61,7 @@ def _check_not_empty(text: str) -> None:
 
 def _check_column(text: str) -> None:
     if text:
-        parse_column_meaning(text)
+        parse_meaning(text)
 
 
 # by member of a profile: the member of `TableOptions`, and a function that checks each text
@@ -124,7 +124,7 @@ def read_profile(file: str) -> tuple[TableProfile, list[Rejection]]:
                     except Refused as problem:
                         refuse(name, problem.message, key)
             if name == "columns" and not problems:
-                value = {theirs: parse_column_meaning(ours) if ours else "" for theirs, ours in value.items()}
+                value = {theirs: parse_meaning(ours) if ours else "" for theirs, ours in value.items()}
             options[_TABLES[name][0]] = value
     if problems:
         return TableProfile(TableOptions(), []), sorted(problems, key=lambda problem: problem.line or 0)
