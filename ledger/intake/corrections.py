@@ -197,12 +197,12 @@ def merge_correction(
     for participant in stated["participants"]:
         before = recorded.get(people.current(to_nfc(str(participant.get("player")))), {})
         participant = {**participant, **_merge_members("numbers", NUMBERS, before, participant, columns)}
-        kept = {name: value for name, value in before.items() if name not in (*stated_members, "numbers")}
+        unchanged_members = {name: value for name, value in before.items() if name not in (*stated_members, "numbers")}
         recorded_ids = {"player": before["player"]} if before else {}
         leaver = recorded.get(people.current(to_nfc(str(participant.get("replaces")))))
         if "replaces" in participant and leaver:
             recorded_ids["replaces"] = leaver["player"]
-        participants.append({**kept, **participant, **recorded_ids})
+        participants.append({**unchanged_members, **participant, **recorded_ids})
     return {**unchanged, **stated, "participants": participants}
 
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from ratings_ledger.ledger.intake.forfeits import MissingSets, describe_forfeits, settle_forfeit
+from ratings_ledger.ledger.intake.forfeits import MissingSets, describe_forfeits, mark_forfeit
 from ratings_ledger.ledger.intake.json_lines import LINE_BYTES_MAX, number_lines
 from ratings_ledger.ledger.intake.readers import ZIP_MAGIC, find_reader
 from ratings_ledger.ledger.intake.readers.reader import Opened, ReadAs
@@ -269,7 +269,7 @@ def _read_entries(
             yield None
         else:
             line, event, source, rows_of = entry
-            if settle_forfeit(event, options.forfeits):
+            if mark_forfeit(event, options.forfeits):
                 forfeits.append(line)
             if reader.tables:
                 if has_scores:

@@ -19,11 +19,11 @@ LINES_MAX = 5
 PLACES = {FIRST_CAME: (1, 2), SECOND_CAME: (2, 1), NEITHER_CAME: (1, 1)}
 
 
-def settle_forfeit(event: Any, forfeits: str | None) -> bool:
+def mark_forfeit(event: Any, forfeits: str | None) -> bool:
     """Mark a forfeit as unrated, unless forfeits are rated; return whether the game is a forfeit.
 
     >>> event = {"data": {"extra": {"forfeit": "+:-"}}}
-    >>> settle_forfeit(event, None), event["data"]["rated"]
+    >>> mark_forfeit(event, None), event["data"]["rated"]
     (True, False)
     """
     data = event.get("data") if isinstance(event, dict) else None

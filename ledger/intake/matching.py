@@ -113,33 +113,38 @@ def describe_likeness(data: dict[str, Any], occurred_at: int, people: Identities
 Keys = Callable[[Likeness], Iterable[object]]
 
 
-def _key_by_content(game: Likeness) -> Iterator[object]:
+def _list_content_keys(game: Likeness) -> Iterator[object]:
     yield game.content, game.occurred_at // SECOND
 
 
-def _key_without_time(game: Likeness) -> Iterator[object]:
+def _list_timeless_keys(game: Likeness) -> Iterator[object]:
     yield game.content
 
 
-def _key_by_players(game: Likeness) -> Iterator[object]:
+def _list_player_keys(game: Likeness) -> Iterator[object]:
     yield game.occurred_at // DAY_MICROSECONDS, game.players
 
 
-def _keys_without_a_player(game: Likeness) -> Iterator[object]:
+def _list_keys_without_a_player(game: Likeness) -> Iterator[object]:
     day = game.occurred_at // DAY_MICROSECONDS
     yield day, game.players
     yield from ((day, game.players - {player}) for player in sorted(game.players))
 
 
-def _key_without_participants(game: Likeness) -> Iterator[object]:
+def _list_keys_without_participants(game: Likeness) -> Iterator[object]:
     data = parse_object(game.content.encode())["data"]
     yield game.occurred_at // DAY_MICROSECONDS, game.players, dump({**data, "participants": None})
 
 
 # the keys for rows that may have been edited since the last import of their sheet, the strictest first
-EDITED_KEYS: tuple[Keys, ...] = (_key_by_content, _key_without_time, _key_by_players, _keys_without_a_player)
+EDITED_KEYS: tuple[Keys, ...] = (
+    _list_content_keys,
+    _list_timeless_keys,
+    _list_player_keys,
+    _list_keys_without_a_player,
+)
 # the keys for games from other sources; a sync never changes these, so looser keys would be useless
-OTHER_SOURCE_KEYS: tuple[Keys, ...] = (_key_by_content, _key_without_participants)
+OTHER_SOURCE_KEYS: tuple[Keys, ...] = (_list_content_keys, _list_keys_without_participants)
 
 
 def match_rows(
@@ -185,18 +190,18 @@ def _take_first(queues: Iterable[deque[ImportedGame] | None], used: Collection[i
 
 
 def order_play_times(
-    rows: Mapping[int, SheetGame], imported: Mapping[int, ImportedGame], others: Mapping[int, ImportedGame]
+    rows: Mapping[int, SheetGame], imported: Mapping[int, ImportedGame], other_games: Mapping[int, ImportedGame]
 ) -> dict[int, int]:
     """Return the time of play of each row's game, by index, chosen so that a replay follows the order of the sheet.
 
     Games with the same time are replayed in the order of their positions. If the sheet has such games in another order,
-    later ones move by a microsecond. Games from other sources (`others`) keep their times.
+    later ones move by a microsecond. Games from other sources (`other_games`) keep their times.
     """
     times: dict[int, int] = {}
     last_time, last_position = -UNRECORDED_POSITION, 0
     for number, index in enumerate(sorted(rows, key=lambda index: rows[index].likeness.occurred_at)):
-        if index in others:
-            time, position = others[index].now.occurred_at, others[index].position
+        if index in other_games:
+            time, position = other_games[index].now.occurred_at, other_games[index].position
         else:
             time = rows[index].likeness.occurred_at
             position = imported[index].position if index in imported else UNRECORDED_POSITION + number
@@ -281,7 +286,7 @@ def find_day_numbers(
 
     `games_per_day` counts a sheet's games on each day; `needed` counts the new games, which need ids.
     """
-    taken: dict[str, int] = {}
+    positions_by_id: dict[str, int] = {}
     free: dict[str, list[str]] = {day: [] for day in needed}
     searched = dict.fromkeys(needed, 0)
     while short_days := [day for day in needed if len(free[day]) < needed[day]]:
@@ -290,11 +295,11 @@ def find_day_numbers(
             for day in short_days
         }
         positions = find_first_positions(connection, [game_id for game_ids in ids.values() for game_id in game_ids])
-        taken |= positions
+        positions_by_id |= positions
         for day, game_ids in ids.items():
             searched[day] += games_per_day[day]
             free[day] += [game_id for game_id in game_ids if game_id not in positions]
-    return taken, {day: iter(game_ids) for day, game_ids in free.items()}
+    return positions_by_id, {day: iter(game_ids) for day, game_ids in free.items()}
 
 
 LOOKAHEAD_NUMBERS = 64  # one statement looks up 64 numbers of a day
@@ -414,7 +419,7 @@ class DayNumbers:
 
     def _take_skipped(self, entry: ParsedItem, game: str, day: _Day) -> str | None:
         """Take the first skipped id that a row may use, or return None."""
-        for key in (game, self._key_entry(entry)) if day.skipped else ():
+        for key in (game, self._build_entry_key(entry)) if day.skipped else ():
             skipped = day.skipped.get(key, deque())
             while skipped:
                 if (game_id := skipped.popleft()) not in day.ids:
@@ -428,22 +433,23 @@ class DayNumbers:
         """
         file = entry.item.file
         if (assigned := self._assigned.get(game_id)) is not None:
-            return [] if assigned == game else self._skip(file, game_id, f"of {assigned}", [assigned])
+            return [] if assigned == game else self._count_skipped(file, game_id, f"of {assigned}", [assigned])
         if (first := self._find_event(game_id)) is None:
             return []
         current = self._find_current_game(first)
         if current.voided:
             keys = [
-                self._key_content(first.data, first.occurred_at),
-                self._key_content(current.data, current.occurred_at),
+                self._build_content_key(first.data, first.occurred_at),
+                self._build_content_key(current.data, current.occurred_at),
             ]
-            return [] if self._key_entry(entry) in keys else self._skip(file, game_id, "voided", keys)
+            return [] if self._build_entry_key(entry) in keys else self._count_skipped(file, game_id, "voided", keys)
         recorded_game = current.data["game"]
         if recorded_game == game or self._is_from_table(file, first.position or 0):
             return []
-        return self._skip(file, game_id, f"of {recorded_game}", [recorded_game])
+        return self._count_skipped(file, game_id, f"of {recorded_game}", [recorded_game])
 
-    def _skip(self, file: str, game_id: str, reason: str, owners: list[object]) -> list[object]:
+    def _count_skipped(self, file: str, game_id: str, reason: str, owners: list[object]) -> list[object]:
+        """Count a skipped id, keep the first one as an example, and return its owners."""
         number, example = self._skipped.get(file, (0, f"{game_id} ({reason})"))
         self._skipped[file] = number + 1, example
         return owners
@@ -484,14 +490,14 @@ class DayNumbers:
             self._ranges[file] = read_imported_ranges(self._connection, name, self._sheets.get(file))
         return self._ranges[file]
 
-    def _key_entry(self, entry: ParsedItem) -> object:
+    def _build_entry_key(self, entry: ParsedItem) -> object:
         if isinstance(entry.outcome, Refused):
             return None
         draft, data = entry.outcome
-        return self._key_content(data, draft.occurred_at)
+        return self._build_content_key(data, draft.occurred_at)
 
-    def _key_content(self, data: dict[str, Any], occurred_at: int) -> object:
-        return next(_key_by_content(describe_likeness(data, occurred_at, self._people)))
+    def _build_content_key(self, data: dict[str, Any], occurred_at: int) -> object:
+        return next(_list_content_keys(describe_likeness(data, occurred_at, self._people)))
 
     @cached_property
     def _people(self) -> Identities:

@@ -87,14 +87,14 @@ class Spool(WaitingDrafts):
     def add(self, draft: Draft, file: str, line: int, rows: Any) -> None:
         """Append a draft. Raises `StoreUnavailable` if the temporary folder is full."""
         self._unwritten.append((tuple(draft), file, line, rows))
-        self._unwritten_names.update(_unique_names(draft))
+        self._unwritten_names.update(_list_unique_names(draft))
         self._count += 1
         if len(self._unwritten) >= _UNWRITTEN_MAX:
             self._write()
 
     def look_ahead(self, drafts: Iterable[Draft]) -> None:
         """Look up which ids and games of these drafts are unused, so that `find` needs no queries for them."""
-        names = {name for draft in drafts for name in _unique_names(draft)}
+        names = {name for draft in drafts for name in _list_unique_names(draft)}
         names_json = json.dumps(list(names))
         for column, source in (("event_id", "ids WHERE"), ("subject", "subjects WHERE recorded AND")):
             if column == "subject" and not self._has_subjects:
@@ -111,7 +111,7 @@ class Spool(WaitingDrafts):
 
     def find(self, draft: Draft) -> WaitingDraft | None:
         """Return the waiting draft with the same id or game, or None."""
-        names = _unique_names(draft)
+        names = _list_unique_names(draft)
         if self._unused_names.issuperset(names) and self._unwritten_names.isdisjoint(names):
             return None
         waiting = self.find_id(draft.event_id)
@@ -203,7 +203,7 @@ def _pack(rows: list[Any]) -> bytes:
         raise MemoryError from None
 
 
-def _unique_names(draft: Draft) -> tuple[str, ...]:
+def _list_unique_names(draft: Draft) -> tuple[str, ...]:
     """Return the names that only one waiting draft may have: its id, and the subject of a recorded game."""
     return (draft.event_id, draft.subject) if draft.type == "game.recorded" else (draft.event_id,)
 

@@ -129,14 +129,14 @@ class _Sheet(NamedTuple):
 class _Pairs(NamedTuple):
     """The recorded games and ids of a sheet's rows, by index.
 
-    imported: the games that were imported from the sheet
-    others:   the games that were recorded from other sources
-    new:      the ids of new games
-    times:    the times of play of all games
+    imported:    the games that were imported from the sheet
+    other_games: the games that were recorded from other sources
+    new:         the ids of new games
+    times:       the times of play of all games
     """
 
     imported: dict[int, ImportedGame]
-    others: dict[int, ImportedGame]
+    other_games: dict[int, ImportedGame]
     new: dict[int, str]
     times: dict[int, int]
 
@@ -190,8 +190,8 @@ def compare_sheet(
     for index, row in sheet.rows.items():
         if index in pairs.imported:
             collector.change(row, pairs.imported[index], pairs.times[index])
-        elif index in pairs.others:
-            collector.compare_other(row, pairs.others[index])
+        elif index in pairs.other_games:
+            collector.compare_other(row, pairs.other_games[index])
     for index in sorted(pairs.new, key=pairs.times.__getitem__):
         collector.record(sheet.rows[index], pairs.new[index], pairs.times[index])
     return sync
@@ -277,15 +277,15 @@ def _pair_rows(
     if is_numbered:
         games_per_day = Counter(row.day for row in rows.values())
         needed = Counter(row.day for row in unpaired.values())
-        taken, free = find_day_numbers(connection, games_per_day, needed)
-        live_games = [game for game in read_other_games({*taken.values()}) if not game.now.voided]
-        others = match_rows(unpaired, live_games, OTHER_SOURCE_KEYS)
-        ids = {index: next(free[row.day]) for index, row in unpaired.items() if index not in others}
+        positions_by_id, free_ids = find_day_numbers(connection, games_per_day, needed)
+        live_games = [game for game in read_other_games({*positions_by_id.values()}) if not game.now.voided]
+        other_games = match_rows(unpaired, live_games, OTHER_SOURCE_KEYS)
+        ids = {index: next(free_ids[row.day]) for index, row in unpaired.items() if index not in other_games}
     else:
         positions = find_first_positions(connection, [row.game_id for row in unpaired.values()])
-        others = _pair_by_id(unpaired, read_other_games({*positions.values()}))
-        ids = {index: row.game_id for index, row in unpaired.items() if index not in others}
-    return _Pairs(own_games, others, ids, order_play_times(rows, own_games, others))
+        other_games = _pair_by_id(unpaired, read_other_games({*positions.values()}))
+        ids = {index: row.game_id for index, row in unpaired.items() if index not in other_games}
+    return _Pairs(own_games, other_games, ids, order_play_times(rows, own_games, other_games))
 
 
 def _pair_by_id(rows: Mapping[int, SheetGame], games: Iterable[ImportedGame]) -> dict[int, ImportedGame]:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ratings_ledger import Refused
-from ratings_ledger.ledger.intake.forfeits import FIRST_CAME, NEITHER_CAME, describe_forfeits, settle_forfeit
+from ratings_ledger.ledger.intake.forfeits import FIRST_CAME, NEITHER_CAME, describe_forfeits, mark_forfeit
 from ratings_ledger.ledger.intake.tables.layouts.result_cells import parse_result
 
 
@@ -19,7 +19,7 @@ def test_forfeit_is_rated_only_if_somebody_won_and_that_is_wanted(
 ) -> None:
     """Forfeits are unrated, but for those with a winner where the import rates them."""
     event: dict[str, Any] = {"data": {"extra": {"forfeit": noted}}}
-    assert settle_forfeit(event, forfeits)
+    assert mark_forfeit(event, forfeits)
     assert event["data"].get("rated") is rated
 
 
@@ -35,7 +35,7 @@ def test_dashes_alone_are_no_forfeit() -> None:
 @pytest.mark.parametrize("event", [b"{}", {}, {"data": 3}, {"data": {"extra": {"note": "x"}}}, {"data": {"extra": 1}}])
 def test_other_games_are_left_alone(event: Any) -> None:
     """What notes no forfeit is none, whatever it is."""
-    assert not settle_forfeit(event, "rated")
+    assert not mark_forfeit(event, "rated")
 
 
 def test_forfeits_are_counted_in_words() -> None:

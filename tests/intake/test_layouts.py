@@ -118,7 +118,7 @@ def test_rows_that_are_read_together_are_read_as_one_by_one(monkeypatch: pytest.
         wanted = read_table(table, ",", options)
         monkeypatch.setattr(csv_files, "ROWS_AT_ONCE", 5)
         assert read_table(table, ",", options) == wanted, (seed, rows)
-        is_plain = table_games.plain_cells(rows, [*table[0]]) is not None
+        is_plain = table_games.read_plain_cells(rows, [*table[0]]) is not None
         together, apart = together + is_plain, apart + (not is_plain)
     assert together > 20
     assert apart > 20

@@ -47,7 +47,7 @@ from ratings_ledger.ledger.intake.tables.table_games import (
     blank_dashes,
     find_name_columns,
     has_dashes,
-    plain_cells,
+    read_plain_cells,
     read_row_cells,
     read_row_games,
 )
@@ -359,7 +359,11 @@ def _read_cells(
 ) -> Iterator[tuple[int, Cells | Refused]]:
     """Yield the non-empty cells of rows by column; `name_columns` are the indexes of the columns with players."""
     rows = [row for _, row in numbered_rows if isinstance(row, list)]
-    if len(rows) == len(numbered_rows) and (plain := plain_cells(rows, header)) and not has_dashes(rows, name_columns):
+    if (
+        len(rows) == len(numbered_rows)
+        and (plain := read_plain_cells(rows, header))
+        and not has_dashes(rows, name_columns)
+    ):
         yield from zip([line for line, _ in numbered_rows], plain, strict=True)
         return
     for line, row in numbered_rows:

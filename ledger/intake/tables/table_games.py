@@ -106,7 +106,7 @@ def read_row_games(
     return _read_long_games(rows, columns, options, last_id, is_row_whole)
 
 
-def plain_cells(rows: Sequence[list[str]], header: Header) -> list[Cells] | None:
+def read_plain_cells(rows: Sequence[list[str]], header: Header) -> list[Cells] | None:
     """Return the cells of rows by column, or None unless each column has a name and each cell a trimmed text.
 
     Several rows together take half the time of single rows.
@@ -123,7 +123,7 @@ def plain_cells(rows: Sequence[list[str]], header: Header) -> list[Cells] | None
 
 def read_row_cells(row: list[str], header: Header) -> Cells | Refused:
     """Return the non-empty cells of a row by meaning, without dropped columns, or a refusal of the row."""
-    if (plain := plain_cells([row], header)) is not None:
+    if (plain := read_plain_cells([row], header)) is not None:
         return plain[0]
     text = "|".join(row)
     if len(row) > len(header) and any(map(str.strip, row[len(header) :])):

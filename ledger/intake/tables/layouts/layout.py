@@ -46,18 +46,18 @@ class TableView(NamedTuple):
     header_line: int = 1
     sheet: str = ""
 
-    def name_of(self, meaning: str) -> str:
+    def find_name(self, meaning: str) -> str:
         """Return the table's name for the column with a meaning; without such a column, the meaning."""
         return self.names[self.meanings.index(meaning)] if meaning in self.meanings else meaning
 
-    def cell(self, line: int, meaning: str) -> str:
+    def locate_cell(self, line: int, meaning: str) -> str:
         """Return the location of a cell, such as Results!D2 (Score); without such a column, that of the row."""
         if meaning not in self.meanings:
             return f"{self.sheet}!{line}" if self.sheet else f"line {line}"
         column = write_column_letters(self.meanings.index(meaning))
-        return f"{self.sheet}{'!' * bool(self.sheet)}{column}{line} ({self.name_of(meaning)})"
+        return f"{self.sheet}{'!' * bool(self.sheet)}{column}{line} ({self.find_name(meaning)})"
 
-    def texts(self, meaning: str) -> set[str]:
+    def list_texts(self, meaning: str) -> set[str]:
         """Return the distinct texts in the column with a meaning."""
         if meaning not in self.meanings:
             return set()
@@ -66,7 +66,7 @@ class TableView(NamedTuple):
 
     def count_cells(self, meaning: str, passes: Callable[[str], bool]) -> int:
         """Count the cells of the column with a meaning whose texts pass a test."""
-        passing = {text for text in self.texts(meaning) if passes(text)}
+        passing = {text for text in self.list_texts(meaning) if passes(text)}
         column = self.meanings.index(meaning) if passing else 0
         return sum(read_cell(row, column) in passing for _, row in self.body) if passing else 0
 

@@ -38,7 +38,7 @@ def _matches(view: TableView) -> bool:
 
 def refuse_without_result(view: TableView) -> None:
     """Raise `Refused` (unclear-layout) for a table in which no column says who won."""
-    first = view.name_of(FIRST) if FIRST in view.meanings else view.name_of("player")
+    first = view.find_name(FIRST) if FIRST in view.meanings else view.find_name("player")
     message = f"no column says who won; if the players are in the order of their places, {first} first, pass"
     advice = "--layout places, else add a column Winner or Result, or Score 1 and Score 2"
     raise Refused("unclear-layout", f"{message} {advice}", view.header_line)

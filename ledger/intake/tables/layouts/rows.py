@@ -14,7 +14,7 @@ def _matches(view: TableView) -> bool:
     if "player" not in view.meanings or (SECOND in view.meanings and "place" not in view.meanings):
         return False
     if RESULT in view.meanings and {"place", "score"}.isdisjoint(view.meanings):
-        message = f"{view.name_of(RESULT)} says who won, but no column is called opponent"
+        message = f"{view.find_name(RESULT)} says who won, but no column is called opponent"
         advice = "name the opponent's column: --map 'THEIRS=player 2'"
         raise Refused("missing-column", f"{message}; {advice}", view.header_line)
     return True

@@ -105,7 +105,7 @@ class SidesReader(NamedTuple):
         if len(sides) < 2:
             missing = next(name for name in self.sides if name not in cells)
             message = f"the row has no {missing}; fill in the name, or delete the row"
-            raise Refused("missing-member", f"{self.view.cell(line, missing)}: {message}")
+            raise Refused("missing-member", f"{self.view.locate_cell(line, missing)}: {message}")
         if self.became_dates:
             self._refuse_dates(line, cells)
         outcomes = self._score_two(line, cells, sides) if len(sides) == 2 else self._score_several(line, cells, sides)
@@ -131,7 +131,7 @@ class SidesReader(NamedTuple):
         verdicts = [*self._list_verdicts(line, cells, sides)]
         if not verdicts:
             columns = (*RESULTS, WINNER, SET_COLUMNS[0], SIDE_SCORES[0])
-            cell = self.view.cell(line, next((name for name in columns if name in self.view.meanings), RESULT))
+            cell = self.view.locate_cell(line, next((name for name in columns if name in self.view.meanings), RESULT))
             message = "the row has no result; fill in the result, or delete the row"
             raise Refused("missing-member", f"{cell}: {message}")
         if forfeit := next((verdict.forfeit for verdict in verdicts if verdict.forfeit), None):
@@ -189,8 +189,8 @@ class SidesReader(NamedTuple):
         first = next((name for name in self.became_dates if name in cells and may_be_date(cells[name])), None)
         if first is None:
             return
-        columns = ", ".join(f"{csv_item(self.view.name_of(name))} ({n:,})" for name, n in self.became_dates.items())
-        message = f"{self.view.cell(line, first)}: {quote(cells[first])} is a date or a time"
+        columns = ", ".join(f"{csv_item(self.view.find_name(name))} ({n:,})" for name, n in self.became_dates.items())
+        message = f"{self.view.locate_cell(line, first)}: {quote(cells[first])} is a date or a time"
         cause = f"spreadsheets turned results into dates in {columns}"
         raise Refused("result-became-date", f"{message}; {cause}; {DATE_ADVICE}")
 
@@ -200,17 +200,19 @@ class SidesReader(NamedTuple):
         for verdict in verdicts[1:]:
             if verdict.winner == verdicts[0].winner:
                 continue
-            cell, first_cell = (self.view.cell(line, column) for column in (verdict.column, verdicts[0].column))
+            cell, first_cell = (self.view.locate_cell(line, column) for column in (verdict.column, verdicts[0].column))
             message = f"{cell} says that {outcomes[verdict.winner or 0]}, but {first_cell} says that "
             advice = f"correct one of them{self._advise_on_scores(verdict)}"
             raise Refused("results-disagree", f"{message}{outcomes[verdicts[0].winner or 0]}; {advice}")
         scored = [verdict for verdict in verdicts if verdict.scores]
         for verdict in scored[1:]:
             if verdict.scores != scored[0].scores:
-                cell, first_cell = (self.view.cell(line, column) for column in (verdict.column, scored[0].column))
+                cell, first_cell = (
+                    self.view.locate_cell(line, column) for column in (verdict.column, scored[0].column)
+                )
                 score, first_score = (":".join(scores or ()) for scores in (verdict.scores, scored[0].scores))
                 message = f"{cell} says {score}, but {first_cell} says {first_score}"
-                advice = f"correct one of them, or drop a column: --map '{self.view.name_of(verdict.column)}='"
+                advice = f"correct one of them, or drop a column: --map '{self.view.find_name(verdict.column)}='"
                 raise Refused("results-disagree", f"{message}; {advice}")
 
     def _advise_on_scores(self, verdict: Verdict) -> str:
@@ -218,7 +220,7 @@ class SidesReader(NamedTuple):
         if self.sides != (WINNER, LOSER) or (verdict.scores is None and verdict.winner != 0):
             return ""
         if verdict.winner == 0:
-            winner, loser = self.view.name_of(WINNER), self.view.name_of(LOSER)
+            winner, loser = self.view.find_name(WINNER), self.view.find_name(LOSER)
             return f"; if games may be drawn: --map '{winner}=player 1' --map '{loser}=player 2'"
         return "; if fewer points win: --set score_order=low"
 
@@ -233,7 +235,7 @@ class SidesReader(NamedTuple):
             return names.index(text)
         # the cell may name the winner's column, such as White
         for index, side in enumerate(sides):
-            column = to_nfc(self.view.name_of(side)).casefold()
+            column = to_nfc(self.view.find_name(side)).casefold()
             if text.casefold() in (column, *column.split(JOIN)):
                 return index
         # or one of the partners of a side
@@ -246,24 +248,24 @@ class SidesReader(NamedTuple):
         listed = " and ".join(map(quote, names)) if len(names) == 2 else ", ".join(map(quote, names))
         hint = did_you_mean(text, names)
         message = f"{quote(text)} is not one of the row's players, {listed}{hint}; write one of them, or draw"
-        raise Refused("winner-not-in-row", f"{self.view.cell(line, WINNER)}: {message}")
+        raise Refused("winner-not-in-row", f"{self.view.locate_cell(line, WINNER)}: {message}")
 
     def _explain_missing_winner(self, line: int) -> Refused:
         message = "the row has no winner; write the winner's name, or draw"
-        return Refused("missing-member", f"{self.view.cell(line, WINNER)}: {message}")
+        return Refused("missing-member", f"{self.view.locate_cell(line, WINNER)}: {message}")
 
     def _score_several(self, line: int, cells: Cells, sides: list[str]) -> Sequence[Cells]:
         """Return the scores or places of three or more sides. Raises `Refused`."""
         if two_sided_column := next((name for name in (*RESULTS, *SET_COLUMNS) if name in cells), None):
             message = f"{quote(cells[two_sided_column])} cannot be the result of {len(sides)} players"
             advice = "give each player a score, in columns Score 1, Score 2 and so on"
-            raise Refused("bad-value", f"{self.view.cell(line, two_sided_column)}: {message}; {advice}")
+            raise Refused("bad-value", f"{self.view.locate_cell(line, two_sided_column)}: {message}; {advice}")
         columns = [SIDE_SCORES[SIDES.index(side)] for side in sides]
         scores = self._read_side_scores(line, cells, columns) if any(name in cells for name in columns) else None
         if WINNER not in self.view.meanings:
             if scores is None:
                 message = "the row has no scores; give each player a score, or delete the row"
-                raise Refused("missing-member", f"{self.view.cell(line, columns[0])}: {message}")
+                raise Refused("missing-member", f"{self.view.locate_cell(line, columns[0])}: {message}")
             return [{SCORE: score} for score in scores]
         if WINNER not in cells:
             raise self._explain_missing_winner(line)
@@ -277,14 +279,14 @@ class SidesReader(NamedTuple):
             if (best != [winner]) if winner is not None else len(best) < len(sides):
                 listed = ", ".join(scores)
                 message = f"{quote(cells[WINNER])} contradicts the scores {listed}; correct the winner or a score"
-                raise Refused("results-disagree", f"{self.view.cell(line, WINNER)}: {message}")
+                raise Refused("results-disagree", f"{self.view.locate_cell(line, WINNER)}: {message}")
             return [{SCORE: score} for score in scores]
         if winner is None:
             return [{"place": "1"}] * len(sides)
         if self.options.others != TIED:
             message = f"one of {len(sides)} players won, but the places of the others are unknown"
             advice = "give every player a score or a place, or tie the others with --others tied"
-            raise Refused("others-unknown", f"{self.view.cell(line, WINNER)}: {message}; {advice}")
+            raise Refused("others-unknown", f"{self.view.locate_cell(line, WINNER)}: {message}; {advice}")
         return [{"place": "1" if index == winner else "2"} for index in range(len(sides))]
 
     def _read_side_scores(self, line: int, cells: Cells, columns: list[str]) -> tuple[str, ...]:
@@ -292,7 +294,7 @@ class SidesReader(NamedTuple):
         for name in columns:
             if name not in cells:
                 message = f"the row has no {name}, but other scores; fill in the cell"
-                raise Refused("missing-member", f"{self.view.cell(line, name)}: {message}")
+                raise Refused("missing-member", f"{self.view.locate_cell(line, name)}: {message}")
             self._parse(line, name, read_decimal, cells[name])
         return tuple(cells[name] for name in columns)
 
@@ -307,7 +309,7 @@ class SidesReader(NamedTuple):
         try:
             return parse(text)
         except Refused as problem:
-            raise Refused(problem.code, f"{self.view.cell(line, name)}: {problem.message}") from None
+            raise Refused(problem.code, f"{self.view.locate_cell(line, name)}: {problem.message}") from None
 
 
 def _sign(first: Decimal | int, second: Decimal | int) -> int:
@@ -322,7 +324,7 @@ def _compare_numbers(first: str, second: str) -> int:
 
 def create_reader(sides: tuple[str, ...], view: TableView, options: TableOptions) -> SidesReader:
     """Create the reader of a table, given the meanings of the columns of its sides."""
-    win_only_columns = frozenset(name for name in RESULTS if are_winner_only(view.texts(name)))
+    win_only_columns = frozenset(name for name in RESULTS if are_winner_only(view.list_texts(name)))
     results, sets = (tuple(name for name in names if name in view.meanings) for names in (RESULTS, SET_COLUMNS))
     dates = {name: count for name in (*results, *sets) if (count := view.count_cells(name, may_be_date))}
     return SidesReader(view, options, sides, win_only_columns, results, sets, dates)
