@@ -53,7 +53,7 @@ UNRECORDED_POSITION = 2**62  # a position after all recorded games, for new game
 
 
 class Likeness(NamedTuple):
-    """The features by which games are compared: content without the id, end in microseconds, and current player ids."""
+    """The features that decide whether games are alike: content without the id, end in microseconds, current ids."""
 
     content: str
     occurred_at: int
@@ -103,7 +103,7 @@ class ImportedGame(NamedTuple):
 
 
 def describe_likeness(data: dict[str, Any], occurred_at: int, people: Identities) -> Likeness:
-    """Return the features by which a game is compared, with the current ids of its players."""
+    """Return the features that decide whether a game is like another, with the current ids of its players."""
     game = {**people.present(data), "game_id": "-"}
     players = frozenset(participant["player"] for participant in game["participants"])
     return Likeness(normalise_game(game), occurred_at, players)

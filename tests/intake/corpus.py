@@ -578,7 +578,7 @@ SHEETS = {
     ),
     "a cell in the last corner": sheet(
         more={"xl/worksheets/sheet1.xml": WORKSHEET % (SHEET_ROWS + b'<row><c r="XFD1048576"><v>1</v></c></row>')},
-        refused=[("None bad-spreadsheet", "save the table alone as .xlsx or as CSV UTF-8")],
+        refused=[("None bad-spreadsheet", "save only the table as .xlsx or as CSV UTF-8")],
     ),
     "an export of Google Sheets as a spreadsheet": sheet(
         *WIDE, *[[Raw(' s="1"', ""), Raw(' s="0"', ""), Raw(' s="0"', "")]] * 997, games=TWO

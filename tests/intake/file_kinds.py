@@ -20,7 +20,7 @@ CASES = {
     "nothing but blank lines": csv("\n\n  \n", refused=[("None empty-file", "contains no events")]),
     "a bomb, as it says itself": Case(
         with_declared_size(xlsx(WIDE), 1 << 31), name="results.xlsx",
-        refused=[("None bad-spreadsheet", "it expands to more than 1 GB; save the table alone as .xlsx")],
+        refused=[("None bad-spreadsheet", "it expands to more than 1 GB; save only the table as .xlsx")],
     ),
     "a bomb that calls itself small": Case(
         with_declared_size(xlsx(WIDE), 100), name="results.xlsx",

@@ -87,7 +87,7 @@ LARGE = {
     ),
     "a spreadsheet of more than 1 GB": Large(
         "texts.xlsx", partial(with_long_text, 1_025 << 20),
-        ("None bad-spreadsheet", "it expands to more than 1 GB; save the table alone as .xlsx or as CSV UTF-8"),
+        ("None bad-spreadsheet", "it expands to more than 1 GB; save only the table as .xlsx or as CSV UTF-8"),
     ),
 }  # fmt: skip
 

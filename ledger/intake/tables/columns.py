@@ -384,7 +384,7 @@ def read_game(cells: Cells, columns: CsvColumns, options: TableOptions) -> dict[
 
 
 def read_members(cells: Mapping[str, str]) -> dict[str, Any]:
-    """Return the members of a game or a player from cells by meaning. Raises `Refused` as `read_value` does."""
+    """Return the members of a game or a player from cells by meaning. Raises the same `Refused` as `read_value`."""
     members: dict[str, Any] = dict(cells)
     for name in _select_converted(tuple(cells)):
         if name in CONVERTED_COLUMNS:

@@ -207,9 +207,7 @@ def is_last_name(name: str) -> bool:
 
 
 def find_partner(name: str) -> tuple[str, int] | None:
-    """Return the side to which a column's player belongs, and the player's number on that side (from 1), or None.
-
-    The column is known only by its name.
+    """Return (side, number of the partner from 1) if a column contains partners according to its name, else None.
 
     >>> find_partner("Winner 2"), find_partner("Team B Player 1"), find_partner("Player 1b"), find_partner("Player 1")
     (('winner', 2), ('second player', 1), ('first player', 2), None)

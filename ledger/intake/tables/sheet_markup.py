@@ -19,7 +19,7 @@ from ratings_ledger.ledger.rejections import Refused, quote
 
 EXPANDED_BYTES_MAX = 1 << 30
 START_BYTES = 1 << 20
-SAVE = "save the table alone as .xlsx or as CSV UTF-8"
+SAVE = "save only the table as .xlsx or as CSV UTF-8"
 PROTECTED = "it is protected by a password; save it without one"
 DAMAGED = "open it in a spreadsheet program and save it again"
 XLSX, ODS = "xl/workbook.xml", "content.xml"
@@ -96,7 +96,7 @@ BUILT_IN_TIME_FORMATS = {str(number) for number in (18, 19, 20, 21, 22, 45, 46, 
 _WHOLE_NUMBER = re.compile(r"\d+(?:\.0*)?", re.ASCII)
 _LITERALS = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]')  # in a format code
 _UTF8_XML = re.compile(rb'<(?!\?xml[^>]*encoding="(?!utf-8"))[?\w]', re.IGNORECASE)
-# separate patterns, because each begins with a literal text, which is found fast
+# separate patterns, because each begins with a literal text that is found fast
 _XLSX_MARKS = [
     re.compile(pattern)
     for pattern in (

@@ -310,7 +310,7 @@ def _split_player_columns(
 def _read_other_members(names: tuple[str, ...], texts: tuple[str | None, ...]) -> dict[str, Any]:
     """Return a player's members other than the name from texts in the order of `names`.
 
-    Raises `Refused` as `read_members` does.
+    Raises the same `Refused` as `read_members`.
     """
     return read_members({name: text for name, text in zip(names, texts, strict=True) if text is not None})
 

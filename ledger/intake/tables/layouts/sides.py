@@ -183,8 +183,9 @@ class SidesReader(NamedTuple):
         return Verdict(name, _sign(*map(int, won)), won, result.sets)
 
     def _refuse_dates(self, line: int, cells: Cells) -> None:
-        """Raise `Refused` (result-became-date) if a result or set of the row is a date; the message lists the columns
-        of the table in which there are such dates.
+        """Raise `Refused` (result-became-date) if a result or set of the row is a date.
+
+        The message lists all columns of the table with such dates.
         """
         first = next((name for name in self.became_dates if name in cells and may_be_date(cells[name])), None)
         if first is None:
