@@ -526,8 +526,8 @@ def _pair_columns(old: RankedColumns, new: RankedColumns, scale: int, ranks: boo
     departed = np.delete(np.arange(len(old)), old_indices)
     arrived = np.delete(np.arange(len(new)), new_indices)
     return PairedPoints(
-        index_points(old.of(np.append(old_indices[differs], departed)), scale),
-        index_points(new.of(np.append(new_indices[differs], arrived)), scale),
+        index_points(old.rows_at(np.append(old_indices[differs], departed)), scale),
+        index_points(new.rows_at(np.append(new_indices[differs], arrived)), scale),
         moved=int((moved & ~differs).sum()),
         swapped=_count_swapped_ranks(old_ranks[are_ranked], new_ranks[are_ranked]),
     )
