@@ -16,7 +16,7 @@ class RankingList(NamedTuple):
 
     rank:    results -> rows in the order of the list
     explain: (results, player id) -> the computation of the player's value, and the reason if there is no rank
-    left_out: (results, index of the player) -> the player's games that do not contribute to the value
+    find_left_out: (results, index of the player) -> the player's games that do not contribute to the value
     params:  the parameters that the list reads in addition to those of every rule
     model:   the name of the class that declares these parameters
     running: whether the list ranks running points, after all games, instead of the changes by single games
@@ -25,12 +25,12 @@ class RankingList(NamedTuple):
     pays_gold: whether ranks of a closed list are paid
     reads_places: params -> whether the list needs `Results.places`; if so, the rule must read the column `place`
     by_points: params -> whether players with enough games are ranked only by `Results.points`
-    by:      a sentence that says which of several consecutive ruleset versions ranks the list
+    version_note: a sentence that says which of several consecutive ruleset versions ranks the list
     """
 
     rank: Callable[[Results], Sequence[RankedRow]]
     explain: Callable[[Results, str], list[ExplainedLine]]
-    left_out: Callable[[Results, int], set[int]] = lambda results, player: set()
+    find_left_out: Callable[[Results, int], set[int]] = lambda results, player: set()
     params: tuple[str, ...] = ()
     model: str = "Params"
     running: bool = False
@@ -39,7 +39,7 @@ class RankingList(NamedTuple):
     pays_gold: bool = False
     reads_places: Callable[[Any], bool] = lambda params: False
     by_points: Callable[[Any], bool] = lambda params: False
-    by: str = "A list is ranked by the version that scored its last counted game."
+    version_note: str = "A list is ranked by the version that scored its last counted game."
 
 
 LISTS = {
@@ -48,22 +48,22 @@ LISTS = {
         points.explain,
         running=True,
         by_points=lambda params: True,
-        by="Running points carry over from one version to the next.",
+        version_note="Running points carry over from one version to the next.",
     ),
     "table": RankingList(
         league_table.rank,
         league_table.explain,
-        league_table.find_left_out,
-        ("best_of", "tie_break"),
-        "TableParams",
+        find_left_out=league_table.find_left_out,
+        params=("best_of", "tie_break"),
+        model="TableParams",
         by_points=lambda params: (params.best_of, params.tie_break) == ("all", "none"),
     ),
     "best-of": RankingList(
         best_of.rank,
         best_of.explain,
-        best_of.find_left_out,
-        ("parts", "weights", "tie_breaks", "places_counted", "unranked"),
-        "BestOfParams",
+        find_left_out=best_of.find_left_out,
+        params=("parts", "weights", "tie_breaks", "places_counted", "unranked"),
+        model="BestOfParams",
         reads_places=best_of.reads_places,
         by_points=best_of.ranks_by_points,
     ),
@@ -83,6 +83,6 @@ LISTS = {
         model="the params of annual-places/1",
         adjustable=False,
         sums_lists=True,
-        by="The list of a year is ranked by the version in force at its end.",
+        version_note="The list of a year is ranked by the version in force at its end.",
     ),
 }

@@ -531,7 +531,7 @@ def explain_player(
     ranking = stream.ranking
     entries: list[PlayerEntry] = []
     if not stream.ranking.sums_lists:
-        left_out = set() if number is None else ranking.left_out(results, number)
+        left_out = set() if number is None else ranking.find_left_out(results, number)
         entries = sorted(
             [*_list_counted(facts, trace, steps, left_out), *_list_uncounted(ladders, stream, player, steps)],
             key=lambda entry: entry[:2],

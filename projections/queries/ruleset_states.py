@@ -263,7 +263,7 @@ def load_ruleset_state(connection: Connection, name: str, until: int, times: Tim
         ruleset=chosen.ruleset,
         position=chosen.position,
         by=chosen.event["by"],
-        between=chosen.bound and chosen.bound.ranking.by,
+        between=chosen.bound and chosen.bound.ranking.version_note,
         times=times,
         in_words=_read_rule_description(chosen.bound),
         earlier=next(
