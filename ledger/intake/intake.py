@@ -470,7 +470,7 @@ class Intake:
         """Return a remedy for a game with the id of another game, and the kind of remedy."""
         void = self._find_void(draft)
         assert void is not None
-        return describe_way_back(void, "", False), "voided"
+        return describe_way_back(void, file="", is_compared=False), "voided"
 
     def _record_slip(self, problem: Rejection, draft: Draft, item: Item) -> None:
         """Remember a refused game's name that differs from the recorded game, if nothing else differs."""

@@ -226,7 +226,7 @@ def _read_sheet(file: str, options: TableOptions, people: Identities) -> _Sheet:
         if not entry.table:
             message = "--sync compares only tables; import other files without --sync, because their events have ids"
             entries.append(Rejection("not-a-table", message, file, entry.line))
-            return _Sheet({}, columns[-1], entries, 0, False)
+            return _Sheet({}, columns[-1], entries, repeated=0, is_whole=False)
         row = _build_sheet_game(entry, people)
         earlier = None if row is None else by_id.setdefault(row.game_id, row)
         if row is None:
@@ -239,7 +239,7 @@ def _read_sheet(file: str, options: TableOptions, people: Identities) -> _Sheet:
         else:
             entries.append(_refuse_repeated_id(row))
             is_whole = False
-    return _Sheet(rows, columns[-1], entries, repeated, is_whole)
+    return _Sheet(rows, columns[-1], entries, repeated=repeated, is_whole=is_whole)
 
 
 def _build_sheet_game(item: Item, people: Identities) -> SheetGame | None:

@@ -212,7 +212,7 @@ def _parse_part(archive: ZipFile, part: str, handler: Any = None) -> None:
         with archive.open(part) as file:
             while piece := file.read(PIECE_BYTES):
                 parser.Parse(piece)
-        parser.Parse(b"", True)
+        parser.Parse(b"", True)  # the end of the file
     except ExpatError as error:
         raise Refused("bad-spreadsheet", f"it is damaged: {part}: {error}; {DAMAGED}") from None
 
