@@ -48,7 +48,7 @@ def replay_clock(
     return clock
 
 
-def apply_event(
+def apply_clock_event(
     clock: GameClock | None, type_name: str, data: Data, current: Callable[[str], str] = str
 ) -> GameClock | Rejection:
     """Return a copy of the clock after one more event, or the rejection of the event."""

@@ -10,7 +10,7 @@ from ratings_ledger.ledger.events.revisions import is_live
 from ratings_ledger.ledger.rejections import Refused, Rejection, quote
 from ratings_ledger.ledger.store.log import Log, head, read_live
 from ratings_ledger.ledger.validation.identities import Identities, read_identities
-from ratings_ledger.projections.game_clock.events import apply_event, replay_clock
+from ratings_ledger.projections.game_clock.events import apply_clock_event, replay_clock
 from ratings_ledger.projections.game_clock.state import GameClock
 from ratings_ledger.projections.rulesets.versions import Version, in_force
 
@@ -56,7 +56,7 @@ class Clocks:
         """Add an event to its clock. Raises `Refused` if it contradicts earlier events."""
         self._load(data["game_id"])
         data = complete_timers(self._rulesets, type_name, occurred_at, data)
-        outcome = apply_event(self._clocks[data["game_id"]], type_name, data, self._people.current)
+        outcome = apply_clock_event(self._clocks[data["game_id"]], type_name, data, self._people.current)
         if isinstance(outcome, Rejection):
             raise Refused(outcome.code, outcome.message)
         self._clocks[data["game_id"]] = outcome

@@ -47,7 +47,7 @@ SHEETS = {
     ),
     "no winner": RefusedSheet(
         [["Date", "Player 1", "Player 2", "Winner"], [D22, "anna", "ben", None]], "missing-member",
-        "Results!D2 (Winner): the row has no winner; write the name, or draw", cell=(1, 3, "draw"),
+        "Results!D2 (Winner): the row has no winner; write the winner's name, or draw", cell=(1, 3, "draw"),
     ),
     "a winner of three": RefusedSheet(
         [["Date", "Player 1", "Player 2", "Player 3", "Winner"], [D22, "anna", "ben", "cleo", "ben"]],

@@ -111,10 +111,10 @@ def test_edited_plays_are_synced_and_undone(ledger_url: str, ratings: Ratings, t
     assert told(*first)["appended"] == 2
     assert told(*first)["existing"] == 2
     (refused,) = told(edited)["rejected"]
-    assert (refused["code"], "if the game was edited since, use --sync" in refused["message"]) == ("id-conflict", True)
+    assert (refused["code"], "if the game was edited since, pass --sync" in refused["message"]) == ("id-conflict", True)
     (copy := tmp_path / "december.json").write_bytes(path.read_bytes())
     named = ratings("import", copy, *command[2:], db=ledger_url).stdout
-    assert "name the file BGStatsExport.json, and use --sync" in named
+    assert "rename the file to BGStatsExport.json, and pass --sync" in named
     found = told(edited, play("a3", "1 1!", "2 0"), more=("--sync", "--yes"))["sync"]
     assert [found[what] for what in ("new", "changed", "vanished")] == [1, 1, 1]
     assert ratings("undo", "--yes", db=ledger_url).exit_code == 0

@@ -18,7 +18,7 @@ from oracle.clock import NaiveClock
 
 from ratings_ledger import Rejection
 from ratings_ledger.ledger.events.game_clocks import CLOCK_TYPES
-from ratings_ledger.projections.game_clock import apply_event, replay_clock
+from ratings_ledger.projections.game_clock import apply_clock_event, replay_clock
 from ratings_ledger.projections.queries.clocks import build_clock_state, explain_clock
 
 pytestmark = pytest.mark.slow
@@ -155,7 +155,7 @@ class ClockMachine(RuleBasedStateMachine):
         if wrong == "backwards" and much < 9:
             self._give("heartbeat", self.names[0], None, at=self.naive.last - much)
         elif wrong == "a second start" and much < 9:
-            found = apply_event(self.clock, "clock.started", self.events[0]["data"])
+            found = apply_clock_event(self.clock, "clock.started", self.events[0]["data"])
             self._refused("started", found, self.naive.event("started", self.naive.t))
         elif wrong == "a stop" and much > 36:
             self._give("stopped", None, None)
@@ -206,7 +206,7 @@ class ClockMachine(RuleBasedStateMachine):
         at = self.naive.t if at is None else at
         given = {"player": name, {"pause_answered": "answer"}.get(what, "choice"): word}
         one = event(f"clock.{what}", at=at, **{member: value for member, value in given.items() if value is not None})
-        found = apply_event(self.clock, one["type"], one["data"])
+        found = apply_clock_event(self.clock, one["type"], one["data"])
         code = self._look(lambda: self.naive.event(what, at, name, word))
         if code is not None:
             self._refused(what, found, code)

@@ -4,7 +4,7 @@ import pytest
 from clock_logs import GRANTED, event, log, refused
 
 from ratings_ledger import Unknown
-from ratings_ledger.projections.game_clock import GameClock, apply_event, replay_clock
+from ratings_ledger.projections.game_clock import GameClock, apply_clock_event, replay_clock
 from ratings_ledger.projections.queries.clocks import build_clock_state, explain_clock
 
 REFUSALS = [
@@ -12,7 +12,7 @@ REFUSALS = [
     ("5000 zoe heartbeat", "clock-player-unknown", "'zoe' is not playing"),
     ("5000 anna offered chess", "bad-value", "'chess' is not a choice"),
     ("5000 anna pause_asked\n5000 ben pause_answered maybe", "bad-value", "'maybe' is not an answer"),
-    ("5000 anna decided", "clock-choice-missing", "clock.offered comes first"),
+    ("5000 anna decided", "clock-choice-missing", "record clock.offered first"),
     ("5000 anna offered fortune\n5000 anna decided roll-dice", "clock-choice-missing", "was offered fortune"),
     ("5000 anna offered fortune\n5000 anna offered fortune", "clock-choice-open", "still has to choose: fortune"),
     ("0 anna offered roll-dice\n124000 anna decided", "clock-player-out", "was removed at 124000"),
@@ -24,7 +24,7 @@ REFUSALS = [
     ("1 anna pause_asked\n2 ben pause_asked", "clock-pause-open", "14999 ms are left to answer"),
     ("5000 anna resume_asked", "clock-not-paused", "not paused at 5000"),
     ("5000 stopped\n5000 anna heartbeat", "clock-stopped", "stopped at 5000"),
-    ("5000 exploded", "unknown-type", "not an event of a clock"),
+    ("5000 exploded", "unknown-type", "not a type of clock events"),
 ]
 
 
@@ -87,8 +87,8 @@ def test_refused_event_leaves_the_clock():
     """A refused event leaves the clock as it was, and the next event is accepted."""
     clock = replay_clock(log("1000 anna offered roll-dice"))
     late = event("clock.heartbeat", at=500_000, player="anna")
-    assert apply_event(clock, late["type"], late["data"]).code == "clock-player-out"
+    assert apply_clock_event(clock, late["type"], late["data"]).code == "clock-player-out"
 
-    after = apply_event(clock, "clock.decided", {"game_id": "g-1", "at": 2_000, "player": "anna"})
+    after = apply_clock_event(clock, "clock.decided", {"game_id": "g-1", "at": 2_000, "player": "anna"})
     assert isinstance(after, GameClock)
     assert (clock.now, after.now, after.players["anna"].main_ms) == (1_000, 2_000, 121_500)

@@ -107,8 +107,7 @@ def _report_failures(name: str) -> Iterator[None]:
     except BaseException as error:
         if isinstance(error, (*INTERRUPTIONS, MemoryError)):
             raise
-        message = f"the reader {name} failed: {_describe_error(error)}; report it to the author of its package"
-        raise Refused("bad-reader", message) from None
+        raise Refused("bad-reader", f"the reader {name} failed: {_describe_error(error)}") from None
 
 
 def _describe_error(error: BaseException) -> str:
