@@ -125,7 +125,7 @@ def test_json_lines_are_refused(one_club: Club) -> None:
     done = one_club.ratings("import", file, "--sync", db=one_club.db)
     assert done.exit_code == 1
     assert done.stderr == (
-        f"{file}:1: not-a-table: --sync compares tables only; import JSON Lines without --sync, because their events "
+        f"{file}:1: not-a-table: --sync compares only tables; import other files without --sync, because their events "
         "have ids\n"
     )
 

@@ -244,5 +244,5 @@ def test_columns_of_a_profile_may_be_absent(one_db: str, ratings: Ratings, club:
     club.write_text('[columns]\nBemerkung = ""\n[set]\ngame = "chess"\n', encoding="utf-8")
     command = ("import", table(club, "february.csv"), "--profile", club, "--dates", "dmy")
     mapped = ratings(*command, "--map", "Bemerkung=", db=one_db)
-    assert (mapped.exit_code, "--map: left of the =, 'Bemerkung' is no column" in mapped.stderr) == (1, True)
+    assert (mapped.exit_code, "--map: left of the =, 'Bemerkung' is not a column" in mapped.stderr) == (1, True)
     assert ratings(*command, db=one_db).exit_code == 0

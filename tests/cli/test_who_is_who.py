@@ -96,9 +96,18 @@ def test_aliases_leave_json_lines_alone(one_db: str, ratings: Ratings, tmp_path:
 @pytest.mark.parametrize(
     ("cells", "message"),
     [
-        (("Hanna", "Johanna"), "'Hanna' is an alias of 'Johanna', who takes part in the game as well"),
-        (("Johanna", "Hanna"), "'Hanna' is an alias of 'Johanna', who takes part in the game as well"),
-        (("Hanna", "Jo"), "'Hanna' and 'Jo' take part in one game, but are both aliases of 'Johanna'"),
+        (
+            ("Hanna", "Johanna"),
+            "'Hanna' is an alias of 'Johanna', who takes part in the game as well; correct one of them",
+        ),
+        (
+            ("Johanna", "Hanna"),
+            "'Hanna' is an alias of 'Johanna', who takes part in the game as well; correct one of them",
+        ),
+        (
+            ("Hanna", "Jo"),
+            "'Hanna' and 'Jo' take part in one game, but are both aliases of 'Johanna'; correct an alias or a name",
+        ),
         (("ben", "ben"), "'ben' takes part twice"),
     ],
 )
