@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from club import GAMES, HOSTILE, LADDER, made, ok
+from club import GAMES, HOSTILE, LADDER, create_club, run_ok
 from looking import ODD, Club
 from make_pictures import CHROMIUM
 from playwright.sync_api import Browser, sync_playwright
 from sqlalchemy import make_url
-from systems import made_systems
+from systems import create_systems
 
 Ratings = Callable[..., Any]
 
@@ -40,26 +40,30 @@ def chromium() -> Iterator[Browser]:
 def clubs(
     ratings: Ratings, original_files: Callable[..., str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[..., Club]]:
-    """A function that gives the pages of a club, `small`, `demo` or `systems`, as `files` or from a `server`."""
-    found: dict[tuple[str, str], Club] = {}
+    """A function that returns the pages of a club, `small`, `demo` or `systems`, as `files` or from a `server`."""
+    opened_clubs: dict[tuple[str, str], Club] = {}
     with ExitStack() as stack:
 
-        def find(name: str, source: str) -> Club:
-            if (name, source) not in found:
-                url = original_files({"small": small, "demo": demo, "systems": made_systems}[name])
+        def open_club(name: str, source: str) -> Club:
+            if (name, source) not in opened_clubs:
+                url = original_files(
+                    {"small": create_small_club, "demo": create_demo_club, "systems": create_systems}[name]
+                )
                 folder = tmp_path_factory.mktemp("site")
-                ok(ratings, "site", folder, "--title", "The club", db=url)
+                run_ok(ratings, "site", folder, "--title", "The club", db=url)
                 base, ending = f"{folder.as_uri()}/", ".html"
                 if source == "server":
-                    base, ending = stack.enter_context(serving(url)), ""
-                names = files_of(folder)
+                    base, ending = stack.enter_context(run_server(url)), ""
+                names = list_page_files(folder)
                 if source == "files":
-                    names += reports(ratings, folder, url, {"small": SMALL_REPORTS, "demo": DEMO_REPORTS}.get(name, ()))
+                    names += write_reports(
+                        ratings, folder, url, {"small": SMALL_REPORTS, "demo": DEMO_REPORTS}.get(name, ())
+                    )
                 sizes = {name.removesuffix(".html"): (folder / name).stat().st_size for name in names}
-                found[name, source] = Club(url, base, ending, sizes)
-            return found[name, source]
+                opened_clubs[name, source] = Club(url, base, ending, sizes)
+            return opened_clubs[name, source]
 
-        yield find
+        yield open_club
 
 
 @pytest.fixture(params=["small", "demo"])
@@ -74,40 +78,61 @@ def club(request: pytest.FixtureRequest, name: str, clubs: Callable[..., Club]) 
     return clubs(name, request.param)
 
 
-def small(ratings: Ratings, url: str) -> None:
-    """The club of the tests of pages, and a game of everybody with an odd name."""
-    made(ratings, url)
-    ok(ratings, "record", "-q", "--game", "catan", "--game-id", "odd-" + "g" * 60, "--at", GAMES[-1][1], "--by", "mira",
-       "--new-names", "accept", "--", *ODD, db=url)  # fmt: skip
+def create_small_club(ratings: Ratings, url: str) -> None:
+    """Create the club of the tests of pages, with one more game of players with unusual names."""
+    create_club(ratings, url)
+    run_ok(
+        ratings,
+        "record",
+        "-q",
+        "--game",
+        "catan",
+        "--game-id",
+        "odd-" + "g" * 60,
+        "--at",
+        GAMES[-1][1],
+        "--by",
+        "mira",
+        "--new-names",
+        "accept",
+        "--",
+        *ODD,
+        db=url,
+    )
 
 
-def demo(ratings: Ratings, url: str) -> None:
-    """The club that `ratings demo` shows."""
-    ok(ratings, "demo", "--keep", str(Path(str(make_url(url).database)).parent), db=url)
+def create_demo_club(ratings: Ratings, url: str) -> None:
+    """Create the club that `ratings demo` shows."""
+    run_ok(ratings, "demo", "--keep", str(Path(str(make_url(url).database)).parent), db=url)
 
 
-# who is reported on, as known at which position, too; each report is a kind of page of its own
+# the player of each report and the earlier position that it compares; each report is a kind of page of its own
 SMALL_REPORTS = ((HOSTILE, "7"), (ODD[0], "10"), ("anna", "7"), ("ben", "10"))
 DEMO_REPORTS = (("mira", "92"),)
 
 
-def reports(ratings: Ratings, folder: Path, url: str, wanted: Iterable[tuple[str, str]]) -> list[str]:
-    """Write reports beside the pages of a site; their names."""
+def write_reports(
+    ratings: Ratings, folder: Path, url: str, players_and_positions: Iterable[tuple[str, str]]
+) -> list[str]:
+    """Write reports beside the pages of a site and return their file names."""
     names = []
-    for number, (player, known_at) in enumerate(wanted):
+    for number, (player, known_at) in enumerate(players_and_positions):
         names.append(f"report-{number}.html")
-        ok(ratings, "report", "player", "--known-at", known_at, "-o", folder / names[-1], "--", player, LADDER, db=url)
+        run_ok(
+            ratings, "report", "player", "--known-at", known_at, "-o", folder / names[-1], "--", player, LADDER, db=url
+        )
     return names
 
 
-def files_of(folder: Path) -> list[str]:
+def list_page_files(folder: Path) -> list[str]:
+    """Return the pages that the manifest of a site lists."""
     manifest = json.loads((folder / "MANIFEST.json").read_text())
     return [name for name in manifest["files"] if name.endswith(".html")]
 
 
 @contextmanager
-def serving(url: str) -> Iterator[str]:
-    """The address of a server of a ledger's pages."""
+def run_server(url: str) -> Iterator[str]:
+    """Start a server of a ledger's pages, provide its address, and stop it at the end."""
     program = [sys.executable, "-m", "ratings_ledger", "--db", url]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     command = [*program, "serve", "--port", "0", "--title", "The club"]

@@ -1,4 +1,4 @@
-"""Looking at pages: which there are, and what of one is cut off, unusable for somebody, or fetched from elsewhere."""
+"""Inspect pages: list them, and find content that is cut off, inaccessible, or fetched from elsewhere."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -24,29 +24,29 @@ RULES = [
 
 
 class Club(NamedTuple):
-    """A club's ledger, and its pages: what addresses begin and end with, and each page's path with its size."""
+    """A club's ledger and its pages: the beginning and ending of their addresses, and each page's size by path."""
 
     ledger: str
     base: str
     ending: str
     sizes: Mapping[str, int]
 
-    def address(self, path: str) -> str:
-        """Where a page is."""
+    def format_address(self, path: str) -> str:
+        """Return the address of a page."""
         if path == "index" and not self.ending:
             return self.base
         return f"{self.base}{path}{self.ending}"
 
-    def kinds(self) -> list[str]:
-        """The largest page of every kind, and every page of who has a hostile name."""
+    def list_kinds(self) -> list[str]:
+        """Return the paths of the largest page of every kind and of every page of the hostile name."""
         largest: dict[tuple[str, ...], str] = {}
         for path in sorted(self.sizes, key=self.sizes.__getitem__):
-            largest[kind(path)] = path
+            largest[classify_path(path)] = path
         return sorted({*largest.values(), *(path for path in self.sizes if encode_segment(HOSTILE) in path)})
 
 
-def kind(path: str) -> tuple[str, ...]:
-    """What is alike of the paths of pages that one template makes of one ruleset."""
+def classify_path(path: str) -> tuple[str, ...]:
+    """Return the part of a path that pages of the same template and ruleset share."""
     first, *ids = path.split("/")
     if first == "players" and len(ids) > 1:
         return first, ids[1], ids[-1] if ids[-1].startswith("_") else ""
@@ -54,14 +54,15 @@ def kind(path: str) -> tuple[str, ...]:
 
 
 @contextmanager
-def opened(
+def open_tab(
     chromium: Browser, club: Club, width: int = DESK, scheme: Any = "light", scripts: bool = False
 ) -> Iterator[tuple[Page, list[str]]]:
-    """A tab, and what is wrong in it: requests that leave the club's pages, failures, the console.
+    """Open a tab, and provide it with a list of faults: requests that leave the club's pages, failures, console
+    messages.
 
-    Pages run no scripts there; axe is one, and needs a tab that does.
+    Pages run no scripts in it by default; axe is a script and needs a tab with scripts.
     """
-    wrong: list[str] = []
+    faults: list[str] = []
     size: Any = {"width": width, "height": 900}
     context = chromium.new_context(viewport=size, color_scheme=scheme, java_script_enabled=scripts)
     page = context.new_page()
@@ -70,15 +71,15 @@ def opened(
         if route.request.url.startswith(club.base):
             route.continue_()
         else:
-            wrong.append(f"asks for {route.request.url}")
+            faults.append(f"asks for {route.request.url}")
             route.abort()
 
     page.route("**/*", allow)
-    page.on("requestfailed", lambda request: wrong.append(f"did not get {request.url}"))
-    page.on("console", lambda told: wrong.append(f"console: {told.text}"))
-    page.on("pageerror", lambda error: wrong.append(f"error: {error}"))
-    page.on("dialog", lambda dialog: wrong.append(f"dialog: {dialog.message}"))
-    yield page, wrong
+    page.on("requestfailed", lambda request: faults.append(f"did not get {request.url}"))
+    page.on("console", lambda message: faults.append(f"console: {message.text}"))
+    page.on("pageerror", lambda error: faults.append(f"error: {error}"))
+    page.on("dialog", lambda dialog: faults.append(f"dialog: {dialog.message}"))
+    yield page, faults
     context.close()
 
 
@@ -96,17 +97,17 @@ CUT_OFF = """() => {
 }"""
 
 
-def cut_off(page: Page) -> list[str]:
-    """What does not fit into the width of the window."""
+def list_cut_off(page: Page) -> list[str]:
+    """Return the elements that do not fit into the width of the window."""
     return list(page.evaluate(CUT_OFF))
 
 
-def violations(page: Page) -> list[str]:
-    """What axe finds: the rule, and the first elements that break it."""
-    found = Axe().run(page, options={"runOnly": {"type": "tag", "values": RULES}, "resultTypes": ["violations"]})
+def list_violations(page: Page) -> list[str]:
+    """Return the violations that axe reports: the rule, and the first elements that break it."""
+    axe_results = Axe().run(page, options={"runOnly": {"type": "tag", "values": RULES}, "resultTypes": ["violations"]})
     return [
         f"{rule['id']}: {node['html'][:160]} {node['failureSummary'][:200]}"
-        for rule in found.response["violations"]
+        for rule in axe_results.response["violations"]
         for node in rule["nodes"][:3]
     ]
 
@@ -115,8 +116,8 @@ STOPS = """() => [...document.querySelectorAll('a[href], button, input, select, 
   one => one.tabIndex >= 0 && one.checkVisibility())"""
 
 
-def stops(page: Page) -> int:
-    """How many elements the keyboard should reach."""
+def count_stops(page: Page) -> int:
+    """Return the number of elements that the keyboard should reach."""
     return int(page.evaluate(f"() => ({STOPS})().length"))
 
 
@@ -133,15 +134,15 @@ FOCUSED = f"""() => {{
 }}"""
 
 
-def focused(page: Page) -> dict[str, Any]:
-    """Where the focus is: the how manyth of the stops, and whether it is seen, marked, or covered."""
+def read_focus(page: Page) -> dict[str, Any]:
+    """Return the index of the focused element among the stops, and whether it is visible, marked or covered."""
     return dict(page.evaluate(FOCUSED))
 
 
-def number(text: str) -> float:
-    """A number as pages write it.
+def parse_number(text: str) -> float:
+    """Return a number as pages write it.
 
-    >>> number("−1,042.55"), number("+7"), number("±0")
+    >>> parse_number("−1,042.55"), parse_number("+7"), parse_number("±0")
     (-1042.55, 7.0, 0.0)
     """
     return float(re.sub(r"[,+±\s]", "", text).replace("−", "-"))

@@ -5,7 +5,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from club import LADDER
-from looking import DESK, PHONE, Club, focused, opened, stops
+from looking import DESK, PHONE, Club, count_stops, open_tab, read_focus
 from playwright.sync_api import Browser
 
 
@@ -13,12 +13,12 @@ from playwright.sync_api import Browser
 def test_every_stop_is_reached_and_seen(chromium: Browser, club: Club, width: int) -> None:
     """Tab goes to every link and control in the order of the page; where it is, is seen and marked."""
     found = []
-    with opened(chromium, club, width) as (page, _):
-        for path in club.kinds():
-            page.goto(club.address(path))
-            for expected in range(stops(page)):
+    with open_tab(chromium, club, width) as (page, _):
+        for path in club.list_kinds():
+            page.goto(club.format_address(path))
+            for expected in range(count_stops(page)):
                 page.keyboard.press("Tab")
-                at = focused(page)
+                at = read_focus(page)
                 if at["number"] != expected or not at["seen"] or not at["marked"] or at["covered"]:
                     found.append(f"{path}, stop {expected}: {at}")
     assert found == []
@@ -28,9 +28,9 @@ def test_every_stop_is_reached_and_seen(chromium: Browser, club: Club, width: in
 def test_focus_changes_the_picture(chromium: Browser, clubs: Callable[..., Club], scheme: str) -> None:
     """What the eye sees of the first page is different at each stop."""
     seen = set()
-    with opened(chromium, clubs("small", "files"), DESK, scheme) as (page, _):
-        page.goto(clubs("small", "files").address("index"))
-        count = stops(page)
+    with open_tab(chromium, clubs("small", "files"), DESK, scheme) as (page, _):
+        page.goto(clubs("small", "files").format_address("index"))
+        count = count_stops(page)
         for _ in range(count):
             page.keyboard.press("Tab")
             seen.add(page.screenshot())
@@ -40,8 +40,8 @@ def test_focus_changes_the_picture(chromium: Browser, clubs: Callable[..., Club]
 def test_navigation_is_skipped(chromium: Browser, clubs: Callable[..., Club]) -> None:
     """The first stop leads behind the navigation: the next one is in the content."""
     club = clubs("small", "files")
-    with opened(chromium, club) as (page, _):
-        page.goto(club.address("index"))
+    with open_tab(chromium, club) as (page, _):
+        page.goto(club.format_address("index"))
         page.keyboard.press("Tab")
         page.keyboard.press("Enter")
         page.keyboard.press("Tab")
@@ -51,8 +51,8 @@ def test_navigation_is_skipped(chromium: Browser, clubs: Callable[..., Club]) ->
 def test_another_time_is_asked_with_the_keyboard(chromium: Browser, clubs: Callable[..., Club]) -> None:
     """The form is opened, filled and sent by keys, and the page is that of the other time."""
     club = clubs("small", "server")
-    with opened(chromium, club, PHONE) as (page, wrong):
-        page.goto(club.address(f"ladders/{LADDER}"))
+    with open_tab(chromium, club, PHONE) as (page, wrong):
+        page.goto(club.format_address(f"ladders/{LADDER}"))
         page.get_by_text("View at another time").focus()
         page.keyboard.press("Enter")
         page.keyboard.press("Tab")

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from club import LADDER, SHORT, ok
-from looking import PHONE, Club, number, opened
+from club import LADDER, SHORT, run_ok
+from looking import PHONE, Club, open_tab, parse_number
 from playwright.sync_api import Browser, Locator, Page
 
 Ratings = Callable[..., Any]
@@ -20,7 +20,7 @@ def club(request: pytest.FixtureRequest, clubs: Callable[..., Club]) -> Club:
 
 def told(ratings: Ratings, club: Club, *arguments: str) -> Any:
     """What a command says of the club's ledger."""
-    return json.loads(ok(ratings, *arguments, "--format", "json", db=club.ledger).stdout)
+    return json.loads(run_ok(ratings, *arguments, "--format", "json", db=club.ledger).stdout)
 
 
 def table(page: Page | Locator, heading: str) -> list[list[str]]:
@@ -38,35 +38,37 @@ def tap(link: Locator) -> None:
 def test_who_leads(chromium: Browser, club: Club, ratings: Ratings) -> None:
     """From the first page, one tap: the ladder, with whoever leads in its first row."""
     leader = told(ratings, club, "standings", LADDER)["rows"][0]
-    with opened(chromium, club, PHONE) as (page, wrong):
-        page.goto(club.address("index"))
+    with open_tab(chromium, club, PHONE) as (page, wrong):
+        page.goto(club.format_address("index"))
         tap(page.get_by_role("link", name=SHORT, exact=True).first)
         rank, name, points, *_ = table(page, SHORT)[0]
         assert (rank, name.split()[0]) == ("1", leader["player"])
-        assert abs(number(points) - float(leader["points_decimal"])) < 0.01
+        assert abs(parse_number(points) - float(leader["points_decimal"])) < 0.01
     assert wrong == []
 
 
 def test_why_somebody_lost_points(chromium: Browser, club: Club, ratings: Ratings) -> None:
     """Two taps: a player's page says line by line what moved their points, and a third says why a game did so."""
-    with opened(chromium, club, PHONE) as (page, wrong):
-        page.goto(club.address("index"))
+    with open_tab(chromium, club, PHONE) as (page, wrong):
+        page.goto(club.format_address("index"))
         tap(page.get_by_role("link", name=SHORT, exact=True).first)
         tap(page.get_by_role("link", name="anna", exact=True).first)
         first, *lines, last = table(page, "Changes")
-        changes = [number(line[2]) for line in lines]
-        assert number(last[2]) == pytest.approx(sum(changes), abs=0.05)
-        assert number(last[2]) < 0
-        assert number(last[3]) == pytest.approx(number(first[3]) + sum(changes), abs=0.05)
-        reason = next(line[1] for line in lines if number(line[2]) < 0)
+        changes = [parse_number(line[2]) for line in lines]
+        assert parse_number(last[2]) == pytest.approx(sum(changes), abs=0.05)
+        assert parse_number(last[2]) < 0
+        assert parse_number(last[3]) == pytest.approx(parse_number(first[3]) + sum(changes), abs=0.05)
+        reason = next(line[1] for line in lines if parse_number(line[2]) < 0)
         assert "g-1" in reason
         assert "scores <read> wrong" in reason
         tap(page.get_by_role("link", name="g-1", exact=True).first)
         assert "Corrected on" in page.locator(".story").inner_text()
         terms = table(page, "anna")
         explained = told(ratings, club, "explain", "g-1", LADDER)
-        mine = next(one for one in explained["players"] if one["player"] == "anna")
-        assert sum(number(term[-1]) for term in terms[:-1]) == pytest.approx(float(mine["change_decimal"]), abs=0.05)
+        mine = next(player for player in explained["players"] if player["player"] == "anna")
+        assert sum(parse_number(term[-1]) for term in terms[:-1]) == pytest.approx(
+            float(mine["change_decimal"]), abs=0.05
+        )
     assert wrong == []
 
 
@@ -74,16 +76,16 @@ def test_what_was_published_and_why_it_differs(chromium: Browser, club: Club, ra
     """The first page names the list of February, and a player's page what it said of them, and each reason since."""
     published = told(ratings, club, "standings", LADDER, "--as-published")["rows"]
     now = {row["player"]: row for row in told(ratings, club, "standings", LADDER)["rows"]}
-    with opened(chromium, club, PHONE) as (page, wrong):
+    with open_tab(chromium, club, PHONE) as (page, wrong):
         for row in published:
-            page.goto(club.address("index"))
+            page.goto(club.format_address("index"))
             section = page.locator("h2", has_text="Latest lists").locator("xpath=following-sibling::ul[1]")
             tap(section.get_by_role("link", name=SHORT, exact=True))
             tap(page.get_by_role("link", name=row["player"], exact=True).first)
             first, *lines, last = table(page, "since the published list")
             assert first[1] == "As published"
-            assert number(first[3]) == pytest.approx(float(row["points_decimal"]), abs=0.006)
-            assert number(last[3]) == pytest.approx(float(now[row["player"]]["points_decimal"]), abs=0.006)
+            assert parse_number(first[3]) == pytest.approx(float(row["points_decimal"]), abs=0.006)
+            assert parse_number(last[3]) == pytest.approx(float(now[row["player"]]["points_decimal"]), abs=0.006)
             assert all(line[1] for line in lines)
     assert wrong == []
 
@@ -93,14 +95,14 @@ def test_why_the_published_list_differs(chromium: Browser, club: Club, ratings: 
     published = told(ratings, club, "standings", LADDER, "--as-published")["rows"]
     beside = told(ratings, club, "standings", LADDER, "--as-of", "2025-02-28")["rows"]
     today = {row["player"]: float(row["points_decimal"]) for row in beside}
-    with opened(chromium, club, PHONE) as (page, wrong):
-        page.goto(club.address("index"))
+    with open_tab(chromium, club, PHONE) as (page, wrong):
+        page.goto(club.format_address("index"))
         section = page.locator("h2", has_text="Latest lists").locator("xpath=following-sibling::ul[1]")
         tap(section.get_by_role("link", name=SHORT, exact=True))
         assert "would differ for" in page.locator("main").inner_text()
         rows = {row[1]: row for row in table(page, "The list beside today’s")}
         for row in published:
-            before, difference, now = map(number, rows[row["player"]][2:5])
+            before, difference, now = map(parse_number, rows[row["player"]][2:5])
             assert before == pytest.approx(float(row["points_decimal"]), abs=0.006)
             assert now == pytest.approx(today[row["player"]], abs=0.006)
             assert difference == pytest.approx(now - before, abs=0.011)

@@ -1,4 +1,4 @@
-"""What the tests of corrections share: lines of events, commands carried out and refused, what stands where."""
+"""Shared helpers for the tests of corrections: lines of events, successful and refused commands, points of ladders."""
 
 import json
 from collections.abc import Callable
@@ -22,197 +22,216 @@ GALACTIC = "galactic-points"
 BASIC = "catan-elo/basic"
 
 
-def event(type_name: str, at: str = NOON, event_id: str | None = None, **data: Any) -> str:
-    """An event as a line of JSON."""
+def build_event_line(type_name: str, at: str = NOON, event_id: str | None = None, **data: Any) -> str:
+    """Return an event as a line of JSON."""
     return builders.format_line(builders.build_event(type_name, at, event_id, **data))
 
 
-def placing(game_id: str, *players: str, **members: Any) -> dict[str, Any]:
-    """The data of a game; the players in the order of their places, tied ones joined by =."""
+def build_game_data(game_id: str, *players: str, **members: Any) -> dict[str, Any]:
+    """Return the data of a game: players in the order of their places, tied ones joined by `=`."""
     return builders.build_game_data(game_id, *players, **{"game": "galactic-magnate", **members})
 
 
-def galactic(game_id: str, *players: str, at: str = NOON, **members: Any) -> str:
-    """A game of Galactic Magnate, unless `members` say otherwise, as a line of JSON."""
-    return event("game.recorded", at, **placing(game_id, *players, **members))
+def build_galactic_line(game_id: str, *players: str, at: str = NOON, **members: Any) -> str:
+    """Return a game of Galactic Magnate, unless `members` say otherwise, as a line of JSON."""
+    return build_event_line("game.recorded", at, **build_game_data(game_id, *players, **members))
 
 
-def catan(game_id: str, *players: str, at: str = NOON, **members: Any) -> str:
-    """A game on the ladder catan-elo/basic as a line of JSON."""
-    return galactic(game_id, *players, at=at, **{"game": "catan", "group": "basic", **members})
+def build_catan_line(game_id: str, *players: str, at: str = NOON, **members: Any) -> str:
+    """Return a game on the ladder catan-elo/basic as a line of JSON."""
+    return build_galactic_line(game_id, *players, at=at, **{"game": "catan", "group": "basic", **members})
 
 
-def new_ledger(ratings: Ratings, db: Path | str, *rulesets: str) -> str:
-    """Make a ledger with these shipped rulesets, by default those of `RULESETS`, from position 1 on."""
+def create_ledger(ratings: Ratings, db: Path | str, *rulesets: str) -> str:
+    """Create a ledger with these shipped rulesets, by default those of `RULESETS`, from position 1 on."""
     assert ratings("init", "--no-rules", db=str(db)).exit_code == 0
     files = [SHIPPED / f"{name}.toml" for name in rulesets or RULESETS]
     assert ratings("rules", "publish", *files, db=str(db)).exit_code == 0
     return str(db)
 
 
-def read(ratings: Ratings, db: str, *arguments: object) -> Any:
-    """What a reading command prints as JSON."""
+def read_json(ratings: Ratings, db: str, *arguments: object) -> Any:
+    """Run a reading command and return its JSON."""
     result = ratings(*arguments, "--format", "json", db=db)
     assert (result.exit_code, result.stderr) == (0, ""), result
     return strip_decimals(json.loads(result.stdout))
 
 
-def head(ratings: Ratings, db: str) -> str:
-    """The head of the log, `POSITION:CHAINHASH`."""
+def read_head(ratings: Ratings, db: str) -> str:
+    """Return the head of the log as `POSITION:CHAINHASH`."""
     return ledgers.read_head(db)
 
 
-def position(ratings: Ratings, db: str) -> int:
-    """The head's position."""
-    return int(head(ratings, db).partition(":")[0])
+def read_position(ratings: Ratings, db: str) -> int:
+    """Return the position of the head."""
+    return int(read_head(ratings, db).partition(":")[0])
 
 
-def take_in(ratings: Ratings, db: str, *lines: str, allow_uncounted: bool = False) -> None:
-    """Record events that are all new and good, as a program does: without a batch."""
-    told = record_lines(db, "".join(lines), allow_uncounted=allow_uncounted)
-    assert (told.rejected, told.existing) == ([], 0)
+def append_lines(ratings: Ratings, db: str, *lines: str, allow_uncounted: bool = False) -> None:
+    """Record new, valid events without a batch, as a program does."""
+    result = record_lines(db, "".join(lines), allow_uncounted=allow_uncounted)
+    assert (result.rejected, result.existing) == ([], 0)
 
 
-def points(ratings: Ratings, db: str, ladder: str, *axes: str) -> dict[str, str]:
-    """Everybody's points on a ladder."""
-    return {row["player"]: row["points"] for row in read(ratings, db, "standings", ladder, *axes)["rows"]}
+def read_points(ratings: Ratings, db: str, ladder: str, *axes: str) -> dict[str, str]:
+    """Return the points of all players of a ladder."""
+    return {row["player"]: row["points"] for row in read_json(ratings, db, "standings", ladder, *axes)["rows"]}
 
 
-def all_standings(ratings: Ratings, db: str) -> list[dict[str, Any]]:
-    """The standings of all ladders that have any games or adjustments."""
+def read_all_standings(ratings: Ratings, db: str) -> list[dict[str, Any]]:
+    """Return the standings of all ladders that have games or adjustments."""
     result = ratings("export", "standings", db=db)
     assert (result.exit_code, result.stderr) == (0, ""), result
     return [strip_decimals(json.loads(line)) for line in result.stdout.splitlines()]
 
 
-def all_points(ratings: Ratings, db: str) -> dict[tuple[str, str], str]:
-    """Everybody's points on all ladders that have any."""
-    return {(one["ladder"], row["player"]): row["points"] for one in all_standings(ratings, db) for row in one["rows"]}
+def read_all_points(ratings: Ratings, db: str) -> dict[tuple[str, str], str]:
+    """Return the points of all players on all ladders."""
+    return {
+        (standings["ladder"], row["player"]): row["points"]
+        for standings in read_all_standings(ratings, db)
+        for row in standings["rows"]
+    }
 
 
-def digests(ratings: Ratings, db: str) -> dict[str, str]:
-    """The digests of all ladders that have any games or adjustments."""
-    return {one["ladder"]: one["digest"] for one in all_standings(ratings, db)}
+def read_digests(ratings: Ratings, db: str) -> dict[str, str]:
+    """Return the digests of all ladders that have games or adjustments."""
+    return {standings["ladder"]: standings["digest"] for standings in read_all_standings(ratings, db)}
 
 
-def current_ids(ratings: Ratings, db: str) -> Callable[[str], str]:
-    """Who is who by the live renames of the log."""
-    events = read(ratings, db, "log", "--limit", "0")["rows"]
+def build_current_id_lookup(ratings: Ratings, db: str) -> Callable[[str], str]:
+    """Return a function that gives a player's current id by the live renames of the log."""
+    events = read_json(ratings, db, "log", "--limit", "0")["rows"]
     roots: dict[str, str] = {}
-    gone: set[str] = set()
-    for found in events:
-        if found["type"] == "event.voided":
-            roots[found["id"]] = roots.get(found["data"]["id"], found["data"]["id"])
-            gone ^= {roots[found["id"]]}
-    renames = [found for found in events if found["type"] == "player.renamed" and found["id"] not in gone]
-    following = {found["data"]["player"]: found["data"]["new_player"] for found in renames}
+    withdrawn: set[str] = set()
+    for event in events:
+        if event["type"] == "event.voided":
+            roots[event["id"]] = roots.get(event["data"]["id"], event["data"]["id"])
+            withdrawn ^= {roots[event["id"]]}
+    renames = [event for event in events if event["type"] == "player.renamed" and event["id"] not in withdrawn]
+    following = {event["data"]["player"]: event["data"]["new_player"] for event in renames}
 
-    def current(player: str) -> str:
+    def find_current_id(player: str) -> str:
         while player in following:
             player = following[player]
         return player
 
-    return current
+    return find_current_id
 
 
-def difference(
+def compare_points(
     before: dict[tuple[str, str], str], after: dict[tuple[str, str], str], was: Callable[[str], str],
     now: Callable[[str], str],
 ) -> Changes:  # fmt: skip
-    """Whose points differ, and by how much; another id alone changes nothing. `was` and `now` tell who is who."""
+    """Return the changes of points by ladder and player. A new id alone is no change.
+    `was` and `now` give each player's current id before and after.
+    """
     before = dict(before)
     for ladder, old in sorted(before.keys() - after.keys()):
-        for new in sorted(name for other, name in after.keys() - before.keys() if other == ladder):
+        for new in sorted(name for other_ladder, name in after.keys() - before.keys() if other_ladder == ladder):
             if new in (now(old), old) or was(new) == old:
                 before[ladder, new] = before.pop((ladder, old))
                 break
-    found: Changes = {}
+    changes: Changes = {}
     for key in sorted(before.keys() | after.keys()):
         old_points, new_points = before.get(key), after.get(key)
         if old_points != new_points:
-            both = old_points is not None and new_points is not None
-            change = str(Fraction(new_points or 0) - Fraction(old_points or 0)) if both else None
-            found[key] = (old_points, change, new_points)
-    return found
+            has_both = old_points is not None and new_points is not None
+            change = str(Fraction(new_points or 0) - Fraction(old_points or 0)) if has_both else None
+            changes[key] = (old_points, change, new_points)
+    return changes
 
 
-def carry_out(
+def run_correction(
     ratings: Ratings,
     db: str,
     *command: object,
     input: str | None = None,  # noqa: A002
 ) -> dict[str, Any]:
-    """Carry out a command that puts something right, first as a dry run; what it told, its changes as `Changes`.
+    """Run a correcting command, first as a dry run, and return its JSON with the changes as `Changes`.
 
-    The dry run writes nothing and tells the same; what it tells is how the standings differ before and after.
+    The dry run must write nothing and report the same changes; these must equal the difference of the standings.
     """
-    before, before_head, was = all_points(ratings, db), head(ratings, db), current_ids(ratings, db)
-    tried = told(ratings, db, *command, "--dry-run", input=input)
-    assert (tried["dry_run"], tried["position"], tried["appended"]) == (True, None, 0)
-    assert head(ratings, db) == before_head
-    assert all_points(ratings, db) == before
+    before, before_head, was = (
+        read_all_points(ratings, db),
+        read_head(ratings, db),
+        build_current_id_lookup(ratings, db),
+    )
+    preview = run_json_command(ratings, db, *command, "--dry-run", input=input)
+    assert (preview["dry_run"], preview["position"], preview["appended"]) == (True, None, 0)
+    assert read_head(ratings, db) == before_head
+    assert read_all_points(ratings, db) == before
 
-    done = told(ratings, db, *command, input=input)
+    report = run_json_command(ratings, db, *command, input=input)
 
-    assert (done["dry_run"], done["appended"], done["existing"], done["rejected"]) == (False, 1, 0, [])
-    assert (tried["type"], tried["changes"]) == (done["type"], done["changes"])
-    assert done["position"] == int(before_head.partition(":")[0]) + 1 == position(ratings, db)
-    assert done["changes"] == difference(before, all_points(ratings, db), was, current_ids(ratings, db))
-    return done
+    assert (report["dry_run"], report["appended"], report["existing"], report["rejected"]) == (False, 1, 0, [])
+    assert (preview["type"], preview["changes"]) == (report["type"], report["changes"])
+    assert report["position"] == int(before_head.partition(":")[0]) + 1 == read_position(ratings, db)
+    assert report["changes"] == compare_points(
+        before, read_all_points(ratings, db), was, build_current_id_lookup(ratings, db)
+    )
+    return report
 
 
-def told(ratings: Ratings, db: str, *command: object, input: str | None = None) -> dict[str, Any]:  # noqa: A002
-    """What a command that puts something right prints as JSON, its changes as `Changes`. It must succeed."""
+def run_json_command(ratings: Ratings, db: str, *command: object, input: str | None = None) -> dict[str, Any]:  # noqa: A002
+    """Run a correcting command, which must succeed, and return its JSON with the changes as `Changes`."""
     result = ratings(*command, "--format", "json", db=db, input=input)
     assert (result.exit_code, result.stderr) == (0, ""), result
-    found = strip_decimals(json.loads(result.stdout))
+    result_json = strip_decimals(json.loads(result.stdout))
     changes: Changes = {
-        (c["ladder"], c["player"]): (c["before"], c["change"], c["after"]) for c in found["changes"]
+        (c["ladder"], c["player"]): (c["before"], c["change"], c["after"]) for c in result_json["changes"]
     }  # fmt: skip
-    assert len(changes) == len(found["changes"])
-    return {**found, "changes": changes}
+    assert len(changes) == len(result_json["changes"])
+    return {**result_json, "changes": changes}
 
 
-def refusal(
+def get_refusal_code(
     ratings: Ratings,
     db: str,
     *command: object,
     input: str | None = None,  # noqa: A002
     readable: bool = True,
 ) -> str:
-    """The code with which a command is refused; it exits with 1, says so in JSON and in words, and changes nothing."""
-    before = head(ratings, db)
+    """Run a command that must be refused and return the code.
+    It must exit with 1, name the code in JSON and in the readable message, and record nothing.
+    """
+    before = read_head(ratings, db)
     result = ratings(*command, "--format", "json", db=db, input=input)
     assert (result.exit_code, result.stderr) == (1, ""), result
     (rejected,) = json.loads(result.stdout)["rejected"]
     assert rejected["message"].isprintable()
     code = str(rejected["code"])
     if readable:
-        shown = ratings(*command, db=db, input=input)
-        assert (shown.exit_code, f"{code}: " in shown.stderr, "Traceback" in shown.stderr) == (1, True, False), shown
-    assert head(ratings, db) == before
+        readable_result = ratings(*command, db=db, input=input)
+        assert (
+            readable_result.exit_code,
+            f"{code}: " in readable_result.stderr,
+            "Traceback" in readable_result.stderr,
+        ) == (1, True, False), readable_result
+    assert read_head(ratings, db) == before
     return code
 
 
-WHY = ("--reason", "wrong way round")
+REASON_OPTION = ("--reason", "wrong way round")
 NEXT_DAY = "2010-03-06T12:00:00Z"
 
 
-def small_ledger(ratings: Ratings, path: Path | str) -> str:
-    """Two rulesets at positions 1 and 2, games g-1 and c-1 of three at 3 and 4, and g-2 a day later at 5."""
-    name = new_ledger(ratings, path)
-    take_in(
+def create_small_ledger(ratings: Ratings, path: Path | str) -> str:
+    """Create a ledger: two rulesets at 1 and 2, games g-1 and c-1 of three players at 3 and 4, g-2 a day later at 5."""
+    name = create_ledger(ratings, path)
+    append_lines(
         ratings, name,
-        galactic("g-1", "anna", "ben", "cleo"), catan("c-1", "anna", "ben", "cleo"),
-        galactic("g-2", "ben", "anna", at=NEXT_DAY),
+        build_galactic_line("g-1", "anna", "ben", "cleo"), build_catan_line("c-1", "anna", "ben", "cleo"),
+        build_galactic_line("g-2", "ben", "anna", at=NEXT_DAY),
     )  # fmt: skip
     return name
 
 
-def three_games(ratings: Ratings, path: Path | str) -> str:
-    """Two rulesets, and at the positions 3 to 5 three games on three days, the last of the other ruleset."""
-    name = new_ledger(ratings, path)
-    take_in(ratings, name, catan("c-1", "anna", "ben", "cleo", at="2010-03-05T12:00:00Z"))
-    take_in(ratings, name, catan("c-2", "cleo", "dora", at="2010-03-06T12:00:00Z"))
-    take_in(ratings, name, galactic("g-1", "anna", "ben", at="2010-03-07T12:00:00Z"))
+def create_three_games(ratings: Ratings, path: Path | str) -> str:
+    """Create a ledger: two rulesets, and at positions 3 to 5 a game on each of three days, the last of the other
+    ruleset."""
+    name = create_ledger(ratings, path)
+    append_lines(ratings, name, build_catan_line("c-1", "anna", "ben", "cleo", at="2010-03-05T12:00:00Z"))
+    append_lines(ratings, name, build_catan_line("c-2", "cleo", "dora", at="2010-03-06T12:00:00Z"))
+    append_lines(ratings, name, build_galactic_line("g-1", "anna", "ben", at="2010-03-07T12:00:00Z"))
     return name

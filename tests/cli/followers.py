@@ -1,4 +1,4 @@
-"""What the tests of `import --follow -` share: the program as another one starts it, with pipes to both sides."""
+"""Shared helpers for the tests of `import --follow -`: the program as a child process with pipes on both sides."""
 
 import json
 import subprocess
@@ -19,25 +19,25 @@ class Follower:
         self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe)
 
     def send(self, *lines: str | bytes) -> None:
-        """Write lines as they are."""
+        """Write lines unchanged."""
         assert self.process.stdin is not None
         self.process.stdin.write(b"".join(line.encode() if isinstance(line, str) else line for line in lines))
         self.process.stdin.flush()
 
-    def answer(self) -> Any:
-        """The next answer."""
+    def read_answer(self) -> Any:
+        """Return the next answer."""
         assert self.process.stdout is not None
         return json.loads(self.process.stdout.readline())
 
     def end(self) -> tuple[int, list[Any], str]:
-        """End its input: the exit code, the answers that were still to come, and what it said on standard error."""
+        """Close the input and return the exit code, the remaining answers and the standard error."""
         out, err = self.process.communicate(timeout=60)
         return self.process.returncode, [json.loads(line) for line in out.splitlines()], err.decode()
 
 
 @contextmanager
-def following(db: str, *options: str) -> Iterator[Follower]:
-    """A follower that is gone in the end."""
+def start_follower(db: str, *options: str) -> Iterator[Follower]:
+    """Start a follower and kill it at the end."""
     follower = Follower(db, *options)
     try:
         yield follower

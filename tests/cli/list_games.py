@@ -13,39 +13,43 @@ MARCH, OPEN_MARCH, YEAR = "catan-monthly/7/basic/2010-03", "catan-open/basic/201
 KNIGHTS_MARCH, KNIGHTS_YEAR = "catan-monthly/7/cities-knights/2010-03", "catan-annual/7/cities-knights/2010"
 
 
-def played(game_id: str, at: str, result: str, **members: Any) -> dict[str, Any]:
-    """A game on the ladders of city 7 from text, tied players joined by =: "anna ben=cleo"."""
+def build_list_game(game_id: str, at: str, result: str, **members: Any) -> dict[str, Any]:
+    """Return a game on the ladders of city 7 from text, tied players joined by `=`: "anna ben=cleo"."""
     return build_game(game_id, *result.split(), at=at, **{"group": "basic", "city": "7", **members})
 
 
-def events() -> list[dict[str, Any]]:
-    """Cleo is first in January; in March anna and ben share the first place, cleo is third, dora has six games.
+def build_list_events() -> list[dict[str, Any]]:
+    """Return the events of the ledger.
 
-    In Cities & Knights ben is before anna, but his account is free at the end of the year.
+    Cleo is first in January; in March anna and ben share the first place, cleo is third, and dora has six games. In
+    Cities & Knights ben is before anna, but his account is free at the end of the year.
     """
-    found = [played(f"jan-{day}", f"2010-01-{day:02d}T20:00:00Z", "cleo emil") for day in range(1, 8)]
+    games = [build_list_game(f"jan-{day}", f"2010-01-{day:02d}T20:00:00Z", "cleo emil") for day in range(1, 8)]
     for day in range(1, 7):
         result = "anna ben cleo dora" if day % 2 else "ben anna cleo dora"
-        found.append(played(f"mar-{day}", f"2010-03-{day:02d}T20:00:00Z", result))
-    found.append(played("mar-7", "2010-03-07T20:00:00Z", "anna=ben cleo"))
-    found += [
-        played(f"ck-{day}", f"2010-03-{day:02d}T21:00:00Z", "ben anna", group="cities-knights") for day in range(1, 8)
+        games.append(build_list_game(f"mar-{day}", f"2010-03-{day:02d}T20:00:00Z", result))
+    games.append(build_list_game("mar-7", "2010-03-07T20:00:00Z", "anna=ben cleo"))
+    games += [
+        build_list_game(f"ck-{day}", f"2010-03-{day:02d}T21:00:00Z", "ben anna", group="cities-knights")
+        for day in range(1, 8)
     ]
-    left = played("feb-1", "2010-02-01T20:00:00Z", "anna ben cleo")
-    left["data"]["participants"][2]["status"] = "abandoned"
-    left["data"]["participants"].append({"player": "dora", "place": 3, "status": "substitute", "replaces": "cleo"})
-    found += [left, played("unrated", "2010-03-08T20:00:00Z", "anna ben", rated=False)]
-    found += [played("card", "2010-03-08T20:00:00Z", "anna ben", group="card-game")]
-    found += [
-        played("edge", "2010-02-28T22:59:59.999999Z", "fay gus"),
-        played("late", "2010-02-28T23:30:00Z", "fay gus"),
+    game_with_leaver = build_list_game("feb-1", "2010-02-01T20:00:00Z", "anna ben cleo")
+    game_with_leaver["data"]["participants"][2]["status"] = "abandoned"
+    game_with_leaver["data"]["participants"].append(
+        {"player": "dora", "place": 3, "status": "substitute", "replaces": "cleo"}
+    )
+    games += [game_with_leaver, build_list_game("unrated", "2010-03-08T20:00:00Z", "anna ben", rated=False)]
+    games += [build_list_game("card", "2010-03-08T20:00:00Z", "anna ben", group="card-game")]
+    games += [
+        build_list_game("edge", "2010-02-28T22:59:59.999999Z", "fay gus"),
+        build_list_game("late", "2010-02-28T23:30:00Z", "fay gus"),
     ]
-    free = {"player": "ben", "account": "free"}
-    return [*found, {"type": "player.account_changed", "occurred_at": "2010-12-01T00:00:00Z", "data": free}]
+    account = {"player": "ben", "account": "free"}
+    return [*games, {"type": "player.account_changed", "occurred_at": "2010-12-01T00:00:00Z", "data": account}]
 
 
-def list_games(ratings: Callable[..., Any], url: str) -> None:
-    """Make a ledger with the shipped rulesets and these events."""
+def create_list_ledger(ratings: Callable[..., Any], url: str) -> None:
+    """Create a ledger with the shipped rulesets and these events."""
     assert ratings("init", db=url).exit_code == 0
-    lines = "".join(json.dumps(fact) + "\n" for fact in events())
+    lines = "".join(json.dumps(event) + "\n" for event in build_list_events())
     assert not record_lines(url, lines).rejected

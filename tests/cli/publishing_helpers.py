@@ -1,10 +1,10 @@
-"""What the tests of published lists share: a ledger with running points and two lists, and forged lists."""
+"""Shared helpers for the tests of published lists: a ledger with running points and two lists, and forged lists."""
 
 import json
 from pathlib import Path
 from typing import Any
 
-from correction_helpers import Ratings, catan, new_ledger, read, take_in
+from correction_helpers import Ratings, append_lines, build_catan_line, create_ledger, read_json
 
 from ratings_ledger.ledger.events.published_lists import compute_digest
 
@@ -14,32 +14,37 @@ LISTS = (BASIC, MARCH, YEAR)
 NEW_YEAR = "2011-01-01T12:00:00Z"
 
 
-def list_ledger(ratings: Ratings, db: Path | str) -> str:
-    """Four rulesets, and from position 5 on seven games in March that anna wins over ben, then one that cleo wins."""
-    name = new_ledger(ratings, db, *RULESETS)
-    take_in(ratings, name, *(catan(f"m-{day}", "anna", "ben", at=_noon(day), city="7") for day in range(1, 8)))
-    take_in(ratings, name, catan("m-8", "cleo", "ben", "anna", at=_noon(8), city="7"))
+def create_published_ledger(ratings: Ratings, db: Path | str) -> str:
+    """Create a ledger: four rulesets, from position 5 on seven games in March that anna wins over ben, one that cleo
+    wins."""
+    name = create_ledger(ratings, db, *RULESETS)
+    append_lines(
+        ratings,
+        name,
+        *(build_catan_line(f"m-{day}", "anna", "ben", at=_format_noon(day), city="7") for day in range(1, 8)),
+    )
+    append_lines(ratings, name, build_catan_line("m-8", "cleo", "ben", "anna", at=_format_noon(8), city="7"))
     return name
 
 
-def _noon(day: int) -> str:
+def _format_noon(day: int) -> str:
     return f"2010-03-{day:02d}T12:00:00Z"
 
 
 def publish(ratings: Ratings, db: str, ladder: str, *options: object) -> dict[str, Any]:
-    """Publish a list; it must succeed. What is told as JSON."""
+    """Publish a list, which must succeed, and return the JSON."""
     result = ratings("publish", ladder, "--by", "editor", *options, "--format", "json", db=db)
     assert (result.exit_code, result.stderr) == (0, ""), result
     return dict(json.loads(result.stdout))
 
 
-def published(ratings: Ratings, db: str, ladder: str, *options: object) -> dict[str, Any]:
-    """The standings as they were published."""
-    return dict(read(ratings, db, "standings", ladder, "--as-published", *options))
+def read_published_list(ratings: Ratings, db: str, ladder: str, *options: object) -> dict[str, Any]:
+    """Return the standings as they were published."""
+    return dict(read_json(ratings, db, "standings", ladder, "--as-published", *options))
 
 
-def forged(rows: list[dict[str, Any]], ruleset: str, **members: Any) -> list[str]:
-    """The events of a list with any rows, as lines of JSON, whose digest is right; `members` of the head."""
+def forge_list(rows: list[dict[str, Any]], ruleset: str, **members: Any) -> list[str]:
+    """Return the events of a list with any rows and the right digest, as lines of JSON; `members` go into its head."""
     digest = compute_digest(ruleset, rows)
     stored = [{key: value for key, value in row.items() if value is not None} for row in rows]
     ladder = members.setdefault("ladder", BASIC)

@@ -1,4 +1,4 @@
-"""Interactive shells, in which somebody types and presses the tabulator key."""
+"""Interactive shells in which a test types lines and presses Tab."""
 
 import fcntl
 import json
@@ -20,8 +20,8 @@ SHELLS = {
     "zsh": ["zsh", "-f", "-i"],
     "fish": ["fish", "--no-config", "-i"],
 }
-# what makes completion work, as the help of the command says
-LOADED = {
+# the lines that switch completion on, as the command's help gives them
+LOADING_LINES = {
     "bash": 'eval "$(ratings completion bash)"',
     "zsh": 'bindkey -e; autoload -Uz compinit; compinit -D -u; eval "$(ratings completion zsh)"',
     "fish": "ratings completion fish | source",
@@ -31,32 +31,34 @@ SECONDS_MAX = 120
 
 
 class Typist:
-    """Somebody at a shell in a folder, where `tell` writes down its arguments."""
+    """A user at a shell in a folder, where the program `tell` writes its arguments to a file."""
 
-    def __init__(self, controller: int, told: Path) -> None:
-        self._controller, self._told = controller, told
-        self._shown = b""
+    def __init__(self, controller: int, arguments_file: Path) -> None:
+        self._controller, self._arguments_file = controller, arguments_file
+        self._output = b""
 
-    def completed(self, typed: str) -> list[str]:
-        """The words of the line after this was typed with the tabulator key: the shell hands them to `tell`."""
-        self._told.unlink(missing_ok=True)
+    def complete(self, typed: str) -> list[str]:
+        """Type text and Tab, and return the words of the resulting line: the shell passes them to `tell`."""
+        self._arguments_file.unlink(missing_ok=True)
         os.write(self._controller, f"{typed}{TAB}{BEGINNING_OF_LINE}tell {ENTER}".encode())
         end = time.monotonic() + SECONDS_MAX
-        while not self._told.exists():
-            assert time.monotonic() < end, self._shown.decode(errors="replace")
+        while not self._arguments_file.exists():
+            assert time.monotonic() < end, self._output.decode(errors="replace")
             if select.select([self._controller], [], [], 0.05)[0]:
-                self._shown += os.read(self._controller, 65_536)
-        return [str(word) for word in json.loads(self._told.read_text(encoding="utf-8"))]
+                self._output += os.read(self._controller, 65_536)
+        return [str(word) for word in json.loads(self._arguments_file.read_text(encoding="utf-8"))]
 
 
 @contextmanager
-def at_shell(name: str, folder: Path, ledger: str) -> Iterator[Typist]:
-    """A shell that completes the lines of this program for a ledger."""
-    programs, told = folder / "programs", folder / "told.json"
+def open_shell(name: str, folder: Path, ledger: str) -> Iterator[Typist]:
+    """Open a shell that completes this program's lines for a ledger."""
+    programs, arguments_file = folder / "programs", folder / "told.json"
     programs.mkdir()
     _make_program(programs / "ratings", "from ratings_ledger.cli.start import run; run()")
-    telling = "import json, os, sys; json.dump(sys.argv[1:], open('told.new', 'w')); os.rename('told.new', 'told.json')"
-    _make_program(programs / "tell", telling)
+    tell_code = (
+        "import json, os, sys; json.dump(sys.argv[1:], open('told.new', 'w')); os.rename('told.new', 'told.json')"
+    )
+    _make_program(programs / "tell", tell_code)
     environment = {
         **os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "TERM": "xterm",
         "RATINGS_DB": ledger, "HOME": str(folder), "LC_ALL": "C.UTF-8", "COLUMNS": "80",
@@ -69,8 +71,8 @@ def at_shell(name: str, folder: Path, ledger: str) -> Iterator[Typist]:
     )  # fmt: skip
     os.close(terminal)
     try:
-        os.write(controller, f"{LOADED[name]}{ENTER}".encode())
-        yield Typist(controller, told)
+        os.write(controller, f"{LOADING_LINES[name]}{ENTER}".encode())
+        yield Typist(controller, arguments_file)
     finally:
         process.kill()
         process.wait()
@@ -83,5 +85,5 @@ def _make_program(path: Path, code: str) -> None:
 
 
 def is_installed(shell: str) -> bool:
-    """Whether this machine has the shell."""
+    """Return whether this machine has the shell."""
     return shutil.which(shell) is not None

@@ -1,4 +1,4 @@
-"""Points by decision: to a value, and of many players in one file, at the price of one command."""
+"""Points by decision: `adjust --to` sets a value, `adjust --file` adjusts many players in one command."""
 
 import json
 from collections.abc import Callable
@@ -14,7 +14,7 @@ LADDER = "elo-chess/all"
 
 @pytest.fixture
 def db(store: str, ratings: Ratings) -> str:
-    """A ledger with three games, of each kind of store."""
+    """Create a ledger with three games, on each kind of store."""
     assert ratings("init", "--for", "chess", "--zone", "UTC", db=store).exit_code == 0
     for number, seats in enumerate((["anna", "ben"], ["ben", "anna=cleo"], ["cleo", "anna"])):
         game = ("--game", "chess", "--game-id", f"g-{number}", "--at", f"2024-01-0{number + 1}")
@@ -22,12 +22,12 @@ def db(store: str, ratings: Ratings) -> str:
     return store
 
 
-def points(ratings: Ratings, db: str, *options: str) -> dict[str, str]:
+def read_points(ratings: Ratings, db: str, *options: str) -> dict[str, str]:
     rows = json.loads(ratings("standings", LADDER, *options, "--format", "json", db=db).stdout)["rows"]
     return {row["player"]: row["points"] for row in rows}
 
 
-def adjust(ratings: Ratings, db: str, *arguments: object) -> Any:
+def run_adjust(ratings: Ratings, db: str, *arguments: object) -> Any:
     return ratings("adjust", LADDER, *arguments, "--reason", "the old list", "--by", "tester", db=db)
 
 
@@ -37,12 +37,12 @@ def test_adjusted_value_holds_from_its_time(ratings: Ratings, db: str) -> None:
 
     Adjusting to the same value again is refused with `nothing-to-correct`.
     """
-    before = points(ratings, db)
-    told = adjust(ratings, db, "anna", "--to", "1500", "--at", "2024-01-02T12:00Z")
-    assert told.exit_code == 0, told
-    assert points(ratings, db, "--as-of", "2024-01-02")["anna"] == "1500"
-    assert points(ratings, db)["anna"] not in ("1500", before["anna"])
-    again = adjust(ratings, db, "anna", "--to", "1500", "--at", "2024-01-02T12:00Z")
+    before = read_points(ratings, db)
+    adjusted = run_adjust(ratings, db, "anna", "--to", "1500", "--at", "2024-01-02T12:00Z")
+    assert adjusted.exit_code == 0, adjusted
+    assert read_points(ratings, db, "--as-of", "2024-01-02")["anna"] == "1500"
+    assert read_points(ratings, db)["anna"] not in ("1500", before["anna"])
+    again = run_adjust(ratings, db, "anna", "--to", "1500", "--at", "2024-01-02T12:00Z")
     assert (again.exit_code, again.stderr) == (
         1,
         "nothing-to-correct: 'anna' already has these points on elo-chess\n",
@@ -54,17 +54,17 @@ def test_adjustment_file_is_one_command(ratings: Ratings, db: str, tmp_path: Pat
     """All rows of an adjustment file are recorded by one command; repeating it finds nothing to do."""
     file = tmp_path / "list.csv"
     file.write_text("player;to;reason;at\nanna;1500;;\nben;1200.5;a friend;\nzoe;900;;2024-01-02\n", encoding="utf-8")
-    planned = adjust(ratings, db, "--file", file, "--at", "2024-01-05", "--dry-run")
+    planned = run_adjust(ratings, db, "--file", file, "--at", "2024-01-05", "--dry-run")
     assert planned.stdout.startswith("Nothing was recorded; this is what points.adjusted would do.")
-    told = adjust(ratings, db, "--file", file, "--at", "2024-01-05")
-    assert (told.exit_code, told.stdout.splitlines()[0]) == (
+    adjusted = run_adjust(ratings, db, "--file", file, "--at", "2024-01-05")
+    assert (adjusted.exit_code, adjusted.stdout.splitlines()[0]) == (
         0, "3 events points.adjusted are recorded, the last at position 8.",
     )  # fmt: skip
-    assert {"anna": "1500", "ben": "2401/2", "zoe": "900"}.items() <= points(ratings, db).items()
+    assert {"anna": "1500", "ben": "2401/2", "zoe": "900"}.items() <= read_points(ratings, db).items()
     log = [row["reason"] for row in json.loads(ratings("history", "ben", LADDER, "--format", "json", db=db).stdout)[
         "rows"] if "reason" in row]  # fmt: skip
     assert log == ["a friend"]
-    assert adjust(ratings, db, "--file", file, "--at", "2024-01-05").exit_code == 1
+    assert run_adjust(ratings, db, "--file", file, "--at", "2024-01-05").exit_code == 1
 
 
 @pytest.mark.slow_cases
@@ -72,12 +72,12 @@ def test_one_wrong_row_records_nothing(ratings: Ratings, db: str, tmp_path: Path
     """If rows of an adjustment file are wrong, nothing is recorded and every wrong line is named."""
     file = tmp_path / "list.csv"
     file.write_text("player,points\nanna,5\nben,0.0000001\ncleo,x\n", encoding="utf-8")
-    before = points(ratings, db)
-    told = adjust(ratings, db, "--file", file)
-    assert (told.exit_code, [line.split()[0] for line in told.stderr.splitlines()]) == (
+    before = read_points(ratings, db)
+    refused = run_adjust(ratings, db, "--file", file)
+    assert (refused.exit_code, [line.split()[0] for line in refused.stderr.splitlines()]) == (
         1, [f"{file}:3:", f"{file}:4:"],
     )  # fmt: skip
-    assert points(ratings, db) == before
+    assert read_points(ratings, db) == before
 
 
 @pytest.mark.slow_cases
@@ -106,8 +106,8 @@ def test_malformed_file_refusal_names_the_line(
     """A malformed adjustment file is refused with a message that names the line."""
     file = tmp_path / "list.csv"
     file.write_text(content, encoding="utf-8")
-    told = adjust(ratings, db, "--file", file)
-    assert (told.exit_code, told.stderr.startswith(message.format(file))) == (1, True), told.stderr
+    refused = run_adjust(ratings, db, "--file", file)
+    assert (refused.exit_code, refused.stderr.startswith(message.format(file))) == (1, True), refused.stderr
 
 
 @pytest.mark.slow_cases
@@ -119,14 +119,15 @@ def test_malformed_file_refusal_names_the_line(
         ("utf-8-sig", "2024-03-01", (), "2024-03-01"),
     ],
 )
-def test_adjustment_file_is_read_as_tables_are(
+def test_adjustment_file_is_read_like_a_table(
     encoding: str, day: str, options: tuple[str, ...], at: str, ratings: Ratings, db: str, tmp_path: Path
 ) -> None:
-    """A file of a spreadsheet program may have its encoding, capitals, semicolons, decimal commas and dates."""
+    """An adjustment file of a spreadsheet program may have its encoding, capitals, semicolons, decimal commas and
+    dates."""
     file = tmp_path / "list.csv"
     file.write_text(f"Player;Points;Reason;At\nanna;-7,5;für später;{day}\n", encoding=encoding)
-    told = adjust(ratings, db, "--file", file, *options)
-    assert told.exit_code == 0, told.stderr
+    adjusted = run_adjust(ratings, db, "--file", file, *options)
+    assert adjusted.exit_code == 0, adjusted.stderr
     (row,) = json.loads(ratings("log", "--type", "points.adjusted", "--format", "json", db=db).stdout)["rows"]
     assert (row["data"]["points"], row["data"]["reason"]) == ("-7.5", "für später")
     assert row["occurred_at"] == f"{at}T12:00:00.000000Z"
@@ -136,35 +137,35 @@ def test_adjustment_file_is_read_as_tables_are(
 @pytest.mark.parametrize("form", ["json", "csv"])
 def test_exported_changes_match_player_histories(form: str, ratings: Ratings, db: str) -> None:
     """`export changes` gives, in one pass, the same rows as the histories of all players one by one."""
-    adjust(ratings, db, "anna", "--to", "1500", "--at", "2024-01-02T12:00Z")
-    adjust(ratings, db, "zoe", "7")
+    run_adjust(ratings, db, "anna", "--to", "1500", "--at", "2024-01-02T12:00Z")
+    run_adjust(ratings, db, "zoe", "7")
     histories = {
         player: json.loads(ratings("history", player, LADDER, "--format", "json", db=db).stdout)["rows"]
         for player in ("anna", "ben", "cleo", "zoe")
     }
-    told = ratings("export", "changes", LADDER, "--format", form, db=db)
-    assert told.exit_code == 0
+    result = ratings("export", "changes", LADDER, "--format", form, db=db)
+    assert result.exit_code == 0
     if form == "json":
-        rows = [json.loads(line) for line in told.stdout.splitlines()]
+        rows = [json.loads(line) for line in result.stdout.splitlines()]
         for player, history in histories.items():
             assert [
                 {k: v for k, v in row.items() if k != "player"} for row in rows if row["player"] == player
             ] == history
         assert len(rows) == sum(map(len, histories.values())) == 9
     else:
-        header, *lines = (line.split(",") for line in told.stdout.splitlines())
-        found = [dict(zip(header, line, strict=True)) for line in lines]
+        header, *lines = (line.split(",") for line in result.stdout.splitlines())
+        changes = [dict(zip(header, line, strict=True)) for line in lines]
         for player, history in histories.items():
-            mine = [(row["game_id"] or None, row["change_exact"]) for row in found if row["player"] == player]
-            assert mine == [(row["game_id"], row["change"]) for row in history]
+            listed = [(row["game_id"] or None, row["change_exact"]) for row in changes if row["player"] == player]
+            assert listed == [(row["game_id"], row["change"]) for row in history]
 
 
 @pytest.mark.slow_cases
 def test_export_as_of_omits_later_changes(ratings: Ratings, db: str, tmp_path: Path) -> None:
     """`export changes --as-of` writes only the changes up to that date and says how many."""
     file = tmp_path / "changes.jsonl"
-    told = ratings("export", "changes", LADDER, "--as-of", "2024-01-01", "-o", file, db=db)
-    assert (told.exit_code, told.stderr) == (0, f"2 changes in {file}\n")
+    result = ratings("export", "changes", LADDER, "--as-of", "2024-01-01", "-o", file, db=db)
+    assert (result.exit_code, result.stderr) == (0, f"2 changes in {file}\n")
     assert [json.loads(line)["game_id"] for line in file.read_text().splitlines()] == ["g-0", "g-0"]
 
 
@@ -173,17 +174,17 @@ def test_export_as_of_omits_later_changes(ratings: Ratings, db: str, tmp_path: P
 def test_concurrent_adjustment_is_refused(ratings: Ratings, db: str, step: str) -> None:
     """`adjust --to` is refused if another adjustment lands between its read and its lock.
 
-    Nobody receives both adjustments.
+    The refused command adds nothing, and the next one reaches the value.
     """
 
-    def meanwhile() -> None:
-        assert adjust(ratings, db, "anna", "7", "--at", "2024-01-05").exit_code == 0
+    def adjust_meanwhile() -> None:
+        assert run_adjust(ratings, db, "anna", "7", "--at", "2024-01-05").exit_code == 0
 
-    act_before_next(step, meanwhile)
-    told = adjust(ratings, db, "anna", "--to", "1500", "--at", "2024-01-05")
-    assert (told.exit_code, "changed-meanwhile" in told.stderr) == (1, True), told
-    assert adjust(ratings, db, "anna", "--to", "1500", "--at", "2024-01-05").exit_code == 0
-    assert points(ratings, db)["anna"] == "1500"
+    act_before_next(step, adjust_meanwhile)
+    refused = run_adjust(ratings, db, "anna", "--to", "1500", "--at", "2024-01-05")
+    assert (refused.exit_code, "changed-meanwhile" in refused.stderr) == (1, True), refused
+    assert run_adjust(ratings, db, "anna", "--to", "1500", "--at", "2024-01-05").exit_code == 0
+    assert read_points(ratings, db)["anna"] == "1500"
 
 
 @pytest.mark.slow_cases
@@ -200,5 +201,5 @@ def test_duplicate_rows_and_columns_are_refused(
     """A repeated row or column in an adjustment file is refused, never silently dropped."""
     file = tmp_path / "list.csv"
     file.write_text(content, encoding="utf-8")
-    told = adjust(ratings, db, "--file", file)
-    assert (told.exit_code, told.stderr) == (1, message.format(file) + "\n")
+    refused = run_adjust(ratings, db, "--file", file)
+    assert (refused.exit_code, refused.stderr) == (1, message.format(file) + "\n")

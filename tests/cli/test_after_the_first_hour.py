@@ -23,9 +23,9 @@ def db(tmp_path: Path, ratings: Ratings) -> str:
 
 
 def play(ratings: Ratings, db: str, game_id: str, at: str, *players: str) -> Any:
-    done = ratings("record", "--game", "chess", "--game-id", game_id, "--at", at, *players, db=db)
-    assert done.exit_code == 0, done
-    return done
+    result = ratings("record", "--game", "chess", "--game-id", game_id, "--at", at, *players, db=db)
+    assert result.exit_code == 0, result
+    return result
 
 
 def test_game_moved_past_list_is_reported(ratings: Ratings, db: str) -> None:
@@ -49,26 +49,26 @@ def test_voided_cause_ends_the_difference(ratings: Ratings, db: str) -> None:
 @pytest.mark.parametrize("form", ["table", "json"])
 def test_unknown_player_gets_a_suggestion(form: str, ratings: Ratings, db: str) -> None:
     """Asking for the changes of an unknown player fails and suggests the name that was meant."""
-    told = ratings("explain", "--change", "Anaa", LADDER, "--from", "1", "--format", form, db=db)
-    assert (told.exit_code, told.stdout) == (1, "")
-    assert told.stderr == "Error: player-unknown: nothing is recorded about 'Anaa'; did you mean Anna?\n"
+    result = ratings("explain", "--change", "Anaa", LADDER, "--from", "1", "--format", form, db=db)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "Error: player-unknown: nothing is recorded about 'Anaa'; did you mean Anna?\n"
 
 
 def test_known_player_off_ladder_is_fine(ratings: Ratings, db: str) -> None:
     """`explain` and `history` of a known player who is not on a ladder give no rows and no error."""
     for command in (("explain", "--from", "1", "--change"), ("explain",), ("history",)):
-        told = ratings(*command, "Anna", "elo-chess/3-4", db=db)
-        assert (told.exit_code, told.stdout) == (0, ""), told
+        result = ratings(*command, "Anna", "elo-chess/3-4", db=db)
+        assert (result.exit_code, result.stdout) == (0, ""), result
     empty = json.loads(ratings("explain", "Anna", "elo-chess/3-4", "--format", "json", db=db).stdout)
     assert (empty["rank"], empty["games"], empty["terms"]) == (None, [], [])
 
 
 def test_game_before_any_version_is_noted(ratings: Ratings, db: str) -> None:
     """Recording a game from before any ruleset version notes that it is on no ladder, and why."""
-    told = ratings(
+    result = ratings(
         "record", "--game", "chess", "--game-id", "old", "--at", "1850-01-01", "--any-date", "Ben", "Anna", db=db
     )
-    assert told.stderr == (
+    assert result.stderr == (
         "note: on no ladder, such as old: elo-chess had no version in force then; its first applies from 1900-01-01\n"
     )
 
@@ -85,9 +85,9 @@ def test_json_lists_every_refused_line(ratings: Ratings, db: str, tmp_path: Path
         encoding="utf-8",
     )
     for more in ((), ("--keep-going",)):
-        told = ratings("import", file, "--set", "game=chess", "--format", "json", "--dry-run", *more, db=db)
-        lines = sorted({rejection["line"] for rejection in json.loads(told.stdout)["rejected"]})
-        assert lines == [4, 5], told.stdout
+        result = ratings("import", file, "--set", "game=chess", "--format", "json", "--dry-run", *more, db=db)
+        lines = sorted({rejection["line"] for rejection in json.loads(result.stdout)["rejected"]})
+        assert lines == [4, 5], result.stdout
     assert ratings("import", file, "--set", "game=chess", db=db).stdout.startswith("0 appended, 4 refused")
 
 
@@ -106,8 +106,8 @@ def test_correction_in_the_future_is_refused(ratings: Ratings, db: str) -> None:
     event = {"type": "game.corrected", "occurred_at": "2040-03-13T10:00:00Z", "data": {
         "game_id": "g-1", "reason": "r", "game": {"game_id": "g-1", "game": "chess", "participants": [
             {"player": "Ben", "place": 1}, {"player": "Anna", "place": 2}]}}}  # fmt: skip
-    told = ratings("import", "-", db=db, input=json.dumps(event))
-    assert (told.exit_code, "unlikely-date" in told.stderr) == (1, True)
+    result = ratings("import", "-", db=db, input=json.dumps(event))
+    assert (result.exit_code, "unlikely-date" in result.stderr) == (1, True)
     assert ratings("import", "-", "--any-date", db=db, input=json.dumps(event)).exit_code == 0
 
 
@@ -122,17 +122,17 @@ def test_mistyped_ladder_gets_a_suggestion(ratings: Ratings, db: str) -> None:
 @pytest.mark.parametrize("name", ["An\u200bna", "An\u00adna", "Anna\ufeff"])
 def test_invisible_character_in_name_is_refused(name: str, ratings: Ratings, db: str) -> None:
     """A new player name that contains an invisible character is refused, and the message says so."""
-    told = ratings("record", "--game", "chess", "--game-id", "g-9", "--at", "2024-11-20", name, "Ben", db=db)
-    assert (told.exit_code, "bad-identifier" in told.stderr) == (1, True), told
-    assert "; leave it out" in told.stderr
+    result = ratings("record", "--game", "chess", "--game-id", "g-9", "--at", "2024-11-20", name, "Ben", db=db)
+    assert (result.exit_code, "bad-identifier" in result.stderr) == (1, True), result
+    assert "; leave it out" in result.stderr
 
 
 @pytest.mark.parametrize(("known", "new"), [("محمد", "مُحمد"), ("שלום", "שָׁלוֹם")])
 def test_vowel_marks_make_names_close(known: str, new: str, ratings: Ratings, db: str) -> None:
     """A new name that differs from a known one only in vowel marks is refused as a close name."""
     play(ratings, db, "g-2", "2024-11-02", known, "Ben")
-    told = ratings("record", "--game", "chess", "--game-id", "g-9", "--at", "2024-11-20", new, "Ben", db=db)
-    assert (told.exit_code, "close-name" in told.stderr) == (1, True), told
+    result = ratings("record", "--game", "chess", "--game-id", "g-9", "--at", "2024-11-20", new, "Ben", db=db)
+    assert (result.exit_code, "close-name" in result.stderr) == (1, True), result
 
 
 def test_close_name_refusal_names_other_file(ratings: Ratings, db: str, tmp_path: Path) -> None:
@@ -147,5 +147,5 @@ def test_close_name_refusal_names_other_file(ratings: Ratings, db: str, tmp_path
     events.write_text(
         json.dumps({"type": "game.recorded", "occurred_at": "2024-11-02T10:00:00Z", "data": game}), encoding="utf-8"
     )
-    told = ratings("import", events, table, "--set", "game=chess", db=db)
-    assert f"new: 'Karolina': did you mean 'Karoline', new in line 1 of {events}?" in told.stderr
+    result = ratings("import", events, table, "--set", "game=chess", db=db)
+    assert f"new: 'Karolina': did you mean 'Karoline', new in line 1 of {events}?" in result.stderr

@@ -22,8 +22,8 @@ def db(copied: Callable[..., str], ratings: Ratings) -> str:
 
 
 def explain(ratings: Ratings, db: str, *named: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(ratings("explain", *named, "--format", "json", db=db).stdout)
-    return found
+    explanation: dict[str, Any] = json.loads(ratings("explain", *named, "--format", "json", db=db).stdout)
+    return explanation
 
 
 @pytest.mark.slow_cases
@@ -50,12 +50,12 @@ def test_start_of_a_season_is_assumed(db: str, ratings: Ratings) -> None:
 
 def test_assumption_recognised_later_is_marked(db: str, ratings: Ratings) -> None:
     """What a shipped version did not mark is marked all the same, though its text stays."""
-    shown = ratings("rules", "show", "b5-league@1", db=db).stdout
-    assert "the page says that a season lasts 4 months, not when it begins" in shown
+    stdout = ratings("rules", "show", "b5-league@1", db=db).stdout
+    assert "the page says that a season lasts 4 months, not when it begins" in stdout
     as_file = ratings("rules", "show", "b5-league@1", "--format", "toml", db=db).stdout
     assert "not when it begins" not in as_file
-    shown = ratings("rules", "show", "catan-open@2008-03", db=db).stdout
-    assert "the page says seven for the list of a month; that is taken for the open list, too" in shown
+    stdout = ratings("rules", "show", "catan-open@2008-03", db=db).stdout
+    assert "the page says seven for the list of a month; that is taken for the open list, too" in stdout
 
 
 def test_point_within_time_without_a_victory_is_assumed(db: str, ratings: Ratings) -> None:
@@ -69,8 +69,8 @@ def test_point_within_time_without_a_victory_is_assumed(db: str, ratings: Rating
             "type": "game.recorded", "occurred_at": f"2025-01-0{number}T20:00Z", "data": {**game, "participants": won},
         })  # fmt: skip
     lines = "".join(json.dumps(event) + "\n" for event in events)
-    done = ratings("import", "-", "--by", "mira", db=db, input=lines)
-    assert done.exit_code == 0, done.stderr
+    result = ratings("import", "-", "--by", "mira", db=db, input=lines)
+    assert result.exit_code == 0, result.stderr
     ladder = "b5-league/2025-1"
     assert "within_time" in explain(ratings, db, "t-1", ladder)["assumed"]
     assert "within_time" not in explain(ratings, db, "t-2", ladder).get("assumed", {})

@@ -1,4 +1,4 @@
-"""The three axes: which commands take them, what they mean together, and what is said at their ends."""
+"""The three axes: the commands that take them, their combination, and the messages at their limits."""
 
 import csv
 import io
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from ledgers import set_clock
-from list_games import played as catan
+from list_games import build_list_game as catan
 from rich.cells import cell_len
 
 Ratings = Callable[..., Any]
@@ -18,15 +18,15 @@ ROOT = Path(__file__).parents[2]
 NOW = "2025-06-15T12:00:00Z"
 
 
-def club(game_id: str, *players: str, day: int) -> dict[str, Any]:
+def build_club_game(game_id: str, *players: str, day: int) -> dict[str, Any]:
     participants = [{"player": player, "place": place} for place, player in enumerate(players, 1)]
     data = {"game_id": game_id, "game": "club-catan", "participants": participants}
     return {"type": "game.recorded", "occurred_at": f"2024-01-{day:02d}T12:00:00Z", "data": data}
 
 
-# the last two are of different days in Berlin, where catan-monthly's days end, and of one day in UTC
+# the last two are on different days in Berlin, the zone of catan-monthly, and on one day in UTC
 GAMES = [
-    club("g-1", "anna", "ben", "cleo", day=1), club("g-2", "ben", "anna", "dora", day=3),
+    build_club_game("g-1", "anna", "ben", "cleo", day=1), build_club_game("g-2", "ben", "anna", "dora", day=3),
     catan("c-1", "2024-01-03T20:00:00Z", "anna ben cleo"), catan("c-2", "2024-01-03T23:30:00Z", "ben anna cleo"),
 ]  # fmt: skip
 AXES = {
@@ -42,14 +42,14 @@ def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def db(shared_url: str, ratings: Ratings) -> str:
-    """A ledger that is only read, on each store in turn."""
+    """The URL of a ledger that is only read, in each kind of store in turn."""
     with pytest.MonkeyPatch.context() as patch:
         set_clock(patch, NOW)
-        return filled(ratings, shared_url)
+        return fill_ledger(ratings, shared_url)
 
 
-def filled(ratings: Ratings, db: str) -> str:
-    """A ledger with shipped rulesets at positions 1 to 16, club-catan-elo@2 at 17, four games and their batch."""
+def fill_ledger(ratings: Ratings, db: str) -> str:
+    """Fill a ledger with shipped rulesets at 1 to 16, club-catan-elo@2 at 17, four games and their batch."""
     assert ratings("init", db=db).exit_code == 0
     assert ratings("rules", "publish", ROOT / "examples" / "club-catan-elo-2.toml", db=db).exit_code == 0
     lines = "".join(json.dumps(event) + "\n" for event in GAMES)
@@ -57,35 +57,35 @@ def filled(ratings: Ratings, db: str) -> str:
     return db
 
 
-def read(ratings: Ratings, db: str, *arguments: object) -> Any:
+def read_output(ratings: Ratings, db: str, *arguments: object) -> Any:
     result = ratings(*arguments, "--format", "json", db=db)
     assert (result.exit_code, result.stderr) == (0, "")
     return json.loads(result.stdout)
 
 
-def table_of(ratings: Ratings, db: str, *arguments: object) -> list[dict[str, str]]:
+def read_csv(ratings: Ratings, db: str, *arguments: object) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(ratings(*arguments, "--format", "csv", db=db).stdout)))
 
 
 @pytest.mark.parametrize("command", AXES)
 def test_every_output_states_the_axes(command: str, db: str, ratings: Ratings) -> None:
     """Each command that takes the axes states them in its JSON, its CSV and its table."""
-    of_command = [command, *AXES[command]]
+    command_line = [command, *AXES[command]]
     axes = ["--as-of", "2024-01-03T21:00:00Z", "--known-at", 22, "--rules", "club-catan-elo@1"]
     stated = {"as_of": "2024-01-03T21:00:00.000000Z", "known_at": 22, "rules": "club-catan-elo@1"}
 
-    found = read(ratings, db, *of_command, *axes)
-    assert {name: found[name] for name in stated} == stated
-    without = read(ratings, db, *of_command)
-    assert {name: without[name] for name in stated} == {"as_of": None, "known_at": 24, "rules": None}
-    rows = table_of(ratings, db, *of_command, *axes)
-    if command != "lists":  # there is none of January by 22
+    output = read_output(ratings, db, *command_line, *axes)
+    assert {name: output[name] for name in stated} == stated
+    without_axes = read_output(ratings, db, *command_line)
+    assert {name: without_axes[name] for name in stated} == {"as_of": None, "known_at": 24, "rules": None}
+    rows = read_csv(ratings, db, *command_line, *axes)
+    if command != "lists":  # at position 22 there is no list of January
         assert rows
     assert all([*row][-3:] == [*stated] for row in rows)
     assert {tuple(row[name] for name in stated) for row in rows} <= {tuple(map(str, stated.values()))}
-    unlimited = table_of(ratings, db, *of_command)
+    unlimited = read_csv(ratings, db, *command_line)
     assert {tuple(row[name] for name in stated) for row in unlimited} == {("", "24", "")}
-    table = ratings(*of_command, *axes, db=db)
+    table = ratings(*command_line, *axes, db=db)
     assert (table.exit_code, table.stderr) == (0, "")
     heading = table.stdout.split("\n\n")[0]
     assert "known at position 22" in heading
@@ -96,44 +96,47 @@ def test_every_output_states_the_axes(command: str, db: str, ratings: Ratings) -
 
 
 def test_date_ends_in_each_rulesets_zone(db: str, ratings: Ratings) -> None:
-    """For `--as-of` with a date, each row states when that day ended in its ruleset's zone.
+    """For --as-of with a date, each row states when that day ended in its ruleset's zone.
 
     The club's days end in UTC, those of the lists in Berlin: an hour earlier, and so before c-2.
     """
-    found = read(ratings, db, "ladders", "--as-of", "2024-01-03")
-    rows = {row["ladder"]: (row["games"], row["as_of"]) for row in found["rows"]}
+    ladders = read_output(ratings, db, "ladders", "--as-of", "2024-01-03")
+    rows = {row["ladder"]: (row["games"], row["as_of"]) for row in ladders["rows"]}
 
-    assert found["as_of"] == "2024-01-03T23:59:59.999999Z"
+    assert ladders["as_of"] == "2024-01-03T23:59:59.999999Z"
     assert rows[ALL] == (2, "2024-01-03T23:59:59.999999Z")
     assert rows["catan-open/basic/2024-01"] == (1, "2024-01-03T22:59:59.999999Z")
     table = ratings("ladders", "--as-of", "2024-01-03", db=db).stdout.splitlines()
     assert table[1] == "played up to 2024-01-03 in the time zone of each ruleset"
-    (one,) = {row["as_of"] for row in table_of(ratings, db, "lists", "--as-of", "2024-01-03")}
-    assert one == "2024-01-03T22:59:59.999999Z"
+    (as_of,) = {row["as_of"] for row in read_csv(ratings, db, "lists", "--as-of", "2024-01-03")}
+    assert as_of == "2024-01-03T22:59:59.999999Z"
     table = ratings("lists", "--as-of", "2024-01-03", db=db).stdout.splitlines()
     assert table[1] == "played up to 2024-01-03 22:59:59 UTC"
 
 
 def test_lists_count_their_rows_and_ranks(db: str, ratings: Ratings) -> None:
-    """Each list is shown with how many players are on it, and how many of them have a rank."""
-    rows = {row["list"]: (row["players"], row["ranked"]) for row in read(ratings, db, "lists")["rows"]}
+    """Each list is shown with the number of its players and of its ranked players."""
+    rows = {row["list"]: (row["players"], row["ranked"]) for row in read_output(ratings, db, "lists")["rows"]}
     for ladder, counts in rows.items():
-        ranks = [row["rank"] for row in read(ratings, db, "standings", ladder)["rows"]]
+        ranks = [row["rank"] for row in read_output(ratings, db, "standings", ladder)["rows"]]
         assert counts == (len(ranks), len(ranks) - ranks.count(None))
 
 
 def test_rules_fix_one_ruleset_only(db: str, ratings: Ratings) -> None:
-    """`--rules` sets the version of one ruleset; the others keep their timelines."""
-    versions = {row["ladder"]: row["ruleset"] for row in read(ratings, db, "ladders")["rows"]}
-    found = {
-        row["ladder"]: row["ruleset"] for row in read(ratings, db, "ladders", "--rules", "club-catan-elo@1")["rows"]
+    """--rules sets the version of one ruleset; the others keep their timelines."""
+    versions = {row["ladder"]: row["ruleset"] for row in read_output(ratings, db, "ladders")["rows"]}
+    versions_with_rules = {
+        row["ladder"]: row["ruleset"]
+        for row in read_output(ratings, db, "ladders", "--rules", "club-catan-elo@1")["rows"]
     }
 
-    assert (versions[ALL], found[ALL]) == ("club-catan-elo@2", "club-catan-elo@1")
-    others = versions.keys() - {ALL, "club-catan-elo/3-4"}
-    assert others
-    assert {name: found[name] for name in others} == {name: versions[name] for name in others}
-    lists = read(ratings, db, "lists", "--rules", "catan-monthly@pre-2008-03")["rows"]
+    assert (versions[ALL], versions_with_rules[ALL]) == ("club-catan-elo@2", "club-catan-elo@1")
+    other_ladders = versions.keys() - {ALL, "club-catan-elo/3-4"}
+    assert other_ladders
+    assert {name: versions_with_rules[name] for name in other_ladders} == {
+        name: versions[name] for name in other_ladders
+    }
+    lists = read_output(ratings, db, "lists", "--rules", "catan-monthly@pre-2008-03")["rows"]
     assert {row["ruleset"] for row in lists} == {
         "catan-annual@2008-03", "catan-monthly@pre-2008-03", "catan-open@2008-03",
     }  # fmt: skip
@@ -141,19 +144,21 @@ def test_rules_fix_one_ruleset_only(db: str, ratings: Ratings) -> None:
 
 @pytest.mark.parametrize("command", [*AXES, "export standings"])
 @pytest.mark.parametrize(
-    ("rules", "there"),
+    ("rules", "published"),
     [
         ("club-catan-elo@9", "club-catan-elo@1, club-catan-elo@2"),
         ("chess@1", "club-catan-elo@1"),
         ("", "club-catan-elo@1"),
     ],
 )
-def test_unpublished_version_is_usage_error(rules: str, there: str, command: str, db: str, ratings: Ratings) -> None:
+def test_unpublished_version_is_usage_error(
+    rules: str, published: str, command: str, db: str, ratings: Ratings
+) -> None:
     """Naming a version that is not published is a usage error that lists the published ones."""
     result = ratings(*command.split(), *AXES.get(command, []), "--rules", rules, db=db)
 
     assert (result.exit_code, result.stdout) == (2, "")
-    assert there in result.stderr
+    assert published in result.stderr
 
 
 def test_version_is_unknown_before_its_position(db: str, ratings: Ratings) -> None:
@@ -164,7 +169,7 @@ def test_version_is_unknown_before_its_position(db: str, ratings: Ratings) -> No
     assert "at position 16 (there are club-catan-elo@1)" in result.stderr
 
 
-WRONG = {
+IMPOSSIBLE_KNOWN_AT = {
     "99": "the log ends at position 24",
     "9" * 5_000: "the log ends at position 24",
     "0": "nothing is known from before position 1, which was recorded at 2025-06-15 12:00:00 UTC",
@@ -177,45 +182,47 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("known_at", WRONG, ids=lambda text: text[:12])
+@pytest.mark.parametrize("known_at", IMPOSSIBLE_KNOWN_AT, ids=lambda text: text[:12])
 @pytest.mark.parametrize("command", [("standings", ALL), ("lists",), ("export", "events"), ("rules", "list")])
-def test_impossible_known_at_says_what_exists(
+def test_impossible_known_at_names_the_limit(
     known_at: str, command: tuple[str, ...], db: str, ratings: Ratings
 ) -> None:
-    """A `--known-at` at which nothing can be known is refused with what there is instead."""
+    """A --known-at before the first or after the last position is refused with that limit."""
     result = ratings(*command, "--known-at", known_at, db=db)
 
     assert (result.exit_code, result.stdout) == (2, "")
     assert "Invalid value for --known-at: " in result.stderr
-    assert WRONG[known_at] in result.stderr
+    assert IMPOSSIBLE_KNOWN_AT[known_at] in result.stderr
 
 
 @pytest.mark.parametrize(
-    ("known_at", "noted"), [("2025-06-15", 0), (NOW, 0), ("2025-06-16", 1), ("2025-06-15T12:01Z", 1)]
+    ("known_at", "note_count"), [("2025-06-15", 0), (NOW, 0), ("2025-06-16", 1), ("2025-06-15T12:01Z", 1)]
 )
-def test_known_at_notes_only_the_future(known_at: str, noted: int, db: str, ratings: Ratings) -> None:
-    """A `--known-at` after the last event reads the whole log; only a future one is noted."""
+def test_known_at_notes_only_the_future(known_at: str, note_count: int, db: str, ratings: Ratings) -> None:
+    """A --known-at after the last event reads the whole log; only a future one is noted."""
     result = ratings("standings", ALL, "--known-at", known_at, "--format", "json", db=db)
 
     assert json.loads(result.stdout)["known_at"] == 24
-    assert result.stderr == noted * (
+    assert result.stderr == note_count * (
         "note: the last event was recorded at 2025-06-15 12:00:00 UTC; nothing is known from after it\n"
     )
 
 
-@pytest.mark.parametrize(("as_of", "noted"), [("2025-06-15", 0), (NOW, 0), ("2025-06-16", 1), ("9999-12-31", 1)])
+@pytest.mark.parametrize(("as_of", "note_count"), [("2025-06-15", 0), (NOW, 0), ("2025-06-16", 1), ("9999-12-31", 1)])
 @pytest.mark.parametrize("command", [("standings", ALL), ("lists",), ("export", "standings")])
-def test_future_as_of_is_noted(as_of: str, noted: int, command: tuple[str, ...], db: str, ratings: Ratings) -> None:
-    """An `--as-of` that lies in the future is noted and still answered."""
+def test_future_as_of_is_noted(
+    as_of: str, note_count: int, command: tuple[str, ...], db: str, ratings: Ratings
+) -> None:
+    """An --as-of in the future is answered with a note."""
     result = ratings(*command, "--as-of", as_of, db=db)
 
-    assert (result.exit_code, "is in the future" in result.stderr) == (0, bool(noted))
+    assert (result.exit_code, "is in the future" in result.stderr) == (0, bool(note_count))
 
 
 @pytest.mark.parametrize("form", ["table", "json", "csv"])
 @pytest.mark.parametrize("command", [("standings",), ("history", "anna"), ("books",)])
 def test_as_of_before_games_is_noted(command: tuple[str, ...], form: str, db: str, ratings: Ratings) -> None:
-    """Before the first game nobody is ranked, and a note says when that game was."""
+    """Before the first game no player is ranked, and a note says when that game was."""
     result = ratings(*command, ALL, "--as-of", "2023-12-31", "--format", form, db=db)
 
     assert result.exit_code == 0
@@ -225,30 +232,30 @@ def test_as_of_before_games_is_noted(command: tuple[str, ...], form: str, db: st
 
 
 @pytest.mark.parametrize("form", ["table", "json", "csv"])
-def test_as_of_before_all_games_is_no_empty_ledger(form: str, db: str, ratings: Ratings) -> None:
-    """Before the first game there is no ladder, which is not told as if there were no games or rulesets."""
-    noted, early = "note: the first game was at 2024-01-01 12:00:00 UTC\n", ("--as-of", "2023-12-31")
-    ladders = ratings("ladders", *early, "--format", form, db=db)
+def test_as_of_before_all_games_is_not_an_empty_ledger(form: str, db: str, ratings: Ratings) -> None:
+    """Before the first game no ladder exists, and the note says when that game was."""
+    note, as_of_option = "note: the first game was at 2024-01-01 12:00:00 UTC\n", ("--as-of", "2023-12-31")
+    ladders = ratings("ladders", *as_of_option, "--format", form, db=db)
     table = "No ladder has a game played up to 2023-12-31 23:59 UTC.\n" * (form == "table")
-    assert (ladders.exit_code, ladders.stderr) == (0, noted + table)
+    assert (ladders.exit_code, ladders.stderr) == (0, note + table)
     for command in ("standings", "books", "history anna"):
-        none = ratings(*command.split(), *early, db=db)
-        assert (none.exit_code, none.stderr.startswith(noted)) == (2, True), none
+        none = ratings(*command.split(), *as_of_option, db=db)
+        assert (none.exit_code, none.stderr.startswith(note)) == (2, True), none
         assert "value for --as-of: no ladder has a game played up to 2023-12-31\n" in none.stderr
-    assert ratings("export", "standings", *early, db=db) == (0, "", noted)
-    statistics = ratings("statistics", "anna", *early, db=db)
+    assert ratings("export", "standings", *as_of_option, db=db) == (0, "", note)
+    statistics = ratings("statistics", "anna", *as_of_option, db=db)
     assert "'anna' has not played up to 2023-12-31;" in statistics.stderr
     assert "first" not in ratings("ladders", "--as-of", "2024-01-01", "--format", form, db=db).stderr
 
 
 def test_voided_game_is_not_the_first(ledger_url: str, ratings: Ratings) -> None:
-    """The note of the first game leaves out those that are voided."""
-    db = filled(ratings, ledger_url)
+    """The note about the first game leaves out voided games."""
+    db = fill_ledger(ratings, ledger_url)
     first = json.loads(ratings("games", "--limit", 0, "--format", "json", db=db).stdout)["rows"][0]
     assert first["occurred_at"].startswith("2024-01-01T12:00:00")
     assert ratings("void", first["game_id"], "--reason", "x", db=db).exit_code == 0
-    noted = ratings("ladders", "--as-of", "2023-12-31", db=db).stderr
-    assert "note: the first game was at 2024-01-03 12:00:00 UTC\n" in noted
+    stderr = ratings("ladders", "--as-of", "2023-12-31", db=db).stderr
+    assert "note: the first game was at 2024-01-03 12:00:00 UTC\n" in stderr
 
 
 @pytest.mark.parametrize(
@@ -257,7 +264,7 @@ def test_voided_game_is_not_the_first(ledger_url: str, ratings: Ratings) -> None
      ("2024-02", "2024-02-01", "2024-02-29")],
 )  # fmt: skip
 def test_month_or_year_is_its_end_or_start(moment: str, first: str, last: str, db: str, ratings: Ratings) -> None:
-    """A month or a year means its last day where something ends, and its first where something begins."""
+    """A month or year means its last day in options for an end, and its first day in options for a start."""
     for command, day in {
         ("ladders", "--as-of", moment): last,
         ("standings", ALL, "--as-of", moment): last,
@@ -273,22 +280,22 @@ def test_month_or_year_is_its_end_or_start(moment: str, first: str, last: str, d
 
 
 @pytest.mark.parametrize(("moment", "day"), [("2024", "2024-12-31"), ("1800", "1800-12-31")])
-def test_day_is_asked_for_where_a_number_is_a_position(moment: str, day: str, db: str, ratings: Ratings) -> None:
-    """A year where a position may stand, or a month or year as a moment, is refused with how a day is written."""
-    told = f"the log ends at position 24, before {moment}; for a year, name a day, such as {day}"
+def test_year_instead_of_a_position_is_refused_with_a_date(moment: str, day: str, db: str, ratings: Ratings) -> None:
+    """A year that may be a position, or a month or year as an instant, is refused with an example of a date."""
+    message = f"the log ends at position 24, before {moment}; for a year, name a day, such as {day}"
     for command in (("ladders", "--known-at", moment), ("log", "--since", moment), ("diff", moment, "now")):
         result = ratings(*command, db=db)
-        assert (result.exit_code, result.stdout, told in result.stderr) == (2, "", True), result
-    for text, such in ((moment, day), ("2024-02", "2024-02-01")):
-        adjusted = ratings("adjust", ALL, "anna", "5", "--reason", "x", "--at", text, db=db)
-        lacks = f"bad-time: '{text}' lacks the day; write year-month-day, such as {such}\n"
-        assert (adjusted.exit_code, lacks in adjusted.stderr) == (1, True), adjusted
+        assert (result.exit_code, result.stdout, message in result.stderr) == (2, "", True), result
+    for text, example in ((moment, day), ("2024-02", "2024-02-01")):
+        result_of_adjust = ratings("adjust", ALL, "anna", "5", "--reason", "x", "--at", text, db=db)
+        missing_day = f"bad-time: '{text}' lacks the day; write year-month-day, such as {example}\n"
+        assert (result_of_adjust.exit_code, missing_day in result_of_adjust.stderr) == (1, True), result_of_adjust
 
 
 @pytest.mark.slow_cases
 def test_as_of_before_adjustment_notes_it(ledger_url: str, ratings: Ratings) -> None:
-    """When an adjustment precedes all games, an earlier `--as-of` notes the adjustment."""
-    db = filled(ratings, ledger_url)
+    """If an adjustment precedes all games, an earlier --as-of notes the adjustment."""
+    db = fill_ledger(ratings, ledger_url)
     early = ["--at", "2023-06-01T12:00Z", "--reason", "invited"]
     assert ratings("adjust", ALL, "dora", "5", *early, db=db).exit_code == 0
 
@@ -311,7 +318,7 @@ def test_commands_say_ledger_is_empty(ledger_url: str, ratings: Ratings) -> None
 
 @pytest.mark.slow
 def test_known_at_repeats_earlier_json(tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the log grows, `--known-at` gives byte for byte the JSON printed at each position."""
+    """As the log grows, --known-at gives byte for byte the JSON printed at each position."""
     db = str(tmp_path / "ratings.db")
     set_clock(monkeypatch, NOW)
     steps = [
@@ -326,29 +333,31 @@ def test_known_at_repeats_earlier_json(tmp_path: Path, ratings: Ratings, monkeyp
         ["rules", "show", "club-catan-elo"], ["export", "standings"], ["explain", "anna", ALL],
         ["standings", ALL, "--as-of", "2024-01-02"],
     ]  # fmt: skip
-    nights, seen = iter([GAMES[:2], GAMES[2:]]), {}
+    game_groups, outputs = iter([GAMES[:2], GAMES[2:]]), {}
     assert ratings("init", db=db).exit_code == 0
     for step in steps:
-        lines = "\n".join(map(json.dumps, next(nights))) if step[0] == "import" else None
+        lines = "\n".join(map(json.dumps, next(game_groups))) if step[0] == "import" else None
         assert ratings(*step, db=db, input=lines).exit_code == 0
         position = int(json.loads(ratings("status", "--format", "json", db=db).stdout)["head"].split(":")[0])
-        seen[position] = [ratings(*command, "--format", "json", db=db).stdout for command in commands]
+        outputs[position] = [ratings(*command, "--format", "json", db=db).stdout for command in commands]
 
-    assert len(seen) == len(steps)
-    for position, before in seen.items():
+    assert len(outputs) == len(steps)
+    for position, before in outputs.items():
         axis = ["--known-at", position, "--format", "json"]
         assert [ratings(*command, *axis, db=db).stdout for command in commands] == before, position
 
 
 @pytest.mark.slow
-def test_told_positions_can_be_asked_for(tmp_path: Path, ratings: Ratings) -> None:
-    """A position is told as it is typed, also behind the thousandth."""
+def test_printed_positions_can_be_typed(tmp_path: Path, ratings: Ratings) -> None:
+    """A printed position can be passed to a command, also above 1,000."""
     db = str(tmp_path / "ratings.db")
     assert ratings("init", "--no-rules", db=db).exit_code == 0
     assert ratings("rules", "publish", ROOT / "examples" / "club-catan-elo-2.toml", db=db).exit_code == 0
-    games = "".join(json.dumps(club(f"g-{number}", "anna", "ben", "cleo", day=1)) + "\n" for number in range(1_050))
-    done = ratings("import", "-", "--new-names", "accept", db=db, input=games)
-    assert (done.exit_code, done.stdout) == (0, "1,050 appended; the head is 1052.\n")
+    games = "".join(
+        json.dumps(build_club_game(f"g-{number}", "anna", "ben", "cleo", day=1)) + "\n" for number in range(1_050)
+    )
+    result = ratings("import", "-", "--new-names", "accept", db=db, input=games)
+    assert (result.exit_code, result.stdout) == (0, "1,050 appended; the head is 1052.\n")
     title = ratings("standings", ALL, "--known-at", "1051", db=db).stdout.splitlines()[0]
     assert title == "club-catan-elo: 1,050 games under club-catan-elo@2, known at position 1051"
     assert "position 1052: -: positions 2 to 1051" in ratings("undo", "1052", "--dry-run", db=db).stdout

@@ -1,4 +1,4 @@
-"""What must not be recorded is refused with its code, changing nothing: games, corrections, renames, adjustments."""
+"""Invalid games, corrections, renames and adjustments are refused with a code and change nothing."""
 
 import json
 from typing import Any
@@ -9,116 +9,160 @@ from correction_helpers import (
     GALACTIC,
     NOON,
     Ratings,
-    carry_out,
-    event,
-    galactic,
-    head,
-    new_ledger,
-    placing,
-    points,
-    read,
-    refusal,
-    take_in,
-    told,
+    append_lines,
+    build_event_line,
+    build_galactic_line,
+    build_game_data,
+    create_ledger,
+    get_refusal_code,
+    read_head,
+    read_json,
+    read_points,
+    run_correction,
+    run_json_command,
 )
 from output_filters import remove_newcomer_notes
 
-WHY = ("--reason", "as the referee says")
+REASON_OPTION = ("--reason", "as the referee says")
 LATER = "2010-03-06T12:00:00Z"
 RULESETS = ("galactic-points-1", "catan-elo-2009-01", "b5-league-1")
 SIX = ("anna", "ben", "cleo", "dora", "emil", "frida")
 
 
-def seat(player: str, place: int, **members: Any) -> dict[str, Any]:
-    """A participant."""
+def build_seat(player: str, place: int, **members: Any) -> dict[str, Any]:
+    """Return a participant."""
     return {"player": player, "place": place, **members}
 
 
-def b5(*seats: str, game_id: str = "b-1", **members: Any) -> dict[str, Any]:
-    """A game of Babylon 5; a seat is `anna 20 1`, the player with power and victory points, and `+` for a victory."""
+def build_b5_data(*seats: str, game_id: str = "b-1", **members: Any) -> dict[str, Any]:
+    """Return the data of a game of Babylon 5.
+    A seat is `anna 20 1`: the player, power and victory points, and `+` for a victory.
+    """
     participants = []
     for text in seats:
         player, power, vp, *victory = text.split()
-        won = {"victory": {"+": "standard", "++": "major"}[victory[0]]} if victory else {}
-        participants.append({"player": player, "power": int(power), "influence": 0, "vp": int(vp), **won})
-    given = {"game": "babylon5", "kind": "b5", "season": "2010-1", "participants": participants}
-    return {"game_id": game_id, **given, **members}
+        victory_member = {"victory": {"+": "standard", "++": "major"}[victory[0]]} if victory else {}
+        participants.append({"player": player, "power": int(power), "influence": 0, "vp": int(vp), **victory_member})
+    members_of_kind = {"game": "babylon5", "kind": "b5", "season": "2010-1", "participants": participants}
+    return {"game_id": game_id, **members_of_kind, **members}
 
 
-WON = ("anna 20 0 +", "ben 15 1", "cleo 9 0")
+WON_SEATS = ("anna 20 0 +", "ben 15 1", "cleo 9 0")
 
-# games that are refused: data, when they ended, code
+# games that are refused: data, time and code
 GAMES = {
-    "six players in a contribution pool": (placing("g-1", *SIX), NOON, "uncounted"),
-    "two players of Babylon 5": (b5("anna 20 0 +", "ben 15 0"), NOON, "b5-too-few-players"),
-    "victory points short": (b5("anna 20 0 +", "ben 15 0", "cleo 9 0"), NOON, "victory-points-total"),
-    "victory points over": (b5("anna 20 1 +", "ben 15 1", "cleo 9 0"), NOON, "victory-points-total"),
+    "six players in a contribution pool": (build_game_data("g-1", *SIX), NOON, "uncounted"),
+    "two players of Babylon 5": (build_b5_data("anna 20 0 +", "ben 15 0"), NOON, "b5-too-few-players"),
+    "victory points short": (build_b5_data("anna 20 0 +", "ben 15 0", "cleo 9 0"), NOON, "victory-points-total"),
+    "victory points over": (build_b5_data("anna 20 1 +", "ben 15 1", "cleo 9 0"), NOON, "victory-points-total"),
     "victory points short after a major victory": (
-        b5("anna 20 0 ++", "ben 15 1", "cleo 9 0"), NOON, "victory-points-total",
+        build_b5_data("anna 20 0 ++", "ben 15 1", "cleo 9 0"),
+        NOON,
+        "victory-points-total",
     ),
-    "victory points short within time": (b5(*WON, within_time=True), NOON, "victory-points-total"),
+    "victory points short within time": (build_b5_data(*WON_SEATS, within_time=True), NOON, "victory-points-total"),
     "victory points all kept by the winner": (
-        b5("anna 20 1 +", "ben 15 0", "cleo 9 0"), NOON, "victory-points-all-kept",
+        build_b5_data("anna 20 1 +", "ben 15 0", "cleo 9 0"),
+        NOON,
+        "victory-points-all-kept",
     ),
     "victory points all kept above a standard victory": (
-        b5("anna 20 3 ++", "ben 20 0 +", "cleo 9 0", "dora 8 0"), NOON, "victory-points-all-kept",
+        build_b5_data("anna 20 3 ++", "ben 20 0 +", "cleo 9 0", "dora 8 0"),
+        NOON,
+        "victory-points-all-kept",
     ),
-    "a referee who plays": (b5(*WON, referee="cleo"), NOON, "referee-plays"),
-    "before the season": (b5(*WON), "2009-12-31T22:59:59.999999Z", "uncounted"),
-    "after the season": (b5(*WON), "2010-06-01T12:00:00Z", "uncounted"),
-    "after the season in Berlin, not in London": (b5(*WON), "2010-04-30T22:30:00Z", "uncounted"),
-    "another season": (b5(*WON, season="2010-2"), NOON, "uncounted"),
+    "a referee who plays": (build_b5_data(*WON_SEATS, referee="cleo"), NOON, "referee-plays"),
+    "before the season": (build_b5_data(*WON_SEATS), "2009-12-31T22:59:59.999999Z", "uncounted"),
+    "after the season": (build_b5_data(*WON_SEATS), "2010-06-01T12:00:00Z", "uncounted"),
+    "after the season in Berlin, not in London": (build_b5_data(*WON_SEATS), "2010-04-30T22:30:00Z", "uncounted"),
+    "another season": (build_b5_data(*WON_SEATS, season="2010-2"), NOON, "uncounted"),
     "two substitutes for one leaver": (
-        placing("g-1", game="catan", group="basic", participants=[
-            seat("anna", 1), seat("ben", 2, status="abandoned"),
-            seat("cleo", 2, status="substitute", replaces="ben"), seat("dora", 2, status="substitute", replaces="ben"),
-        ]), NOON, "leaver-replaced-twice",
+        build_game_data(
+            "g-1",
+            game="catan",
+            group="basic",
+            participants=[
+                build_seat("anna", 1),
+                build_seat("ben", 2, status="abandoned"),
+                build_seat("cleo", 2, status="substitute", replaces="ben"),
+                build_seat("dora", 2, status="substitute", replaces="ben"),
+            ],
+        ),
+        NOON,
+        "leaver-replaced-twice",
     ),
     "a substitute without leaver": (
-        placing("g-1", game="catan", participants=[seat("anna", 1), seat("ben", 2, status="substitute")]), NOON,
+        build_game_data(
+            "g-1", game="catan", participants=[build_seat("anna", 1), build_seat("ben", 2, status="substitute")]
+        ),
+        NOON,
         "substitute-without-leaver",
     ),
     "a substitute for somebody who stayed": (
-        placing("g-1", game="catan", participants=[
-            seat("anna", 1), seat("ben", 2), seat("cleo", 2, status="substitute", replaces="ben"),
-        ]), NOON, "substitute-without-leaver",
+        build_game_data(
+            "g-1",
+            game="catan",
+            participants=[
+                build_seat("anna", 1),
+                build_seat("ben", 2),
+                build_seat("cleo", 2, status="substitute", replaces="ben"),
+            ],
+        ),
+        NOON,
+        "substitute-without-leaver",
     ),
     "a substitute for somebody who was not there": (
-        placing("g-1", game="catan", participants=[
-            seat("anna", 1), seat("ben", 2), seat("cleo", 3, status="substitute", replaces="emil"),
-        ]), NOON, "substitute-without-leaver",
+        build_game_data(
+            "g-1",
+            game="catan",
+            participants=[
+                build_seat("anna", 1),
+                build_seat("ben", 2),
+                build_seat("cleo", 3, status="substitute", replaces="emil"),
+            ],
+        ),
+        NOON,
+        "substitute-without-leaver",
     ),
-    "one person twice": (placing("g-1", "uno", "anna", "due"), NOON, "player-twice"),
-}  # fmt: skip
+    "one person twice": (build_game_data("g-1", "uno", "anna", "due"), NOON, "player-twice"),
+}
 
 
 @pytest.fixture(scope="module")
 def db(shared_url: str, ratings: Ratings) -> str:
-    """A ledger in which every case below is to be refused, so that all of them can share it."""
-    name = new_ledger(ratings, shared_url, *RULESETS)
-    take_in(
-        ratings, name,
-        galactic("g-1", "anna", "ben"), galactic("g-2", "anna", "ben"), event("game.recorded", **b5(*WON)),
-        event("game.voided", LATER, game_id="g-2", reason="never played"),
-        # uno is due is tre
-        galactic("u-1", "uno", "ben"), galactic("u-2", "due", "ben"), galactic("u-3", "tre", "ben"),
-        galactic("u-4", "uno", "due"),
-        event("game.voided", LATER, game_id="u-4", reason="never played"),
-        event("player.renamed", event_id="uno-is-due", player="uno", new_player="due"),
-        event("player.renamed", event_id="due-is-tre", player="due", new_player="tre"),
-        # s was thought to be t until they met
-        galactic("s-1", "s", "ben"), galactic("s-2", "t", "ben"),
-        event("player.renamed", event_id="s-is-t", player="s", new_player="t"),
-        event("event.voided", event_id="s-is-not-t", id="s-is-t", reason="two people"), galactic("s-3", "s", "t"),
-        # x was y, and then y became x
-        galactic("x-1", "x", "ben"), galactic("x-2", "y", "ben"),
-        event("player.renamed", event_id="x-is-y", player="x", new_player="y"),
-        event("event.voided", event_id="x-is-not-y", id="x-is-y", reason="the other way round"),
-        event("player.renamed", event_id="y-is-x", player="y", new_player="x"),
-        event("points.adjusted", event_id="gift", ladder=GALACTIC, player="anna", points="5", reason="gift"),
-        event("points.adjusted", event_id="taken", ladder=BASIC, player="anna", points="5", reason="gift"),
-        event("event.voided", event_id="withdrawn", id="taken", reason="wrong"),
-    )  # fmt: skip
+    """A ledger that all cases share, because each of them is refused."""
+    name = create_ledger(ratings, shared_url, *RULESETS)
+    append_lines(
+        ratings,
+        name,
+        build_galactic_line("g-1", "anna", "ben"),
+        build_galactic_line("g-2", "anna", "ben"),
+        build_event_line("game.recorded", **build_b5_data(*WON_SEATS)),
+        build_event_line("game.voided", LATER, game_id="g-2", reason="never played"),
+        # uno became due and then tre
+        build_galactic_line("u-1", "uno", "ben"),
+        build_galactic_line("u-2", "due", "ben"),
+        build_galactic_line("u-3", "tre", "ben"),
+        build_galactic_line("u-4", "uno", "due"),
+        build_event_line("game.voided", LATER, game_id="u-4", reason="never played"),
+        build_event_line("player.renamed", event_id="uno-is-due", player="uno", new_player="due"),
+        build_event_line("player.renamed", event_id="due-is-tre", player="due", new_player="tre"),
+        # s was merged with t until they met
+        build_galactic_line("s-1", "s", "ben"),
+        build_galactic_line("s-2", "t", "ben"),
+        build_event_line("player.renamed", event_id="s-is-t", player="s", new_player="t"),
+        build_event_line("event.voided", event_id="s-is-not-t", id="s-is-t", reason="two people"),
+        build_galactic_line("s-3", "s", "t"),
+        # x was renamed to y, which was withdrawn, and then y to x
+        build_galactic_line("x-1", "x", "ben"),
+        build_galactic_line("x-2", "y", "ben"),
+        build_event_line("player.renamed", event_id="x-is-y", player="x", new_player="y"),
+        build_event_line("event.voided", event_id="x-is-not-y", id="x-is-y", reason="the other way round"),
+        build_event_line("player.renamed", event_id="y-is-x", player="y", new_player="x"),
+        build_event_line("points.adjusted", event_id="gift", ladder=GALACTIC, player="anna", points="5", reason="gift"),
+        build_event_line("points.adjusted", event_id="taken", ladder=BASIC, player="anna", points="5", reason="gift"),
+        build_event_line("event.voided", event_id="withdrawn", id="taken", reason="wrong"),
+    )
     return name
 
 
@@ -128,17 +172,23 @@ def test_impossible_game_is_refused(how: str, case: str, db: str, ratings: Ratin
     """An impossible game is refused with its code when recorded, imported or given as a correction."""
     data, at, code = GAMES[case]
     if how == "correct":
-        given = json.dumps({**data, "occurred_at": at})
-        assert refusal(ratings, db, "correct", data["game_id"], *WHY, input=given, readable=False) == code
+        stdin = json.dumps({**data, "occurred_at": at})
+        assert (
+            get_refusal_code(ratings, db, "correct", data["game_id"], *REASON_OPTION, input=stdin, readable=False)
+            == code
+        )
     else:
         new = {**data, "game_id": "new"}
         command = ["record"] if how == "record" else ["import", "-"]
-        assert refusal(ratings, db, *command, input=event("game.recorded", at, **new), readable=False) == code
+        assert (
+            get_refusal_code(ratings, db, *command, input=build_event_line("game.recorded", at, **new), readable=False)
+            == code
+        )
 
 
-REFUSED = {
+REFUSED_COMMANDS = {
     "a correction that makes it another game": (
-        ["correct", "g-1"], placing("g-3", "ben", "anna"), "game-id-changed",
+        ["correct", "g-1"], build_game_data("g-3", "ben", "anna"), "game-id-changed",
     ),
     "a correction of an unknown game": (["correct", "g-9", "anna", "ben"], None, "game-unknown"),
     "a correction of a voided game": (["correct", "g-2", "ben", "anna"], None, "game-voided"),
@@ -146,7 +196,8 @@ REFUSED = {
     "a correction to somebody twice": (["correct", "g-1", "anna", "anna"], None, "player-twice"),
     "a correction to one person twice": (["correct", "g-1", "uno", "tre"], None, "player-twice"),
     "a correction to a gap": (
-        ["correct", "g-1"], placing("g-1", participants=[seat("anna", 1), seat("ben", 3)]), "place-gap",
+        ["correct", "g-1"], build_game_data("g-1", participants=[build_seat("anna", 1), build_seat("ben", 3)]),
+        "place-gap",
     ),
     "a correction to six players": (["correct", "g-1", *SIX], None, "uncounted"),
     "a correction without reason": (["correct", "g-1", "ben", "anna", "--reason", ""], None, "bad-text"),
@@ -195,48 +246,60 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", REFUSED)
-def test_unfit_command_is_refused(case: str, db: str, ratings: Ratings) -> None:
-    """A command that asks for what does not fit the ledger is refused with its code."""
-    command, given, code = REFUSED[case]
-    reason = () if "--reason" in command or command[0] in ("record", "player") else WHY
+@pytest.mark.parametrize("case", REFUSED_COMMANDS)
+def test_invalid_command_is_refused(case: str, db: str, ratings: Ratings) -> None:
+    """A command that contradicts the ledger is refused with its code."""
+    command, data, code = REFUSED_COMMANDS[case]
+    reason = () if "--reason" in command or command[0] in ("record", "player") else REASON_OPTION
 
-    assert refusal(ratings, db, *command, *reason, input=None if given is None else json.dumps(given)) == code
+    assert get_refusal_code(ratings, db, *command, *reason, input=None if data is None else json.dumps(data)) == code
 
 
 @pytest.mark.slow_cases
 def test_ledger_verifies_after_refusals(db: str, ratings: Ratings) -> None:
-    """After all these refusals the ledger verifies and the points are unchanged."""
+    """After these refusals the ledger verifies and the points are unchanged."""
     assert ratings("verify", db=db) == (0, "", "")
-    assert points(ratings, db, GALACTIC)["anna"] == "1165"
+    assert read_points(ratings, db, GALACTIC)["anna"] == "1165"
 
 
-# allowed after all
+# --allow-uncounted, and cases that are accepted
 
 
 @pytest.mark.slow_cases
 @pytest.mark.parametrize("how", ["record", "import", "correct"])
-def test_allowed_uncounted_game_says_why(how: str, ledger_url: str, ratings: Ratings) -> None:
-    """With --allow-uncounted, a game no rule can count is stored and `explain` says why it is uncounted."""
-    new_ledger(ratings, ledger_url, *RULESETS)
-    take_in(ratings, ledger_url, galactic("g-1", "anna", "ben"), event("game.recorded", **b5(*WON)))
-    games = [(placing("g-1", *SIX), NOON, GALACTIC), (b5(*WON), "2010-04-30T22:30:00Z", "b5-league/2010-1")]
+def test_allowed_uncounted_game_is_explained(how: str, ledger_url: str, ratings: Ratings) -> None:
+    """With --allow-uncounted, a game that no rule can count is recorded, and `explain` gives the reason."""
+    create_ledger(ratings, ledger_url, *RULESETS)
+    append_lines(
+        ratings,
+        ledger_url,
+        build_galactic_line("g-1", "anna", "ben"),
+        build_event_line("game.recorded", **build_b5_data(*WON_SEATS)),
+    )
+    games = [
+        (build_game_data("g-1", *SIX), NOON, GALACTIC),
+        (build_b5_data(*WON_SEATS), "2010-04-30T22:30:00Z", "b5-league/2010-1"),
+    ]
     for data, at, ladder in games:
         if how == "correct":
-            given = json.dumps({**data, "occurred_at": at})
-            carry_out(ratings, ledger_url, "correct", data["game_id"], *WHY, "--allow-uncounted", input=given)
+            stdin = json.dumps({**data, "occurred_at": at})
+            run_correction(
+                ratings, ledger_url, "correct", data["game_id"], *REASON_OPTION, "--allow-uncounted", input=stdin
+            )
         else:
             data = {**data, "game_id": f"{data['game_id']}-new"}
             command = ["record"] if how == "record" else ["import", "-"]
-            result = ratings(*command, "--allow-uncounted", db=ledger_url, input=event("game.recorded", at, **data))
+            result = ratings(
+                *command, "--allow-uncounted", db=ledger_url, input=build_event_line("game.recorded", at, **data)
+            )
             assert (result.exit_code, remove_newcomer_notes(result.stderr)) == (0, "")
-        asked = ("explain", data["game_id"], ladder)
-        explained = read(ratings, ledger_url, *asked)
-        assert (explained["counted"], {player["change"] for player in explained["players"]}) == (False, {"0"})
-        assert ("6" if ladder == GALACTIC else "2010-1") in explained["why_not"]
-        assert f"Not counted: {explained['why_not']}" in ratings(*asked, db=ledger_url).stdout
+        explain_command = ("explain", data["game_id"], ladder)
+        explanation = read_json(ratings, ledger_url, *explain_command)
+        assert (explanation["counted"], {player["change"] for player in explanation["players"]}) == (False, {"0"})
+        assert ("6" if ladder == GALACTIC else "2010-1") in explanation["why_not"]
+        assert f"Not counted: {explanation['why_not']}" in ratings(*explain_command, db=ledger_url).stdout
     remaining = {} if how == "correct" else {"anna": "1160", "ben": "840"}
-    assert points(ratings, ledger_url, GALACTIC) == remaining
+    assert read_points(ratings, ledger_url, GALACTIC) == remaining
 
 
 @pytest.mark.parametrize(
@@ -244,36 +307,39 @@ def test_allowed_uncounted_game_says_why(how: str, ledger_url: str, ratings: Rat
     [("2010-1", "2009-12-31T23:00:00Z"), ("2010-1", "2010-04-30T21:59:59.999999Z"), ("2010-2", "2010-04-30T22:30:00Z"),
      ("2010-3", "2010-12-31T22:59:59Z"), ("spring", "2010-06-01T12:00:00Z"), ("2010-4", "2010-12-31T12:00:00Z")],
 )  # fmt: skip
-def test_game_inside_season_counts(season: str, at: str, db: str, ratings: Ratings) -> None:
+def test_game_within_its_season_is_accepted(season: str, at: str, db: str, ratings: Ratings) -> None:
     """A game just inside its season, or in a season without dates, is accepted."""
-    before = head(ratings, db)
-    given = event("game.recorded", at, **b5(*WON, game_id="new", season=season))
-    found = json.loads(ratings("record", "--dry-run", "--format", "json", db=db, input=given).stdout)
+    before = read_head(ratings, db)
+    game_line = build_event_line("game.recorded", at, **build_b5_data(*WON_SEATS, game_id="new", season=season))
+    report = json.loads(ratings("record", "--dry-run", "--format", "json", db=db, input=game_line).stdout)
 
-    assert (found["would_append"], found["rejected"]) == (1, [])
-    assert head(ratings, db) == before
+    assert (report["would_append"], report["rejected"]) == (1, [])
+    assert read_head(ratings, db) == before
 
 
 @pytest.mark.slow
-def test_opponents_merge_once_games_are_gone(ledger_url: str, ratings: Ratings) -> None:
+def test_opponents_can_be_merged_without_common_games(ledger_url: str, ratings: Ratings) -> None:
     """Players who met can be merged once their games are voided or corrected, and those games stay out."""
-    new_ledger(ratings, ledger_url)
-    take_in(
+    create_ledger(ratings, ledger_url)
+    append_lines(
         ratings,
         ledger_url,
-        galactic("g-1", "anna", "anne"),
-        galactic("g-2", "anna", "anne"),
-        galactic("g-3", "anne", "ben"),
+        build_galactic_line("g-1", "anna", "anne"),
+        build_galactic_line("g-2", "anna", "anne"),
+        build_galactic_line("g-3", "anne", "ben"),
     )
-    assert refusal(ratings, ledger_url, "player", "rename", "anna", "anne") == "players-met"
-    told(ratings, ledger_url, "void", "g-1", *WHY)
-    assert refusal(ratings, ledger_url, "player", "rename", "anna", "anne") == "players-met"
-    told(ratings, ledger_url, "correct", "g-2", "anna", "ben", *WHY)
-    carry_out(ratings, ledger_url, "player", "rename", "anna", "anne")
+    assert get_refusal_code(ratings, ledger_url, "player", "rename", "anna", "anne") == "players-met"
+    run_json_command(ratings, ledger_url, "void", "g-1", *REASON_OPTION)
+    assert get_refusal_code(ratings, ledger_url, "player", "rename", "anna", "anne") == "players-met"
+    run_json_command(ratings, ledger_url, "correct", "g-2", "anna", "ben", *REASON_OPTION)
+    run_correction(ratings, ledger_url, "player", "rename", "anna", "anne")
 
-    assert refusal(ratings, ledger_url, "reinstate", "g-1", *WHY) == "player-twice"
-    assert refusal(ratings, ledger_url, "correct", "g-2", "anna", "anne", *WHY) == "player-twice"
+    assert get_refusal_code(ratings, ledger_url, "reinstate", "g-1", *REASON_OPTION) == "player-twice"
+    assert get_refusal_code(ratings, ledger_url, "correct", "g-2", "anna", "anne", *REASON_OPTION) == "player-twice"
     record = ["record", "--game", "chess", "--game-id", "new", "anne", "anna"]
-    assert refusal(ratings, ledger_url, *record) == "player-twice"
-    assert [row["game_id"] for row in read(ratings, ledger_url, "history", "anna", GALACTIC)["rows"]] == ["g-2", "g-3"]
+    assert get_refusal_code(ratings, ledger_url, *record) == "player-twice"
+    assert [row["game_id"] for row in read_json(ratings, ledger_url, "history", "anna", GALACTIC)["rows"]] == [
+        "g-2",
+        "g-3",
+    ]
     assert ratings("verify", db=ledger_url) == (0, "", "")

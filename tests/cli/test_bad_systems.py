@@ -43,8 +43,8 @@ def entered(ratings: Ratings, db: str, text: str, *options: str) -> tuple[int, l
     """(exit code, codes of refusals, how many are appended) of an import."""
     result = ratings("import", "-", "--format", "json", *options, db=db, input=text)
     assert "this is a bug" not in result.stderr
-    found = json.loads(result.stdout)
-    return result.exit_code, [problem["code"] for problem in found["rejected"]], found["appended"]
+    output = json.loads(result.stdout)
+    return result.exit_code, [problem["code"] for problem in output["rejected"]], output["appended"]
 
 
 RED, BLUE = {"side": "red"}, {"side": "blue"}
@@ -115,8 +115,8 @@ def test_more_kills_than_the_enemy_lost_are_refused(db: str, ratings: Ratings) -
     assert entered(ratings, db, KILLS) == (1, ["uncounted"], 0)
 
     assert entered(ratings, db, KILLS, "--allow-uncounted") == (0, [], 1)
-    found = json.loads(ratings("explain", "g", BLUE_MAX, "--format", "json", db=db).stdout)
-    assert (found["ruleset"], found["counted"], found["why_not"]) == ("youplay-bluemax@2", False, why)
+    explanation = json.loads(ratings("explain", "g", BLUE_MAX, "--format", "json", db=db).stdout)
+    assert (explanation["ruleset"], explanation["counted"], explanation["why_not"]) == ("youplay-bluemax@2", False, why)
     assert json.loads(ratings("standings", BLUE_MAX, "--format", "json", db=db).stdout)["rows"] == []
     # the first version keeps what it always gave
     before = ("explain", "g", BLUE_MAX, "--rules", "youplay-bluemax@1", "--format", "json")
@@ -199,8 +199,8 @@ def test_month_of_future_game_is_open(db: str, ratings: Ratings) -> None:
     """The month of a game recorded in the future is open until it is over, and pays no gold yet."""
     assert entered(ratings, db, catan("2999-03-05T20:00:00Z"), "--any-date") == (0, [], 1)
 
-    found = json.loads(ratings("standings", "catan-monthly/7/basic/2999-03", "--format", "json", db=db).stdout)
-    assert (found["open"], found["games"]) == (True, 1)
+    standings = json.loads(ratings("standings", "catan-monthly/7/basic/2999-03", "--format", "json", db=db).stdout)
+    assert (standings["open"], standings["games"]) == (True, 1)
     assert "open" in ratings("lists", "--period", "2999-03", db=db).stdout
     assert json.loads(ratings("statistics", "anna", "--format", "json", db=db).stdout)["gold"] == 0
 
@@ -251,9 +251,9 @@ def test_leap_day_splits_at_rule_change(db: str, ratings: Ratings) -> None:
     assert entered(ratings, db, text, "--zone", "Europe/Berlin") == (0, [], 3)
 
     for month, games, version in (("2008-02", 2, "pre-2008-03"), ("2008-03", 1, "2008-03")):
-        told = ratings("standings", f"catan-monthly/7/basic/{month}", "--format", "json", db=db)
-        found = json.loads(told.stdout)
-        assert (found["games"], found["ruleset"]) == (games, f"catan-monthly@{version}")
+        result = ratings("standings", f"catan-monthly/7/basic/{month}", "--format", "json", db=db)
+        output = json.loads(result.stdout)
+        assert (output["games"], output["ruleset"]) == (games, f"catan-monthly@{version}")
     up_to = ratings("standings", "catan-monthly/7/basic/2008-02", "--as-of", "2008-02-29", "--format", "json", db=db)
     assert json.loads(up_to.stdout)["as_of"] == "2008-02-29T22:59:59.999999Z"
 

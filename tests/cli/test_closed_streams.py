@@ -15,7 +15,7 @@ def test_closed_streams_are_no_bug(copied_file: Callable[..., str], command: str
     """A command started with closed standard streams ends without a traceback or a bug report."""
     db = copied_file(make_empty_ledger)
     line = f"exec {sys.executable} -m ratings_ledger --db {db} {command} {closed}"
-    done = subprocess.run(["sh", "-c", line], stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    assert b"bug" not in done.stderr
-    assert b"Traceback" not in done.stderr
-    assert done.returncode in (0, 1, 2)
+    process = subprocess.run(["sh", "-c", line], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    assert b"bug" not in process.stderr
+    assert b"Traceback" not in process.stderr
+    assert process.returncode in (0, 1, 2)

@@ -17,9 +17,9 @@ def test_a_club_is_renamed_merged_and_named_as_before(ratings: Ratings, store: s
     """Old names lead to the newest one; clubs that met may be merged; undo gives the old name back."""
 
     def rename(*names: str) -> str:
-        told = ratings("club", "rename", *names, "--by", "tester", db=store)
-        assert told.exit_code == 0 or not told.stdout.startswith("club.renamed"), told
-        return "" if told.exit_code == 0 else str(told.stderr.partition(":")[0])
+        result = ratings("club", "rename", *names, "--by", "tester", db=store)
+        assert result.exit_code == 0 or not result.stdout.startswith("club.renamed"), result
+        return "" if result.exit_code == 0 else str(result.stderr.partition(":")[0])
 
     def current(*clubs: str) -> list[str]:
         with open_ledger(store).reading() as connection:

@@ -32,8 +32,8 @@ def raced(ratings: Ratings, store: str, races: list[Race], tmp_path: Any) -> str
         members = "" if name == "drivers" else f'entrant = "club"\ntakes = "{name}"'
         file = tmp_path / f"{name}.toml"
         file.write_text(club_seasons.write_ruleset(name, members), encoding="utf-8")
-        told = ratings("rules", "publish", str(file), db=store)
-        assert told.exit_code == 0, told.stderr
+        result = ratings("rules", "publish", str(file), db=store)
+        assert result.exit_code == 0, result.stderr
     lines = "\n".join(json.dumps(race.write()) for race in races)
     assert ratings("import", "-", "--new-names", "accept", db=store, input=lines).exit_code == 0
     for names in LABELS:
@@ -43,9 +43,9 @@ def raced(ratings: Ratings, store: str, races: list[Race], tmp_path: Any) -> str
 
 def ask(ratings: Ratings, store: str, *arguments: str) -> Any:
     """The JSON of an answer."""
-    told = ratings(*arguments, "--format", "json", db=store)
-    assert told.exit_code == 0, told.stderr
-    return json.loads(told.stdout)
+    result = ratings(*arguments, "--format", "json", db=store)
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
 
 
 def table(ratings: Ratings, store: str, ladder: str) -> list[club_seasons.Row]:
@@ -104,10 +104,10 @@ def test_corrections_move_points_between_clubs(ratings: Ratings, raced: str, rac
     seat = next(seat for seat in race.seats if seat.club and club_seasons.results_of(race)[seat.driver][0] > 0)
     old, seat.club = str(seat.club), "Newcomers"
     game = race.write()["data"]
-    told = ratings("correct", race.game_id, "--reason", "wrong club", db=raced, input=json.dumps(game))
-    assert told.exit_code == 0, told.stderr
-    assert "Newcomers" in told.stdout
-    assert "drivers/2001" not in told.stdout
+    result = ratings("correct", race.game_id, "--reason", "wrong club", db=raced, input=json.dumps(game))
+    assert result.exit_code == 0, result.stderr
+    assert "Newcomers" in result.stdout
+    assert "drivers/2001" not in result.stdout
     for ladder in ("sum/2001", "best/2001"):
         assert table(ratings, raced, ladder) == expected(races, ladder)
     assert {ladder: table(ratings, raced, ladder) for ladder in before} == before
@@ -128,9 +128,9 @@ def test_clubs_are_adjusted_by_their_ids_and_not_seeded(ratings: Ratings, raced:
     drivers, clubs = table(ratings, raced, "drivers/2001"), table(ratings, raced, "sum/2001")
     for club in ("d03", "Beta Racing"):
         at = ("--at", "2001-12-01T00:00Z")
-        told = ratings("adjust", "sum/2001", club, "-4", "--reason", "fuel", *at, db=raced)
-        assert told.exit_code == 0, told.stderr
-        assert "new player" not in told.stderr
+        result = ratings("adjust", "sum/2001", club, "-4", "--reason", "fuel", *at, db=raced)
+        assert result.exit_code == 0, result.stderr
+        assert "new player" not in result.stderr
     assert (
         "1 new player: Bta"
         in ratings("adjust", "sum/2001", "Bta", "-4", "--reason", "fuel", "--dry-run", db=raced).stderr

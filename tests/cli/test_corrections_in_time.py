@@ -8,102 +8,108 @@ from correction_helpers import (
     GALACTIC,
     NOON,
     Ratings,
-    all_points,
-    carry_out,
-    catan,
-    digests,
-    event,
-    galactic,
-    new_ledger,
-    points,
-    read,
-    take_in,
-    told,
+    append_lines,
+    build_catan_line,
+    build_event_line,
+    build_galactic_line,
+    create_ledger,
+    read_all_points,
+    read_digests,
+    read_json,
+    read_points,
+    run_correction,
+    run_json_command,
 )
 
 WHY = ("--reason", "looked it up")
 LATER, LATEST = "2010-03-06T12:00:00Z", "2010-03-07T12:00:00Z"
 
 
-pytestmark = pytest.mark.ledger(make=new_ledger, store="sqlite")
+pytestmark = pytest.mark.ledger(make=create_ledger, store="sqlite")
 
 
 def order(ratings: Ratings, db: str, player: str = "anna", ladder: str = GALACTIC) -> list[str]:
     """The games and adjustments (by their reason) of a player in replay order."""
-    rows = read(ratings, db, "history", player, ladder)["rows"]
+    rows = read_json(ratings, db, "history", player, ladder)["rows"]
     return [row["game_id"] or row["reason"] for row in rows]
 
 
 def adjustment(points: str, at: str = NOON, player: str = "anna", ladder: str = GALACTIC, reason: str = "gift") -> str:
     """An adjustment as a line."""
-    return event("points.adjusted", at, ladder=ladder, player=player, points=points, reason=reason)
+    return build_event_line("points.adjusted", at, ladder=ladder, player=player, points=points, reason=reason)
 
 
 def test_known_at_shows_the_earlier_knowledge(db: str, ratings: Ratings) -> None:
     """With `--known-at` before a correction, every command shows what it showed at that position."""
-    take_in(ratings, db, galactic("g-1", "anna", "ben"), galactic("g-2", "cleo", "anna", at=LATER))
+    append_lines(
+        ratings, db, build_galactic_line("g-1", "anna", "ben"), build_galactic_line("g-2", "cleo", "anna", at=LATER)
+    )
     commands = [
         ("standings", GALACTIC), ("history", "anna", GALACTIC), ("explain", "g-1", GALACTIC), ("games",), ("ladders",),
         ("log",), ("log", "g-1"), ("games", "--player", "anna"), ("books", GALACTIC),
     ]  # fmt: skip
-    seen = {command: read(ratings, db, *command, "--known-at", "4") for command in commands}
-    told(ratings, db, "correct", "g-1", "ben", "anna", "--at", LATEST, *WHY)
-    told(ratings, db, "void", "g-2", *WHY)
-    told(ratings, db, "player", "rename", "anna", "anne")
+    seen = {command: read_json(ratings, db, *command, "--known-at", "4") for command in commands}
+    run_json_command(ratings, db, "correct", "g-1", "ben", "anna", "--at", LATEST, *WHY)
+    run_json_command(ratings, db, "void", "g-2", *WHY)
+    run_json_command(ratings, db, "player", "rename", "anna", "anne")
 
     for command in commands:
-        assert read(ratings, db, *command, "--known-at", "4") == seen[command], command
+        assert read_json(ratings, db, *command, "--known-at", "4") == seen[command], command
         if "anna" not in command:  # who is anne by now
-            assert read(ratings, db, *command) != seen[command], command
-    assert points(ratings, db, GALACTIC) == {"ben": "1160", "anne": "840"}
+            assert read_json(ratings, db, *command) != seen[command], command
+    assert read_points(ratings, db, GALACTIC) == {"ben": "1160", "anne": "840"}
 
 
 def test_as_of_includes_decisions_made_later(db: str, ratings: Ratings) -> None:
     """With `--as-of`, decisions about earlier games apply no matter when they were made."""
-    take_in(
-        ratings, db, galactic("g-1", "anna", "ben"), galactic("g-2", "anna", "ben", at=LATER),
-        galactic("g-3", "cleo", "dora"),
+    append_lines(
+        ratings, db, build_galactic_line("g-1", "anna", "ben"), build_galactic_line("g-2", "anna", "ben", at=LATER),
+        build_galactic_line("g-3", "cleo", "dora"),
     )  # fmt: skip
-    told(ratings, db, "correct", "g-1", "ben", "anna", *WHY)
-    told(ratings, db, "void", "g-3", *WHY)
-    told(ratings, db, "void", "g-2", *WHY)
-    told(ratings, db, "reinstate", "g-2", *WHY)
-    told(ratings, db, "player", "rename", "anna", "anne")
+    run_json_command(ratings, db, "correct", "g-1", "ben", "anna", *WHY)
+    run_json_command(ratings, db, "void", "g-3", *WHY)
+    run_json_command(ratings, db, "void", "g-2", *WHY)
+    run_json_command(ratings, db, "reinstate", "g-2", *WHY)
+    run_json_command(ratings, db, "player", "rename", "anna", "anne")
 
-    assert points(ratings, db, GALACTIC, "--as-of", "2010-03-05") == {"anne": "840", "ben": "1160"}
-    assert points(ratings, db, GALACTIC, "--as-of", "2010-03-06") == {"anne": "1025", "ben": "975"}
-    explained = read(ratings, db, "explain", "g-2", GALACTIC, "--as-of", "2010-03-05")
+    assert read_points(ratings, db, GALACTIC, "--as-of", "2010-03-05") == {"anne": "840", "ben": "1160"}
+    assert read_points(ratings, db, GALACTIC, "--as-of", "2010-03-06") == {"anne": "1025", "ben": "975"}
+    explained = read_json(ratings, db, "explain", "g-2", GALACTIC, "--as-of", "2010-03-05")
     assert (explained["counted"], explained["why_not"]) == (False, "the game was played later than --as-of")
 
 
 def test_as_of_uses_effective_times(db: str, ratings: Ratings) -> None:
     """With `--as-of`, adjustments and account changes apply by their own effective time."""
-    take_in(ratings, db, catan("c-1", "anna", "ben"), catan("c-2", "anna", "ben", at=LATEST))
-    told(ratings, db, "adjust", BASIC, "anna", "100", "--at", LATER, *WHY)
-    told(ratings, db, "player", "account", "ben", "free", "--at", LATER)
+    append_lines(ratings, db, build_catan_line("c-1", "anna", "ben"), build_catan_line("c-2", "anna", "ben", at=LATEST))
+    run_json_command(ratings, db, "adjust", BASIC, "anna", "100", "--at", LATER, *WHY)
+    run_json_command(ratings, db, "player", "account", "ben", "free", "--at", LATER)
 
-    assert points(ratings, db, BASIC, "--as-of", "2010-03-05") == {"anna": "1004", "ben": "996"}
-    assert points(ratings, db, BASIC) == {"anna": "1104", "ben": "996"}
+    assert read_points(ratings, db, BASIC, "--as-of", "2010-03-05") == {"anna": "1004", "ben": "996"}
+    assert read_points(ratings, db, BASIC) == {"anna": "1104", "ben": "996"}
 
 
 @pytest.mark.slow
 def test_corrected_date_moves_game_for_good(db: str, ratings: Ratings) -> None:
     """Correcting a date moves the game, and later corrections and voids keep the corrected date."""
-    take_in(ratings, db, *(galactic(f"g-{n}", "anna", "ben", at=at) for n, at in ((1, NOON), (2, LATER), (3, LATEST))))
-    carry_out(ratings, db, "correct", "g-1", "anna", "ben", "cleo", *WHY)
+    append_lines(
+        ratings,
+        db,
+        *(build_galactic_line(f"g-{n}", "anna", "ben", at=at) for n, at in ((1, NOON), (2, LATER), (3, LATEST))),
+    )
+    run_correction(ratings, db, "correct", "g-1", "anna", "ben", "cleo", *WHY)
     assert order(ratings, db) == ["g-1", "g-2", "g-3"]
-    carry_out(ratings, db, "correct", "g-1", "--at", "2010-03-06T13:00:00Z", *WHY)
+    run_correction(ratings, db, "correct", "g-1", "--at", "2010-03-06T13:00:00Z", *WHY)
     assert order(ratings, db) == ["g-2", "g-1", "g-3"]
-    carry_out(ratings, db, "correct", "g-1", "anna", "ben", *WHY)
+    run_correction(ratings, db, "correct", "g-1", "anna", "ben", *WHY)
     assert order(ratings, db) == ["g-2", "g-1", "g-3"]
-    told(ratings, db, "void", "g-1", *WHY)
-    told(ratings, db, "reinstate", "g-1", *WHY)
+    run_json_command(ratings, db, "void", "g-1", *WHY)
+    run_json_command(ratings, db, "reinstate", "g-1", *WHY)
     assert order(ratings, db) == ["g-2", "g-1", "g-3"]
-    carry_out(ratings, db, "correct", "g-1", "--at", "2010-03-05 13:00", "--zone", "Europe/Berlin", *WHY)
+    run_correction(ratings, db, "correct", "g-1", "--at", "2010-03-05 13:00", "--zone", "Europe/Berlin", *WHY)
     assert order(ratings, db) == ["g-1", "g-2", "g-3"]
 
-    first = read(ratings, db, "history", "anna", GALACTIC)["rows"][0]
-    last = read(ratings, db, "log", "--limit", "1")["rows"][0]
+    first = read_json(ratings, db, "history", "anna", GALACTIC)["rows"][0]
+    last = read_json(ratings, db, "log", "--limit", "1")["rows"][0]
     assert (first["game_id"], first["occurred_at"]) == ("g-1", "2010-03-05T12:00:00.000000Z")
     # what counts is the event that says how the game stands
     assert (first["position"], first["event_id"]) == (last["position"], last["id"])
@@ -111,29 +117,29 @@ def test_corrected_date_moves_game_for_good(db: str, ratings: Ratings) -> None:
 
 def test_corrected_date_can_make_game_count(db: str, ratings: Ratings) -> None:
     """Correcting a game's date across its ruleset's start makes it count, and back again not count."""
-    take_in(ratings, db, catan("c-1", "anna", "ben", at="2009-01-30T22:59:59Z"))
-    assert read(ratings, db, "explain", "c-1", BASIC)["counted"] is False
-    counted = carry_out(ratings, db, "correct", "c-1", "--at", "2009-01-30T23:00:00Z", *WHY)
+    append_lines(ratings, db, build_catan_line("c-1", "anna", "ben", at="2009-01-30T22:59:59Z"))
+    assert read_json(ratings, db, "explain", "c-1", BASIC)["counted"] is False
+    counted = run_correction(ratings, db, "correct", "c-1", "--at", "2009-01-30T23:00:00Z", *WHY)
     assert counted["changes"] == {(BASIC, "anna"): (None, None, "1004"), (BASIC, "ben"): (None, None, "996")}
-    carry_out(ratings, db, "correct", "c-1", "--at", "2009-01-30T22:59:59.999999Z", *WHY)
-    assert all_points(ratings, db) == {}
+    run_correction(ratings, db, "correct", "c-1", "--at", "2009-01-30T22:59:59.999999Z", *WHY)
+    assert read_all_points(ratings, db) == {}
 
 
 @pytest.mark.slow_cases
 @pytest.mark.parametrize("corrected", [["g-1"], ["g-2"], ["g-3", "g-1"], ["g-3", "g-2", "g-1", "g-2"]])
 def test_simultaneous_games_keep_their_order(corrected: list[str], db: str, ratings: Ratings) -> None:
     """Games at equal times keep their order when they are corrected, voided and reinstated."""
-    take_in(ratings, db, *(galactic(f"g-{number}", "anna", "ben", "cleo") for number in (1, 2, 3)))
+    append_lines(ratings, db, *(build_galactic_line(f"g-{number}", "anna", "ben", "cleo") for number in (1, 2, 3)))
     orders = (["ben", "cleo", "anna"], ["cleo", "anna", "ben"], ["cleo", "ben", "anna"])
     for index, game_id in enumerate(corrected):
-        told(ratings, db, "correct", game_id, *orders[index % 3], *WHY)
-        told(ratings, db, "void", game_id, *WHY)
-        told(ratings, db, "reinstate", game_id, *WHY)
-        told(ratings, db, "correct", game_id, "--at", LATER, *WHY)
-        told(ratings, db, "correct", game_id, "--at", NOON, *WHY)
+        run_json_command(ratings, db, "correct", game_id, *orders[index % 3], *WHY)
+        run_json_command(ratings, db, "void", game_id, *WHY)
+        run_json_command(ratings, db, "reinstate", game_id, *WHY)
+        run_json_command(ratings, db, "correct", game_id, "--at", LATER, *WHY)
+        run_json_command(ratings, db, "correct", game_id, "--at", NOON, *WHY)
 
     assert order(ratings, db) == ["g-1", "g-2", "g-3"]
-    assert [row["game_id"] for row in read(ratings, db, "games")["rows"]] == ["g-1", "g-2", "g-3"]
+    assert [row["game_id"] for row in read_json(ratings, db, "games")["rows"]] == ["g-1", "g-2", "g-3"]
 
 
 UNDONE: dict[str, list[list[Any]]] = {
@@ -159,28 +165,28 @@ UNDONE: dict[str, list[list[Any]]] = {
 @pytest.mark.parametrize("commands", UNDONE.values(), ids=UNDONE)
 def test_doing_and_undoing_restores_every_digest(commands: list[list[Any]], db: str, ratings: Ratings) -> None:
     """Doing something and undoing it restores the digest of every ladder."""
-    take_in(
+    append_lines(
         ratings,
         db,
-        galactic("g-1", "anna", "ben"),
-        galactic("g-2", "cleo", "ben", at=LATER),
-        catan("c-1", "anna", "ben"),
+        build_galactic_line("g-1", "anna", "ben"),
+        build_galactic_line("g-2", "cleo", "ben", at=LATER),
+        build_catan_line("c-1", "anna", "ben"),
     )
-    before = digests(ratings, db)
-    first = carry_out(ratings, db, *commands[0])
-    second = carry_out(ratings, db, *commands[1])
+    before = read_digests(ratings, db)
+    first = run_correction(ratings, db, *commands[0])
+    second = run_correction(ratings, db, *commands[1])
 
     assert first["changes"]
     assert first["changes"].keys() <= second["changes"].keys()
-    assert digests(ratings, db) == before
+    assert read_digests(ratings, db) == before
     assert ratings("verify", db=db) == (0, "", "")
 
 
 def test_adjustments_replay_by_time_and_position(db: str, ratings: Ratings) -> None:
     """Adjustments around a game are replayed by time and, at equal times, by log position."""
-    take_in(
+    append_lines(
         ratings, db,
-        adjustment("1", reason="same time, recorded before"), galactic("g-1", "anna", "ben"),
+        adjustment("1", reason="same time, recorded before"), build_galactic_line("g-1", "anna", "ben"),
         adjustment("10", reason="same time, recorded after"),
         adjustment("100", "2010-03-05T11:59:59.999999Z", reason="before"),
         adjustment("1000", "2010-03-05T12:00:00.000001Z", reason="after"),
@@ -188,14 +194,14 @@ def test_adjustments_replay_by_time_and_position(db: str, ratings: Ratings) -> N
     expected = ["before", "same time, recorded before", "g-1", "same time, recorded after", "after"]
 
     assert order(ratings, db) == expected
-    assert [row["before"] for row in read(ratings, db, "history", "anna", GALACTIC)["rows"]] == [
+    assert [row["before"] for row in read_json(ratings, db, "history", "anna", GALACTIC)["rows"]] == [
         "1000", "1100", "1101", "1261", "1271",
     ]  # fmt: skip
     # a corrected game keeps the place of its first record, whatever was recorded between
-    done = carry_out(ratings, db, "correct", "g-1", "ben", "anna", *WHY)
+    done = run_correction(ratings, db, "correct", "g-1", "ben", "anna", *WHY)
     assert done["changes"][(GALACTIC, "anna")] == ("2271", "-336", "1935")  # 160 are not won, 16 % of 1101 are lost
     assert order(ratings, db) == expected
-    explained = read(ratings, db, "explain", "g-1", GALACTIC)["players"]
+    explained = read_json(ratings, db, "explain", "g-1", GALACTIC)["players"]
     assert {player["player"]: player["before"] for player in explained} == {"anna": "1101", "ben": "1000"}
 
 
@@ -205,21 +211,21 @@ def test_adjustments_replay_by_time_and_position(db: str, ratings: Ratings) -> N
 )
 def test_account_change_takes_effect_exactly(at: str, counted: bool, db: str, ratings: Ratings) -> None:
     """An account change around a game takes effect to the microsecond; among equals the last one wins."""
-    take_in(ratings, db, catan("c-1", "anna", "ben"))
-    carry_out(ratings, db, "player", "account", "anna", "free", "--at", at)
-    explained = read(ratings, db, "explain", "c-1", BASIC)
+    append_lines(ratings, db, build_catan_line("c-1", "anna", "ben"))
+    run_correction(ratings, db, "player", "account", "anna", "free", "--at", at)
+    explained = read_json(ratings, db, "explain", "c-1", BASIC)
 
     assert explained["counted"] is counted
     assert ("why_not" in explained["players"][0]) is not counted
     # at equal times the one recorded last
-    told(ratings, db, "player", "account", "anna", "premium", "--at", at)
-    assert read(ratings, db, "explain", "c-1", BASIC)["counted"] is True
+    run_json_command(ratings, db, "player", "account", "anna", "premium", "--at", at)
+    assert read_json(ratings, db, "explain", "c-1", BASIC)["counted"] is True
 
 
 def test_corrected_date_decides_the_account(db: str, ratings: Ratings) -> None:
     """After a date correction, the account that the player had at the corrected date decides."""
-    take_in(ratings, db, catan("c-1", "anna", "ben", "cleo", at=LATER))
-    told(ratings, db, "player", "account", "anna", "free", "--at", LATER)
-    assert points(ratings, db, BASIC) == {"ben": "1004", "cleo": "996"}
-    carry_out(ratings, db, "correct", "c-1", "--at", NOON, *WHY)
-    assert points(ratings, db, BASIC) == {"anna": "1008", "ben": "1000", "cleo": "992"}
+    append_lines(ratings, db, build_catan_line("c-1", "anna", "ben", "cleo", at=LATER))
+    run_json_command(ratings, db, "player", "account", "anna", "free", "--at", LATER)
+    assert read_points(ratings, db, BASIC) == {"ben": "1004", "cleo": "996"}
+    run_correction(ratings, db, "correct", "c-1", "--at", NOON, *WHY)
+    assert read_points(ratings, db, BASIC) == {"anna": "1008", "ben": "1000", "cleo": "992"}

@@ -41,9 +41,9 @@ def games(events: list[dict[str, Any]]) -> list[tuple[str, str, list[tuple[str, 
 def refused(ratings: Callable[..., Any], db: str, content: str | bytes, *arguments: str) -> list[tuple[int, str]]:
     """(line, code) of every refusal of an import that must be refused as a whole."""
     result = ratings("import", "-", *arguments, "--format", "json", db=db, input=content)
-    told = json.loads(result.stdout)
-    assert (result.exit_code, told["appended"], told["head"]) == (1, 0, 0)
-    return [(rejection["line"], rejection["code"]) for rejection in told["rejected"]]
+    output = json.loads(result.stdout)
+    assert (result.exit_code, output["appended"], output["head"]) == (1, 0, 0)
+    return [(rejection["line"], rejection["code"]) for rejection in output["rejected"]]
 
 
 DIALECTS = {
@@ -82,8 +82,8 @@ def test_quoted_line_break_keeps_line_numbers(db: str, ratings: Callable[..., An
 
 
 def refused_later(ratings: Callable[..., Any], db: str, content: str, *arguments: str) -> list[tuple[int, str]]:
-    told = json.loads(ratings("import", "-", *arguments, "--format", "json", db=db, input=content).stdout)
-    return [(rejection["line"], rejection["code"]) for rejection in told["rejected"]]
+    report = json.loads(ratings("import", "-", *arguments, "--format", "json", db=db, input=content).stdout)
+    return [(rejection["line"], rejection["code"]) for rejection in report["rejected"]]
 
 
 def test_long_form_keeps_members_and_types(db: str, ratings: Callable[..., Any]) -> None:
@@ -209,8 +209,8 @@ def test_bad_csv_is_refused_by_line(
 
 def test_message_about_an_endless_line_has_its_number(db: str, ratings: Callable[..., Any]) -> None:
     """The message about a line that is too long says which one it is, as its place does."""
-    told = ratings("import", "-", db=db, input=GOOD + "x" * (1 << 20) + "\n").stderr
-    assert "-:4: line-too-long: line 4 has more than 1,048,576 bytes" in told
+    stderr = ratings("import", "-", db=db, input=GOOD + "x" * (1 << 20) + "\n").stderr
+    assert "-:4: line-too-long: line 4 has more than 1,048,576 bytes" in stderr
 
 
 @pytest.mark.parametrize("option", [[], ["--keep-going"]])

@@ -25,16 +25,16 @@ def made(ratings: Ratings, url: str) -> None:
     steps.append(["publish", LADDER, "--as-of", "2025-01-04"])
     steps.append(["correct", "g-2", "anna", "ben", "--reason", "wrong way round"])
     for step in steps:
-        told = ratings(*step, db=url)
-        assert told.exit_code == 0, told
+        result = ratings(*step, db=url)
+        assert result.exit_code == 0, result
 
 
 pytestmark = pytest.mark.ledger(make=made)
 
 
 def drawn(ratings: Ratings, db: str, output: Path, *arguments: str) -> str:
-    told = ratings("chart", *arguments, "-o", output, db=db)
-    assert (told.exit_code, told.stdout) == (0, ""), told
+    result = ratings("chart", *arguments, "-o", output, db=db)
+    assert (result.exit_code, result.stdout) == (0, ""), result
     text = output.read_text(encoding="utf-8")
     assert ElementTree.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"
     return text
@@ -70,8 +70,8 @@ def test_several_players_and_ranks(ratings: Ratings, db: str, tmp_path: Path) ->
 def test_player_named_twice_is_one(ratings: Ratings, one_db: str, tmp_path: Path) -> None:
     """A player who is named twice is counted, and drawn as a single one is, once."""
     once = drawn(ratings, one_db, tmp_path / "once.svg", "anna", LADDER)
-    told = ratings("chart", "anna", "anna", LADDER, "-o", tmp_path / "twice.svg", db=one_db)
-    assert told.stderr.startswith("Points of 1 player in ")
+    result = ratings("chart", "anna", "anna", LADDER, "-o", tmp_path / "twice.svg", db=one_db)
+    assert result.stderr.startswith("Points of 1 player in ")
     assert (tmp_path / "twice.svg").read_text(encoding="utf-8") == once
 
 
@@ -105,9 +105,9 @@ REFUSED: dict[tuple[str, ...], tuple[int, str]] = {
 def test_what_cannot_be_drawn(ratings: Ratings, one_db: str, tmp_path: Path, arguments: tuple[str, ...]) -> None:
     """What cannot be drawn is refused with the reason, and leaves no file."""
     code, why = REFUSED[arguments]
-    told = ratings("chart", *arguments, "-o", tmp_path / "x.svg", db=one_db)
-    assert told.exit_code == code, told
-    assert why in told.stderr
+    result = ratings("chart", *arguments, "-o", tmp_path / "x.svg", db=one_db)
+    assert result.exit_code == code, result
+    assert why in result.stderr
     assert list(tmp_path.glob("*.svg")) == []
 
 
@@ -117,12 +117,12 @@ def test_files_are_never_replaced(ratings: Ratings, one_db: str, tmp_path: Path)
     there.write_text("mine")
     link.symlink_to(tmp_path / "elsewhere.svg")
     for path in (there, link):
-        told = ratings("chart", "anna", LADDER, "-o", path, db=one_db)
-        assert (told.exit_code, "nothing was written" in told.stderr) == (2, True)
+        result = ratings("chart", "anna", LADDER, "-o", path, db=one_db)
+        assert (result.exit_code, "nothing was written" in result.stderr) == (2, True)
     assert there.read_text() == "mine"
     assert not (tmp_path / "elsewhere.svg").exists()
-    told = ratings("chart", "anna", LADDER, "-o", tmp_path / "x.png", db=one_db)
-    assert (told.exit_code, "must end in .svg" in told.stderr) == (2, True)
+    result = ratings("chart", "anna", LADDER, "-o", tmp_path / "x.png", db=one_db)
+    assert (result.exit_code, "must end in .svg" in result.stderr) == (2, True)
 
 
 def sparks_in(text: str) -> list[str]:
@@ -153,5 +153,5 @@ def test_others_show_none(one_db: str, ratings: Ratings) -> None:
         assert sparks_in(written) == []
     _, written = run_on_terminal("--db", one_db, "standings", LADDER, "--as-published", columns=100)
     assert sparks_in(written) == []
-    told = ratings("standings", LADDER, db=one_db)
-    assert (told.exit_code, sparks_in(told.stdout)) == (0, [])
+    result = ratings("standings", LADDER, db=one_db)
+    assert (result.exit_code, sparks_in(result.stdout)) == (0, [])

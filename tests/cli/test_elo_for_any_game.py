@@ -7,7 +7,15 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from correction_helpers import Ratings, all_points, event, placing, read, take_in, told
+from correction_helpers import (
+    Ratings,
+    append_lines,
+    build_event_line,
+    build_game_data,
+    read_all_points,
+    read_json,
+    run_json_command,
+)
 
 BANDS = ("all", "2", "3-4", "5-6", "7-8")
 
@@ -22,20 +30,22 @@ pytestmark = pytest.mark.ledger(make=for_two_games, store="sqlite")
 
 def chess(game_id: str, *players: str, day: int = 5) -> str:
     """A game of chess as a line of JSON."""
-    return event("game.recorded", f"2024-03-{day:02d}T12:00:00Z", **placing(game_id, *players, game="chess"))
+    return build_event_line(
+        "game.recorded", f"2024-03-{day:02d}T12:00:00Z", **build_game_data(game_id, *players, game="chess")
+    )
 
 
 def versions(ratings: Ratings, db: str) -> list[str]:
     """The names of all published versions, in log order."""
-    return [row["version"] for row in read(ratings, db, "rules", "list")]
+    return [row["version"] for row in read_json(ratings, db, "rules", "list")]
 
 
 def test_init_for_games_publishes_only_elo(db: str, ratings: Ratings) -> None:
     """`init --for` publishes Elo for each named game, however it is written, and no other ruleset."""
     assert versions(ratings, db) == ["elo-chess@1", "elo-go@1"]
-    assert read(ratings, db, "rules", "show", "elo-go")["scope"]["game"] == ["go"]
-    again = ratings("init", "--for", "Go", "--for", "Catan", db=db)
-    assert "Rulesets published: elo-catan@1." in again.stdout
+    assert read_json(ratings, db, "rules", "show", "elo-go")["scope"]["game"] == ["go"]
+    result = ratings("init", "--for", "Go", "--for", "Catan", db=db)
+    assert "Rulesets published: elo-catan@1." in result.stdout
     assert versions(ratings, db) == ["elo-chess@1", "elo-go@1", "elo-catan@1"]
 
 
@@ -49,15 +59,15 @@ def test_plain_init_publishes_all_rulesets(ratings: Ratings, tmp_path: Path) -> 
 
 def test_game_counts_overall_and_by_size(db: str, ratings: Ratings) -> None:
     """Each game is on the ladder of all games, and up to 8 players on the one for its size, too."""
-    take_in(ratings, db, *(chess(f"g-{n}", *(f"p{i}" for i in range(n))) for n in range(2, 10)))
-    games = {row["ladder"]: row["games"] for row in read(ratings, db, "ladders")["rows"]}
+    append_lines(ratings, db, *(chess(f"g-{n}", *(f"p{i}" for i in range(n))) for n in range(2, 10)))
+    games = {row["ladder"]: row["games"] for row in read_json(ratings, db, "ladders")["rows"]}
     assert games == {f"elo-chess/{band}": count for band, count in zip(BANDS, (8, 1, 2, 2, 2), strict=True)}
 
 
 def test_ratings_match_textbook_elo(db: str, ratings: Ratings) -> None:
     """After games of two and of three, each replayed rating is that of the Elo formula in floats."""
     games = [("anna", "ben"), ("ben", "anna"), ("anna", "cleo", "ben"), ("cleo", "ben"), ("ben", "cleo", "anna")]
-    take_in(ratings, db, *(chess(f"g-{day}", *players, day=day) for day, players in enumerate(games, 1)))
+    append_lines(ratings, db, *(chess(f"g-{day}", *players, day=day) for day, players in enumerate(games, 1)))
     rating: dict[str, float] = {}
     for players in games:
         before = {name: rating.get(name, 1000.0) for name in players}
@@ -66,20 +76,20 @@ def test_ratings_match_textbook_elo(db: str, ratings: Ratings) -> None:
                 if i != j:
                     expected = 1 / (1 + 10 ** ((before[other] - before[name]) / 400))
                     rating[name] = rating.get(name, 1000.0) + 32 / (len(players) - 1) * ((i < j) - expected)
-    found = read(ratings, db, "standings", "elo-chess/all")["rows"]
-    assert [row["player"] for row in found] == sorted(rating, key=lambda name: -rating[name])
-    assert all(math.isclose(Fraction(row["points"]), rating[row["player"]], abs_tol=1e-4) for row in found)
-    assert sum(Fraction(row["points"]) for row in found) == 3000
+    rows = read_json(ratings, db, "standings", "elo-chess/all")["rows"]
+    assert [row["player"] for row in rows] == sorted(rating, key=lambda name: -rating[name])
+    assert all(math.isclose(Fraction(row["points"]), rating[row["player"]], abs_tol=1e-4) for row in rows)
+    assert sum(Fraction(row["points"]) for row in rows) == 3000
 
 
 def test_elo_rename_moves_no_points(db: str, ratings: Ratings) -> None:
     """Renaming a player changes nobody's Elo points."""
-    take_in(ratings, db, chess("g-1", "anna", "ben", "cleo"), chess("g-2", "cleo", "anna=ben", day=6))
-    before = all_points(ratings, db)
-    done = told(ratings, db, "player", "rename", "anna", "zoe")
-    assert (done["changes"], done.get("reasons")) == ({}, None)
+    append_lines(ratings, db, chess("g-1", "anna", "ben", "cleo"), chess("g-2", "cleo", "anna=ben", day=6))
+    before = read_all_points(ratings, db)
+    report = run_json_command(ratings, db, "player", "rename", "anna", "zoe")
+    assert (report["changes"], report.get("reasons")) == ({}, None)
     after = {(ladder, player.replace("zoe", "anna")): points
-             for (ladder, player), points in all_points(ratings, db).items()}  # fmt: skip
+             for (ladder, player), points in read_all_points(ratings, db).items()}  # fmt: skip
     assert after == before
 
 
@@ -88,7 +98,7 @@ SEQUENTIAL = ("c-1", "anna", "ben", "cleo"), ("c-2", "cleo", "anna", "ben")
 
 def club(game_id: str, *players: str) -> str:
     """A game of the club whose rule walks opponents in the order of their ids."""
-    return event("game.recorded", **placing(game_id, *players, game="club-catan"))
+    return build_event_line("game.recorded", **build_game_data(game_id, *players, game="club-catan"))
 
 
 @pytest.fixture
@@ -100,37 +110,39 @@ def club_db(copied_file: Callable[..., str]) -> str:
 def make_club(ratings: Ratings, url: str) -> None:
     """Two games of anna, ben and cleo, and one of dora and emil."""
     ratings("init", db=url)
-    take_in(ratings, url, *(club(*one) for one in SEQUENTIAL), club("c-3", "dora", "emil"))
+    append_lines(ratings, url, *(club(*one) for one in SEQUENTIAL), club("c-3", "dora", "emil"))
 
 
 @pytest.mark.parametrize("dry", [["--dry-run"], []], ids=["dry run", "recorded"])
 def test_rename_that_changes_points_says_why(dry: list[str], club_db: str, ratings: Ratings) -> None:
     """A rename that changes points names the ruleset and the reason, dry run or not."""
-    done = told(ratings, club_db, "player", "rename", "anna", "zoe", *dry)
-    assert ("club-catan-elo/all", "ben") in done["changes"]
-    (reason,) = done["reasons"]
+    report = run_json_command(ratings, club_db, "player", "rename", "anna", "zoe", *dry)
+    assert ("club-catan-elo/all", "ben") in report["changes"]
+    (reason,) = report["reasons"]
     assert "club-catan-elo" in reason
     assert "in the order of their ids" in reason
 
 
 def test_reason_stands_below_changes(club_db: str, ratings: Ratings) -> None:
     """The printed reason for changed points stands below the changes."""
-    shown = ratings("player", "rename", "anna", "zoe", "--dry-run", db=club_db).stdout
-    assert shown.rstrip().endswith("in the order of their ids, and a new id changes that order.")
+    stdout = ratings("player", "rename", "anna", "zoe", "--dry-run", db=club_db).stdout
+    assert stdout.rstrip().endswith("in the order of their ids, and a new id changes that order.")
 
 
 def test_merge_says_two_became_one(club_db: str, ratings: Ratings) -> None:
     """A rename to an id in use says that two became one person with the games of both."""
-    (reason,) = told(ratings, club_db, "player", "rename", "anna", "dora")["reasons"]
+    (reason,) = run_json_command(ratings, club_db, "player", "rename", "anna", "dora")["reasons"]
     assert reason.startswith("anna and dora become one person with the games of both")
 
 
 def test_more_rulesets_are_published_later(db: str, ratings: Ratings) -> None:
     """Shipped rulesets, Elo for another game among them, can be published later, each once."""
-    done = ratings("rules", "publish", "--shipped", "elo", "--game", "catan", "--game", "chess", db=db)
-    assert (done.exit_code, done.stdout) == (0, "elo-catan@1 published at position 3\nNo points change.\n")
-    done = ratings("rules", "publish", "--shipped", "youplay-wsim", db=db)
-    assert done.stdout.startswith("youplay-wsim@v0, youplay-wsim@v1, youplay-wsim@v2: 3 published, 0 already published")
+    result = ratings("rules", "publish", "--shipped", "elo", "--game", "catan", "--game", "chess", db=db)
+    assert (result.exit_code, result.stdout) == (0, "elo-catan@1 published at position 3\nNo points change.\n")
+    result = ratings("rules", "publish", "--shipped", "youplay-wsim", db=db)
+    assert result.stdout.startswith(
+        "youplay-wsim@v0, youplay-wsim@v1, youplay-wsim@v2: 3 published, 0 already published"
+    )
     assert ratings("rules", "publish", "--shipped", db=db).stdout.startswith("galactic-points@1, b5-league")
     assert ratings("rules", "publish", "--shipped", db=db).stdout.startswith("Nothing to publish: the ledger has")
 
@@ -151,7 +163,7 @@ WRONG = {
 def test_wrong_call_says_what_is_right(command: list[str], message: str, db: str, ratings: Ratings) -> None:
     """A wrong call is a usage error that says what would be right, and publishes nothing."""
     before = json.dumps(versions(ratings, db))
-    done = ratings(*command, db=db)
-    assert done.exit_code == 2
-    assert message in done.stderr
+    result = ratings(*command, db=db)
+    assert result.exit_code == 2
+    assert message in result.stderr
     assert json.dumps(versions(ratings, db)) == before

@@ -18,8 +18,8 @@ PGN = '[Event "Club"]\n[Site "https://lichess.org/{}"]\n[Date "{}"]\n[White "{}"
 def club(one_db: str, ratings: Ratings, tmp_path: Path) -> str:
     """Return a ledger with the games of a sheet."""
     (sheet := tmp_path / "club.csv").write_text(CLUB, encoding="utf-8")
-    done = ratings("import", sheet, db=one_db)
-    assert (done.exit_code, "from elsewhere" in done.stderr) == (0, False)
+    result = ratings("import", sheet, db=one_db)
+    assert (result.exit_code, "from elsewhere" in result.stderr) == (0, False)
     return one_db
 
 
@@ -42,8 +42,8 @@ def test_equal_games_of_another_source_are_counted(
         "2024-11-23-1 from club.csv; each of them would count twice"
     )
     assert told in " ".join(ratings("import", path, "--preview", db=club).stdout.split())
-    done = ratings("import", path, db=club)
-    assert (done.exit_code, f"note: {path}: {told}\n" in done.stderr) == (0, True), done.stderr
+    result = ratings("import", path, db=club)
+    assert (result.exit_code, f"note: {path}: {told}\n" in result.stderr) == (0, True), result.stderr
     again = ratings("import", path, db=club)
     assert (again.stdout.split(",")[0], "from elsewhere" in again.stderr) == ("0 appended", False)
 
@@ -59,5 +59,5 @@ def test_rematches_in_the_same_sheet_are_no_news(club: str, ratings: Ratings, tm
     """A sheet that grows by a second game of the same two with the same result is not warned of."""
     sheet = tmp_path / "club.csv"
     sheet.write_text(f"{CLUB}2024-11-22,anna,ben,1-0\n", encoding="utf-8")
-    done = ratings("import", sheet, db=club)
-    assert (done.stdout.split(",")[0], "from elsewhere" in done.stderr) == ("1 appended", False)
+    result = ratings("import", sheet, db=club)
+    assert (result.stdout.split(",")[0], "from elsewhere" in result.stderr) == ("1 appended", False)

@@ -149,9 +149,9 @@ NOT_UTF8 = {
 def test_non_utf8_argument_is_usage_error(arguments: list[str | bytes], db: str) -> None:
     """An argument that is not UTF-8 is a usage error with one message."""
     command = [sys.executable, "-m", "ratings_ledger", "--db", db, *arguments]
-    done = subprocess.run(command, capture_output=True, check=False, cwd=Path(__file__).parents[2])
+    process = subprocess.run(command, capture_output=True, check=False, cwd=Path(__file__).parents[2])
 
-    assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (2, b"", 1)
+    assert (process.returncode, process.stdout, process.stderr.count(b"\n")) == (2, b"", 1)
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"[ratings.readers]\nno equals sign\n"])
@@ -162,14 +162,14 @@ def test_damaged_packages_are_named(content: bytes, tmp_path: Path) -> None:
     (file.parent / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
     file.write_bytes(content)
     command = [sys.executable, "-m", "ratings_ledger", "--db", tmp_path / "ratings.db", "status"]
-    done = subprocess.run(
+    process = subprocess.run(
         command, capture_output=True, check=False, cwd=Path(__file__).parents[2],
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
     )  # fmt: skip
 
-    assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (3, b"", 1)
-    assert f"ratings: {file}: this file of an installed package is damaged (" in done.stderr.decode()
-    assert done.stderr.endswith(b"); install the package again, or uninstall it\n")
+    assert (process.returncode, process.stdout, process.stderr.count(b"\n")) == (3, b"", 1)
+    assert f"ratings: {file}: this file of an installed package is damaged (" in process.stderr.decode()
+    assert process.stderr.endswith(b"); install the package again, or uninstall it\n")
 
 
 def test_variable_or_folder_names_the_ledger(

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from list_games import KNIGHTS_YEAR, MARCH, YEAR, list_games
+from list_games import KNIGHTS_YEAR, MARCH, YEAR, create_list_ledger
 from own_rules import load_built_in_rule, substitute_rule
 
 Ratings = Callable[..., Any]
 ELO = "catan-elo/basic"
 
 
-pytestmark = pytest.mark.ledger(make=list_games)
+pytestmark = pytest.mark.ledger(make=create_list_ledger)
 
 
 def lines(text: str) -> list[dict[str, Any]]:
@@ -79,11 +79,11 @@ def test_rules_score_one_ruleset_only(db: str, ratings: Ratings) -> None:
 def test_file_gets_stdout_and_stays(db: str, tmp_path: Path, ratings: Ratings) -> None:
     """An exported file holds what stdout would get, and is never overwritten."""
     file = tmp_path / "standings.jsonl"
-    done = ratings("export", "standings", MARCH, YEAR, "-o", file, db=db)
+    result = ratings("export", "standings", MARCH, YEAR, "-o", file, db=db)
     text = file.read_text(encoding="utf-8")
     again = ratings("export", "standings", "-o", file, db=db)
 
-    assert done == (0, "", f"2 ladders in {file}\n")
+    assert result == (0, "", f"2 ladders in {file}\n")
     assert text == ratings("export", "standings", MARCH, YEAR, db=db).stdout
     assert (again.exit_code, again.stdout, file.read_text(encoding="utf-8")) == (2, "", text)
 

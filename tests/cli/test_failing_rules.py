@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from list_games import played
+from list_games import build_list_game
 from own_rules import load_built_in_rule, substitute_rule
 
 Ratings = Callable[..., Any]
@@ -15,7 +15,7 @@ LOST = "every game is recorded all the same; once the rule works again"
 @pytest.mark.slow_cases
 def test_failing_rule_stops_only_its_ladders(ratings: Ratings, ruled_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """When a rule breaks at every game, commands report its ladders and never call it a bug."""
-    line = json.dumps(played("g-1", "2010-03-05T20:00:00Z", "anna ben"))
+    line = json.dumps(build_list_game("g-1", "2010-03-05T20:00:00Z", "anna ben"))
     assert ratings("import", "-", db=ruled_url, input=line).exit_code == 0
     league = ("league", "create", "L", "--game", "cartagena", "--players-per-game", 2)
     assert ratings(*league, db=ruled_url).exit_code == 0
@@ -26,9 +26,9 @@ def test_failing_rule_stops_only_its_ladders(ratings: Ratings, ruled_url: str, m
     rule = load_built_in_rule("catan-points/1")._replace(check=broken)
     substitute_rule(monkeypatch, rule)
     for command, code in ((("lists",), 0), (("ladders",), 0), (("statistics", "anna"), 1)):
-        told = ratings(*command, db=ruled_url)
-        assert (told.exit_code, "the rule failed at position 19" in told.stderr) == (code, True), told
-        assert "bug" not in told.stderr
+        result = ratings(*command, db=ruled_url)
+        assert (result.exit_code, "the rule failed at position 19" in result.stderr) == (code, True), result
+        assert "bug" not in result.stderr
     assert ratings("league", "show", "L", db=ruled_url).exit_code == 0
 
 
@@ -62,12 +62,12 @@ def test_failure_tells_what_stays_and_what_to_do(
     assert not stored or ratings("rebuild", db=db).exit_code == 0
     break_at_four(monkeypatch)
 
-    told = ratings(command, db=db)
+    result = ratings(command, db=db)
     stays = "its previous standings keep serving" if stored else "nothing is stored of it yet"
     at = f"test_failing_rules.py, line {break_at_four.__code__.co_firstlineno + 5}"
     failed = f"the rule failed at position 3 (game g-4): ZeroDivisionError: of the rule ({at})"
-    lines = [line for line in told.stderr.splitlines() if "verify" not in line]
-    assert (told.exit_code, lines) == (1, [
+    lines = [line for line in result.stderr.splitlines() if "verify" not in line]
+    assert (result.exit_code, lines) == (1, [
         f"ratings: elo-catan/3-4: {failed}; {stays}", f"ratings: elo-catan/all: {failed}; {stays}",
         f"ratings: {LOST}, run: ratings rebuild",
     ])  # fmt: skip
@@ -88,9 +88,9 @@ def test_ladders_of_an_unusable_ruleset_stay(
     db = copied_file(of_four)
     assert ratings("rebuild", db=db).exit_code == 0
     monkeypatch.setattr("ratings_ledger.projections.rulesets.versions.rule", lambda name: None)
-    told = ratings("rebuild", db=db)
-    assert (told.exit_code, "elo-catan: the rule failed" in told.stderr) == (1, True)
-    assert told.stderr.count("its previous standings keep serving") == 1
+    result = ratings("rebuild", db=db)
+    assert (result.exit_code, "elo-catan: the rule failed" in result.stderr) == (1, True)
+    assert result.stderr.count("its previous standings keep serving") == 1
 
 
 def test_rollback_blames_no_standings_for_a_rule(
@@ -101,6 +101,6 @@ def test_rollback_blames_no_standings_for_a_rule(
     for _ in range(2):
         assert ratings("rebuild", db=db).exit_code == 0
     break_at_four(monkeypatch)
-    told = ratings("rebuild", "--rollback", db=db)
+    result = ratings("rebuild", "--rollback", db=db)
     last = "ratings: the previous generation cannot be compared with a replay; nothing was rolled back"
-    assert (told.exit_code, told.stderr.splitlines()[-1]) == (1, last)
+    assert (result.exit_code, result.stderr.splitlines()[-1]) == (1, last)

@@ -4,17 +4,17 @@ import json
 from typing import Any
 
 import pytest
-from correction_helpers import WHY, Ratings, position, read
-from publishing_helpers import BASIC, NEW_YEAR, forged, list_ledger, publish, published
+from correction_helpers import REASON_OPTION, Ratings, read_json, read_position
+from publishing_helpers import BASIC, NEW_YEAR, create_published_ledger, forge_list, publish, read_published_list
 from stores import record_lines
 
-pytestmark = pytest.mark.ledger(make=list_ledger, store="sqlite")
+pytestmark = pytest.mark.ledger(make=create_published_ledger, store="sqlite")
 
 
 def test_verify_finds_lists_with_wrong_rows(db: str, ratings: Ratings) -> None:
     """`verify` finds every forged list whose digest fits its rows but whose rows or claims are wrong."""
-    at = position(ratings, db)
-    right = read(ratings, db, "standings", BASIC)
+    at = read_position(ratings, db)
+    right = read_json(ratings, db, "standings", BASIC)
     higher = [{**row, "points": "2000"} if row["player"] == "anna" else row for row in right["rows"]]
     summer, autumn = "2010-05-01T00:00:00Z", "2010-09-01T00:00:00Z"
     wrong = {
@@ -28,8 +28,8 @@ def test_verify_finds_lists_with_wrong_rows(db: str, ratings: Ratings) -> None:
     heads = []
     for rows, ruleset, members in wrong.values():
         # the same rows are recorded once
-        assert not record_lines(db, "".join(forged(rows, ruleset, **members))).rejected
-        heads.append(position(ratings, db))
+        assert not record_lines(db, "".join(forge_list(rows, ruleset, **members))).rejected
+        heads.append(read_position(ratings, db))
     result = ratings("verify", "--format", "json", db=db)
     findings = json.loads(result.stdout)["findings"]
 
@@ -42,16 +42,16 @@ def test_verify_finds_lists_with_wrong_rows(db: str, ratings: Ratings) -> None:
 
 def test_inconsistent_list_is_refused(db: str, ratings: Ratings) -> None:
     """An import refuses a list whose rows, counts, parts and positions do not fit together."""
-    right = read(ratings, db, "standings", BASIC)
-    rows, listed = map(json.loads, forged(right["rows"], right["ruleset"], known_at=position(ratings, db)))
-    other = json.loads(json.dumps(rows))
-    other["data"]["rows"][0]["points"] = "1"
-    twice = [json.loads(line) for line in forged([right["rows"][0]] * 2, right["ruleset"], known_at=1)]
+    right = read_json(ratings, db, "standings", BASIC)
+    rows, listed = map(json.loads, forge_list(right["rows"], right["ruleset"], known_at=read_position(ratings, db)))
+    output = json.loads(json.dumps(rows))
+    output["data"]["rows"][0]["points"] = "1"
+    twice = [json.loads(line) for line in forge_list([right["rows"][0]] * 2, right["ruleset"], known_at=1)]
     changes: list[dict[str, Any]] = [
-        {"row_count": 2}, {"parts": 2}, {"known_at": position(ratings, db) + 2}, {"known_at": 2**53 - 1},
+        {"row_count": 2}, {"parts": 2}, {"known_at": read_position(ratings, db) + 2}, {"known_at": 2**53 - 1},
         {"ruleset": "catan-monthly@2008-03"}, {"parts": 100_000},
     ]  # fmt: skip
-    for lines in ([listed], [other, listed], twice,
+    for lines in ([listed], [output, listed], twice,
                   *([rows, {**listed, "data": {**listed["data"], **change}}] for change in changes)):  # fmt: skip
         given = "".join(json.dumps(line) + "\n" for line in lines)
         result = ratings("import", "-", "--format", "json", db=db, input=given)
@@ -66,20 +66,20 @@ def give_state(rows: list[dict[str, Any]], *states: dict[str, str] | None) -> li
 @pytest.mark.parametrize("other", [None, {"points": "1", "games": "2"}])
 def test_rows_of_unequal_states_are_refused(other: Any, db: str, ratings: Ratings) -> None:
     """An import refuses a list whose rows have different columns of state; a list without any is taken."""
-    right = read(ratings, db, "standings", BASIC)
+    right = read_json(ratings, db, "standings", BASIC)
     rows = give_state(right["rows"], {"points": "1", "deviation": "2"}, other)
-    (rejected,) = record_lines(db, "".join(forged(rows, right["ruleset"], known_at=1))).rejected
+    (rejected,) = record_lines(db, "".join(forge_list(rows, right["ruleset"], known_at=1))).rejected
     assert rejected.code == "bad-list"
     assert "has different state columns" in rejected.message
 
 
 def test_recorded_rows_of_unequal_states_are_damage(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """A list that an older program recorded with different columns of state is reported as damaged, by position."""
-    right = read(ratings, db, "standings", BASIC)
+    right = read_json(ratings, db, "standings", BASIC)
     rows = give_state(right["rows"], {"points": "1", "deviation": "2"}, None)
     with monkeypatch.context() as patch:
         patch.setattr("ratings_ledger.ledger.validation.published_lists.refuse_unequal_states", lambda *given: None)
-        record_lines(db, "".join(forged(rows, right["ruleset"], known_at=1)))
+        record_lines(db, "".join(forge_list(rows, right["ruleset"], known_at=1)))
     result = ratings("standings", BASIC, "--as-published", "--format", "json", db=db)
     assert (result.exit_code, json.loads(result.stderr.splitlines()[-1])["reason"]) == (1, "damaged"), result
     assert "has different state columns for" in result.stderr
@@ -94,8 +94,8 @@ def test_recorded_rows_of_unequal_states_are_damage(db: str, ratings: Ratings, m
 )  # fmt: skip
 def test_impossible_list_rows_are_refused(member: str, value: Any, code: str, db: str, ratings: Ratings) -> None:
     """An import refuses rows with parts, a digest or points that no list can have."""
-    right = read(ratings, db, "standings", BASIC)
-    rows = json.loads(forged(right["rows"], right["ruleset"], known_at=1)[0])
+    right = read_json(ratings, db, "standings", BASIC)
+    rows = json.loads(forge_list(right["rows"], right["ruleset"], known_at=1)[0])
     (rows["data"]["rows"][0] if member == "points" else rows["data"])[member] = value
     result = ratings("import", "-", "--format", "json", db=db, input=json.dumps(rows))
     assert (result.exit_code, json.loads(result.stdout)["rejected"][0]["code"]) == (1, code)
@@ -107,18 +107,18 @@ def test_later_rows_do_not_change_list(db: str, ratings: Ratings) -> None:
     The same content can also be published again after the list was voided.
     """
     publish(ratings, db, BASIC)
-    shown, last = published(ratings, db, BASIC), position(ratings, db)
+    shown, last = read_published_list(ratings, db, BASIC), read_position(ratings, db)
     stored = json.loads(ratings("export", "events", db=db).stdout.splitlines()[-2])
     stored["data"]["rows"][0]["points"] = "9999"
     line = {"type": "list.rows", "occurred_at": NEW_YEAR, "data": stored["data"]}
     assert not record_lines(db, json.dumps(line)).rejected
 
-    assert published(ratings, db, BASIC) == shown
-    (compared,) = read(ratings, db, "diff", "published", "now")["ladders"]
+    assert read_published_list(ratings, db, BASIC) == shown
+    (compared,) = read_json(ratings, db, "diff", "published", "now")["ladders"]
     assert compared["rows"] == []
     assert ratings("verify", db=db) == (0, "", "")
     # and the same content can be published again
-    assert ratings("void", "--event", last, *WHY, db=db).exit_code == 0
+    assert ratings("void", "--event", last, *REASON_OPTION, db=db).exit_code == 0
     publish(ratings, db, BASIC)
-    assert published(ratings, db, BASIC)["rows"] == shown["rows"]
+    assert read_published_list(ratings, db, BASIC)["rows"] == shown["rows"]
     assert ratings("verify", db=db) == (0, "", "")

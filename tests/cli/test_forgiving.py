@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from correction_helpers import Ratings, event, placing, read, take_in
+from correction_helpers import Ratings, append_lines, build_event_line, build_game_data, read_json
 
 ALL = "elo-chess/all"
 
@@ -13,13 +13,13 @@ def a_club(ratings: Ratings, url: str) -> None:
     assert ratings("init", "--for", "chess", db=url).exit_code == 0
     assert ratings("rules", "publish", "--shipped", "catan-elo", db=url).exit_code == 0
     games = [("g-1", "mira", "Jürgen"), ("g-2", "Jürgen", "anouk", "mira"), ("g-3", "anouk", "dora")]
-    lines = [event("game.recorded", f"2024-03-0{n}T12:00:00Z", **placing(*names, game="chess"))
+    lines = [build_event_line("game.recorded", f"2024-03-0{n}T12:00:00Z", **build_game_data(*names, game="chess"))
              for n, names in enumerate(games, 1)]  # fmt: skip
-    catan = placing("c-1", "mira", "anouk", game="catan", group="basic")
-    take_in(ratings, url, *lines, event("game.recorded", "2024-03-04T12:00:00Z", **catan))
+    catan = build_game_data("c-1", "mira", "anouk", game="catan", group="basic")
+    append_lines(ratings, url, *lines, build_event_line("game.recorded", "2024-03-04T12:00:00Z", **catan))
     assert ratings("player", "account", "emil", "free", db=url).exit_code == 0
-    created = event("league.created", "2024-01-01T12:00:00Z", league="spring", game="b5", players_per_game=4)
-    take_in(ratings, url, created)
+    created = build_event_line("league.created", "2024-01-01T12:00:00Z", league="spring", game="b5", players_per_game=4)
+    append_lines(ratings, url, created)
 
 
 pytestmark = pytest.mark.ledger(make=a_club, store="sqlite")
@@ -62,9 +62,9 @@ MEANT = {
 @pytest.mark.parametrize(("command", "code", "hint"), MEANT.values(), ids=MEANT)
 def test_typo_gets_a_suggestion(command: list[str], code: int, hint: str, db: str, ratings: Ratings) -> None:
     """A mistyped name is answered with the name that was probably meant."""
-    done = ratings(*command, db=db)
-    assert (done.exit_code, hint in done.stderr) == (code, True), done
-    assert "Traceback" not in done.stderr
+    result = ratings(*command, db=db)
+    assert (result.exit_code, hint in result.stderr) == (code, True), result
+    assert "Traceback" not in result.stderr
 
 
 def test_unlike_anything_gets_no_suggestion(db: str, ratings: Ratings) -> None:
@@ -85,7 +85,7 @@ ORDERS = {
 def test_arguments_work_in_either_order(command: tuple[str, ...], db: str, ratings: Ratings) -> None:
     """Commands that take a subject and a ladder accept them in either order."""
     *words, one, other = command
-    assert read(ratings, db, *words, one, other) == read(ratings, db, *words, other, one)
+    assert read_json(ratings, db, *words, one, other) == read_json(ratings, db, *words, other, one)
 
 
 def test_unknown_ladder_is_named(db: str, ratings: Ratings) -> None:
@@ -101,28 +101,30 @@ def test_unknown_player_is_refused(db: str, ratings: Ratings) -> None:
         refused = ratings(*command, "--format", "json", db=db)
         assert (refused.exit_code, refused.stdout, "player-unknown: " in refused.stderr) == (1, "", True)
     for player in ("emil", "dora"):
-        assert read(ratings, db, "history", player, "catan-elo/basic")["rows"] == []
-    assert read(ratings, db, "standings", ALL, "--player", "emil")["rows"] == []
+        assert read_json(ratings, db, "history", player, "catan-elo/basic")["rows"] == []
+    assert read_json(ratings, db, "standings", ALL, "--player", "emil")["rows"] == []
     # who came later was not known then
     assert ratings("history", "dora", ALL, "--known-at", "4", db=db).exit_code == 1
-    assert len(read(ratings, db, "history", "dora", ALL, "--known-at", "5")["rows"]) == 1
+    assert len(read_json(ratings, db, "history", "dora", ALL, "--known-at", "5")["rows"]) == 1
 
 
 def test_standings_can_be_limited(db: str, ratings: Ratings) -> None:
     """Standings can show only the first rows or only the rows of given players."""
-    whole = read(ratings, db, "standings", ALL)
+    whole = read_json(ratings, db, "standings", ALL)
     assert len(whole["rows"]) == 4
-    first = read(ratings, db, "standings", ALL, "--limit", "2")
+    first = read_json(ratings, db, "standings", ALL, "--limit", "2")
     assert first == {**whole, "rows": whole["rows"][:2]}
-    some = read(ratings, db, "standings", ALL, "--player", "dora", "--player", "mira")
+    some = read_json(ratings, db, "standings", ALL, "--player", "dora", "--player", "mira")
     assert some == {**whole, "rows": [row for row in whole["rows"] if row["player"] in ("dora", "mira")]}
     assert len(ratings("standings", ALL, "--limit", "1", "--format", "csv", db=db).stdout.splitlines()) == 2
     assert ratings("standings", ALL, "--limit", "0", db=db).exit_code == 2
     ratings("publish", ALL, db=db)
     ratings("player", "rename", "mira", "mirabel", db=db)
-    listed = read(ratings, db, "standings", ALL, "--as-published", "--player", "mirabel")
+    listed = read_json(ratings, db, "standings", ALL, "--as-published", "--player", "mirabel")
     assert ([row["player"] for row in listed["rows"]], listed["digest"]) == (["mira"], whole["digest"])
-    assert [row["player"] for row in read(ratings, db, "standings", ALL, "--player", "mira")["rows"]] == ["mirabel"]
+    assert [row["player"] for row in read_json(ratings, db, "standings", ALL, "--player", "mira")["rows"]] == [
+        "mirabel"
+    ]
 
 
 def test_games_fit_a_terminal(db: str, ratings: Ratings) -> None:
@@ -145,22 +147,22 @@ def test_games_show_present_names(db: str, ratings: Ratings) -> None:
     ratings("player", "rename", "mira", "miranda", db=db)
     ratings("player", "rename", "miranda", "mirabel", db=db)
     for options in ([], ["g-2"], ["--format", "csv"], ["--format", "json"], ["g-2", "--format", "json"]):
-        shown = ratings("games", *options, db=db).stdout
-        assert ("mirabel" in shown, '"mira"' in shown, "miranda" in shown) == (True, False, False), options
-    assert len(read(ratings, db, "games", "--player", "mira")["rows"]) == 3
+        stdout = ratings("games", *options, db=db).stdout
+        assert ("mirabel" in stdout, '"mira"' in stdout, "miranda" in stdout) == (True, False, False), options
+    assert len(read_json(ratings, db, "games", "--player", "mira")["rows"]) == 3
 
 
 def test_shown_game_can_be_corrected(db: str, ratings: Ratings) -> None:
     """For a renamed player, resubmitting what `games` prints changes nothing, and an edit is a correction."""
     ratings("player", "rename", "mira", "mirabel", db=db)
-    shown = ratings("games", "g-2", "--format", "json", db=db).stdout
-    same = ratings("correct", "g-2", "--reason", "x", "--format", "json", db=db, input=shown)
+    stdout = ratings("games", "g-2", "--format", "json", db=db).stdout
+    same = ratings("correct", "g-2", "--reason", "x", "--format", "json", db=db, input=stdout)
     assert [one["code"] for one in json.loads(same.stdout)["rejected"]] == ["nothing-to-correct"]
-    game = json.loads(shown)["rows"][0]
+    game = json.loads(stdout)["rows"][0]
     for place, participant in zip((2, 1, 3), game["participants"], strict=True):
         participant["place"] = place
     assert ratings("correct", "g-2", "--reason", "x", db=db, input=json.dumps(game)).exit_code == 0
-    (last,) = read(ratings, db, "log", "--limit", "1")["rows"]
+    (last,) = read_json(ratings, db, "log", "--limit", "1")["rows"]
     assert {one["player"]: one["place"] for one in last["data"]["game"]["participants"]} == {
         "Jürgen": 2, "anouk": 1, "mira": 3,
     }  # fmt: skip
@@ -188,8 +190,8 @@ def test_unscored_ledger_says_how_to_score(db: str, ratings: Ratings) -> None:
     noted = ratings("record", "--game", "azul", "--game-id", "a", "anna", "ben", db=db + "2").stderr
     assert "no ladder" not in noted
     for command in ("ladders", "standings"):
-        told = ratings(command, db=db + "2").stderr
-        assert "o ruleset scores games of azul; to rate them: ratings rules publish --shipped elo --game azul" in told
+        stderr = ratings(command, db=db + "2").stderr
+        assert "o ruleset scores games of azul; to rate them: ratings rules publish --shipped elo --game azul" in stderr
     unknown = ratings("standings", "elo-azul", db=db + "2").stderr
     assert "to add it: ratings rules publish --shipped elo --game azul\n" in unknown
     assert ratings("rules", "publish", "--shipped", "elo", "--game", "azul", db=db + "2").exit_code == 0

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from list_games import played
+from list_games import build_list_game
 from output_filters import remove_newcomer_notes
 from stores import make_ruled_ledger
 
@@ -14,28 +14,28 @@ AT = "2010-05-01T20:00:00Z"
 SIDES = [{"player": "anna", "side": "red"}, {"player": "ben", "side": "blue"}]
 CASES = {
     "a misspelled game": (
-        played("g", AT, "anna ben", game="blue-maxx"),
+        build_list_game("g", AT, "anna ben", game="blue-maxx"),
         "no ruleset scores games of blue-maxx; did you mean blue-max?",
     ),
     "without its league": (
-        played("g", AT, "anna ben", game="blue-max", kind="battle", participants=SIDES),
+        build_list_game("g", AT, "anna ben", game="blue-max", kind="battle", participants=SIDES),
         "youplay-bluemax needs its league; each league has its own ladders; for a whole table: --set league=LEAGUE",
     ),
     "of another kind": (
-        played("g", AT, "anna ben", game="blue-max", league="L"),
+        build_list_game("g", AT, "anna ben", game="blue-max", league="L"),
         "youplay-bluemax@2 scores only games of kind battle; this one is of kind placing",
     ),
     "without any label": (
-        played("g", AT, "anna ben", city=None, group=None),
+        build_list_game("g", AT, "anna ben", city=None, group=None),
         "catan-elo needs its group; catan-monthly needs its city and group; catan-open needs its group; "
         "catan-annual needs its city and group; each group and city has its own ladders; "
         "for a whole table: --set group=GROUP --set city=CITY",
     ),
 }
 FINE = {
-    "on all its ladders": played("g", AT, "anna ben"),
-    "on one of them": played("g", AT, "anna ben", city=None),
-    "not rated": played("g", AT, "anna ben", rated=False),
+    "on all its ladders": build_list_game("g", AT, "anna ben"),
+    "on one of them": build_list_game("g", AT, "anna ben", city=None),
+    "not rated": build_list_game("g", AT, "anna ben", rated=False),
 }
 
 
@@ -48,24 +48,24 @@ def test_game_on_no_ladder_is_explained(
     event: dict[str, Any], reason: str, command: tuple[str, ...], db: str, ratings: Ratings
 ) -> None:
     """Recording a game that belongs on no ladder succeeds and notes the reason."""
-    told = ratings(*command, db=db, input=json.dumps(event))
+    result = ratings(*command, db=db, input=json.dumps(event))
 
-    assert (told.exit_code, remove_newcomer_notes(told.stderr)) == (0, f"note: on no ladder, such as g: {reason}\n")
-    assert "1 appended" in told.stdout or json.loads(told.stdout)["appended"] == 1
+    assert (result.exit_code, remove_newcomer_notes(result.stderr)) == (0, f"note: on no ladder, such as g: {reason}\n")
+    assert "1 appended" in result.stdout or json.loads(result.stdout)["appended"] == 1
 
 
 @pytest.mark.parametrize("event", FINE.values(), ids=FINE)
 def test_game_on_ladder_gets_no_note(event: dict[str, Any], db: str, ratings: Ratings) -> None:
     """Recording a game that belongs on at least one ladder prints no note."""
-    told = ratings("import", "-", db=db, input=json.dumps(event))
+    result = ratings("import", "-", db=db, input=json.dumps(event))
 
-    assert (told.exit_code, remove_newcomer_notes(told.stderr)) == (0, "")
+    assert (result.exit_code, remove_newcomer_notes(result.stderr)) == (0, "")
 
 
 def test_import_gives_each_reason_once(db: str, ratings: Ratings) -> None:
     """An import gives each no-ladder reason once with the number of games, and none at all if a line is refused."""
-    lines = [json.dumps(played(f"g{number}", AT, "anna ben", game="go")) for number in range(3)]
-    bad = json.dumps(played("bad", AT, "anna anna"))
+    lines = [json.dumps(build_list_game(f"g{number}", AT, "anna ben", game="go")) for number in range(3)]
+    bad = json.dumps(build_list_game("bad", AT, "anna anna"))
 
     assert "on no ladder" not in ratings("import", "-", db=db, input="\n".join([*lines, bad])).stderr
     assert remove_newcomer_notes(ratings("import", "-", db=db, input="\n".join(lines)).stderr) == (
@@ -78,7 +78,7 @@ def test_import_gives_each_reason_once(db: str, ratings: Ratings) -> None:
 def test_single_game_shows_all_recorded_details(db: str, ratings: Ratings) -> None:
     """`games` with one game ID shows everything that was recorded about that game."""
     sides = [{**SIDES[0], "units": 3, "units_lost": 1, "score": 40, "kills": 1}, {**SIDES[1], "units_lost": 1}]
-    event = played("b-1", AT, "anna ben", game="blue-max", kind="battle", league="L", participants=sides)
+    event = build_list_game("b-1", AT, "anna ben", game="blue-max", kind="battle", league="L", participants=sides)
     ratings("record", db=db, input=json.dumps(event))
 
     lines = [line.split() for line in ratings("games", "b-1", db=db).stdout.splitlines()]

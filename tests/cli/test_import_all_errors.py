@@ -28,12 +28,12 @@ def test_columns_dates_rows_names_and_teams_are_told_in_one_run(one_db: str, rat
     rows = ("05/06/2026;Anna & Cleo;Ben;3:1;", "06/06/2026;Johanna;Ben;3:x;gut", "07/06/2026;Johana;Ben;3:0;",
             "08/06/2026;Pirya;Priya;3:0;")  # fmt: skip
     table = written(tmp_path, *rows, header=f"{HEADER};Halle")
-    done = ratings("import", table, db=one_db)
-    assert causes(done.stderr) == [
+    result = ratings("import", table, db=one_db)
+    assert causes(result.stderr) == [
         "1 unknown-column", "1 unclear-dates", "2 tied-players", "3 bad-value", "4 close-name", "5 close-name",
     ]  # fmt: skip
     previewed = ratings("import", table, "--preview", db=one_db)
-    assert causes(previewed.stderr)[:4] == causes(done.stderr)[:4]
+    assert causes(previewed.stderr)[:4] == causes(result.stderr)[:4]
     assert "2000-01-01" not in previewed.stdout
     assert ratings("import", table, "--keep-going", db=one_db).stdout.startswith("0 appended, ")
 
@@ -43,17 +43,17 @@ def test_rows_and_names_are_told_where_no_column_says_the_game(tmp_path: Path, r
     url = str(tmp_path / "two.db")
     ratings("init", "--for", "catan", db=url)
     ratings("rules", "publish", "--shipped", "elo", "--game", "tichu", db=url)
-    done = ratings("import", written(tmp_path, "2026-06-05;Johanna;Ben;x", "2026-06-06;Johana;Ben;3:0"), db=url)
-    assert causes(done.stderr) == ["1 missing-column", "2 bad-value", "3 close-name"]
-    assert "set it for all rows: --set game=NAME (the ledger's rulesets score catan, tichu; " in done.stderr
+    result = ratings("import", written(tmp_path, "2026-06-05;Johanna;Ben;x", "2026-06-06;Johana;Ben;3:0"), db=url)
+    assert causes(result.stderr) == ["1 missing-column", "2 bad-value", "3 close-name"]
+    assert "set it for all rows: --set game=NAME (the ledger's rulesets score catan, tichu; " in result.stderr
 
 
 def test_names_of_refused_games_are_checked(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
     """A game that a rule refuses for its partners still has its names looked at."""
     table = written(tmp_path, "2026-06-05;Johanna / Ben;Anna / Cleo;3:0", "2026-06-06;Johana / Ben;Anna / Cleo;3:0")
-    done = ratings("import", table, "--partners", " / ", db=one_db)
-    assert causes(done.stderr) == ["2 no-teams", "3 close-name"]
-    assert "to publish a ruleset that does: ratings rules publish --shipped weng-lin --game catan" in done.stderr
+    result = ratings("import", table, "--partners", " / ", db=one_db)
+    assert causes(result.stderr) == ["2 no-teams", "3 close-name"]
+    assert "to publish a ruleset that does: ratings rules publish --shipped weng-lin --game catan" in result.stderr
 
 
 def test_sound_games_are_counted_with_the_option_that_records_them(
@@ -61,8 +61,8 @@ def test_sound_games_are_counted_with_the_option_that_records_them(
 ) -> None:
     """Where only rows are refused, the import says how many others there are, and which option takes them."""
     table = written(tmp_path, "2026-06-05;Anna;Ben;3:0", "2026-06-06;Anna;Ben;x")
-    done = ratings("import", table, db=one_db)
-    assert "note: 1 valid game; --keep-going records it, and writes the rest to " in done.stderr
+    result = ratings("import", table, db=one_db)
+    assert "note: 1 valid game; --keep-going records it, and writes the rest to " in result.stderr
     assert ratings("import", table, "--keep-going", db=one_db).stdout.startswith("1 appended, 1 refused")
 
 
@@ -75,8 +75,8 @@ def test_answers_may_be_kept_and_are_not_told_again(one_db: str, ratings: Rating
     rows = ("05/06/2026;Anna;Ben;3:0;gut", "06/06/2026;Anna;Ben;3:1;gut")
     grown = ratings("import", written(tmp_path, *rows, header=f"{HEADER};Bemerkung"), *options, db=one_db)
     assert (grown.stdout[:10], "--save-profile" in grown.stderr) == ("1 appended", False)
-    kept = ratings("import", table, *options, "--save-profile", tmp_path / "club.toml", db=one_db)
-    assert "--save-profile" not in kept.stderr
+    result = ratings("import", table, *options, "--save-profile", tmp_path / "club.toml", db=one_db)
+    assert "--save-profile" not in result.stderr
     again = ratings("import", table, "--profile", tmp_path / "club.toml", db=one_db)
     assert (again.exit_code, again.stderr) == (0, "")
 
@@ -85,9 +85,9 @@ def test_no_ruleset_is_told_with_the_command_that_publishes_one(tmp_path: Path, 
     """Games that nothing rates are recorded, and the import names the command that begins a ladder."""
     url = str(tmp_path / "none.db")
     ratings("init", "--no-rules", db=url)
-    done = ratings("import", written(tmp_path, "2026-06-05;Anna;Ben;3:0"), "--set", "game=tichu", db=url)
+    result = ratings("import", written(tmp_path, "2026-06-05;Anna;Ben;3:0"), "--set", "game=tichu", db=url)
     command = "ratings rules publish --shipped elo --game tichu"
-    assert f"no ruleset is published, so these games are not rated; to rate them: {command}" in done.stderr
+    assert f"no ruleset is published, so these games are not rated; to rate them: {command}" in result.stderr
     assert ratings(*command.split()[1:], db=url).exit_code == 0
 
 
@@ -96,14 +96,14 @@ def test_numbers_that_begin_anew_each_day_are_one_cause(one_db: str, ratings: Ra
     (table := tmp_path / "club.csv").write_text(
         "Date,Game,1st,2nd\n2026-06-05,1,Anna,Ben\n2026-06-05,2,Ben,Anna\n2026-06-12,1,Anna,Ben\n2026-06-12,2,Ben,Anna\n"
     )
-    done = ratings("import", table, db=one_db)
-    assert causes(done.stderr) == ["4 id-conflict"]
+    result = ratings("import", table, db=one_db)
+    assert causes(result.stderr) == ["4 id-conflict"]
     told = (
         "the numbers in column 'Game' start again on other days, so they do not identify games; --map Game= numbers "
         "games by date instead "
     )
-    assert f"{told}(1 more like this, the last in line 5)" in done.stderr
-    assert "--keep-going" not in done.stderr
+    assert f"{told}(1 more like this, the last in line 5)" in result.stderr
+    assert "--keep-going" not in result.stderr
     assert ratings("import", table, "--map", "Game=", db=one_db).stdout.startswith("4 appended")
 
 
@@ -119,8 +119,8 @@ def test_two_names_in_a_cell_explain_the_gap_in_places(one_db: str, ratings: Rat
     """A tie in one cell leaves the next place empty; each such row is told as a tie alone."""
     rows = "".join(f"2026-06-0{day},Anna,Ben & Cleo,,Dora\n" for day in (1, 2))
     (table := tmp_path / "club.csv").write_text(f"Date,1st,2nd,3rd,4th\n{rows}2026-06-03,Anna,Ben,,Dora\n")
-    done = ratings("import", table, db=one_db)
-    assert causes(done.stderr) == ["2 tied-players", "4 place-gap"]
-    assert "(1 more like this, the last in line 3)" in done.stderr
+    result = ratings("import", table, db=one_db)
+    assert causes(result.stderr) == ["2 tied-players", "4 place-gap"]
+    assert "(1 more like this, the last in line 3)" in result.stderr
     kept = ratings("import", table, "--ties", "&", db=one_db)
     assert causes(kept.stderr) == ["4 place-gap"]

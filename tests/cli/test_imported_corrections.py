@@ -1,4 +1,4 @@
-"""Corrections in files: imported, imported again, exported, restored; and exports that somebody tampered with."""
+"""Corrections in files: imported, imported again, exported and restored; and tampered exports."""
 
 import json
 from collections.abc import Callable
@@ -11,193 +11,215 @@ from correction_helpers import (
     GALACTIC,
     NOON,
     Ratings,
-    catan,
-    digests,
-    event,
-    galactic,
-    head,
-    new_ledger,
-    placing,
-    points,
-    read,
-    take_in,
+    append_lines,
+    build_catan_line,
+    build_event_line,
+    build_galactic_line,
+    build_game_data,
+    create_ledger,
+    read_digests,
+    read_head,
+    read_json,
+    read_points,
 )
 from output_filters import select_counts
 
 LATER, LATEST = "2010-03-06T12:00:00Z", "2010-03-07T12:00:00Z"
-DECIDED = "2010-04-01T12:00:00Z"
+DECIDED_AT = "2010-04-01T12:00:00Z"
 
 
-def corrected(game_id: str, *players: str, at: str = DECIDED, reason: str = "wrong", **members: Any) -> str:
-    """A correction of a game as a line."""
-    return event("game.corrected", at, game_id=game_id, reason=reason, game=placing(game_id, *players, **members))
+def build_correction(game_id: str, *players: str, at: str = DECIDED_AT, reason: str = "wrong", **members: Any) -> str:
+    """Return a correction of a game as a line."""
+    return build_event_line(
+        "game.corrected", at, game_id=game_id, reason=reason, game=build_game_data(game_id, *players, **members)
+    )
 
 
-def decided(type_name: str, game_id: str, reason: str = "wrong") -> str:
-    """A game is voided or reinstated, as a line."""
-    return event(type_name, DECIDED, game_id=game_id, reason=reason)
+def build_decision(type_name: str, game_id: str, reason: str = "wrong") -> str:
+    """Return a void or reinstatement of a game as a line."""
+    return build_event_line(type_name, DECIDED_AT, game_id=game_id, reason=reason)
 
 
-def withdrawn(event_id: str, own_id: str | None = None) -> str:
-    """An event that withdraws another, as a line."""
-    return event("event.voided", DECIDED, own_id, id=event_id, reason="wrong")
+def build_withdrawal(event_id: str, own_id: str | None = None) -> str:
+    """Return an event that withdraws another one, as a line."""
+    return build_event_line("event.voided", DECIDED_AT, own_id, id=event_id, reason="wrong")
 
 
-def adjusted(event_id: str, player: str, amount: str) -> str:
-    """An adjustment as a line."""
+def build_adjustment(event_id: str, player: str, amount: str) -> str:
+    """Return an adjustment as a line."""
     data = {"ladder": GALACTIC, "player": player, "points": amount, "reason": "gift"}
-    return event("points.adjusted", LATEST, event_id, **data)
+    return build_event_line("points.adjusted", LATEST, event_id, **data)
 
 
-# every type of event, each line after those that it is about
-STORY = [
-    galactic("g-1", "anna", "ben"), galactic("g-2", "cleo", "dora", at=LATER),
-    galactic("g-3", "anna", "dora", at=LATEST),
-    catan("c-1", "anna", "ben", "cleo"), catan("c-2", "emil", "frida"),
-    corrected("g-1", "ben", "anna"), corrected("g-1", "ben", "anna", occurred_at=LATEST), corrected("g-1", "ben=anna"),
-    decided("game.voided", "g-2"), decided("game.voided", "g-3"), decided("game.reinstated", "g-3", "after all"),
-    event("player.renamed", DECIDED, "r-1", player="cleo", new_player="emil"),
-    event("player.registered", "2010-01-01T00:00:00Z", player="hugo", account="free"),
-    event("player.account_changed", NOON, "a-1", player="frida", account="free"), withdrawn("a-1"),
-    adjusted("p-1", "anna", "-5"), adjusted("p-2", "ben", "7"), withdrawn("p-1", "v-1"), withdrawn("v-1"),
-    event("player.renamed", DECIDED, player="emil", new_player="hugo"),
-]  # fmt: skip
+# every type of correction, each line after the events that it is about
+HISTORY = [
+    build_galactic_line("g-1", "anna", "ben"),
+    build_galactic_line("g-2", "cleo", "dora", at=LATER),
+    build_galactic_line("g-3", "anna", "dora", at=LATEST),
+    build_catan_line("c-1", "anna", "ben", "cleo"),
+    build_catan_line("c-2", "emil", "frida"),
+    build_correction("g-1", "ben", "anna"),
+    build_correction("g-1", "ben", "anna", occurred_at=LATEST),
+    build_correction("g-1", "ben=anna"),
+    build_decision("game.voided", "g-2"),
+    build_decision("game.voided", "g-3"),
+    build_decision("game.reinstated", "g-3", "after all"),
+    build_event_line("player.renamed", DECIDED_AT, "r-1", player="cleo", new_player="emil"),
+    build_event_line("player.registered", "2010-01-01T00:00:00Z", player="hugo", account="free"),
+    build_event_line("player.account_changed", NOON, "a-1", player="frida", account="free"),
+    build_withdrawal("a-1"),
+    build_adjustment("p-1", "anna", "-5"),
+    build_adjustment("p-2", "ben", "7"),
+    build_withdrawal("p-1", "v-1"),
+    build_withdrawal("v-1"),
+    build_event_line("player.renamed", DECIDED_AT, player="emil", new_player="hugo"),
+]
 
 
-def make_ledger(ratings: Ratings, url: str) -> None:
-    """Two rulesets and the story."""
-    take_in(ratings, new_ledger(ratings, url), *STORY)
+def create_history_ledger(ratings: Ratings, url: str) -> None:
+    """Create a ledger with two rulesets and the history."""
+    append_lines(ratings, create_ledger(ratings, url), *HISTORY)
 
 
 @pytest.fixture
-def told_once(copied_file: Callable[..., str]) -> str:
-    """A ledger in SQLite with the story."""
-    return copied_file(make_ledger, name="told.db")
+def history_db(copied_file: Callable[..., str]) -> str:
+    """The path of a SQLite ledger with the history."""
+    return copied_file(create_history_ledger, name="told.db")
 
 
-def import_(ratings: Ratings, db: str, *lines: str, arguments: tuple[str, ...] = ()) -> dict[str, Any]:
-    """What an import of these lines told, its refusals as (line, code)."""
+def import_lines(ratings: Ratings, db: str, *lines: str, arguments: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Import lines and return the JSON, with the rejections as (line, code)."""
     result = ratings("import", "-", "--format", "json", *arguments, db=db, input="".join(lines))
-    found = select_counts(json.loads(result.stdout))
-    found["rejected"] = [(rejection["line"], rejection["code"]) for rejection in found["rejected"]]
-    assert result.exit_code == int(bool(found["rejected"]))
-    return dict(found)
+    report = select_counts(json.loads(result.stdout))
+    report["rejected"] = [(rejection["line"], rejection["code"]) for rejection in report["rejected"]]
+    assert result.exit_code == int(bool(report["rejected"]))
+    return dict(report)
 
 
 @pytest.mark.slow_cases
-def test_last_word_counts(ledger_url: str, ratings: Ratings) -> None:
-    """When a file records, corrects, voids and renames, the last word on each subject counts."""
-    db = new_ledger(ratings, ledger_url)
-    found = import_(ratings, db, *STORY)
+def test_last_decision_on_each_subject_counts(ledger_url: str, ratings: Ratings) -> None:
+    """When a file records, corrects, voids and renames, the last decision on each subject counts."""
+    db = create_ledger(ratings, ledger_url)
+    report = import_lines(ratings, db, *HISTORY)
 
-    assert found == {"appended": 20, "existing": 0, "rejected": [], "head": 23}
+    assert report == {"appended": 20, "existing": 0, "rejected": [], "head": 23}
     # a draw of anna and ben, then anna against dora at the same time; the void of -5 is itself voided
-    assert points(ratings, db, GALACTIC) == {"anna": "1155", "ben": "1007", "dora": "840"}
-    # cleo is emil is hugo, who has a free account, so that c-2 has one counted player
-    assert points(ratings, db, BASIC) == {"anna": "1004", "ben": "996"}
-    assert [row["game_id"] for row in read(ratings, db, "games")["rows"]] == ["c-1", "c-2", "g-2", "g-1", "g-3"]
+    assert read_points(ratings, db, GALACTIC) == {"anna": "1155", "ben": "1007", "dora": "840"}
+    # cleo became emil and then hugo, who has a free account, so c-2 has one counted player
+    assert read_points(ratings, db, BASIC) == {"anna": "1004", "ben": "996"}
+    assert [row["game_id"] for row in read_json(ratings, db, "games")["rows"]] == ["c-1", "c-2", "g-2", "g-1", "g-3"]
     assert ratings("verify", db=db) == (0, "", "")
 
 
 @pytest.mark.slow_cases
 def test_second_import_changes_nothing(ledger_url: str, ratings: Ratings) -> None:
     """Importing a file of corrections a second time appends nothing."""
-    db = new_ledger(ratings, ledger_url)
-    import_(ratings, db, *STORY)
-    before = head(ratings, db)
+    db = create_ledger(ratings, ledger_url)
+    import_lines(ratings, db, *HISTORY)
+    before = read_head(ratings, db)
 
-    assert import_(ratings, db, *STORY) == {"appended": 0, "existing": 20, "rejected": [], "head": 23}
-    assert import_(ratings, db, *STORY[5:], *STORY[5:])["existing"] == 30
-    assert head(ratings, db) == before
-
-
-def test_repeated_correction_counts_once(told_once: str, ratings: Ratings) -> None:
-    """A correction repeated in a file is appended once, but again when made at another time."""
-    again = corrected("g-3", "dora", "anna")
-
-    assert import_(ratings, told_once, again, again)["existing"] == 1
-    # said at another time it is said again
-    assert import_(ratings, told_once, corrected("g-3", "dora", "anna", at=LATEST))["appended"] == 1
+    assert import_lines(ratings, db, *HISTORY) == {"appended": 0, "existing": 20, "rejected": [], "head": 23}
+    assert import_lines(ratings, db, *HISTORY[5:], *HISTORY[5:])["existing"] == 30
+    assert read_head(ratings, db) == before
 
 
-def test_refused_line_stops_the_file(told_once: str, ratings: Ratings) -> None:
+def test_repeated_correction_counts_once(history_db: str, ratings: Ratings) -> None:
+    """A correction repeated in a file is appended once, but again with another date."""
+    correction = build_correction("g-3", "dora", "anna")
+
+    assert import_lines(ratings, history_db, correction, correction)["existing"] == 1
+    # the same correction with another date is a new one
+    assert import_lines(ratings, history_db, build_correction("g-3", "dora", "anna", at=LATEST))["appended"] == 1
+
+
+def test_refused_line_stops_the_file(history_db: str, ratings: Ratings) -> None:
     """One refused line among corrections keeps the whole file from being appended."""
-    before = head(ratings, told_once)
-    found = import_(
-        ratings, told_once, corrected("g-3", "dora", "anna"), decided("game.voided", "g-3", "never played"),
-        corrected("g-3", "anna", "dora"), corrected("g-1", "anna", "ben"),
-    )  # fmt: skip
+    before = read_head(ratings, history_db)
+    report = import_lines(
+        ratings,
+        history_db,
+        build_correction("g-3", "dora", "anna"),
+        build_decision("game.voided", "g-3", "never played"),
+        build_correction("g-3", "anna", "dora"),
+        build_correction("g-1", "anna", "ben"),
+    )
 
-    assert (found["rejected"], found["appended"]) == ([(3, "game-voided")], 0)
-    assert head(ratings, told_once) == before
+    assert (report["rejected"], report["appended"]) == ([(3, "game-voided")], 0)
+    assert read_head(ratings, history_db) == before
 
 
 def test_keep_going_refuses_dependent_lines(tmp_path: Path, ratings: Ratings) -> None:
-    """With --keep-going, corrections of a refused game are refused too, and the rest is appended."""
-    db = new_ledger(ratings, tmp_path / "ratings.db")
+    """With --keep-going, corrections of a refused game are refused, too, and the rest is appended."""
+    db = create_ledger(ratings, tmp_path / "ratings.db")
     lines = [
-        galactic("g-1", "anna"), corrected("g-1", "anna", "ben"), galactic("g-2", "anna", "ben"),
-        decided("game.voided", "g-1"),
-        corrected("g-2", "ben"), corrected("g-2", "ben", "anna"),
-        event("player.renamed", player="zoe", new_player="ben"), galactic("g-3", "zoe", "ben"),
-        decided("game.reinstated", "g-2"),
-    ]  # fmt: skip
+        build_galactic_line("g-1", "anna"),
+        build_correction("g-1", "anna", "ben"),
+        build_galactic_line("g-2", "anna", "ben"),
+        build_decision("game.voided", "g-1"),
+        build_correction("g-2", "ben"),
+        build_correction("g-2", "ben", "anna"),
+        build_event_line("player.renamed", player="zoe", new_player="ben"),
+        build_galactic_line("g-3", "zoe", "ben"),
+        build_decision("game.reinstated", "g-2"),
+    ]
     (tmp_path / "games.jsonl").write_text("".join(lines))
     result = ratings("import", tmp_path / "games.jsonl", "--keep-going", "--format", "json", db=db)
-    found = json.loads(result.stdout)
+    output = json.loads(result.stdout)
 
-    assert (result.exit_code, found["appended"]) == (1, 3)
-    assert [(rejection["line"], rejection["code"]) for rejection in found["rejected"]] == [
+    assert (result.exit_code, output["appended"]) == (1, 3)
+    assert [(rejection["line"], rejection["code"]) for rejection in output["rejected"]] == [
         (1, "too-few-participants"), (2, "game-unknown"), (4, "game-unknown"), (5, "too-few-participants"),
         (7, "player-unknown"), (9, "game-live"),
     ]  # fmt: skip
     rejects = (tmp_path / "games.jsonl.rejects.jsonl").read_text().splitlines()
     assert [json.loads(line)["line"] for line in rejects] == [1, 2, 4, 5, 7, 9]
-    assert [row["game_id"] for row in read(ratings, db, "games")["rows"]] == ["g-2", "g-3"]
-    assert points(ratings, db, GALACTIC)["anna"] == "840"
+    assert [row["game_id"] for row in read_json(ratings, db, "games")["rows"]] == ["g-2", "g-3"]
+    assert read_points(ratings, db, GALACTIC)["anna"] == "840"
 
 
 @pytest.mark.slow_cases
-def test_reimported_export_keeps_digests(told_once: str, ledger_url: str, ratings: Ratings) -> None:
-    """A ledger's export with corrections, imported elsewhere, gives the same digests and links."""
-    exported = ratings("export", "events", db=told_once).stdout
+def test_reimported_export_keeps_digests(history_db: str, ledger_url: str, ratings: Ratings) -> None:
+    """An export with corrections, imported into another ledger, gives the same digests and links."""
+    exported = ratings("export", "events", db=history_db).stdout
     assert ratings("init", "--no-rules", db=ledger_url).exit_code == 0
-    # behind events of its own
-    take_in(ratings, ledger_url, event("player.registered", player="somebody"))
+    # the target has an event of its own
+    append_lines(ratings, ledger_url, build_event_line("player.registered", player="somebody"))
 
-    assert import_(ratings, ledger_url, exported)["appended"] == 22
-    assert digests(ratings, ledger_url) == digests(ratings, told_once)
-    assert import_(ratings, ledger_url, exported)["existing"] == 22
+    assert import_lines(ratings, ledger_url, exported)["appended"] == 22
+    assert read_digests(ratings, ledger_url) == read_digests(ratings, history_db)
+    assert import_lines(ratings, ledger_url, exported)["existing"] == 22
     # the links name the same events
-    links = [[row.get("supersedes") for row in read(ratings, db, "log")["rows"]] for db in (told_once, ledger_url)]
+    links = [
+        [row.get("supersedes") for row in read_json(ratings, db, "log")["rows"]] for db in (history_db, ledger_url)
+    ]
     assert links[1] == [None, *links[0], None]
 
 
 @pytest.mark.slow_cases
-def test_restore_keeps_hashes_and_digests(told_once: str, ledger_url: str, tmp_path: Path, ratings: Ratings) -> None:
-    """Restoring into the other store keeps every hash and digest, and the ledger can be continued there."""
-    assert ratings("export", "events", "-o", tmp_path / "backup.jsonl", db=told_once).exit_code == 0
+def test_restore_keeps_hashes_and_digests(history_db: str, ledger_url: str, tmp_path: Path, ratings: Ratings) -> None:
+    """A restore into another store keeps every hash and digest, and the ledger can be continued there."""
+    assert ratings("export", "events", "-o", tmp_path / "backup.jsonl", db=history_db).exit_code == 0
     assert ratings("import", tmp_path / "backup.jsonl", "--restore", db=ledger_url).exit_code == 0
 
-    assert head(ratings, ledger_url) == head(ratings, told_once)
-    assert digests(ratings, ledger_url) == digests(ratings, told_once)
-    assert ratings("export", "events", db=ledger_url).stdout == without_end(tmp_path / "backup.jsonl")
+    assert read_head(ratings, ledger_url) == read_head(ratings, history_db)
+    assert read_digests(ratings, ledger_url) == read_digests(ratings, history_db)
+    assert ratings("export", "events", db=ledger_url).stdout == read_without_end(tmp_path / "backup.jsonl")
     assert ratings("verify", db=ledger_url) == (0, "", "")
-    # and it goes on there
-    assert import_(ratings, ledger_url, corrected("g-3", "dora", "anna"))["appended"] == 1
+    # the restored ledger accepts further corrections
+    assert import_lines(ratings, ledger_url, build_correction("g-3", "dora", "anna"))["appended"] == 1
 
 
-def replaced(name: str, value: Any) -> Callable[[list[dict[str, Any]]], None]:
-    """Changes a member of the last event."""
+def replace_member(name: str, value: Any) -> Callable[[list[dict[str, Any]]], None]:
+    """Return a function that changes a member of the last event."""
     return lambda events: events[-1].update({name: value})
 
 
-def without_link(events: list[dict[str, Any]]) -> None:
+def remove_link(events: list[dict[str, Any]]) -> None:
     del events[-1]["supersedes"]
 
 
-def another(**members: Any) -> Callable[[list[dict[str, Any]]], None]:
-    """Puts another event behind the last, like it but for these members."""
+def append_variant(**members: Any) -> Callable[[list[dict[str, Any]]], None]:
+    """Return a function that appends a variant of the last event with these members."""
 
     def change(events: list[dict[str, Any]]) -> None:
         events.append({**events[-1], "id": "forged", "position": events[-1]["position"] + 1, **members})
@@ -205,78 +227,101 @@ def another(**members: Any) -> Callable[[list[dict[str, Any]]], None]:
     return change
 
 
-# what was done to the export of a ledger whose last event corrects g-1, which was corrected before
-TAMPERED = {
-    "a correction without link": without_link,
-    "a correction that skips the one before": replaced("supersedes", "game:g-1"),
-    "a correction of another game's event": replaced("supersedes", "game:g-2"),
-    "a correction of an event that is not there": replaced("supersedes", "nothing"),
+# changes to the export of a ledger whose last event corrects g-1 a second time
+TAMPERINGS = {
+    "a correction without link": remove_link,
+    "a correction that skips the one before": replace_member("supersedes", "game:g-1"),
+    "a correction of another game's event": replace_member("supersedes", "game:g-2"),
+    "a correction of an event that is not there": replace_member("supersedes", "nothing"),
     "a correction of itself": lambda events: events[-1].update(supersedes=events[-1]["id"]),
     "a correction of a game that is not there": lambda events: events[-1]["data"].update(
-        game_id="g-9", game=placing("g-9", "anna", "ben")
+        game_id="g-9", game=build_game_data("g-9", "anna", "ben")
     ),
-    "a game corrected twice off the same event": another(),
-    "a voided game corrected": another(supersedes="v-2", data={
-        "game_id": "g-2", "reason": "wrong", "game": placing("g-2", "anna", "ben"),
-    }),
-    "a live game reinstated": another(type="game.reinstated", supersedes="c-2", data={"game_id": "g-1", "reason": "x"}),
-    "a game's event voided": another(type="event.voided", supersedes="c-2", data={"id": "c-2", "reason": "x"}),
-    "an event voided twice": another(type="event.voided", supersedes="v-1", data={"id": "p-1", "reason": "again"}),
-    "an event voided that is not there": another(type="event.voided", supersedes="x", data={"id": "x", "reason": "x"}),
-    "a link where none belongs": another(type="player.renamed", data={"player": "anna", "new_player": "anne"}),
-}  # fmt: skip
+    "a game corrected twice off the same event": append_variant(),
+    "a voided game corrected": append_variant(
+        supersedes="v-2",
+        data={
+            "game_id": "g-2",
+            "reason": "wrong",
+            "game": build_game_data("g-2", "anna", "ben"),
+        },
+    ),
+    "a live game reinstated": append_variant(
+        type="game.reinstated", supersedes="c-2", data={"game_id": "g-1", "reason": "x"}
+    ),
+    "a game's event voided": append_variant(type="event.voided", supersedes="c-2", data={"id": "c-2", "reason": "x"}),
+    "an event voided twice": append_variant(
+        type="event.voided", supersedes="v-1", data={"id": "p-1", "reason": "again"}
+    ),
+    "an event voided that is not there": append_variant(
+        type="event.voided", supersedes="x", data={"id": "x", "reason": "x"}
+    ),
+    "a link where none belongs": append_variant(type="player.renamed", data={"player": "anna", "new_player": "anne"}),
+}
 
 
-def without_end(file: Path) -> str:
-    """What standard output would have got of an export in a file."""
+def read_without_end(file: Path) -> str:
+    """Return an exported file without its end line, like an export to standard output."""
     return "".join(file.read_text(encoding="utf-8").splitlines(keepends=True)[:-1])
 
 
-def canonical(events: list[dict[str, Any]]) -> str:
-    """Events as an export writes them."""
-    lines = [json.dumps(found, sort_keys=True, separators=(",", ":"), ensure_ascii=False) for found in events]
+def format_canonical(events: list[dict[str, Any]]) -> str:
+    """Format events like an export."""
+    lines = [json.dumps(event, sort_keys=True, separators=(",", ":"), ensure_ascii=False) for event in events]
     return "".join(f"{line}\n" for line in lines)
 
 
 @pytest.mark.slow_cases
-@pytest.mark.parametrize("tamper", TAMPERED.values(), ids=TAMPERED)
+@pytest.mark.parametrize("tamper", TAMPERINGS.values(), ids=TAMPERINGS)
 def test_tampered_export_is_refused(
     tamper: Callable[[list[dict[str, Any]]], None], tmp_path: Path, ratings: Ratings
 ) -> None:
     """Restoring a tampered export is refused with its line, and nothing is stored."""
-    db, copy, backup = new_ledger(ratings, tmp_path / "own.db"), str(tmp_path / "copy.db"), tmp_path / "backup.jsonl"
-    void_2 = event("game.voided", DECIDED, "v-2", game_id="g-2", reason="never played")
-    last = json.loads(corrected("g-1", "ben", "anna", reason="once more"))
-    take_in(
-        ratings, db, galactic("g-1", "anna", "ben"), galactic("g-2", "anna", "ben"), adjusted("p-1", "anna", "5"),
-        withdrawn("p-1", "v-1"), void_2, corrected("g-1", "ben", "anna"), json.dumps({**last, "id": "c-2"}),
-    )  # fmt: skip
-    honest = ratings("export", "events", db=db).stdout
-    events = [json.loads(line) for line in honest.splitlines()]
+    db, copy, backup = create_ledger(ratings, tmp_path / "own.db"), str(tmp_path / "copy.db"), tmp_path / "backup.jsonl"
+    void_2 = build_event_line("game.voided", DECIDED_AT, "v-2", game_id="g-2", reason="never played")
+    last_correction = json.loads(build_correction("g-1", "ben", "anna", reason="once more"))
+    append_lines(
+        ratings,
+        db,
+        build_galactic_line("g-1", "anna", "ben"),
+        build_galactic_line("g-2", "anna", "ben"),
+        build_adjustment("p-1", "anna", "5"),
+        build_withdrawal("p-1", "v-1"),
+        void_2,
+        build_correction("g-1", "ben", "anna"),
+        json.dumps({**last_correction, "id": "c-2"}),
+    )
+    original_export = ratings("export", "events", db=db).stdout
+    events = [json.loads(line) for line in original_export.splitlines()]
     tamper(events)
     assert ratings("init", "--no-rules", db=copy).exit_code == 0
-    backup.write_text(canonical(events))
+    backup.write_text(format_canonical(events))
     refused = ratings("import", backup, "--restore", "--format", "json", db=copy)
 
     (rejected,) = json.loads(refused.stdout)["rejected"]
     assert (refused.exit_code, rejected["code"], rejected["line"]) == (1, "restore-mismatch", len(events))
-    assert head(ratings, copy).partition(":")[0] == "0"
-    backup.write_text(honest)
-    honest_head = head(ratings, db)
-    # so that refusals mean something
+    assert read_head(ratings, copy).partition(":")[0] == "0"
+    backup.write_text(original_export)
+    honest_head = read_head(ratings, db)
+    # the original is accepted, so the refusals are meaningful
     assert ratings("import", backup, "--restore", "--head", honest_head, db=copy).exit_code == 0
-    assert head(ratings, copy) == honest_head
+    assert read_head(ratings, copy) == honest_head
 
 
-def test_circular_renames_are_caught(tmp_path: Path, ratings: Ratings) -> None:
+def test_circular_renames_are_refused_or_reported(tmp_path: Path, ratings: Ratings) -> None:
     """Renames that form a circle are refused by a restore or reported by `verify`."""
-    db, copy, backup = new_ledger(ratings, tmp_path / "own.db"), str(tmp_path / "copy.db"), tmp_path / "backup.jsonl"
-    take_in(ratings, db, galactic("g-1", "anna", "ben"), event("player.renamed", player="anna", new_player="anne"))
+    db, copy, backup = create_ledger(ratings, tmp_path / "own.db"), str(tmp_path / "copy.db"), tmp_path / "backup.jsonl"
+    append_lines(
+        ratings,
+        db,
+        build_galactic_line("g-1", "anna", "ben"),
+        build_event_line("player.renamed", player="anna", new_player="anne"),
+    )
     events = [json.loads(line) for line in ratings("export", "events", db=db).stdout.splitlines()]
-    another(data={"player": "anne", "new_player": "anna"})(events)
+    append_variant(data={"player": "anne", "new_player": "anna"})(events)
     assert ratings("init", "--no-rules", db=copy).exit_code == 0
-    backup.write_text(canonical(events))
+    backup.write_text(format_canonical(events))
 
     restored = ratings("import", backup, "--restore", "--incomplete", db=copy)
-    # nobody can read such a ledger, so `verify` must not call it good
+    # such a ledger cannot be read, so `verify` must report it
     assert 1 in (restored.exit_code, ratings("verify", db=copy).exit_code)

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from correction_helpers import Ratings, event, galactic, new_ledger, read
+from correction_helpers import Ratings, build_event_line, build_galactic_line, create_ledger, read_json
 from ledgers import advance_clock, set_clock
 from stores import record_lines
 
@@ -14,17 +14,17 @@ def a_week(ratings: Ratings, url: str) -> None:
     """Make a ledger at home in Berlin in which two people record a game, a void and a correction, a day each."""
     with pytest.MonkeyPatch.context() as patch:
         set_clock(patch, "2024-03-01T22:30:00Z")
-        new_ledger(ratings, url, "galactic-points-1")
+        create_ledger(ratings, url, "galactic-points-1")
         assert ratings("zone", "Europe/Berlin", db=url).exit_code == 0
         for number, by in enumerate(["mira", "ben", "mira"], 1):
             advance_clock(patch, DAY)
-            line = galactic(f"g-{number}", "anna", "dora", at=f"2024-02-0{number}T23:30:00Z")
+            line = build_galactic_line(f"g-{number}", "anna", "dora", at=f"2024-02-0{number}T23:30:00Z")
             assert not record_lines(url, line, by=by).rejected
         advance_clock(patch, DAY)
         assert ratings("void", "g-1", "--reason", "a friendly", "--by", "ben", db=url).exit_code == 0
         advance_clock(patch, DAY)
         assert ratings("correct", "g-2", "dora", "anna", "--reason", "swapped", "--by", "mira", db=url).exit_code == 0
-        odd = event("player.registered", "2024-03-01T12:00:00Z", player="emil")
+        odd = build_event_line("player.registered", "2024-03-01T12:00:00Z", player="emil")
         assert not record_lines(url, odd, by='ben "the" judge').rejected
 
 
@@ -54,15 +54,15 @@ LOG: dict[str, tuple[list[str], list[int]]] = {
 @pytest.mark.parametrize(("arguments", "positions"), LOG.values(), ids=LOG)
 def test_log_shows_the_part_asked_for(arguments: list[str], positions: list[int], db: str, ratings: Ratings) -> None:
     """`log` shows just the events of the time, author, type, game or player asked for."""
-    assert [row["position"] for row in read(ratings, db, "log", *arguments)["rows"]] == positions
+    assert [row["position"] for row in read_json(ratings, db, "log", *arguments)["rows"]] == positions
 
 
 def test_limit_counts_matching_events_only(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only events that match the filter are counted as hidden by the limit."""
-    lines = "".join(galactic(f"h-{n}", "anna", "dora", at="2024-02-01T12:00:00Z") for n in range(60))
+    lines = "".join(build_galactic_line(f"h-{n}", "anna", "dora", at="2024-02-01T12:00:00Z") for n in range(60))
     assert not record_lines(db, lines, by="site").rejected
-    done = ratings("log", "--by", "site", db=db)
-    assert (len(done.stdout.splitlines()), done.stderr) == (
+    result = ratings("log", "--by", "site", db=db)
+    assert (len(result.stdout.splitlines()), result.stderr) == (
         51,
         "10 older entries are not shown; to show all: --limit 0\n",
     )
@@ -84,7 +84,7 @@ GAMES: dict[str, tuple[list[str], list[str]]] = {
 @pytest.mark.parametrize(("arguments", "names"), GAMES.values(), ids=GAMES)
 def test_games_show_the_part_asked_for(arguments: list[str], names: list[str], db: str, ratings: Ratings) -> None:
     """`games` shows just the games of the time and author asked for."""
-    assert [row["game_id"] for row in read(ratings, db, "games", *arguments)["rows"]] == names
+    assert [row["game_id"] for row in read_json(ratings, db, "games", *arguments)["rows"]] == names
 
 
 WRONG: list[tuple[list[str], str]] = [
@@ -98,5 +98,5 @@ WRONG: list[tuple[list[str], str]] = [
 @pytest.mark.parametrize(("command", "why"), WRONG, ids=[" ".join(command) for command, _ in WRONG])
 def test_impossible_filter_is_usage_error(command: list[str], why: str, db: str, ratings: Ratings) -> None:
     """A filter that makes no sense is a usage error that says why."""
-    done: Any = ratings(*command, db=db)
-    assert (done.exit_code, why in done.stderr) == (2, True), done.stderr
+    result: Any = ratings(*command, db=db)
+    assert (result.exit_code, why in result.stderr) == (2, True), result.stderr

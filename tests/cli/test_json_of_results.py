@@ -97,5 +97,5 @@ def test_jobs_print_what_programs_get(
     with ledger.reading() as connection:
         asked["status"] = lambda: read_ledger_status(ledger, connection)
         for command in ("verify", "status", "doctor"):
-            told = ratings(command, "--format", "json", db=url)  # doctor finds that a test's server has no roles
-            assert json.loads(told.stdout) == asked[command]().model_dump(), command
+            result = ratings(command, "--format", "json", db=url)  # doctor finds that a test's server has no roles
+            assert json.loads(result.stdout) == asked[command]().model_dump(), command

@@ -162,8 +162,8 @@ def test_axes_select_the_games(
     """With any of the three axes, standings state their coordinates and count the games there."""
     result = ratings("standings", ALL, "--format", "json", *axes, db=db)
 
-    found = json.loads(result.stdout)
-    assert (result.exit_code, found["games"], found["as_of"], found["known_at"]) == (0, games, as_of, known_at)
+    output = json.loads(result.stdout)
+    assert (result.exit_code, output["games"], output["as_of"], output["known_at"]) == (0, games, as_of, known_at)
 
 
 def test_rules_option_rescores_everything(db: str, ratings: Callable[..., Any]) -> None:

@@ -87,10 +87,10 @@ def test_existing_files_are_never_overwritten(db: str, tmp_path: Path, ratings: 
     table.write_text(HEADER + rows("g1", "a", "b") + "g2,2024-01-01T12:00:00Z,catan,a,9\n")
     old.write_text("{}\n")
     for number in (2, 3):
-        done = ratings("import", "--keep-going", table, old, db=db)
-        assert done.exit_code == 1
-        assert f"refused lines are in {table}.rejects.{number}.jsonl" in done.stderr
-        assert f"refused lines are in {old}.rejects" in done.stderr
+        result = ratings("import", "--keep-going", table, old, db=db)
+        assert result.exit_code == 1
+        assert f"refused lines are in {table}.rejects.{number}.jsonl" in result.stderr
+        assert f"refused lines are in {old}.rejects" in result.stderr
         assert old.read_text() == "{}\n"
     assert json.loads((tmp_path / "t.csv.rejects.2.jsonl").read_text())["code"] == "too-few-participants"
 

@@ -1,4 +1,4 @@
-"""Leagues: who may subscribe, what is played, and what is refused; on both stores."""
+"""Leagues: joining, the schedule, and rejections, in both stores."""
 
 import json
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from followers import following
+from followers import start_follower
 from interleaving import act_before_next
 
 Ratings = Callable[..., Any]
@@ -15,53 +15,53 @@ AT = ("--at", "2026-02-02T12:00Z")
 LATER = ("--at", "2026-02-03T12:00Z")
 
 
-def evening(player: str, at: str, number: int, **members: Any) -> str:
-    """A game of somebody against a guest."""
+def build_club_game(player: str, at: str, number: int, **members: Any) -> str:
+    """Return a game of a player against a guest as a line of JSON."""
     seat = {"player": player, "place": 1, **members.pop("seat", {})}
     participants = [seat, {"player": "guest", "place": 2}]
     data = {"game_id": f"{player}-{at}-{number}", "game": "gonzaga", "participants": participants, **members}
     return json.dumps({"type": "game.recorded", "occurred_at": at, "data": data})
 
 
-def five(player: str, at: str = "2026-01-05T20:00:00Z") -> list[str]:
-    """Games that make somebody active."""
-    return [evening(player, at, number) for number in range(5)]
+def build_five_games(player: str, at: str = "2026-01-05T20:00:00Z") -> list[str]:
+    """Return five games, enough for a player to be active."""
+    return [build_club_game(player, at, number) for number in range(5)]
 
 
-def make_ledger(ratings: Ratings, url: str, *joined: str) -> None:
-    """a to h are active; these are in the league L1 of three players a game."""
+def create_league_ledger(ratings: Ratings, url: str, *joined: str) -> None:
+    """Create a ledger: a to h are active, and these have joined the league L1 of three players a game."""
     assert ratings("init", db=url).exit_code == 0
-    active = [line for player in PLAYERS for line in five(player)]
+    active = [line for player in PLAYERS for line in build_five_games(player)]
     assert ratings("import", "-", db=url, input="\n".join(active)).exit_code == 0
     created = ratings("league", "create", "L1", "--game", "cartagena", "--players-per-game", 3, *AT, db=url)
     assert created.exit_code == 0, created.stderr
-    join(ratings, url, *joined)
+    join_league(ratings, url, *joined)
 
 
-pytestmark = pytest.mark.ledger(make=make_ledger)
+pytestmark = pytest.mark.ledger(make=create_league_ledger)
 
 
 @pytest.fixture
 def scheduled(copied: Callable[..., str]) -> str:
-    """The same when all have joined, so that the games are drawn."""
-    return copied(make_ledger, *PLAYERS)
+    """The URL of the ledger when all have joined, so that the schedule is drawn."""
+    return copied(create_league_ledger, *PLAYERS)
 
 
-def join(ratings: Ratings, db: str, *players: str) -> list[dict[str, Any]]:
-    """Let them subscribe; the scheduled games."""
+def join_league(ratings: Ratings, db: str, *players: str) -> list[dict[str, Any]]:
+    """Let players join and return the scheduled games."""
     for player in players:
         result = ratings("league", "join", "L1", player, "--seed", "2026", *AT, db=db)
         assert result.exit_code == 0, result.stderr
-    return list(show(ratings, db)["games"])
+    return list(show_league(ratings, db)["games"])
 
 
-def show(ratings: Ratings, db: str) -> Any:
-    """The league as JSON."""
+def show_league(ratings: Ratings, db: str) -> Any:
+    """Return the league as JSON."""
     return json.loads(ratings("league", "show", "L1", "--format", "json", db=db).stdout)
 
 
-def refused(ratings: Ratings, db: str, *command: object, input: str | None = None) -> tuple[str, str]:  # noqa: A002
-    """The code and the message of a refusal that changes nothing."""
+def get_refusal(ratings: Ratings, db: str, *command: object, input: str | None = None) -> tuple[str, str]:  # noqa: A002
+    """Run a command that must be refused and change nothing; return the code and the message."""
     before = ratings("status", "--format", "json", db=db).stdout
     result = ratings(*command, db=db, input=input)
     assert result.exit_code == 1, result.stdout
@@ -70,44 +70,53 @@ def refused(ratings: Ratings, db: str, *command: object, input: str | None = Non
     return code, message
 
 
-def play(game: dict[str, Any], *players: str, **members: Any) -> str:
-    """A game as one line, won by its first player."""
+def build_league_game(game: dict[str, Any], *players: str, **members: Any) -> str:
+    """Return a game of the league as a line of JSON, won by its first player."""
     participants = [{"player": player, "place": place} for place, player in enumerate(players or game["seats"], 1)]
     data = {"game_id": game["game_id"], "game": "cartagena", "league": "L1", "participants": participants, **members}
     return json.dumps({"type": "game.recorded", "occurred_at": "2026-03-01T20:00:00Z", "data": data})
 
 
 @pytest.mark.parametrize(
-    ("games", "told"),
+    ("games", "expected_message"),
     [
         ([], "'x' has finished 0 of 5 games in the last 90 days; 5 more are needed within 90 days"),
         (
-            five("x", "2025-11-04T12:00:01Z")[:4],
+            build_five_games("x", "2025-11-04T12:00:01Z")[:4],
             "'x' has finished 4 of 5 games in the last 90 days; 1 more is needed by 2026-02-02",
         ),
-        (five("x")[:3], "'x' has finished 3 of 5 games in the last 90 days; 2 more are needed by 2026-04-05"),
-        (five("x", "2025-11-04T12:00:00Z"), "has finished 0 of 5 games"),
-        (five("x", "2026-02-02T12:00:01Z"), "has finished 0 of 5 games"),
-        ([*five("x")[:4], evening("x", "2026-01-05T20:00:00Z", 9, aborted=True)], "has finished 4 of 5 games"),
         (
-            [*five("x")[:4], evening("x", "2026-01-05T20:00:00Z", 9, seat={"status": "abandoned"})],
+            build_five_games("x")[:3],
+            "'x' has finished 3 of 5 games in the last 90 days; 2 more are needed by 2026-04-05",
+        ),
+        (build_five_games("x", "2025-11-04T12:00:00Z"), "has finished 0 of 5 games"),
+        (build_five_games("x", "2026-02-02T12:00:01Z"), "has finished 0 of 5 games"),
+        (
+            [*build_five_games("x")[:4], build_club_game("x", "2026-01-05T20:00:00Z", 9, aborted=True)],
+            "has finished 4 of 5 games",
+        ),
+        (
+            [*build_five_games("x")[:4], build_club_game("x", "2026-01-05T20:00:00Z", 9, seat={"status": "abandoned"})],
             "has finished 4 of 5",
         ),
     ],
     ids=["never", "about to be too old", "three", "too old", "later", "one ended by agreement", "one left"],
 )
-def test_inactive_player_cannot_join_league(games: list[str], told: str, db: str, ratings: Ratings) -> None:
-    """A player with too few finished games cannot join, and is told how many are missing by when."""
+def test_inactive_player_cannot_join_league(games: list[str], expected_message: str, db: str, ratings: Ratings) -> None:
+    """A player with too few finished games cannot join; the message says how many are missing and by when."""
     if games:
         assert ratings("import", "-", db=db, input="\n".join(games)).exit_code == 0
 
-    code, message = refused(ratings, db, "league", "join", "L1", "x", *AT)
-    assert (code, told in message) == ("not-active", True), message
+    code, message = get_refusal(ratings, db, "league", "join", "L1", "x", *AT)
+    assert (code, expected_message in message) == ("not-active", True), message
 
 
 def test_old_id_games_count_for_joining(db: str, ratings: Ratings) -> None:
-    """Games under an old id and at the very edges of the 90 days count for joining a league."""
-    games = [*five("old", "2025-11-04T12:00:00.000001Z")[:3], *five("new", "2026-02-02T12:00:00Z")[:2]]
+    """Games under a former id and at both ends of the 90 days count for joining a league."""
+    games = [
+        *build_five_games("old", "2025-11-04T12:00:00.000001Z")[:3],
+        *build_five_games("new", "2026-02-02T12:00:00Z")[:2],
+    ]
     assert ratings("import", "-", db=db, input="\n".join(games)).exit_code == 0
     assert ratings("player", "rename", "old", "new", db=db).exit_code == 0
 
@@ -115,32 +124,32 @@ def test_old_id_games_count_for_joining(db: str, ratings: Ratings) -> None:
 
 
 @pytest.mark.slow_cases
-def test_full_league_takes_nobody_else(db: str, ratings: Ratings) -> None:
-    """A full league gets one schedule and takes no player twice and no ninth player."""
-    join(ratings, db, *"abcd")
-    assert refused(ratings, db, "league", "join", "L1", "a", *LATER)[0] == "league-joined"
-    games = join(ratings, db, *"efgh")
+def test_full_league_accepts_no_player(db: str, ratings: Ratings) -> None:
+    """A full league has one schedule, and no player can join it twice or as the ninth."""
+    join_league(ratings, db, *"abcd")
+    assert get_refusal(ratings, db, "league", "join", "L1", "a", *LATER)[0] == "league-joined"
+    games = join_league(ratings, db, *"efgh")
 
-    assert (len(games), show(ratings, db)["seed"]) == (24, "2026")
-    assert refused(ratings, db, "league", "join", "L1", "a", *LATER)[0] == "league-joined"
-    assert refused(ratings, db, "league", "join", "L1", "guest", *AT)[0] == "league-full"
-    assert refused(ratings, db, "league", "schedule", "L1")[0] == "league-scheduled"
-    assert refused(ratings, db, "league", "join", "L2", "guest", *AT)[0] == "league-unknown"
+    assert (len(games), show_league(ratings, db)["seed"]) == (24, "2026")
+    assert get_refusal(ratings, db, "league", "join", "L1", "a", *LATER)[0] == "league-joined"
+    assert get_refusal(ratings, db, "league", "join", "L1", "guest", *AT)[0] == "league-full"
+    assert get_refusal(ratings, db, "league", "schedule", "L1")[0] == "league-scheduled"
+    assert get_refusal(ratings, db, "league", "join", "L2", "guest", *AT)[0] == "league-unknown"
     again = ("league", "create", "L1", "--game", "gonzaga", "--players-per-game", 2)
-    assert refused(ratings, db, *again)[0] == "league-exists"
+    assert get_refusal(ratings, db, *again)[0] == "league-exists"
 
 
-def test_joining_at_once_draws_the_schedule(db: str, ratings: Ratings) -> None:
-    """If h joins while g does, g is the eighth, and draws the schedule."""
-    join(ratings, db, *PLAYERS[:6])
-    act_before_next("proposed", lambda: join(ratings, db, "h"))
+def test_concurrent_joins_draw_the_schedule(db: str, ratings: Ratings) -> None:
+    """If h joins while g is joining, g becomes the eighth player and draws the schedule."""
+    join_league(ratings, db, *PLAYERS[:6])
+    act_before_next("proposed", lambda: join_league(ratings, db, "h"))
     result = ratings("league", "join", "L1", "g", *AT, db=db)
     assert result.stdout.splitlines()[0] == "g is in L1: 8 of 8 players."
-    assert show(ratings, db)["state"] == "0 of 24 games"
+    assert show_league(ratings, db)["state"] == "0 of 24 games"
 
 
 def test_imported_players_can_be_scheduled(db: str, ratings: Ratings) -> None:
-    """A league whose players were imported begins once its schedule is drawn."""
+    """A league whose players were imported has no schedule until `league schedule` draws it."""
     joined = [
         json.dumps(
             {"type": "league.joined", "occurred_at": "2026-02-02T12:00:00Z", "data": {"league": "L1", "player": p}}
@@ -148,33 +157,35 @@ def test_imported_players_can_be_scheduled(db: str, ratings: Ratings) -> None:
         for p in PLAYERS
     ]
     assert ratings("league", "schedule", "L1", db=db).exit_code == 1
-    some = ratings("import", "-", db=db, input="\n".join(joined[:5]))
-    assert (some.exit_code, some.stderr) == (0, "")
-    told = "note: league L1 is full but has no schedule; to create one: ratings league schedule L1\n"
-    assert ratings("import", "-", "--dry-run", db=db, input="\n".join(joined[5:])).stderr == told
-    done = ratings("import", "-", db=db, input="\n".join(joined[5:]))
-    assert (done.exit_code, done.stderr) == (0, told)
-    assert show(ratings, db)["state"] == "no schedule"
+    first_import = ratings("import", "-", db=db, input="\n".join(joined[:5]))
+    assert (first_import.exit_code, first_import.stderr) == (0, "")
+    note = "note: league L1 is full but has no schedule; to create one: ratings league schedule L1\n"
+    assert ratings("import", "-", "--dry-run", db=db, input="\n".join(joined[5:])).stderr == note
+    second_import = ratings("import", "-", db=db, input="\n".join(joined[5:]))
+    assert (second_import.exit_code, second_import.stderr) == (0, note)
+    assert show_league(ratings, db)["state"] == "no schedule"
     assert ratings("league", "schedule", "L1", "--seed", "2026", db=db).exit_code == 0
-    assert show(ratings, db)["state"] == "0 of 24 games"
+    assert show_league(ratings, db)["state"] == "0 of 24 games"
 
 
 @pytest.mark.slow
-def test_game_of_an_inactive_player_is_noted(scheduled: str, ratings: Ratings) -> None:
+def test_league_game_of_inactive_player_is_noted(scheduled: str, ratings: Ratings) -> None:
     """`record`, `import` and `import --follow` note league games of players who are not active by then.
 
-    The game itself does not count, nor what was not finished or is older than 90 days; the game is taken all the same.
+    Neither the game itself nor unfinished games nor games older than 90 days count. The game is recorded all the same.
     """
-    first, second, *others = show(ratings, scheduled)["games"]
-    early = ratings("record", db=scheduled, input=play(first))
+    first, second, *later_games = show_league(ratings, scheduled)["games"]
+    early = ratings("record", db=scheduled, input=build_league_game(first))
     assert (early.exit_code, early.stderr) == (0, "")
 
     player = min(second["seats"])
-    active = [evening(player, "2026-04-01T20:00:00Z", number) for number in range(4)]
-    left = evening(player, "2026-04-02T20:00:00Z", 1, seat={"status": "surrendered"})
-    late = json.loads(play(second))
-    late["occurred_at"] = "2026-05-29T20:00:00Z"
-    imported = ratings("import", "-", db=scheduled, input="\n".join([json.dumps(late), *active, left]))
+    finished_games = [build_club_game(player, "2026-04-01T20:00:00Z", number) for number in range(4)]
+    surrendered_game = build_club_game(player, "2026-04-02T20:00:00Z", 1, seat={"status": "surrendered"})
+    late_game = json.loads(build_league_game(second))
+    late_game["occurred_at"] = "2026-05-29T20:00:00Z"
+    imported = ratings(
+        "import", "-", db=scheduled, input="\n".join([json.dumps(late_game), *finished_games, surrendered_game])
+    )
     recent = {name: 4 * (name == player) + (name in first["seats"]) for name in second["seats"]}
     inactive = [name for name in second["seats"] if recent[name] < 5]
     assert imported.exit_code == 0
@@ -183,221 +194,232 @@ def test_game_of_an_inactive_player_is_noted(scheduled: str, ratings: Ratings) -
         f"game {second['game_id']} of league L1. The game counts; to void it: "
         f"ratings void {second['game_id']} --reason TEXT ({len(inactive) - 1} more in L1)"
     )
-    assert show(ratings, scheduled)["games"][1]["played"] is not None
+    assert show_league(ratings, scheduled)["games"][1]["played"] is not None
 
     third, fourth, *_ = (
-        json.dumps({**json.loads(play(game)), "occurred_at": "2026-09-01T20:00:00Z"}) for game in others
+        json.dumps({**json.loads(build_league_game(game)), "occurred_at": "2026-09-01T20:00:00Z"})
+        for game in later_games
     )
-    told = ratings("record", "--any-date", db=scheduled, input=third)
-    note = f"0 of the required 5 games in the 90 days before game {others[0]['game_id']} of league L1"
-    assert (told.exit_code, note in told.stderr) == (0, True)
-    with following(scheduled, "--any-date") as follower:
+    result = ratings("record", "--any-date", db=scheduled, input=third)
+    note = f"0 of the required 5 games in the 90 days before game {later_games[0]['game_id']} of league L1"
+    assert (result.exit_code, note in result.stderr) == (0, True)
+    with start_follower(scheduled, "--any-date") as follower:
         follower.send(fourth)
         code, answers, noted = follower.end()
     assert (code, answers[0]["result"], "of league L1. The game counts" in noted) == (0, "appended", True)
 
 
-def test_label_alone_asks_for_no_activity(db: str, ratings: Ratings) -> None:
-    """Nobody has to be active for games with the label of a league that was never created."""
+def test_league_label_needs_no_activity(db: str, ratings: Ratings) -> None:
+    """Players need not be active for games with the label of a league that was never created."""
     game = {"game_id": "x-1", "seats": ["x", "y", "z"]}
-    done = ratings("record", db=db, input=play(game, league="L2"))
-    assert (done.exit_code, "required" in done.stderr) == (0, False)
+    result = ratings("record", db=db, input=build_league_game(game, league="L2"))
+    assert (result.exit_code, "required" in result.stderr) == (0, False)
 
 
 @pytest.mark.slow_cases
-def test_old_season_is_entered_afterwards(copied: Callable[..., str], ratings: Ratings) -> None:
-    """Subscriptions and games that are dated before their league are taken, and count."""
-    db = copied(make_ledger)
+def test_old_season_can_be_recorded_afterwards(copied: Callable[..., str], ratings: Ratings) -> None:
+    """Joins and games dated before the league's creation are recorded and count."""
+    db = copied(create_league_ledger)
     for player in PLAYERS:
-        joined = ratings("league", "join", "L1", player, "--seed", "2026", "--at", "2026-01-20T12:00Z", db=db)
-        assert joined.exit_code == 0, joined.stderr
-    game = show(ratings, db)["games"][0]
-    line = play(game).replace("2026-03-01", "2026-01-25")
+        result = ratings("league", "join", "L1", player, "--seed", "2026", "--at", "2026-01-20T12:00Z", db=db)
+        assert result.exit_code == 0, result.stderr
+    game = show_league(ratings, db)["games"][0]
+    line = build_league_game(game).replace("2026-03-01", "2026-01-25")
     assert ratings("record", db=db, input=line).exit_code == 0
 
-    assert (show(ratings, db)["state"], len(show(ratings, db)["table"])) == ("1 of 24 games", 3)
+    assert (show_league(ratings, db)["state"], len(show_league(ratings, db)["table"])) == ("1 of 24 games", 3)
 
 
 NOT_AS_SCHEDULED = {
-    "another id": (lambda game: play({**game, "game_id": "L1-99"}), "not-scheduled"),
-    "others play": (lambda game: play(game, "x", *game["seats"][1:]), "not-as-scheduled"),
-    "one is missing": (lambda game: play(game, *game["seats"][1:]), "not-as-scheduled"),
-    "one too many": (lambda game: play(game, *game["seats"], "x"), "not-as-scheduled"),
-    "another game": (lambda game: play(game).replace("cartagena", "gonzaga"), "not-as-scheduled"),
+    "another id": (lambda game: build_league_game({**game, "game_id": "L1-99"}), "not-scheduled"),
+    "another player": (lambda game: build_league_game(game, "x", *game["seats"][1:]), "not-as-scheduled"),
+    "a player missing": (lambda game: build_league_game(game, *game["seats"][1:]), "not-as-scheduled"),
+    "a player too many": (lambda game: build_league_game(game, *game["seats"], "x"), "not-as-scheduled"),
+    "another game": (lambda game: build_league_game(game).replace("cartagena", "gonzaga"), "not-as-scheduled"),
     "on other seats": (
-        lambda game: play(game, participants=[
+        lambda game: build_league_game(game, participants=[
             {"player": player, "place": 1, "seat": seat} for seat, player in zip((2, 1, 3), game["seats"], strict=True)
         ]), "not-as-scheduled",
     ),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("made", "code"), NOT_AS_SCHEDULED.values(), ids=NOT_AS_SCHEDULED)
+@pytest.mark.parametrize(("build_wrong_game", "code"), NOT_AS_SCHEDULED.values(), ids=NOT_AS_SCHEDULED)
 def test_game_not_as_scheduled_is_refused(
-    made: Callable[[dict[str, Any]], str], code: str, scheduled: str, ratings: Ratings
+    build_wrong_game: Callable[[dict[str, Any]], str], code: str, scheduled: str, ratings: Ratings
 ) -> None:
     """A game that differs from the schedule is refused, both when recorded and as a correction."""
-    db, games = scheduled, show(ratings, scheduled)["games"]
-    wrong = made(games[0])
+    db, games = scheduled, show_league(ratings, scheduled)["games"]
+    wrong = build_wrong_game(games[0])
 
-    assert refused(ratings, db, "record", input=wrong)[0] == code
-    assert ratings("record", db=db, input=play(games[0])).exit_code == 0
+    assert get_refusal(ratings, db, "record", input=wrong)[0] == code
+    assert ratings("record", db=db, input=build_league_game(games[0])).exit_code == 0
     changed = json.loads(wrong)["data"] | {"game_id": games[0]["game_id"]}
-    if changed != json.loads(play(games[0]))["data"]:
+    if changed != json.loads(build_league_game(games[0]))["data"]:
         event = {"game_id": games[0]["game_id"], "reason": "a mistake", "game": changed}
         line = json.dumps({"type": "game.corrected", "occurred_at": "2026-03-02T20:00:00Z", "data": event})
         assert f" {code}: " in ratings("import", "-", db=db, input=line).stderr
 
 
 def test_scheduled_game_takes_a_substitute(scheduled: str, ratings: Ratings) -> None:
-    """A scheduled game with a substitute and named seats is accepted, and can be reinstated."""
-    db, games = scheduled, show(ratings, scheduled)["games"]
-    first, *others = games[0]["seats"]
+    """A scheduled game with a substitute and explicit seats is accepted, and can be voided and reinstated."""
+    db, games = scheduled, show_league(ratings, scheduled)["games"]
+    first, *other_players = games[0]["seats"]
     seats = [
         {"player": first, "place": 3, "status": "abandoned", "seat": 1},
         {"player": "x", "place": 3, "status": "substitute", "replaces": first, "seat": 1},
-        *({"player": player, "place": place, "seat": place + 1} for place, player in enumerate(others, 1)),
+        *({"player": player, "place": place, "seat": place + 1} for place, player in enumerate(other_players, 1)),
     ]
 
-    assert ratings("record", db=db, input=play(games[0], participants=seats)).exit_code == 0
+    assert ratings("record", db=db, input=build_league_game(games[0], participants=seats)).exit_code == 0
     assert ratings("void", games[0]["game_id"], "--reason", "again", db=db).exit_code == 0
     assert ratings("reinstate", games[0]["game_id"], "--reason", "no", db=db).exit_code == 0
-    assert show(ratings, db)["state"] == "1 of 24 games"
+    assert show_league(ratings, db)["state"] == "1 of 24 games"
 
 
 @pytest.mark.slow_cases
 def test_needed_league_steps_cannot_be_voided(scheduled: str, ratings: Ratings) -> None:
     """A league's creation, joins and schedule cannot be voided while later steps depend on them."""
-    db, games = scheduled, show(ratings, scheduled)["games"]
+    db, games = scheduled, show_league(ratings, scheduled)["games"]
     rows = json.loads(ratings("log", "--format", "json", "--limit", "0", db=db).stdout)["rows"]
     created, joined, scheduled = (
         next(row["id"] for row in rows if row["type"] == f"league.{step}")
         for step in ("created", "joined", "scheduled")
     )
-    assert ratings("record", db=db, input=play(games[0])).exit_code == 0
+    assert ratings("record", db=db, input=build_league_game(games[0])).exit_code == 0
 
     def void(event_id: str) -> tuple[object, ...]:
         return ("void", "--event", event_id, "--reason", "wrong")
 
     for step in (created, joined, scheduled):
-        assert refused(ratings, db, *void(step))[0] == "still-needed"
-    assert refused(ratings, db, "player", "rename", "a", "b")[0] == "players-met"
+        assert get_refusal(ratings, db, *void(step))[0] == "still-needed"
+    assert get_refusal(ratings, db, "player", "rename", "a", "b")[0] == "players-met"
     assert ratings("void", games[0]["game_id"], "--reason", "wrong", db=db).exit_code == 0
     assert ratings(*void(scheduled), db=db).exit_code == 0
-    assert refused(ratings, db, "reinstate", games[0]["game_id"], "--reason", "no")[0] == "not-scheduled"
+    assert get_refusal(ratings, db, "reinstate", games[0]["game_id"], "--reason", "no")[0] == "not-scheduled"
     assert ratings(*void(joined), db=db).exit_code == 0
-    assert show(ratings, db)["state"] == "7 of 8 players"
+    assert show_league(ratings, db)["state"] == "7 of 8 players"
     assert ratings("verify", db=db).exit_code == 0
 
 
-def test_used_league_label_is_refused(db: str, ratings: Ratings) -> None:
-    """A league cannot be created under a name that a game already carries as a mere label."""
-    assert ratings("record", db=db, input=play({"game_id": "x-1", "seats": ["a", "b"]}, league="L7")).exit_code == 0
+def test_league_name_of_a_label_is_refused(db: str, ratings: Ratings) -> None:
+    """A league cannot be created under a name that a game already carries as a label."""
+    assert (
+        ratings(
+            "record", db=db, input=build_league_game({"game_id": "x-1", "seats": ["a", "b"]}, league="L7")
+        ).exit_code
+        == 0
+    )
 
-    code, message = refused(ratings, db, "league", "create", "L7", "--game", "cartagena", "--players-per-game", 3)
+    code, message = get_refusal(ratings, db, "league", "create", "L7", "--game", "cartagena", "--players-per-game", 3)
     assert (code, "'x-1'" in message) == ("league-exists", True)
 
 
 def test_b5_entrants_keep_their_ids(db: str, ratings: Ratings) -> None:
-    """Entrants of a B5 season keep their ids for good, and `league unmet` lists whom they have not met.
+    """Entrants of a B5 season keep their ids, and `league unmet` lists the entrants that a player has not met.
 
     A game played after the season is refused as uncounted.
     """
 
-    def game(game_id: str, *players: str, month: int = 2, season: str = "2026-1") -> str:
+    def build_b5_game(game_id: str, *players: str, month: int = 2, season: str = "2026-1") -> str:
         participants = [{"player": player, "power": 9 - place, "influence": 1, "vp": int(place == 1)}
                         for place, player in enumerate(players)]  # fmt: skip
         data = {"game_id": game_id, "game": "babylon5", "kind": "b5", "season": season, "participants": participants}
         return json.dumps({"type": "game.recorded", "occurred_at": f"2026-{month:02d}-05T20:00:00Z", "data": data})
 
-    lines = [game("g1", "kim", "lee", "max"), game("g2", "nia", "oda", "kim"), game("g3", "pia", "lee", "max")]
+    lines = [
+        build_b5_game("g1", "kim", "lee", "max"),
+        build_b5_game("g2", "nia", "oda", "kim"),
+        build_b5_game("g3", "pia", "lee", "max"),
+    ]
     assert ratings("import", "-", db=db, input="\n".join(lines)).exit_code == 0
     assert ratings("void", "g1", "--reason", "never played", db=db).exit_code == 0
-    told = json.loads(ratings("league", "unmet", "b5-league/2026-1", "kim", "--format", "json", db=db).stdout)
+    unmet = json.loads(ratings("league", "unmet", "b5-league/2026-1", "kim", "--format", "json", db=db).stdout)
 
-    assert (told["lid"], [(row["lid"], row["player"]) for row in told["rows"]]) == (
+    assert (unmet["lid"], [(row["lid"], row["player"]) for row in unmet["rows"]]) == (
         1,
         [(2, "lee"), (3, "max"), (6, "pia")],
     )
     assert "kim (LID 1) has met 2 of 5" in ratings("league", "unmet", "b5-league/2026-1", "kim", db=db).stdout
-    late = refused(ratings, db, "record", input=game("g4", "kim", "lee", "max", month=5))
-    assert late[0] == "uncounted"
-    assert "2026-05-05 is not in the season 2026-1, which runs from 2026-01 to 2026-04" in late[1]
+    refusal = get_refusal(ratings, db, "record", input=build_b5_game("g4", "kim", "lee", "max", month=5))
+    assert refusal[0] == "uncounted"
+    assert "2026-05-05 is not in the season 2026-1, which runs from 2026-01 to 2026-04" in refusal[1]
 
 
-def test_unmet_counts_who_subscribed(copied: Callable[..., str], ratings: Ratings) -> None:
-    """In a league those who have not played count as not met, under the league's name as under its ladder's.
+def test_unmet_includes_players_without_games(copied: Callable[..., str], ratings: Ratings) -> None:
+    """`league unmet` includes players of the league without games, under the league's name and its ladder's.
 
-    People of such a league have no league ids.
+    Players of such a league have no league ids.
     """
-    db = copied(make_ledger, *PLAYERS)
+    db = copied(create_league_ledger, *PLAYERS)
     schedule = json.loads(ratings("league", "show", "L1", "--format", "json", db=db).stdout)["games"]
     first = schedule[0]
-    done = ratings("record", "--game", "cartagena", "--game-id", first["game_id"], *LATER, *first["seats"], db=db)
-    assert done.exit_code == 0, done.stderr
+    result = ratings("record", "--game", "cartagena", "--game-id", first["game_id"], *LATER, *first["seats"], db=db)
+    assert result.exit_code == 0, result.stderr
     player, *met = first["seats"]
     absent = min(set(PLAYERS) - set(first["seats"]))
 
-    def missing(name: str, player: str) -> list[str]:
+    def list_unmet(name: str, player: str) -> list[str]:
         told = ratings("league", "unmet", name, player, "--format", "json", db=db)
         assert told.exit_code == 0, told.stderr
         return [row["player"] for row in json.loads(told.stdout)["rows"]]
 
-    assert missing("youplay-league/L1", player) == sorted(set(PLAYERS) - {player, *met})
-    assert missing("L1", absent) == sorted(set(PLAYERS) - {absent})
+    assert list_unmet("youplay-league/L1", player) == sorted(set(PLAYERS) - {player, *met})
+    assert list_unmet("L1", absent) == sorted(set(PLAYERS) - {absent})
     told = ratings("league", "unmet", "L1", player, db=db).stdout
     assert f"{player} has met 2 of 7 on youplay-league/L1.\n\nnot yet met\n" in told
     assert "LID" not in told
 
 
 @pytest.mark.slow_cases
-def test_unmet_knows_a_renamed_subscriber(copied: Callable[..., str], ratings: Ratings) -> None:
-    """Somebody who was renamed after subscribing is one person, under the new id."""
-    db = copied(make_ledger, "a", "b")
+def test_unmet_lists_renamed_player_once(copied: Callable[..., str], ratings: Ratings) -> None:
+    """A player who was renamed after joining is one person, listed under the new id."""
+    db = copied(create_league_ledger, "a", "b")
     assert ratings("player", "rename", "a", "ada", "--reason", "typo", db=db).exit_code == 0
-    told = json.loads(ratings("league", "unmet", "L1", "b", "--format", "json", db=db).stdout)
+    unmet = json.loads(ratings("league", "unmet", "L1", "b", "--format", "json", db=db).stdout)
 
-    assert [row["player"] for row in told["rows"]] == ["ada"]
+    assert [row["player"] for row in unmet["rows"]] == ["ada"]
     assert json.loads(ratings("league", "unmet", "L1", "a", "--format", "json", db=db).stdout)["player"] == "ada"
 
 
-def test_substitutes_need_not_be_met(scheduled: str, ratings: Ratings) -> None:
-    """A substitute is nobody whom the players of a league have to meet, but may ask whom they have met."""
-    game = show(ratings, scheduled)["games"][0]
-    first, *others = game["seats"]
+def test_unmet_leaves_out_substitutes(scheduled: str, ratings: Ratings) -> None:
+    """`league unmet` does not list a substitute among the players to meet, but lists the players that a substitute has
+    not met."""
+    game = show_league(ratings, scheduled)["games"][0]
+    first, *other_players = game["seats"]
     seats = [
         {"player": first, "place": 3, "status": "abandoned"},
         {"player": "x", "place": 3, "status": "substitute", "replaces": first},
-        *({"player": player, "place": place} for place, player in enumerate(others, 1)),
+        *({"player": player, "place": place} for place, player in enumerate(other_players, 1)),
     ]
-    assert ratings("record", db=scheduled, input=play(game, participants=seats)).exit_code == 0
-    away = sorted(set(PLAYERS) - set(game["seats"]))
+    assert ratings("record", db=scheduled, input=build_league_game(game, participants=seats)).exit_code == 0
+    not_in_game = sorted(set(PLAYERS) - set(game["seats"]))
 
-    def told(player: str) -> str:
+    def read_unmet(player: str) -> str:
         return str(ratings("league", "unmet", "L1", player, db=scheduled).stdout)
 
-    assert told(away[0]).startswith(f"{away[0]} has met 0 of 7 on")
-    assert told("x").startswith("x has met 3 of 8 on")
-    assert told("x").split()[-5:] == away
+    assert read_unmet(not_in_game[0]).startswith(f"{not_in_game[0]} has met 0 of 7 on")
+    assert read_unmet("x").startswith("x has met 3 of 8 on")
+    assert read_unmet("x").split()[-5:] == not_in_game
 
 
-def test_unmet_names_what_is_unknown(db: str, ratings: Ratings) -> None:
-    """Somebody who is not in the league, a league that is none, and one without a ladder are refused by name."""
+def test_unmet_refuses_unknown_names(db: str, ratings: Ratings) -> None:
+    """A player outside the league, an unknown league and a league without a ladder are refused by name."""
 
-    def told(*command: str) -> tuple[int, str]:
-        done = ratings("league", "unmet", *command, db=db)
-        return done.exit_code, done.stderr
+    def run_unmet(*command: str) -> tuple[int, str]:
+        result = ratings("league", "unmet", *command, db=db)
+        return result.exit_code, result.stderr
 
-    assert told("L1", "guest") == (1, "Error: 'guest' has no game on youplay-league/L1\n")
-    assert told("l1", "a") == (2, ratings("league", "show", "l1", db=db).stderr)
-    assert "no league is called 'l1' (there are L1); did you mean L1?" in told("l1", "a")[1]
-    assert "Error: 'b5-league' is not a ladder" in told("b5-league", "a")[1]
+    assert run_unmet("L1", "guest") == (1, "Error: 'guest' has no game on youplay-league/L1\n")
+    assert run_unmet("l1", "a") == (2, ratings("league", "show", "l1", db=db).stderr)
+    assert "no league is called 'l1' (there are L1); did you mean L1?" in run_unmet("l1", "a")[1]
+    assert "Error: 'b5-league' is not a ladder" in run_unmet("b5-league", "a")[1]
     assert ratings("void", "--event", "ruleset:youplay-league@1", "--reason", "no", db=db).exit_code == 0
-    assert told("L1", "a") == (1, "Error: no ruleset scores leagues of cartagena; see: ratings rules list\n")
+    assert run_unmet("L1", "a") == (1, "Error: no ruleset scores leagues of cartagena; see: ratings rules list\n")
 
 
-def test_seasons_of_other_games_have_no_league_ids(ratings: Ratings, tmp_path: Path) -> None:
-    """League ids are told for Babylon 5 alone: a ladder of seasons of go has none."""
+def test_season_of_another_game_has_no_league_ids(ratings: Ratings, tmp_path: Path) -> None:
+    """Only Babylon 5 has league ids: a ladder of go seasons has none."""
     db, rules = str(tmp_path / "go.db"), tmp_path / "go-league.toml"
     ratings("init", "--for", "go", db=db)
     rules.write_text(GO_LEAGUE.replace('["league"]', '["season"]'), encoding="utf-8")
@@ -406,30 +428,30 @@ def test_seasons_of_other_games_have_no_league_ids(ratings: Ratings, tmp_path: P
         members = ("--game", "go", "--game-id", loser, "--season", "2026", *AT)
         assert ratings("record", *members, "anna", loser, db=db).exit_code == 0
 
-    told = ratings("league", "unmet", "go-league/2026", "ben", db=db).stdout
+    text = ratings("league", "unmet", "go-league/2026", "ben", db=db).stdout
     data = json.loads(ratings("league", "unmet", "go-league/2026", "ben", "--format", "json", db=db).stdout)
     assert (data["lid"], data["rows"]) == (None, [{"lid": None, "player": "cleo"}])
-    assert told == "ben has met 1 of 2 on go-league/2026.\n\nnot yet met\ncleo\n"
+    assert text == "ben has met 1 of 2 on go-league/2026.\n\nnot yet met\ncleo\n"
 
 
 def test_unscored_league_is_refused_with_advice(copied: Callable[..., str], ratings: Ratings) -> None:
-    """A league of go, which no ruleset of leagues scores, is refused at once with the alternatives."""
-    db = copied(make_ledger)
+    """A league of go, which no ruleset scores, is refused with the alternatives."""
+    db = copied(create_league_ledger)
     assert ratings("init", "--for", "go", db=db).exit_code == 0
-    code, message = refused(ratings, db, "league", "create", "L2", "--game", "go", "--players-per-game", 2, *AT)
+    code, message = get_refusal(ratings, db, "league", "create", "L2", "--game", "go", "--players-per-game", 2, *AT)
     assert code == "league-unscored"
     assert "no ruleset scores leagues of go; leagues can be played in " in message
     assert "cartagena (youplay-league)" in message
     assert "docs/leagues.md" in message
-    told = ratings("league", "create", "L2", "--game", "go", "--players-per-game", 2, "--format", "json", db=db)
-    assert [one["code"] for one in json.loads(told.stdout)["rejected"]] == ["league-unscored"]
+    result = ratings("league", "create", "L2", "--game", "go", "--players-per-game", 2, "--format", "json", db=db)
+    assert [rejection["code"] for rejection in json.loads(result.stdout)["rejected"]] == ["league-unscored"]
 
 
 def test_league_ruleset_allows_a_league(ratings: Ratings, tmp_path: Path) -> None:
     """A league can be created once a ruleset that scores leagues of its game is published."""
     db, rules = str(tmp_path / "go.db"), tmp_path / "go-league.toml"
     ratings("init", "--for", "go", db=db)
-    message = refused(ratings, db, "league", "create", "L2", "--game", "go", "--players-per-game", 2)[1]
+    message = get_refusal(ratings, db, "league", "create", "L2", "--game", "go", "--players-per-game", 2)[1]
     assert "no ruleset scores leagues of go; first publish a ruleset" in message
     rules.write_text(GO_LEAGUE, encoding="utf-8")
     assert ratings("rules", "publish", rules, db=db).exit_code == 0
@@ -450,36 +472,40 @@ by = ["league"]
 
 
 @pytest.mark.slow_cases
-def test_scheduled_game_gets_its_league(scheduled: str, ratings: Ratings) -> None:
-    """A scheduled game recorded without its league is recorded for it; other players are refused."""
-    game = show(ratings, scheduled)["games"][0]
-    done = ratings("record", "--game", "cartagena", "--game-id", game["game_id"], *LATER, *game["seats"], db=scheduled)
-    assert done.exit_code == 0, done.stderr
-    assert "note: this is a game of the league L1, and is recorded for it\n" in done.stderr
-    assert show(ratings, scheduled)["games"][0]["played"] == "2026-02-03T12:00:00.000000Z"
-    other = show(ratings, scheduled)["games"][1]
-    given = json.loads(play(other))
-    del given["data"]["league"]
-    assert ratings("record", db=scheduled, input=json.dumps(given["data"])).exit_code == 0
-    assert show(ratings, scheduled)["games"][1]["played"] is not None
-    open_game = show(ratings, scheduled)["games"][2]["game_id"]
+def test_scheduled_game_is_recorded_for_its_league(scheduled: str, ratings: Ratings) -> None:
+    """A scheduled game recorded without its league is recorded for it; a game of other players is refused."""
+    game = show_league(ratings, scheduled)["games"][0]
+    result = ratings(
+        "record", "--game", "cartagena", "--game-id", game["game_id"], *LATER, *game["seats"], db=scheduled
+    )
+    assert result.exit_code == 0, result.stderr
+    assert "note: this is a game of the league L1, and is recorded for it\n" in result.stderr
+    assert show_league(ratings, scheduled)["games"][0]["played"] == "2026-02-03T12:00:00.000000Z"
+    second_game = show_league(ratings, scheduled)["games"][1]
+    game_event = json.loads(build_league_game(second_game))
+    del game_event["data"]["league"]
+    assert ratings("record", db=scheduled, input=json.dumps(game_event["data"])).exit_code == 0
+    assert show_league(ratings, scheduled)["games"][1]["played"] is not None
+    open_game = show_league(ratings, scheduled)["games"][2]["game_id"]
     strangers = ["record", "--game", "cartagena", "--game-id", open_game, "x", "y"]
-    assert refused(ratings, scheduled, *strangers)[0] == "not-as-scheduled"
+    assert get_refusal(ratings, scheduled, *strangers)[0] == "not-as-scheduled"
 
 
 @pytest.mark.slow_cases
-def test_import_hints_at_missing_league(scheduled: str, ratings: Ratings) -> None:
-    """An import notes scheduled games that do not name their league, and how to correct them."""
-    games = show(ratings, scheduled)["games"][:2]
-    lines = [json.loads(play(game)) for game in games]
+def test_import_notes_missing_league(scheduled: str, ratings: Ratings) -> None:
+    """An import notes scheduled games that do not name their league, and gives the command that corrects them."""
+    games = show_league(ratings, scheduled)["games"][:2]
+    lines = [json.loads(build_league_game(game)) for game in games]
     for line in lines:
         del line["data"]["league"]
-    done = ratings("import", "-", db=scheduled, input="\n".join(map(json.dumps, lines)))
+    result = ratings("import", "-", db=scheduled, input="\n".join(map(json.dumps, lines)))
     name = games[0]["game_id"]
-    assert done.exit_code == 0
-    assert f"note: {name} is scheduled in league L1 but recorded without a league" in done.stderr
-    assert f"ratings correct {name} --league L1 --reason TEXT" in done.stderr
+    assert result.exit_code == 0
+    assert f"note: {name} is scheduled in league L1 but recorded without a league" in result.stderr
+    assert f"ratings correct {name} --league L1 --reason TEXT" in result.stderr
     assert ratings("correct", name, "--league", "L1", "--reason", "forgotten", db=scheduled).exit_code == 0
-    assert show(ratings, scheduled)["games"][0]["played"] is not None
-    again = ratings("import", "-", db=scheduled, input=play(show(ratings, scheduled)["games"][2]))
-    assert (again.exit_code, again.stderr) == (0, "")
+    assert show_league(ratings, scheduled)["games"][0]["played"] is not None
+    second_import = ratings(
+        "import", "-", db=scheduled, input=build_league_game(show_league(ratings, scheduled)["games"][2])
+    )
+    assert (second_import.exit_code, second_import.stderr) == (0, "")

@@ -1,7 +1,7 @@
 """`publish LADDER --every month` records a schedule, and `publish --due` publishes every month that was missed."""
 
 import pytest
-from correction_helpers import Ratings, event, placing, read, refusal, take_in
+from correction_helpers import Ratings, append_lines, build_event_line, build_game_data, get_refusal_code, read_json
 
 from ratings_ledger import BadArgument
 from ratings_ledger.cli.commands import publish
@@ -11,8 +11,8 @@ def chess(ratings: Ratings, url: str) -> None:
     """Make a ledger with games of two months, with one between them that has none."""
     assert ratings("init", "--for", "chess", db=url).exit_code == 0
     for month, players in ((3, ("anna", "ben")), (5, ("ben", "anna"))):
-        game = placing(f"g-{month}", *players, game="chess")
-        take_in(ratings, url, event("game.recorded", f"2024-0{month}-15T12:00:00Z", **game))
+        game = build_game_data(f"g-{month}", *players, game="chess")
+        append_lines(ratings, url, build_event_line("game.recorded", f"2024-0{month}-15T12:00:00Z", **game))
 
 
 def failing(*_: object) -> None:
@@ -25,13 +25,13 @@ pytestmark = pytest.mark.ledger(make=chess)
 
 def published(ratings: Ratings, db: str) -> list[str]:
     """Up to when lists of the ladder were published, in the order of the log."""
-    rows = read(ratings, db, "log", "--type", "list.published", "--limit", "0")["rows"]
+    rows = read_json(ratings, db, "log", "--type", "list.published", "--limit", "0")["rows"]
     return [row["data"]["as_of"] for row in rows]
 
 
 def test_missed_months_are_published_once(db: str, ratings: Ratings) -> None:
     """All months since the first game are published by their ends, oldest first; then nothing is due."""
-    before = read(ratings, db, "standings", "elo-chess")["digest"]
+    before = read_json(ratings, db, "standings", "elo-chess")["digest"]
     assert ratings("publish", "elo-chess", "--every", "month", db=db).exit_code == 0
     assert ratings("publish", "--due", "--dry-run", db=db).exit_code == 0
     assert published(ratings, db) == []
@@ -39,10 +39,10 @@ def test_missed_months_are_published_once(db: str, ratings: Ratings) -> None:
     ends = published(ratings, db)
     assert ends[:3] == ["2024-03-31T23:59:59.999999Z", "2024-04-30T23:59:59.999999Z", "2024-05-31T23:59:59.999999Z"]
     assert ends == sorted({*ends})
-    again = ratings("publish", "--due", db=db)
-    assert (again.exit_code, again.stdout) == (0, "No list is due.\n")
+    result = ratings("publish", "--due", db=db)
+    assert (result.exit_code, result.stdout) == (0, "No list is due.\n")
     assert published(ratings, db) == ends
-    assert read(ratings, db, "standings", "elo-chess")["digest"] == before
+    assert read_json(ratings, db, "standings", "elo-chess")["digest"] == before
     assert ratings("verify", db=db).exit_code == 0
 
 
@@ -50,7 +50,7 @@ def test_missed_months_are_published_once(db: str, ratings: Ratings) -> None:
 def test_schedule_is_withdrawn(db: str, ratings: Ratings) -> None:
     """A second schedule of a ladder is refused; once the first is undone, nothing is due."""
     assert ratings("publish", "elo-chess", "--every", "month", db=db).exit_code == 0
-    assert refusal(ratings, db, "publish", "elo-chess", "--every", "month") == "schedule-exists"
+    assert get_refusal_code(ratings, db, "publish", "elo-chess", "--every", "month") == "schedule-exists"
     assert ratings("undo", "--yes", db=db).exit_code == 0
     assert ratings("publish", "--due", db=db).stdout.startswith("No list is due.")
     assert ratings("publish", "elo-chess", "--every", "month", db=db).exit_code == 0
@@ -60,8 +60,10 @@ def test_schedule_is_withdrawn(db: str, ratings: Ratings) -> None:
 def test_month_is_published_by_its_name(db: str, ratings: Ratings) -> None:
     """`--as-of` a month or a year publishes its end, which is then no longer due; one that is not over is refused."""
     for text in ("2024-03", "2023"):
-        done = ratings("publish", "elo-chess", "--as-of", text, db=db)
-        assert (done.exit_code, "list-empty" in done.stderr) == ((0, False) if text == "2024-03" else (1, True)), done
+        result = ratings("publish", "elo-chess", "--as-of", text, db=db)
+        assert (result.exit_code, "list-empty" in result.stderr) == ((0, False) if text == "2024-03" else (1, True)), (
+            result
+        )
     assert published(ratings, db) == ["2024-03-31T23:59:59.999999Z"]
     running = ratings("publish", "elo-chess", "--as-of", "9999", db=db)
     assert (running.exit_code, "list-running: 9999-12-31T23:59:59Z is in the future" in running.stderr) == (1, True)
@@ -84,8 +86,8 @@ def test_list_of_the_latest_month_is_shown(db: str, ratings: Ratings) -> None:
     assert (latest.stderr, "played up to 2024-05-31" in latest.stdout) == ("", True), latest
     assert ratings("correct", "g-3", "ben", "anna", "--reason", "wrong way round", db=db).exit_code == 0
     assert ratings("publish", "elo-chess", "--as-of", "2024-03", db=db).exit_code == 0
-    again = ratings("standings", "elo-chess", "--as-published", db=db)
-    assert again.stdout == latest.stdout
+    result = ratings("standings", "elo-chess", "--as-published", db=db)
+    assert result.stdout == latest.stdout
     march = ratings("standings", "elo-chess", "--as-published", "--as-of", "2024-03-31", db=db)
     assert (march.stderr, march.stdout.index("ben") < march.stdout.index("anna")) == ("", True)
 
@@ -95,7 +97,7 @@ def test_schedules_and_what_is_due_are_shown(db: str, ratings: Ratings) -> None:
     """`lists` and `status` show each schedule, with the months that are due until they are published."""
     assert "scheduled  " not in ratings("status", db=db).stdout
     assert "1 schedule" not in ratings("lists", db=db).stdout
-    assert all("schedules" not in read(ratings, db, command) for command in ("lists", "status"))
+    assert all("schedules" not in read_json(ratings, db, command) for command in ("lists", "status"))
     assert ratings("publish", "elo-chess", "--every", "month", db=db).exit_code == 0
     lists, status = (ratings(command, db=db).stdout for command in ("lists", "status"))
     assert lists.startswith("1 schedule\n\n")
@@ -103,7 +105,7 @@ def test_schedules_and_what_is_due_are_shown(db: str, ratings: Ratings) -> None:
     for shown in (lists, status):
         assert " months, 2024-03 to 2" in shown, shown
     for command in ("lists", "status"):
-        (schedule,) = read(ratings, db, command)["schedules"]
+        (schedule,) = read_json(ratings, db, command)["schedules"]
         assert (schedule["ladder"], schedule["every"], schedule["due"][0]) == ("elo-chess/all", "month", "2024-03")
     assert ratings("publish", "--due", db=db).exit_code == 0
     lists, status = (ratings(command, db=db).stdout for command in ("lists", "status"))
@@ -118,7 +120,7 @@ def test_due_months_are_those_of_the_present(db: str, ratings: Ratings) -> None:
     assert ratings("publish", "elo-chess", "--every", "month", db=db).exit_code == 0
     for options in (["--period", "2024"], ["--known-at", "3"], ["--as-of", "2024-03-31"]):
         assert "schedule" not in ratings("lists", *options, db=db).stdout, options
-        assert "schedules" not in read(ratings, db, "lists", *options), options
+        assert "schedules" not in read_json(ratings, db, "lists", *options), options
 
 
 @pytest.mark.ledger(make=chess, store="sqlite")
@@ -147,10 +149,10 @@ def test_night_publishes_what_is_due(db: str, ratings: Ratings) -> None:
     assert (night.exit_code, night.stderr) == (0, ""), night
     count = len(published(ratings, db))
     assert f" publish done: {count} lists; rebuild done: " in night.stdout
-    (first, *_) = read(ratings, db, "log", "--type", "list.published", "--limit", "0")["rows"]
+    (first, *_) = read_json(ratings, db, "log", "--type", "list.published", "--limit", "0")["rows"]
     assert first["by"] == "night"
-    status = read(ratings, db, "status")
+    status = read_json(ratings, db, "status")
     assert (status["runs"]["publish"]["last"]["result"], status["generation"]["behind"]) == ("done", 0)
-    again = ratings("nightly", "--publish-due", db=db)
-    assert " publish done: nothing was due; rebuild done: " in again.stdout
+    result = ratings("nightly", "--publish-due", db=db)
+    assert " publish done: nothing was due; rebuild done: " in result.stdout
     assert len(published(ratings, db)) == count

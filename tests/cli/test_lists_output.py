@@ -1,4 +1,4 @@
-"""Monthly, open and annual lists on the command line: who is on them, why, and what a correction does to them."""
+"""Monthly, open and annual lists on the command line: their rows, periods and ranks, and the effects of corrections."""
 
 import csv
 import io
@@ -9,48 +9,58 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from list_games import KNIGHTS_MARCH, KNIGHTS_YEAR, MARCH, OPEN_MARCH, YEAR, events, list_games
+from list_games import (
+    KNIGHTS_MARCH,
+    KNIGHTS_YEAR,
+    MARCH,
+    OPEN_MARCH,
+    YEAR,
+    build_list_events,
+    create_list_ledger,
+)
 from sqlalchemy import create_engine, make_url, text
 
 Ratings = Callable[..., Any]
 
 # the last microsecond of March 2010 in Berlin, and the first of April
-LAST, FIRST = "2010-03-31T21:59:59.999999Z", "2010-03-31T22:00:00Z"
+LAST_OF_MARCH, FIRST_OF_APRIL = "2010-03-31T21:59:59.999999Z", "2010-03-31T22:00:00Z"
 
 
-pytestmark = pytest.mark.ledger(make=list_games, store="sqlite")
+pytestmark = pytest.mark.ledger(make=create_list_ledger, store="sqlite")
 
 
 @pytest.fixture
-def at(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+def set_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """A function that sets the clock."""
 
-    def set_clock(moment: str) -> None:
+    def set_time(moment: str) -> None:
         since_1970 = datetime.fromisoformat(moment) - datetime.fromisoformat("1970-01-01T00:00:00Z")
         monkeypatch.setattr("ratings_ledger.ledger.clock.now", lambda: since_1970 // timedelta(microseconds=1))
 
-    return set_clock
+    return set_time
 
 
-def read(ratings: Ratings, db: str, *arguments: str) -> dict[str, Any]:
+def read_output(ratings: Ratings, db: str, *arguments: str) -> dict[str, Any]:
     result = ratings(*arguments, "--format", "json", db=db)
     assert (result.exit_code, result.stderr) == (0, "")
     return dict(json.loads(result.stdout))
 
 
-def rows(ratings: Ratings, db: str, ladder: str, *members: str, axes: tuple[str, ...] = ()) -> list[tuple[Any, ...]]:
-    """Some members of each row of a list."""
-    found = read(ratings, db, "standings", ladder, *axes)["rows"]
-    return [tuple(row[member] for member in members) for row in found]
+def list_row_values(
+    ratings: Ratings, db: str, ladder: str, *members: str, axes: tuple[str, ...] = ()
+) -> list[tuple[Any, ...]]:
+    """Return some members of each row of a list."""
+    list_rows = read_output(ratings, db, "standings", ladder, *axes)["rows"]
+    return [tuple(row[member] for member in members) for row in list_rows]
 
 
-def names(ratings: Ratings, db: str, *options: str) -> list[str]:
-    return [row["list"] for row in read(ratings, db, "lists", *options)["rows"]]
+def list_names(ratings: Ratings, db: str, *options: str) -> list[str]:
+    return [row["list"] for row in read_output(ratings, db, "lists", *options)["rows"]]
 
 
 def test_lists_cover_every_group_and_period(db: str, ratings: Ratings) -> None:
     """`lists` shows one list for each city, group, month and year in which games were played."""
-    assert names(ratings, db) == [
+    assert list_names(ratings, db) == [
         YEAR, KNIGHTS_YEAR,
         "catan-monthly/7/basic/2010-01", "catan-monthly/7/basic/2010-02", MARCH, KNIGHTS_MARCH,
         "catan-open/basic/2010-01", "catan-open/basic/2010-02", OPEN_MARCH, "catan-open/cities-knights/2010-03",
@@ -58,81 +68,81 @@ def test_lists_cover_every_group_and_period(db: str, ratings: Ratings) -> None:
 
 
 def test_lists_filter_by_period_and_time(db: str, ratings: Ratings) -> None:
-    """`lists` filters by period, by what was played so far, and by what was known."""
-    known = read(ratings, db, "lists")["known_at"]
+    """`lists` filters by period, by the games played so far, and by position."""
+    last_position = read_output(ratings, db, "lists")["known_at"]
 
-    assert names(ratings, db, "--period", "2010") == names(ratings, db)
-    assert names(ratings, db, "--period", "2011") == []
-    assert names(ratings, db, "--period", "2010-03") == [
+    assert list_names(ratings, db, "--period", "2010") == list_names(ratings, db)
+    assert list_names(ratings, db, "--period", "2011") == []
+    assert list_names(ratings, db, "--period", "2010-03") == [
         MARCH, KNIGHTS_MARCH, OPEN_MARCH, "catan-open/cities-knights/2010-03",
     ]  # fmt: skip
-    assert names(ratings, db, "--period", "2010-04") == []
-    assert names(ratings, db, "--as-of", "2010-01-31") == [
+    assert list_names(ratings, db, "--period", "2010-04") == []
+    assert list_names(ratings, db, "--as-of", "2010-01-31") == [
         YEAR, "catan-monthly/7/basic/2010-01", "catan-open/basic/2010-01",
     ]  # fmt: skip
-    assert names(ratings, db, "--known-at", str(known - len(events()))) == []
+    assert list_names(ratings, db, "--known-at", str(last_position - len(build_list_events()))) == []
 
 
 def test_lists_show_player_and_rank_counts(db: str, ratings: Ratings) -> None:
-    """Each row of `lists` shows how many players are on the list and how many are ranked."""
-    found = {row["list"]: row for row in read(ratings, db, "lists")["rows"]}
+    """Each row of `lists` shows the number of players and of ranked players on the list."""
+    rows_by_list = {row["list"]: row for row in read_output(ratings, db, "lists")["rows"]}
 
-    assert found[MARCH] == {
+    assert rows_by_list[MARCH] == {
         "list": MARCH, "period": "2010-03", "state": "closed", "players": 6, "ranked": 3, "games": 8,
         "ruleset": "catan-monthly@2008-03", "as_of": None,
     }  # fmt: skip
-    assert (found[KNIGHTS_YEAR]["players"], found[KNIGHTS_YEAR]["ranked"]) == (2, 1)
+    assert (rows_by_list[KNIGHTS_YEAR]["players"], rows_by_list[KNIGHTS_YEAR]["ranked"]) == (2, 1)
     table = ratings("lists", db=db).stdout.splitlines()
-    assert table[0] == f"10 lists, known at position {read(ratings, db, 'lists')['known_at']}"
+    assert table[0] == f"10 lists, known at position {read_output(ratings, db, 'lists')['known_at']}"
     assert table[2].split() == ["list", "state", "players", "ranked", "games"]
     assert [line.split() for line in table if line.startswith(MARCH)] == [[MARCH, "closed", "6", "3", "8"]]
     assert list(csv.DictReader(io.StringIO(ratings("lists", "--format", "csv", db=db).stdout)))[4]["list"] == MARCH
 
 
-@pytest.mark.parametrize(("moment", "state"), [(LAST, "open"), (FIRST, "closed")])
+@pytest.mark.parametrize(("moment", "state"), [(LAST_OF_MARCH, "open"), (FIRST_OF_APRIL, "closed")])
 def test_month_closes_at_midnight_in_berlin(
-    moment: str, state: str, db: str, ratings: Ratings, at: Callable[[str], None]
+    moment: str, state: str, db: str, ratings: Ratings, set_clock: Callable[[str], None]
 ) -> None:
     """A monthly list closes at midnight Berlin time at the end of its month."""
-    at(moment)
+    set_clock(moment)
 
-    found = {row["list"]: row["state"] for row in read(ratings, db, "lists")["rows"]}
-    assert (found["catan-monthly/7/basic/2010-02"], found[MARCH], found[OPEN_MARCH]) == ("closed", state, state)
-    assert found[YEAR] == "open"
+    states = {row["list"]: row["state"] for row in read_output(ratings, db, "lists")["rows"]}
+    assert (states["catan-monthly/7/basic/2010-02"], states[MARCH], states[OPEN_MARCH]) == ("closed", state, state)
+    assert states[YEAR] == "open"
 
 
 @pytest.mark.parametrize(
-    ("moment", "told"),
+    ("moment", "note"),
     [
         ("2010-02-28T22:59:59.999999Z", "The period of this list has not begun."),
         ("2010-02-28T23:00:00Z", "The period of this list is still running."),
-        (LAST, "The period of this list is still running."),
-        (FIRST, None),
+        (LAST_OF_MARCH, "The period of this list is still running."),
+        (FIRST_OF_APRIL, None),
     ],
 )
 @pytest.mark.parametrize("ladder", [MARCH, OPEN_MARCH])
-def test_month_standings_tell_period_state(
-    ladder: str, moment: str, told: str | None, db: str, ratings: Ratings, at: Callable[[str], None]
+def test_month_standings_state_the_period(
+    ladder: str, moment: str, note: str | None, db: str, ratings: Ratings, set_clock: Callable[[str], None]
 ) -> None:
-    """The standings of a month say whether its period has yet to begin, still runs, or is over."""
-    at(moment)
+    """The standings of a month say whether its period has yet to begin, is running, or is over."""
+    set_clock(moment)
 
-    found = read(ratings, db, "standings", ladder)
-    assert found.get("open") is (True if told else None)
-    assert [row["rank"] for row in found["rows"]] == [1, 1, 3, None, None, None]
+    standings = read_output(ratings, db, "standings", ladder)
+    assert standings.get("open") is (True if note else None)
+    assert [row["rank"] for row in standings["rows"]] == [1, 1, 3, None, None, None]
     lines = ratings("standings", ladder, db=db).stdout.splitlines()
-    assert [line for line in lines if "period of this list" in line] == ([told] if told else [])
+    assert [line for line in lines if "period of this list" in line] == ([note] if note else [])
 
 
 @pytest.mark.parametrize("ladder", ["catan-monthly/7/basic/2999-12", "catan-annual/9/new/9999", "catan-open/x/2999-01"])
 def test_future_period_has_not_begun(ladder: str, db: str, ratings: Ratings) -> None:
     """The standings of a future period are empty and say that it has not begun."""
-    found = read(ratings, db, "standings", ladder)
+    standings = read_output(ratings, db, "standings", ladder)
     table = ratings("standings", ladder, db=db)
 
-    assert (found["open"], found["games"], found["rows"]) == (True, 0, [])
-    nobody = f"No player is on this ladder: no game counts on it (to see why: ratings explain GAME {ladder}).\n"
-    assert (table.exit_code, table.stderr) == (0, nobody)
+    assert (standings["open"], standings["games"], standings["rows"]) == (True, 0, [])
+    note = f"No player is on this ladder: no game counts on it (to see why: ratings explain GAME {ladder}).\n"
+    assert (table.exit_code, table.stderr) == (0, note)
     assert "The period of this list has not begun." in table.stdout
 
 
@@ -140,31 +150,31 @@ def test_month_json_shows_gold_and_means(db: str, ratings: Ratings) -> None:
     """As JSON, the standings of a month show gold beside exact mean scores."""
     members = ("rank", "player", "points", "games", "qualified", "gold")
 
-    assert rows(ratings, db, MARCH, *members) == [
+    assert list_row_values(ratings, db, MARCH, *members) == [
         (1, "anna", "27/7", 7, True, 2), (1, "ben", "27/7", 7, True, 2), (3, "cleo", "13/7", 7, True, 1),
         (None, "fay", "3", 1, False, 0), (None, "dora", "1", 6, False, 0), (None, "gus", "1", 1, False, 0),
     ]  # fmt: skip
-    assert all("gold" not in row for row in read(ratings, db, "standings", OPEN_MARCH)["rows"])
-    assert rows(ratings, db, OPEN_MARCH, *members[:5]) == rows(ratings, db, MARCH, *members[:5])
+    assert all("gold" not in row for row in read_output(ratings, db, "standings", OPEN_MARCH)["rows"])
+    assert list_row_values(ratings, db, OPEN_MARCH, *members[:5]) == list_row_values(ratings, db, MARCH, *members[:5])
 
 
 def test_year_json_shows_places_and_sum(db: str, ratings: Ratings) -> None:
     """As JSON, the standings of a year show the places beside their sum.
 
-    Months 1 and 3 only: 1 + 3 + 150 + 150 = 304. Everybody is ranked in the basic game, whatever
-    their account.
+    Only months 1 and 3 have games: 1 + 3 + 150 + 150 = 304. In the basic game every player is ranked, with any
+    account.
     """
     members = ("rank", "player", "points", "places")
 
-    assert rows(ratings, db, YEAR, *members) == [
+    assert list_row_values(ratings, db, YEAR, *members) == [
         (1, "cleo", "304", [1, 3, 150, 150]), (2, "anna", "451", [1, 150, 150, 150]),
         (2, "ben", "451", [1, 150, 150, 150]), (4, "emil", "452", [2, 150, 150, 150]),
     ]  # fmt: skip
-    assert rows(ratings, db, KNIGHTS_YEAR, *members) == [
+    assert list_row_values(ratings, db, KNIGHTS_YEAR, *members) == [
         (1, "anna", "452", [2, 150, 150, 150]), (None, "ben", "451", [1, 150, 150, 150]),
     ]  # fmt: skip
     before = ("--as-of", "2010-11-30")
-    assert rows(ratings, db, KNIGHTS_YEAR, "rank", "player", axes=before) == [(1, "ben"), (2, "anna")]
+    assert list_row_values(ratings, db, KNIGHTS_YEAR, "rank", "player", axes=before) == [(1, "ben"), (2, "anna")]
 
 
 def test_csv_has_gold_and_place_columns(db: str, ratings: Ratings) -> None:
@@ -202,20 +212,19 @@ def test_tables_round_means_and_dash_ranks(db: str, ratings: Ratings) -> None:
 
 
 def test_as_of_day_ends_in_berlin(db: str, ratings: Ratings) -> None:
-    """With `--as-of` a date, a list includes games up to midnight Berlin time of that day.
+    """With --as-of and a date, a list includes games up to midnight Berlin time of that day.
 
-    The game of 2010-02-28T23:30:00Z belongs to March, the one a microsecond before midnight to
-    February.
+    The game of 2010-02-28T23:30:00Z belongs to March, the one a microsecond before midnight to February.
     """
 
-    def games(ladder: str, day: str) -> int:
-        told = ratings("standings", ladder, "--as-of", day, "--format", "json", db=db).stdout
-        return int(json.loads(told)["games"])
+    def count_games(ladder: str, day: str) -> int:
+        stdout = ratings("standings", ladder, "--as-of", day, "--format", "json", db=db).stdout
+        return int(json.loads(stdout)["games"])
 
     february = "catan-monthly/7/basic/2010-02"
-    assert (games(february, "2010-02-28"), games(MARCH, "2010-02-28")) == (2, 0)
-    assert (games(february, "2010-03-01"), games(MARCH, "2010-03-01")) == (2, 2)
-    assert (games(MARCH, "2010-03-07"), games(MARCH, "2010-12-31")) == (8, 8)
+    assert (count_games(february, "2010-02-28"), count_games(MARCH, "2010-02-28")) == (2, 0)
+    assert (count_games(february, "2010-03-01"), count_games(MARCH, "2010-03-01")) == (2, 2)
+    assert (count_games(MARCH, "2010-03-07"), count_games(MARCH, "2010-12-31")) == (8, 8)
 
 
 @pytest.mark.parametrize("ladder", [MARCH, OPEN_MARCH, YEAR])
@@ -230,66 +239,66 @@ def test_lists_cannot_be_adjusted(ladder: str, db: str, ratings: Ratings) -> Non
 @pytest.mark.parametrize("ladder", [MARCH, OPEN_MARCH, YEAR, KNIGHTS_MARCH, "catan-monthly/7/basic/2999-12"])
 def test_books_of_lists_sum_to_zero(ladder: str, db: str, ratings: Ratings) -> None:
     """The books of every list sum to zero and match the points in its standings."""
-    found = read(ratings, db, "books", ladder)
-    amounts = {row["account"]: Fraction(row["amount"]) for row in found["accounts"]}
+    books = read_output(ratings, db, "books", ladder)
+    amounts = {row["account"]: Fraction(row["amount"]) for row in books["accounts"]}
 
-    assert (found["sum"], sum(amounts.values())) == ("0", 0)
-    given = [Fraction(row["points"]) * row["games"] for row in read(ratings, db, "standings", ladder)["rows"]]
-    assert amounts["players"] == (0 if ladder == YEAR else sum(given))
+    assert (books["sum"], sum(amounts.values())) == ("0", 0)
+    points = [Fraction(row["points"]) * row["games"] for row in read_output(ratings, db, "standings", ladder)["rows"]]
+    assert amounts["players"] == (0 if ladder == YEAR else sum(points))
     assert amounts["minted"] == -amounts["players"]
 
 
-def changes(result: Any, ladder: str) -> dict[str, tuple[str | None, str | None]]:
-    """Points before and after by player, of what a command tells of one list."""
+def index_changes(result: Any, ladder: str) -> dict[str, tuple[str | None, str | None]]:
+    """Return points before and after by player from a command's changes of one list."""
     assert result.exit_code == 0, result.stderr
-    found = json.loads(result.stdout)["changes"]
-    return {row["player"]: (row["before"], row["after"]) for row in found if row["ladder"] == ladder}
+    all_changes = json.loads(result.stdout)["changes"]
+    return {row["player"]: (row["before"], row["after"]) for row in all_changes if row["ladder"] == ladder}
 
 
 def test_voiding_reports_effects_on_all_lists(db: str, ratings: Ratings) -> None:
-    """Voiding a game reports its effects on all lists, and those effects come true.
+    """Voiding a game reports its effects on all lists, and these become the standings.
 
-    With six games each, nobody has a place in March any more, and so none in the year for that
-    month. Reinstating the game reverses the effects.
+    With six games each, no player has a place in March any more, and so none in the year for that month. Reinstating
+    the game reverses the effects.
     """
-    told = ratings("void", "mar-7", "--reason", "unfair", "--format", "json", db=db)
+    result = ratings("void", "mar-7", "--reason", "unfair", "--format", "json", db=db)
 
     month = {"anna": ("27/7", "4"), "ben": ("27/7", "4"), "cleo": ("13/7", "2")}
-    assert changes(told, MARCH) == changes(told, OPEN_MARCH) == month
-    assert changes(told, YEAR) == {
+    assert index_changes(result, MARCH) == index_changes(result, OPEN_MARCH) == month
+    assert index_changes(result, YEAR) == {
         "cleo": ("304", "451"), "anna": ("451", None), "ben": ("451", None), "emil": ("452", "452"),
     }  # fmt: skip
-    assert {player: points for player, points in rows(ratings, db, MARCH, "player", "points") if player in month} == {
-        player: after for player, (_, after) in month.items()
-    }
-    assert rows(ratings, db, YEAR, "player", "points") == [("cleo", "451"), ("emil", "452")]
-    back = ratings("reinstate", "mar-7", "--reason", "fair", "--format", "json", db=db)
-    assert changes(back, YEAR) == {
+    assert {
+        player: points for player, points in list_row_values(ratings, db, MARCH, "player", "points") if player in month
+    } == {player: after for player, (_, after) in month.items()}
+    assert list_row_values(ratings, db, YEAR, "player", "points") == [("cleo", "451"), ("emil", "452")]
+    reinstate_result = ratings("reinstate", "mar-7", "--reason", "fair", "--format", "json", db=db)
+    assert index_changes(reinstate_result, YEAR) == {
         "cleo": ("451", "304"), "anna": (None, "451"), "ben": (None, "451"), "emil": ("452", "452"),
     }  # fmt: skip
 
 
 def test_corrected_date_moves_game_between_months(db: str, ratings: Ratings) -> None:
-    """Correcting a game's date moves its points from one month to another, as the dry run predicted."""
+    """Correcting a game's date moves its points from one month to another, as its dry run says."""
     options = ("--at", "2010-04-07T20:00Z", "--reason", "wrong month", "--format", "json")
-    tried = ratings("correct", "mar-7", *options, "--dry-run", db=db)
-    done = ratings("correct", "mar-7", *options, db=db)
+    preview = ratings("correct", "mar-7", *options, "--dry-run", db=db)
+    result = ratings("correct", "mar-7", *options, db=db)
 
     april = "catan-monthly/7/basic/2010-04"
-    assert changes(done, april) == changes(tried, april) == {
+    assert index_changes(result, april) == index_changes(preview, april) == {
         "anna": (None, "3"), "ben": (None, "3"), "cleo": (None, "1"),
     }  # fmt: skip
-    assert changes(done, MARCH) == {"anna": ("27/7", "4"), "ben": ("27/7", "4"), "cleo": ("13/7", "2")}
-    assert rows(ratings, db, april, "player", "points") == [("anna", "3"), ("ben", "3"), ("cleo", "1")]
+    assert index_changes(result, MARCH) == {"anna": ("27/7", "4"), "ben": ("27/7", "4"), "cleo": ("13/7", "2")}
+    assert list_row_values(ratings, db, april, "player", "points") == [("anna", "3"), ("ben", "3"), ("cleo", "1")]
 
 
-STORED = {"gold": "gold + 1", "places": "'1,1,1,1'", "divisor": "divisor * 2", "rank": "2"}
+STORED_CHANGES = {"gold": "gold + 1", "places": "'1,1,1,1'", "divisor": "divisor * 2", "rank": "2"}
 
 
 @pytest.mark.slow
 def test_rebuild_stores_list_values_for_verify(copied: Callable[..., str], ratings: Ratings) -> None:
     """A rebuild stores gold, places and means, and `verify` finds any change to them."""
-    store = copied(list_games)
+    store = copied(create_list_ledger)
     assert ratings("rebuild", db=store).exit_code == 0
     assert ratings("verify", db=store) == (0, "", "")
     url = make_url(store)
@@ -305,14 +314,14 @@ def test_rebuild_stores_list_values_for_verify(copied: Callable[..., str], ratin
         ]  # fmt: skip
         assert [float(row.points) for row in month][:3] == pytest.approx([27 / 7, 27 / 7, 13 / 7], rel=1e-12)
         assert (year[0].rank, year[0].player, float(year[0].points), year[0].places) == (1, "cleo", 304, "1,3,150,150")
-    for column, value in STORED.items():
+    for column, value in STORED_CHANGES.items():
         ladder = YEAR if column == "places" else MARCH
         with engine.begin() as connection:
             where = f"WHERE ladder = '{ladder}' AND ordinal = 1"
             old = connection.execute(text(f"SELECT {column} FROM generation_standings {where}")).scalar()
             connection.execute(text(f"UPDATE generation_standings SET {column} = {value} {where}"))
-        found = json.loads(ratings("verify", "--format", "json", db=store).stdout)["findings"]
-        assert [ladder in finding["message"] for finding in found] == [True], column
+        findings = json.loads(ratings("verify", "--format", "json", db=store).stdout)["findings"]
+        assert [ladder in finding["message"] for finding in findings] == [True], column
         with engine.begin() as connection:
             connection.execute(text(f"UPDATE generation_standings SET {column} = :old {where}"), {"old": old})
     engine.dispose()

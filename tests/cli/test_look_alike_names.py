@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from builders import format_game_line
-from correction_helpers import Ratings, head
+from correction_helpers import Ratings, read_head
 
 import ratings_ledger as rl
 
@@ -48,12 +48,12 @@ def test_look_alike_is_refused_where_people_type(
         "table": ("import", table),
         "sync": ("import", "--sync", "--yes", table),
     }[way]
-    before = head(ratings, db)
+    before = read_head(ratings, db)
     refused = ratings(*command, "--format", "json", db=db)
     (rejection,) = json.loads(refused.stdout)["rejected"]
     assert (refused.exit_code, rejection["code"]) == (1, "close-name")
     assert f" with {NAMES[name]}: did you mean 'mira', 1 game?" in rejection["message"]
-    assert head(ratings, db) == before
+    assert read_head(ratings, db) == before
     assert ratings(*command, "--new-names", "accept", db=db).exit_code == 0
 
 
@@ -70,8 +70,8 @@ def test_look_alike_is_reported_elsewhere(way: str, name: str, one_db: str, rati
     dry = json.loads(ratings(*command, "--dry-run", "--format", "json", db=one_db, input=content).stdout)
     assert [(close["player"], close["close_to"]) for close in dry["close_names"]] == [(name, ["mira"])]
     assert dry["new_players"] == ([] if way == "rename" else [name])
-    done = ratings(*command, db=one_db, input=content)
-    assert (done.exit_code, "did you mean 'mira', 1 game?" in " ".join(done.stderr.split())) == (0, True)
+    result = ratings(*command, db=one_db, input=content)
+    assert (result.exit_code, "did you mean 'mira', 1 game?" in " ".join(result.stderr.split())) == (0, True)
 
 
 @pytest.mark.parametrize("name", [*NAMES, "Mira"])
@@ -90,8 +90,8 @@ def test_look_alike_is_refused_in_proposals(name: str, db: str) -> None:
 def test_new_id_may_be_close_to_the_old_ones(one_db: str, ratings: Ratings) -> None:
     """A rename that corrects a name is not reported as close to an id that the player has or had."""
     for old, new in (("mira", "Mira"), ("Mira", "Míra")):
-        told = json.loads(ratings("player", "rename", old, new, "--format", "json", db=one_db).stdout)
-        assert (told["appended"], told["close_names"]) == (1, [])
+        player = json.loads(ratings("player", "rename", old, new, "--format", "json", db=one_db).stdout)
+        assert (player["appended"], player["close_names"]) == (1, [])
 
 
 @pytest.mark.parametrize("name", INVISIBLE)
@@ -104,22 +104,22 @@ def test_invisible_characters_are_refused_everywhere(way: str, name: str, one_db
         "record": (("record", "--game", "chess", "--game-id", "g-2", "--new-names", "accept", name, "ben"), None),
         "rename": (("player", "rename", "ben", name), None),
     }[way]
-    before = head(ratings, one_db)
-    told = ratings(*command, "--format", "json", db=one_db, input=content)
-    assert [one["code"] for one in json.loads(told.stdout)["rejected"]] == ["bad-identifier"]
-    assert (told.exit_code, head(ratings, one_db)) == (1, before)
+    before = read_head(ratings, one_db)
+    result = ratings(*command, "--format", "json", db=one_db, input=content)
+    assert [rejection["code"] for rejection in json.loads(result.stdout)["rejected"]] == ["bad-identifier"]
+    assert (result.exit_code, read_head(ratings, one_db)) == (1, before)
 
 
 def test_emoji_with_a_selector_are_names(one_db: str, ratings: Ratings) -> None:
     """Emoji as keyboards type them are taken as names, and are different people."""
-    told = ratings("record", "--game", "chess", "--game-id", "g-2", "❤\ufe0f", "♠\ufe0f", "Zoë ☀\ufe0f", db=one_db)
-    assert told.exit_code == 0, told.stderr
+    result = ratings("record", "--game", "chess", "--game-id", "g-2", "❤\ufe0f", "♠\ufe0f", "Zoë ☀\ufe0f", db=one_db)
+    assert result.exit_code == 0, result.stderr
 
 
 def test_name_of_nothing_visible_is_nobody(one_db: str, ratings: Ratings) -> None:
     """A name that shows nothing is refused as nobody's."""
-    told = ratings("record", "--game", "chess", "--game-id", "g-2", "\ufe0f", "ben", db=one_db)
-    assert (told.exit_code, "nobody" in told.stderr) == (1, True)
+    result = ratings("record", "--game", "chess", "--game-id", "g-2", "\ufe0f", "ben", db=one_db)
+    assert (result.exit_code, "nobody" in result.stderr) == (1, True)
 
 
 @pytest.mark.slow_cases
@@ -127,8 +127,8 @@ def test_old_names_stay_as_they_are(db: str, ratings: Ratings, tmp_path: Path) -
     """A log with two names that look alike is read, verified and restored, and games of both are taken."""
     accepted = ("record", "--game", "chess", "--new-names", "accept")
     assert ratings(*accepted, "--game-id", "g-2", "mіra", "mira", db=db).exit_code == 0
-    again = ratings("record", "--game", "chess", "--game-id", "g-3", "mіra", "ben", db=db)
-    assert again.exit_code == 0, again.stderr
+    result = ratings("record", "--game", "chess", "--game-id", "g-3", "mіra", "ben", db=db)
+    assert result.exit_code == 0, result.stderr
     assert ratings("export", "events", "-o", tmp_path / "log.jsonl", db=db).exit_code == 0
     copy = f"sqlite:///{tmp_path / 'copy.db'}"
     assert ratings("init", "--no-rules", db=copy).exit_code == 0

@@ -33,7 +33,7 @@ def test_words_that_people_guess(
     told = ratings("import", table, "--set", "game=catan", "--zone", "UTC", *said, db=one_db)
     assert told.exit_code == 0, told.stderr
     (game,) = json.loads(ratings("games", "--limit", 1, "--format", "json", db=one_db).stdout)["rows"]
-    assert [one["score"] for one in game["participants"]] == scores
+    assert [participant["score"] for participant in game["participants"]] == scores
 
 
 @pytest.mark.parametrize(
@@ -47,32 +47,32 @@ def test_words_that_people_guess(
 )
 def test_right_side_that_is_nothing(said: str, told: str, table: str, one_db: str, ratings: Ratings) -> None:
     """What is right of the = has to be known; else the known words are listed, and what may have been meant."""
-    done = ratings("import", table, "--map", said, db=one_db)
-    assert done.exit_code == 2
-    assert told in " ".join(done.stderr.split())
+    result = ratings("import", table, "--map", said, db=one_db)
+    assert result.exit_code == 2
+    assert told in " ".join(result.stderr.split())
 
 
 def test_left_side_that_is_nothing(table: str, one_db: str, ratings: Ratings) -> None:
     """What is left of the = has to be a column of the table; those that it has are listed, with the nearest."""
-    done = ratings("import", table, "--map", "Wehr=player", "--set", "game=catan", db=one_db)
-    assert done.exit_code == 1
+    result = ratings("import", table, "--map", "Wehr=player", "--set", "game=catan", db=one_db)
+    assert result.exit_code == 1
     told = "--map: left of the =, 'Wehr' is not a column of the table; did you mean Wer? (columns: 'Wann', 'Wer', "
-    assert told in done.stderr
+    assert told in result.stderr
 
 
 @pytest.mark.parametrize("word", ["status", "club", "1st", "place", "team"])
 def test_right_side_that_the_layout_does_not_have(word: str, tmp_path: Path, one_db: str, ratings: Ratings) -> None:
     """A word that means something, but nothing that this layout keeps, is refused: the column would be lost."""
     (file := tmp_path / "pairs.csv").write_text("Date,White,Black,Result,Note\n2024-11-22,anna,ben,1-0,x\n", "utf-8")
-    done = ratings("import", file, "--map", f"Note={word}", "--set", "game=chess", "--layout", "pair", db=one_db)
-    assert done.exit_code == 1
-    assert f"--map: 'Note={word}': right of the =, '{word}' is not a column of this layout" in done.stderr
-    assert "(known: date, time, game, score, winner, loser, player 1 to 6" in done.stderr
+    result = ratings("import", file, "--map", f"Note={word}", "--set", "game=chess", "--layout", "pair", db=one_db)
+    assert result.exit_code == 1
+    assert f"--map: 'Note={word}': right of the =, '{word}' is not a column of this layout" in result.stderr
+    assert "(known: date, time, game, score, winner, loser, player 1 to 6" in result.stderr
 
 
 def test_own_name_that_the_layout_does_not_have(tmp_path: Path, one_db: str, ratings: Ratings) -> None:
     """A column that is called so itself is not lost either."""
     (file := tmp_path / "pairs.csv").write_text("Date,White,Black,Result,Club\n2024-11-22,anna,ben,1-0,x\n", "utf-8")
-    done = ratings("import", file, "--set", "game=chess", db=one_db)
-    assert done.exit_code == 1
-    assert "unknown-column: unknown column: 'Club'" in done.stderr
+    result = ratings("import", file, "--set", "game=chess", db=one_db)
+    assert result.exit_code == 1
+    assert "unknown-column: unknown column: 'Club'" in result.stderr

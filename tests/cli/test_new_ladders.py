@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from correction_helpers import Ratings, catan, head, new_ledger
+from correction_helpers import Ratings, build_catan_line, create_ledger, read_head
 
 AT = "2024-03-01T12:00:00Z"
 HEADER = "game_id,occurred_at,game,group,city,1st,2nd,3rd\n"
@@ -14,10 +14,10 @@ ALL_KNOWN = ("anna", "ben", "cleo")
 
 def a_club(ratings: Ratings, url: str) -> None:
     """Make a ledger with a rating and monthly lists of Catan, and games of the groups basic and rivals."""
-    new_ledger(ratings, url, "catan-elo-2009-01", "catan-monthly-2008-03", "club-catan-elo-1")
+    create_ledger(ratings, url, "catan-elo-2009-01", "catan-monthly-2008-03", "club-catan-elo-1")
     games = [
-        catan("c-1", *ALL_KNOWN, at="2024-02-01T12:00:00Z", city="Berlin"),
-        catan("c-2", *ALL_KNOWN, at="2024-02-02T12:00:00Z", group="rivals-duel", city="Berlin"),
+        build_catan_line("c-1", *ALL_KNOWN, at="2024-02-01T12:00:00Z", city="Berlin"),
+        build_catan_line("c-2", *ALL_KNOWN, at="2024-02-02T12:00:00Z", group="rivals-duel", city="Berlin"),
     ]
     assert ratings("import", "-", db=url, input="".join(games)).exit_code == 0
 
@@ -33,8 +33,8 @@ def recorded(ratings: Ratings, db: str, *arguments: str) -> dict[str, Any]:
 @pytest.mark.slow_cases
 def test_mistyped_label_hints_at_known_ladder(db: str, ratings: Ratings) -> None:
     """Recording a mistyped group or city notes the new ladder once, with the one probably meant."""
-    shown = ratings(*RECORD, "--game-id", "c-3", "--group", "basci", *ALL_KNOWN, db=db)
-    assert (shown.exit_code, shown.stderr) == (0, "note: 1 new ladder: catan-elo/basci (like catan-elo/basic?)\n")
+    result = ratings(*RECORD, "--game-id", "c-3", "--group", "basci", *ALL_KNOWN, db=db)
+    assert (result.exit_code, result.stderr) == (0, "note: 1 new ladder: catan-elo/basci (like catan-elo/basic?)\n")
     again = ratings(*RECORD, "--game-id", "c-4", "--group", "basci", *ALL_KNOWN, db=db)
     assert (again.exit_code, again.stderr) == (0, "")
     told = recorded(ratings, db, "--game-id", "c-5", "--group", "basic", "--city", "Berlni")
@@ -61,9 +61,9 @@ def test_import_names_each_new_ladder_once(db: str, ratings: Ratings) -> None:
     """An import names each new ladder once, in a dry run as well."""
     rows = [f"f-{n},{AT},catan,{group},,anna,ben,cleo\n" for n, group in enumerate(["basci", "basic", "basci", "new"])]
     dry = ratings("import", "-", "--dry-run", db=db, input=HEADER + "".join(rows))
-    done = ratings("import", "-", db=db, input=HEADER + "".join(rows))
+    result = ratings("import", "-", db=db, input=HEADER + "".join(rows))
     note = "note: 2 new ladders: catan-elo/basci (like catan-elo/basic?), catan-elo/new\n"
-    assert (dry.stderr, done.stderr) == (note, note)
+    assert (dry.stderr, result.stderr) == (note, note)
 
 
 def test_uncounted_game_starts_no_ladder(db: str, ratings: Ratings) -> None:
@@ -71,39 +71,39 @@ def test_uncounted_game_starts_no_ladder(db: str, ratings: Ratings) -> None:
 
     Games ended by agreement are not rated, and before 2009 no version was in force.
     """
-    aborted = json.loads(catan("c-3", *ALL_KNOWN, at=AT, group="basci", aborted=True))
-    early = json.loads(catan("c-4", *ALL_KNOWN, at="2001-03-01T12:00:00Z", group="basci"))
+    aborted = json.loads(build_catan_line("c-3", *ALL_KNOWN, at=AT, group="basci", aborted=True))
+    early = json.loads(build_catan_line("c-4", *ALL_KNOWN, at="2001-03-01T12:00:00Z", group="basci"))
     for given in (aborted, early):
-        told = json.loads(ratings("record", "--format", "json", db=db, input=json.dumps(given)).stdout)
-        assert (told["appended"], told["new_ladders"]) == (1, [])
+        report = json.loads(ratings("record", "--format", "json", db=db, input=json.dumps(given)).stdout)
+        assert (report["appended"], report["new_ladders"]) == (1, [])
 
 
 def test_correction_notes_mistyped_label(db: str, ratings: Ratings) -> None:
     """A correction to a mistyped label notes the new ladders, with the one probably meant."""
-    done = ratings("correct", "c-1", "--group", "basci", "--reason", "it was another group", "--dry-run", db=db)
-    assert done.exit_code == 0
-    assert "catan-elo/basci (like catan-elo/rivals-duel?)" not in done.stderr
-    assert "note: 2 new ladders: catan-elo/basci (like catan-elo/basic?)" in done.stderr
+    result = ratings("correct", "c-1", "--group", "basci", "--reason", "it was another group", "--dry-run", db=db)
+    assert result.exit_code == 0
+    assert "catan-elo/basci (like catan-elo/rivals-duel?)" not in result.stderr
+    assert "note: 2 new ladders: catan-elo/basci (like catan-elo/basic?)" in result.stderr
 
 
 def test_strict_refuses_new_ladder_or_player(db: str, ratings: Ratings) -> None:
     """`record --strict` refuses a game with a new ladder or player and suggests the known name."""
-    before = head(ratings, db)
+    before = read_head(ratings, db)
     slip = ratings(*RECORD, "--strict", "--game-id", "c-3", "--group", "basci", *ALL_KNOWN, db=db)
     assert (slip.exit_code, slip.stderr.partition(":")[0]) == (1, "new-ladder")
     assert "'catan-elo/basci' is a new ladder; did you mean catan-elo/basic?" in slip.stderr
     newcomer = ratings(*RECORD, "--strict", "--game-id", "c-3", "--group", "basic", "anna", "ben", "celo", db=db)
     assert (newcomer.exit_code, newcomer.stderr.partition(":")[0]) == (1, "new-player")
     assert "'celo' is new (like cleo?), and --strict accepts no new names" in newcomer.stderr
-    assert head(ratings, db) == before
+    assert read_head(ratings, db) == before
     known = ratings(*RECORD, "--strict", "--game-id", "c-3", "--group", "basic", *ALL_KNOWN, db=db)
     assert (known.exit_code, known.stderr) == (0, "")
 
 
 def test_strict_and_accept_are_exclusive(db: str, ratings: Ratings) -> None:
     """`--strict` together with `--new-names accept` is a usage error."""
-    both = ratings(*RECORD, "--strict", "--new-names", "accept", "--game-id", "c-3", *ALL_KNOWN, db=db)
-    assert (both.exit_code, both.stdout) == (2, "")
+    result = ratings(*RECORD, "--strict", "--new-names", "accept", "--game-id", "c-3", *ALL_KNOWN, db=db)
+    assert (result.exit_code, result.stdout) == (2, "")
 
 
 READING = [
@@ -121,8 +121,8 @@ def test_reading_mistyped_ladder_gives_hint(command: tuple[str, ...], db: str, r
 
     There are no rows, as for any ladder without games; the hint appears in every format.
     """
-    done = ratings(*command, db=db)
-    assert (done.exit_code, done.stderr.splitlines()[0]) == (0, HINT)
+    result = ratings(*command, db=db)
+    assert (result.exit_code, result.stderr.splitlines()[0]) == (0, HINT)
     if command[0] in ("standings", "history", "books"):
         told = ratings(*command, "--format", "json", db=db)
         assert (told.exit_code, told.stderr) == (0, HINT + "\n")
@@ -148,20 +148,20 @@ def test_strict_covers_files_and_corrections(db: str, ratings: Ratings) -> None:
 
     This includes JSON events, whose close names are otherwise noted and accepted.
     """
-    before = head(ratings, db)
-    celo = catan("c-3", "anna", "ben", "celo", at=AT, group="basic")
-    basci = catan("c-3", *ALL_KNOWN, at=AT, group="basci")
+    before = read_head(ratings, db)
+    celo = build_catan_line("c-3", "anna", "ben", "celo", at=AT, group="basic")
+    basci = build_catan_line("c-3", *ALL_KNOWN, at=AT, group="basci")
     rows = HEADER + f"c-3,{AT},catan,basci,,anna,ben,cleo\n"
     for given, code in ((celo, "new-player"), (basci, "new-ladder"), (rows, "new-ladder")):
         assert ratings("import", "-", "--dry-run", db=db, input=given).exit_code == 0
-        done = ratings("import", "-", "--strict", db=db, input=given)
-        assert (done.exit_code, f"{code}: " in done.stderr) == (1, True), done.stderr
+        result = ratings("import", "-", "--strict", db=db, input=given)
+        assert (result.exit_code, f"{code}: " in result.stderr) == (1, True), result.stderr
     for given, code in ((("c-1", "anna", "ben", "celo"), "new-player"), (("c-1", "--group", "basci"), "new-ladder")):
-        done = ratings("correct", *given, "--strict", "--reason", "wrong", db=db)
-        assert (done.exit_code, done.stderr.partition(":")[0]) == (1, code)
+        result = ratings("correct", *given, "--strict", "--reason", "wrong", db=db)
+        assert (result.exit_code, result.stderr.partition(":")[0]) == (1, code)
     table = HEADER + f"c-1,{AT},catan,basic,Berlin,anna,ben,celo\n"
-    done = ratings("correct", "--file", "-", "--strict", "--reason", "wrong", db=db, input=table)
-    assert (done.exit_code, "new-player: 'celo' is new (like cleo?)" in done.stderr) == (1, True)
-    assert head(ratings, db) == before
+    result = ratings("correct", "--file", "-", "--strict", "--reason", "wrong", db=db, input=table)
+    assert (result.exit_code, "new-player: 'celo' is new (like cleo?)" in result.stderr) == (1, True)
+    assert read_head(ratings, db) == before
     for command in (("import", "-", "--follow"), ("import", "-", "--restore")):
         assert ratings(*command, "--strict", db=db, input=celo).exit_code == 2

@@ -16,9 +16,9 @@ def test_new_package_works_as_it_is(ratings: Ratings, tmp_path: Path, monkeypatc
     monkeypatch.chdir(tmp_path)
     db = str(tmp_path / "club.db")
     assert ratings("init", "--no-rules", "--zone", "Asia/Tokyo", db=db).exit_code == 0
-    done = ratings("rules", "new", "--package", "my-club", "--game", "go", db=db)
-    assert (done.exit_code, done.stderr) == (0, "")
-    assert done.stdout.splitlines() == [
+    result = ratings("rules", "new", "--package", "my-club", "--game", "go", db=db)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.splitlines() == [
         f"my-club is written: {', '.join(FILES)}",
         "next: pip install my-club; ratings rules check my-club/my-club.toml",
     ]

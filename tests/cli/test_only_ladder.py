@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 
 import pytest
-from correction_helpers import Ratings, event, placing, read, take_in
+from correction_helpers import Ratings, append_lines, build_event_line, build_game_data, read_json
 from stores import make_empty_ledger
 
 
@@ -13,16 +13,16 @@ def one_ladder(ratings: Ratings, url: str) -> None:
     assert ratings("init", "--no-rules", db=url).exit_code == 0
     assert ratings("rules", "publish", "--shipped", "catan-elo", db=url).exit_code == 0
     for number, players in enumerate((("anna", "ben"), ("ben", "cleo")), 1):
-        game = placing(f"g-{number}", *players, game="catan", group="basic")
-        take_in(ratings, url, event("game.recorded", f"2024-03-0{number}T12:00:00Z", **game))
+        game = build_game_data(f"g-{number}", *players, game="catan", group="basic")
+        append_lines(ratings, url, build_event_line("game.recorded", f"2024-03-0{number}T12:00:00Z", **game))
 
 
 def two_ladders(ratings: Ratings, url: str) -> None:
     """The same with a second one, on which there are more games."""
     one_ladder(ratings, url)
     for number in range(3, 6):
-        game = placing(f"g-{number}", "anna", "ben", game="catan", group="cities")
-        take_in(ratings, url, event("game.recorded", f"2024-03-0{number}T12:00:00Z", **game))
+        game = build_game_data(f"g-{number}", "anna", "ben", game="catan", group="cities")
+        append_lines(ratings, url, build_event_line("game.recorded", f"2024-03-0{number}T12:00:00Z", **game))
 
 
 ASKED = {
@@ -39,9 +39,9 @@ ASKED = {
 def test_the_only_ladder_is_meant(command: list[str], copied: Callable[..., str], ratings: Ratings) -> None:
     """Given one ladder, a question without a ladder is answered as the one that names it."""
     db = copied(one_ladder)
-    (there,) = read(ratings, db, "ladders")["rows"]
+    (row,) = read_json(ratings, db, "ladders")["rows"]
 
-    assert read(ratings, db, *command) == read(ratings, db, *command, there["ladder"])
+    assert read_json(ratings, db, *command) == read_json(ratings, db, *command, row["ladder"])
 
 
 OF_ALL, OF_BEN = ("standings", "books"), ("history", "explain a player", "explain a change")
@@ -50,11 +50,11 @@ OF_ALL, OF_BEN = ("standings", "books"), ("history", "explain a player", "explai
 @pytest.mark.parametrize("question", [*OF_ALL, *OF_BEN])
 def test_several_ladders_are_listed(question: str, copied: Callable[..., str], ratings: Ratings) -> None:
     """Given two ladders, a question without a ladder is wrong usage, which lists both, the longer one first."""
-    done = ratings(*ASKED[question], "--format", "json", db=copied(two_ladders))
+    result = ratings(*ASKED[question], "--format", "json", db=copied(two_ladders))
 
-    assert (done.exit_code, done.stdout) == (2, "")
+    assert (result.exit_code, result.stdout) == (2, "")
     those = " that 'ben' is on" if question in OF_BEN else ""
-    assert json.loads(done.stderr.splitlines()[-1]) == {
+    assert json.loads(result.stderr.splitlines()[-1]) == {
         "reason": "usage", "exit_code": 2,
         "message": f"name one of the 2 ladders{those}:\n  catan-elo/cities (3 games)\n  catan-elo/basic (2 games)",
     }  # fmt: skip
@@ -65,7 +65,7 @@ def test_own_ladder_is_meant(asked: tuple[str, ...], copied: Callable[..., str],
     """Given two ladders, of which a player or game is on one, that is meant."""
     db = copied(two_ladders)
     ladder = "catan-elo/cities" if "g-5" in asked else "catan-elo/basic"
-    assert read(ratings, db, *asked) == read(ratings, db, *asked, ladder)
+    assert read_json(ratings, db, *asked) == read_json(ratings, db, *asked, ladder)
 
 
 def elo_ladders(ratings: Ratings, url: str) -> None:
@@ -76,16 +76,18 @@ def elo_ladders(ratings: Ratings, url: str) -> None:
     tables = [("catan", "anna", "ben"), ("catan", "anna", "ben", "cleo"), ("catan", "ben", "anna"), ("chess", "x", "y")]
     for number, (game, *players) in enumerate(tables, 1):
         at = f"2024-03-0{number}T12:00:00Z"
-        take_in(ratings, url, event("game.recorded", at, **placing(f"g-{number}", *players, game=game)))
+        append_lines(
+            ratings, url, build_event_line("game.recorded", at, **build_game_data(f"g-{number}", *players, game=game))
+        )
 
 
 def test_ladders_alike_are_one(copied_file: Callable[..., str], ratings: Ratings) -> None:
     """A game that did the same on the ladder of its size is explained on that of all sizes; else both are listed."""
     db = copied_file(elo_ladders)
 
-    told = ratings("explain", "g-1", db=db)
-    assert told.stderr == ""
-    assert told.stdout == ratings("explain", "g-1", "elo-catan/all", db=db).stdout
+    result = ratings("explain", "g-1", db=db)
+    assert result.stderr == ""
+    assert result.stdout == ratings("explain", "g-1", "elo-catan/all", db=db).stdout
     refused = ratings("explain", "g-3", db=db)
     assert refused.stderr.endswith(
         "name one of the 2 ladders that 'g-3' is on:\n  elo-catan (3 games)\n  elo-catan/2 (2 games)\n"
@@ -95,15 +97,15 @@ def test_ladders_alike_are_one(copied_file: Callable[..., str], ratings: Ratings
 def test_ladders_of_a_player_have_the_games_of_that_player(copied_file: Callable[..., str], ratings: Ratings) -> None:
     """The ladders of a player are listed with the player's own games, the latest first, at most six."""
     db = copied_file(elo_ladders)
-    games = [placing(f"x-{n}", "cleo", "x", game="chess") for n in range(2)]
-    take_in(ratings, db, *(event("game.recorded", "2024-03-09T12:00:00Z", **game) for game in games))
+    games = [build_game_data(f"x-{n}", "cleo", "x", game="chess") for n in range(2)]
+    append_lines(ratings, db, *(build_event_line("game.recorded", "2024-03-09T12:00:00Z", **game) for game in games))
     assert ratings("explain", "cleo", db=db).stderr.endswith(
         "name one of the 3 ladders that 'cleo' is on:\n  elo-chess (2 games)\n  elo-catan (1 game)\n"
         "  elo-catan/3-4 (1 game)\n"
     )
     assert ratings("init", db=db).exit_code == 0
-    many = [placing(f"l-{n}", "cleo", "x", game="catan", group=f"l-{n}") for n in range(5)]
-    take_in(ratings, db, *(event("game.recorded", "2024-03-09T12:00:00Z", **game) for game in many))
+    many = [build_game_data(f"l-{n}", "cleo", "x", game="catan", group=f"l-{n}") for n in range(5)]
+    append_lines(ratings, db, *(build_event_line("game.recorded", "2024-03-09T12:00:00Z", **game) for game in many))
     lines = ratings("explain", "cleo", db=db).stderr.splitlines()
     assert (len([line for line in lines if " game" in line]), lines[-1][:6]) == (6, "  and ")
 
@@ -116,15 +118,15 @@ def test_void_game_and_strangers_without_a_ladder(copied_file: Callable[..., str
     assert "Not counted: the game is voided" in ratings("explain", "g-4", db=db).stdout
     for command in ("history", "explain"):
         assert "'x' is on no ladder; see: ratings games" in ratings(command, "x", db=db).stderr
-        told = ratings(command, "annna", db=db)
-        assert (told.exit_code, "did you mean anna?" in told.stderr) == (1, True), told
+        result = ratings(command, "annna", db=db)
+        assert (result.exit_code, "did you mean anna?" in result.stderr) == (1, True), result
 
 
 def test_only_ladder_of_a_moment(copied_file: Callable[..., str], ratings: Ratings) -> None:
     """The only ladder that there was then is meant, though there are two today."""
     db = copied_file(two_ladders)
 
-    then = read(ratings, db, "standings", "--as-of", "2024-03-02")
+    then = read_json(ratings, db, "standings", "--as-of", "2024-03-02")
     assert (then["ladder"], len(then["rows"])) == ("catan-elo/basic", 3)
 
 
@@ -142,8 +144,8 @@ def test_no_ladder_says_so(copied_file: Callable[..., str], ratings: Ratings) ->
 def test_many_ladders_are_not_all_listed(copied_file: Callable[..., str], ratings: Ratings) -> None:
     """Of many ladders the 20 longest are listed, and how many there are besides."""
     db = copied_file(one_ladder)
-    games = [placing(f"x-{n}", "anna", "ben", game="catan", group=f"l-{n}") for n in range(24)]
-    take_in(ratings, db, *(event("game.recorded", "2024-03-09T12:00:00Z", **game) for game in games))
+    games = [build_game_data(f"x-{n}", "anna", "ben", game="catan", group=f"l-{n}") for n in range(24)]
+    append_lines(ratings, db, *(build_event_line("game.recorded", "2024-03-09T12:00:00Z", **game) for game in games))
 
     lines = ratings("standings", db=db).stderr.splitlines()
     assert (lines[-1], len([line for line in lines if " game" in line])) == (
@@ -155,6 +157,6 @@ def test_a_file_of_typos_is_answered_soon(copied_file: Callable[..., str], ratin
     """Of a file of unknown games the first 20 are told which was meant: looking for it takes a while."""
     db = copied_file(one_ladder)
     names = "".join(f"g-1{n:02d}\n" for n in range(40))
-    done = json.loads(ratings("void", "--file", "-", "--reason", "x", "--format", "json", db=db, input=names).stdout)
+    report = json.loads(ratings("void", "--file", "-", "--reason", "x", "--format", "json", db=db, input=names).stdout)
 
-    assert [("did you mean" in one["message"]) for one in done["rejected"]] == [True] * 20 + [False] * 20
+    assert [("did you mean" in rejection["message"]) for rejection in report["rejected"]] == [True] * 20 + [False] * 20

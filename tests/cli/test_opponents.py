@@ -42,13 +42,13 @@ def club(db: str, ratings: Ratings, tmp_path: Path) -> str:
         ("reinstate", "g-2", "--reason", "sure"), ("record", "-q", *four, "anna", "cleo"),
         ("player", "rename", "ben", "benno"),
     ):  # fmt: skip
-        done = ratings(*command, db=db)
-        assert done.exit_code == 0, (command, done.stderr)
+        result = ratings(*command, db=db)
+        assert result.exit_code == 0, (command, result.stderr)
     right = '{"game_id": "g-4", "game": "catan", "participants": [' + (
         '{"player": "cleo", "place": 1, "score": 9}, {"player": "anna", "place": 2, "score": 8}]}'
     )
-    done = ratings("correct", "g-4", "--reason", "from the sheet", db=db, input=right)
-    assert done.exit_code == 0, done.stderr
+    result = ratings("correct", "g-4", "--reason", "from the sheet", db=db, input=right)
+    assert result.exit_code == 0, result.stderr
     return db
 
 
@@ -76,9 +76,9 @@ def test_opponents_who_do_not_fit_are_counted(db: str, ratings: Ratings) -> None
 @pytest.mark.slow_cases
 def test_explanation_of_a_player_names_opponents(club: str, ratings: Ratings) -> None:
     """What made a player's points says of each game whom they met."""
-    told = ratings("explain", "--player", "anna", "elo-catan/all", db=club).stdout
+    stdout = ratings("explain", "--player", "anna", "elo-catan/all", db=club).stdout
     for game_id, (_, score, against) in MET.items():
-        line = next(line for line in told.splitlines() if line.startswith(game_id))
+        line = next(line for line in stdout.splitlines() if line.startswith(game_id))
         assert line.endswith((f", scored {score}" if score else "") + f", against {against}")
 
 
@@ -86,16 +86,16 @@ def test_explanation_of_a_player_names_opponents(club: str, ratings: Ratings) ->
 def test_explanation_names_the_opponents_of_a_voided_game(club: str, ratings: Ratings) -> None:
     """A game that does not count since it is voided is told with its opponents, too."""
     assert ratings("void", "g-1", "--reason", "a friendly", db=club).exit_code == 0
-    told = ratings("explain", "--player", "anna", "elo-catan/all", db=club).stdout
-    line = next(line for line in told.splitlines() if line.startswith("g-1"))
+    stdout = ratings("explain", "--player", "anna", "elo-catan/all", db=club).stdout
+    line = next(line for line in stdout.splitlines() if line.startswith("g-1"))
     assert ", scored 10, against benno (8), cleo (7), not counted: " in line
 
 
 @pytest.mark.slow_cases
 def test_games_show_scores(club: str, ratings: Ratings) -> None:
     """The results of a player's games have the scores that are recorded; as CSV they are as they were."""
-    told = ratings("games", "--player", "anna", db=club).stdout
-    results = [line.rpartition("  ")[2] for line in told.splitlines()[1:]]
+    stdout = ratings("games", "--player", "anna", db=club).stdout
+    results = [line.rpartition("  ")[2] for line in stdout.splitlines()[1:]]
     assert results == [
         "1 anna (10), 2 benno (8), 3 cleo (7)", "1 benno (10), 2 anna (6)", "1 anna, 2 cleo", "1 cleo (9), 2 anna (8)",
     ]  # fmt: skip
@@ -116,16 +116,16 @@ def doubles(db: str, ratings: Ratings, tmp_path: Path) -> str:
     """A ledger with a game of doubles."""
     (tmp_path / "doubles.csv").write_text(DOUBLES)
     assert ratings("init", "--for", "tennis", "--system", "weng-lin", db=db).exit_code == 0
-    done = ratings("import", str(tmp_path / "doubles.csv"), db=db)
-    assert done.exit_code == 0, done.stderr
+    result = ratings("import", str(tmp_path / "doubles.csv"), db=db)
+    assert result.exit_code == 0, result.stderr
     return db
 
 
 @pytest.mark.slow_cases
 def test_partners_are_no_opponents(doubles: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """An explanation and a history say with whom a player played, and against whom; a narrow history counts them."""
-    told = ratings("explain", "--player", "anna", "weng-lin-tennis", db=doubles).stdout
-    assert ", ".join(("2024-01-01, scored 6", *SIDES)) in told
+    stdout = ratings("explain", "--player", "anna", "weng-lin-tennis", db=doubles).stdout
+    assert ", ".join(("2024-01-01, scored 6", *SIDES)) in stdout
     monkeypatch.setenv("COLUMNS", "100")
     header, line = ratings("history", "anna", "weng-lin-tennis", db=doubles).stdout.splitlines()[2:4]
     assert header.split()[-2:] == ["with", "against"]

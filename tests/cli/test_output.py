@@ -51,10 +51,10 @@ def test_dry_run_shows_forty_new_ladders(ratings: Callable[..., Any], tmp_path: 
     assert ratings("init", "--no-rules", db=path).exit_code == 0
     assert ratings("rules", "publish", "--shipped", "catan-elo", db=path).exit_code == 0
     rows = "".join(f"g-{n},2024-03-01T12:00:00Z,catan,group-{n},anna,ben,cleo\n" for n in range(50))
-    told = ratings(
+    stdout = ratings(
         "import", "-", "--dry-run", db=path, input=f"game_id,occurred_at,game,group,1st,2nd,3rd\n{rows}"
     ).stdout
-    shown, more = told.partition("ladder ")[2].split("... and ")
+    shown, more = stdout.partition("ladder ")[2].split("... and ")
     assert (shown.count("catan-elo/group-"), more) == (
         40,
         "10 more ladders\n\nTo list the affected players: --format json\n",
@@ -173,8 +173,8 @@ def test_history_folds_opponents_only(db: str, ratings: Callable[..., Any]) -> N
         ("publish", "glicko-chess", "--as-of", "2024-01-31"),
         ("correct", "2024-01-06-1", "--reason", "typo", "Annabella:3", "Benjamin:2"),
     ):
-        done = ratings(*command, db=db)
-        assert done.exit_code == 0, (command, done.stderr)
+        result = ratings(*command, db=db)
+        assert result.exit_code == 0, (command, result.stderr)
     text = shown_on_terminal("--db", db, "history", "Annabella", "glicko-chess", columns=80)
     rows = [[*map(str.strip, re.split(r"\s{2,}", line.strip()))] for line in text.splitlines()[3:9]]
     assert rows == [
@@ -214,7 +214,7 @@ def test_closed_pipe_ends_the_command_quietly(command: str, db: str) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     code = "from ratings_ledger.cli.main import run_program; run_program()"
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code, "--db", db, *command.split()],
         stdout=writer,
         stderr=subprocess.PIPE,
@@ -223,17 +223,17 @@ def test_closed_pipe_ends_the_command_quietly(command: str, db: str) -> None:
     )
     os.close(writer)
 
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert (process.returncode, process.stderr) == (0, b"")
 
 
 @pytest.mark.slow
 def test_terminal_without_unicode_prints_names(db: str) -> None:
     """Names are printed as UTF-8 without failure even if the terminal's encoding is ASCII."""
     code = "from ratings_ledger.cli.main import run_program; run_program()"
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code, "--db", db, "standings", ALL],
         capture_output=True, cwd=ROOT, check=False, env={**os.environ, "PYTHONIOENCODING": "ascii"},
     )  # fmt: skip
 
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert "Zoé".encode() in done.stdout
+    assert (process.returncode, process.stderr) == (0, b"")
+    assert "Zoé".encode() in process.stdout

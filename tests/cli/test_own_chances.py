@@ -1,4 +1,4 @@
-"""`whatif` and `explain` of rules of one's own: what they predict is checked, and so are their books."""
+"""`whatif`, `explain` and `rules check` with custom rules: their predictions and their books are checked."""
 
 import json
 from collections.abc import Callable
@@ -22,7 +22,7 @@ def score(n, points, columns, constants, table, change):
     return max(sum(change[i] for i in range(n)), 0)
 
 
-def unbalanced(n, points, columns, constants, table, change):
+def score_unbalanced(n, points, columns, constants, table, change):
     for i in range(n):
         change[i] = 1
     return n - 1
@@ -32,37 +32,39 @@ def explain(n, names, points, columns, params, change):
     return [[Term("seat", change[i], "")] for i in range(n)]
 
 
-def of_players(i, j, points, columns, constants, table):
-    """Whoever sits on the first seat is more likely to be ahead."""
+def predict_first_seat(i, j, points, columns, constants, table):
+    """Give the player on the first seat the better chance."""
     seat = columns[0]
     return HALF + HALF // 2 * ((seat[i] == 1) - (seat[j] == 1))
 
 
 OWN = Rule(
     name="own", number=1, scale=1, params=Params, columns=("seat",), prepare=lambda params: (), table=no_table,
-    refuse_params=lambda params, players_max: None, check=None, score=score, explain=explain, chance=of_players,
+    refuse_params=lambda params, players_max: None, check=None, score=score, explain=explain, chance=predict_first_seat,
 )  # fmt: skip
 
 
-def known_as_own(patch: pytest.MonkeyPatch, rule: Rule) -> None:
-    """Let the program find a rule under the name own/1."""
+def offer_as_own(patch: pytest.MonkeyPatch, rule: Rule) -> None:
+    """Offer a rule to the program under the name own/1."""
     substitute_rule(patch, rule, "own/1")
 
 
-def ruleset_of(kind: str) -> str:
-    """A ruleset of a rule of one's own, for games of a kind."""
+def build_ruleset(kind: str) -> str:
+    """Return a ruleset of the rule own/1 for games of a kind."""
     return (
         f'id = "own"\nversion = "1"\nrule = "own/1"\neffective_from = 2000-01-01\n[scope]\ngame = ["duel"]\n'
         f'kind = ["{kind}"]\n'
     )
 
 
-def two_games(ratings: Ratings, url: str, kind: str) -> None:
-    """Make a ledger with two games of a kind."""
-    told = [{"place": 1}, {"place": 2}] if kind == "placing" else [{"side": "a"}, {"side": "b"}]
+def create_two_games(ratings: Ratings, url: str, kind: str) -> None:
+    """Create a ledger with two games of a kind."""
+    results = [{"place": 1}, {"place": 2}] if kind == "placing" else [{"side": "a"}, {"side": "b"}]
     games = []
     for number, names in enumerate((("anna", "ben"), ("ben", "anna"))):
-        seats = [{"player": name, "seat": 1 + (name == "ben"), **more} for name, more in zip(names, told, strict=True)]
+        seats = [
+            {"player": name, "seat": 1 + (name == "ben"), **result} for name, result in zip(names, results, strict=True)
+        ]
         data = {"game_id": f"d-{number}", "game": "duel", "kind": kind, "participants": seats}
         games.append(
             json.dumps({"type": "game.recorded", "occurred_at": f"2024-01-0{number + 1}T20:00:00Z", "data": data})
@@ -71,210 +73,216 @@ def two_games(ratings: Ratings, url: str, kind: str) -> None:
     assert ratings("import", "-", db=url, input="\n".join(games)).exit_code == 0
 
 
-def published_own(ratings: Ratings, url: str) -> None:
-    """The same with the ruleset of `OWN`, published."""
-    two_games(ratings, url, "placing")
+def create_published_own(ratings: Ratings, url: str) -> None:
+    """Create a ledger with two games and the published ruleset of `OWN`."""
+    create_two_games(ratings, url, "placing")
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
-        known_as_own(patch, OWN)
+        offer_as_own(patch, OWN)
         file = Path(folder) / "own.toml"
-        file.write_text(ruleset_of("placing"), encoding="utf-8")
+        file.write_text(build_ruleset("placing"), encoding="utf-8")
         assert ratings("rules", "publish", file, db=url).exit_code == 0
 
 
 @pytest.fixture
-def use(
+def create_own(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, copied_file: Callable[..., str]
 ) -> Callable[..., tuple[str, Path]]:
-    """A function that makes a ledger with two games of some kind, and a ruleset of a rule of one's own."""
+    """A function that creates a ledger with two games of a kind, and a ruleset file of a custom rule."""
 
-    def make(rule: Rule, kind: str = "placing") -> tuple[str, Path]:
-        known_as_own(monkeypatch, rule)
+    def create(rule: Rule, kind: str = "placing") -> tuple[str, Path]:
+        offer_as_own(monkeypatch, rule)
         file = tmp_path / "own.toml"
-        file.write_text(ruleset_of(kind), encoding="utf-8")
-        return copied_file(two_games, kind), file
+        file.write_text(build_ruleset(kind), encoding="utf-8")
+        return copied_file(create_two_games, kind), file
 
-    return make
+    return create
 
 
 @pytest.fixture
-def published(monkeypatch: pytest.MonkeyPatch, copied_file: Callable[..., str]) -> str:
+def published_db(monkeypatch: pytest.MonkeyPatch, copied_file: Callable[..., str]) -> str:
     """A ledger with two games under a published ruleset of `OWN`."""
-    known_as_own(monkeypatch, OWN)
-    return copied_file(published_own)
+    offer_as_own(monkeypatch, OWN)
+    return copied_file(create_published_own)
 
 
-def predicted(ratings: Ratings, db: str, file: Path) -> dict[str, Any]:
-    told = ratings("whatif", file, "--format", "json", db=db)
-    assert told.exit_code == 0, told
-    return dict(json.loads(told.stdout)["variants"][0]["ladders"][0]["quality"])
+def measure_quality(ratings: Ratings, db: str, file: Path) -> dict[str, Any]:
+    result = ratings("whatif", file, "--format", "json", db=db)
+    assert result.exit_code == 0, result
+    return dict(json.loads(result.stdout)["variants"][0]["ladders"][0]["quality"])
 
 
-def test_prediction_sees_what_scoring_sees(ratings: Ratings, use: Callable[..., tuple[str, Path]]) -> None:
-    """A rule that asks for no place sees the same columns when it predicts as when it scores.
+def test_prediction_reads_the_columns_of_scoring(ratings: Ratings, create_own: Callable[..., tuple[str, Path]]) -> None:
+    """A rule that does not read places gets the same columns in predictions as in scoring.
 
-    With 3/4 for the first seat, whose player wins once and loses once, the Brier score is
-    (1/16 + 9/16) / 2.
+    With 3/4 for the first seat, whose player wins once and loses once, the Brier score is (1/16 + 9/16) / 2.
     """
-    assert predicted(ratings, *use(OWN))["after"] == {
+    assert measure_quality(ratings, *create_own(OWN))["after"] == {
         "pairs": 2, "decided": 2, "log_loss": "0.836988", "brier": "0.312500", "accuracy": "0.250000",
     }  # fmt: skip
 
 
-def test_four_argument_chance_gets_both_points(ratings: Ratings, use: Callable[..., tuple[str, Path]]) -> None:
+def test_four_argument_chance_gets_both_points(ratings: Ratings, create_own: Callable[..., tuple[str, Path]]) -> None:
     """A chance function of four arguments gets the points of both players."""
-    seen = []
+    pairs = []
 
     def chance(points: int, others: int, constants: Any, table: Any) -> int:
-        seen.append((points, others))
+        pairs.append((points, others))
         return HALF
 
-    assert predicted(ratings, *use(OWN._replace(chance=chance)))["after"]["brier"] == "0.250000"
-    assert seen == [(0, 0), (2, 0)]
+    assert measure_quality(ratings, *create_own(OWN._replace(chance=chance)))["after"]["brier"] == "0.250000"
+    assert pairs == [(0, 0), (2, 0)]
 
 
 @pytest.mark.slow
-def test_chances_must_sum_to_one(ratings: Ratings, use: Callable[..., tuple[str, Path]]) -> None:
+def test_chances_must_sum_to_one(ratings: Ratings, create_own: Callable[..., tuple[str, Path]]) -> None:
     """`rules check` refuses a rule whose chances do not sum to one."""
-    db, file = use(OWN._replace(chance=lambda i, j, points, columns, constants, table: HALF - 100))
-    told = ratings("rules", "check", file, db=db)
-    assert (told.exit_code, "they must sum to 2^32 = 4294967296" in told.stdout) == (1, True)
+    db, file = create_own(OWN._replace(chance=lambda i, j, points, columns, constants, table: HALF - 100))
+    result = ratings("rules", "check", file, db=db)
+    assert (result.exit_code, "they must sum to 2^32 = 4294967296" in result.stdout) == (1, True)
 
 
 @pytest.mark.parametrize(
-    ("extra", "said"),
+    ("extra", "message"),
     [(lambda calls: calls, "score gave ("), (lambda calls: calls == 1, "score minted ")],
 )
-def test_what_is_minted_is_compared(
-    extra: Callable[[int], int], said: str, ratings: Ratings, use: Callable[..., tuple[str, Path]]
+def test_inconsistent_minting_is_refused(
+    extra: Callable[[int], int], message: str, ratings: Ratings, create_own: Callable[..., tuple[str, Path]]
 ) -> None:
-    """`rules check` refuses a rule that mints differently from call to call, or than when it is replayed."""
+    """`rules check` refuses a rule that mints differently from call to call, or in a replay."""
     calls = []
 
     def minting(n, points, columns, constants, table, change):
         calls.append(n)
         return score(n, points, columns, constants, table, change) + extra(len(calls))
 
-    db, file = use(OWN._replace(score=minting))
-    told = ratings("rules", "check", file, db=db)
-    assert (told.exit_code, said in told.stdout, "for the same game" in told.stdout) == (1, True, True), told
+    db, file = create_own(OWN._replace(score=minting))
+    result = ratings("rules", "check", file, db=db)
+    assert (result.exit_code, message in result.stdout, "for the same game" in result.stdout) == (1, True, True), result
 
 
 @pytest.mark.parametrize("member", ["check", "refuse_params"])
-def test_reasons_say_something(member: str, ratings: Ratings, use: Callable[..., tuple[str, Path]]) -> None:
+def test_empty_reasons_are_refused(member: str, ratings: Ratings, create_own: Callable[..., tuple[str, Path]]) -> None:
     """`rules check` refuses a rule whose reasons are empty."""
-    db, file = use(OWN._replace(**{member: lambda *given: ""}))
-    told = ratings("rules", "check", file, db=db)
-    assert told.exit_code == 1
-    assert f"{member} returned ''; it must return a message or None" in " ".join(told.stdout.split())
+    db, file = create_own(OWN._replace(**{member: lambda *arguments: ""}))
+    result = ratings("rules", "check", file, db=db)
+    assert result.exit_code == 1
+    assert f"{member} returned ''; it must return a message or None" in " ".join(result.stdout.split())
 
 
 @pytest.mark.slow
-def test_check_notes_unmeasurable_predictions(ratings: Ratings, use: Callable[..., tuple[str, Path]]) -> None:
+def test_check_notes_unmeasurable_predictions(ratings: Ratings, create_own: Callable[..., tuple[str, Path]]) -> None:
     """`rules check` notes that predictions cannot be measured for games without places."""
-    db, file = use(OWN, "battle")
-    told = ratings("rules", "check", file, db=db)
-    assert told.exit_code == 0
-    assert "games of this type have no places: whatif cannot measure it" in told.stdout.replace("\n    ", " ")
+    db, file = create_own(OWN, "battle")
+    result = ratings("rules", "check", file, db=db)
+    assert result.exit_code == 0
+    assert "games of this type have no places: whatif cannot measure it" in result.stdout.replace("\n    ", " ")
 
 
 @pytest.mark.parametrize("chance", [0, 1 << 32, -5, 0.5, None])
-def test_invalid_chance_is_reported(chance: Any, ratings: Ratings, use: Callable[..., tuple[str, Path]]) -> None:
+def test_invalid_chance_is_reported(chance: Any, ratings: Ratings, create_own: Callable[..., tuple[str, Path]]) -> None:
     """`whatif` reports that the rule failed if its chance function returns an invalid chance."""
-    db, file = use(OWN._replace(chance=lambda i, j, points, columns, constants, table: chance))
-    told = ratings("whatif", file, db=db)
-    assert told.exit_code == 0
-    assert "own: the rule failed at position 2 (game d-0): chance returned" in told.stderr
-    assert "math domain" not in told.stderr
+    db, file = create_own(OWN._replace(chance=lambda i, j, points, columns, constants, table: chance))
+    result = ratings("whatif", file, db=db)
+    assert result.exit_code == 0
+    assert "own: the rule failed at position 2 (game d-0): chance returned" in result.stderr
+    assert "math domain" not in result.stderr
 
 
-def test_games_without_places_have_no_measures(ratings: Ratings, use: Callable[..., tuple[str, Path]]) -> None:
+def test_games_without_places_have_no_measures(ratings: Ratings, create_own: Callable[..., tuple[str, Path]]) -> None:
     """For games without places, `whatif` says so and gives no measures of prediction quality."""
-    db, file = use(OWN, "battle")
-    assert predicted(ratings, db, file)["after"] == {
+    db, file = create_own(OWN, "battle")
+    assert measure_quality(ratings, db, file)["after"] == {
         "pairs": 0, "decided": 0, "log_loss": None, "brier": None, "accuracy": None, "unplaced": 2,
     }  # fmt: skip
-    told = ratings("whatif", file, db=db)
-    assert "own: 2 games without places, which cannot be predicted." in told.stdout
-    assert "log loss" not in told.stdout
+    result = ratings("whatif", file, db=db)
+    assert "own: 2 games without places, which cannot be predicted." in result.stdout
+    assert "log loss" not in result.stdout
 
 
 @pytest.mark.slow
-def test_nothing_is_said_of_what_cannot_be_replayed(
-    ratings: Ratings, published: str, monkeypatch: pytest.MonkeyPatch
+def test_failing_rule_is_excluded_from_no_points_change(
+    ratings: Ratings, published_db: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No command claims that no points change on a ladder whose rule fails; `whatif` then ends with 1."""
+    """With a failing rule, no command claims that no points change on its ladder, and `whatif` exits with 1."""
 
-    def fails(*given: Any) -> int:
+    def fail(*arguments: Any) -> int:
         raise ZeroDivisionError
 
-    assert ratings("whatif", "own", "--set", "params.start=5", db=published).exit_code == 0
-    known_as_own(monkeypatch, OWN._replace(score=fails))
-    for more in (("params.start=5",), ("params.start=5,6",)):
-        told = ratings("whatif", "own", "--set", *more, db=published)
-        assert (told.exit_code, "No points change.\n" in told.stdout) == (1, False)
-        assert "own cannot be replayed: the rule failed at position" in told.stderr
-        assert told.stdout.endswith("No points change on the ladders that can be replayed.\n") == (more[0][-1:] == "5")
-        asked = json.loads(ratings("whatif", "own", "--set", *more, "--format", "json", db=published).stdout)
-        assert [one["ladders"] for one in asked["variants"]] == [[]] * len(asked["variants"])
+    assert ratings("whatif", "own", "--set", "params.start=5", db=published_db).exit_code == 0
+    offer_as_own(monkeypatch, OWN._replace(score=fail))
+    for setting in (("params.start=5",), ("params.start=5,6",)):
+        result = ratings("whatif", "own", "--set", *setting, db=published_db)
+        assert (result.exit_code, "No points change.\n" in result.stdout) == (1, False)
+        assert "own cannot be replayed: the rule failed at position" in result.stderr
+        assert result.stdout.endswith("No points change on the ladders that can be replayed.\n") == (
+            setting[0][-1:] == "5"
+        )
+        prediction = json.loads(ratings("whatif", "own", "--set", *setting, "--format", "json", db=published_db).stdout)
+        assert [variant["ladders"] for variant in prediction["variants"]] == [[]] * len(prediction["variants"])
     for command in (("void", "d-0"), ("player", "rename", "anna", "zoe")):
-        told = ratings(*command, "--reason", "a slip", "--dry-run", db=published)
-        assert told.stdout.endswith("\nNo points change on the ladders that can be replayed.\n")
-        assert "own cannot be replayed: the rule failed at position" in told.stderr
+        result = ratings(*command, "--reason", "a slip", "--dry-run", db=published_db)
+        assert result.stdout.endswith("\nNo points change on the ladders that can be replayed.\n")
+        assert "own cannot be replayed: the rule failed at position" in result.stderr
 
 
-def test_unbalanced_books_are_not_explained(ratings: Ratings, published: str) -> None:
-    """`explain` does not show a game as sound if its books do not balance."""
-    assert ratings("explain", "d-1", "own", db=published).exit_code == 0
+def test_unbalanced_books_are_not_explained(ratings: Ratings, published_db: str) -> None:
+    """`explain` refuses a game whose books do not balance."""
+    assert ratings("explain", "d-1", "own", db=published_db).exit_code == 0
     with pytest.MonkeyPatch.context() as patch:
-        known_as_own(patch, OWN._replace(score=unbalanced))
-        told = ratings("explain", "d-0", "own", db=published)
-    assert (told.exit_code, told.stdout) == (1, "")
+        offer_as_own(patch, OWN._replace(score=score_unbalanced))
+        result = ratings("explain", "d-0", "own", db=published_db)
+    assert (result.exit_code, result.stdout) == (1, "")
     assert (
-        "the books do not balance: score minted 1, but the changes sum to 2 (test_own_chances.py, line" in told.stderr
+        "the books do not balance: score minted 1, but the changes sum to 2 (test_own_chances.py, line" in result.stderr
     )
 
 
 class Unprintable(Exception):
-    """An error that cannot even be told."""
+    """An error whose text cannot be read."""
 
     def __str__(self) -> str:
         raise RuntimeError("no text")
 
 
 class Deeper(BaseException):
-    """What most programs do not catch."""
+    """An error that most programs do not catch."""
 
 
-def raising(error: BaseException) -> Any:
+def build_raising_score(error: BaseException) -> Any:
     def score(n, points, columns, constants, table, change):
         raise error
 
     return score
 
 
-def minting(n, points, columns, constants, table, change):
+def mint_too_much(n, points, columns, constants, table, change):
     return 10**5000
 
 
-SHORT = [("standings", "own"), ("rebuild",)]
-ODD = {
-    "no text": (raising(Unprintable()), "Unprintable: a Unprintable that cannot be read"),
-    "no usual error": (raising(Deeper("far down")), "Deeper: far down"),
+SHORT_COMMANDS = [("standings", "own"), ("rebuild",)]
+UNUSUAL_ERRORS = {
+    "no text": (build_raising_score(Unprintable()), "Unprintable: a Unprintable that cannot be read"),
+    "no usual error": (build_raising_score(Deeper("far down")), "Deeper: far down"),
     "several lines": (
-        raising(ValueError("one\nverify: all well\x1b[31m\u202e")), "ValueError: one\\u000averify: all well",
+        build_raising_score(ValueError("one\nverify: all well\x1b[31m\u202e")),
+        "ValueError: one\\u000averify: all well",
     ),
-    "more than there is": (minting, "the points grow out of bounds"),
-}  # fmt: skip
+    "more than there is": (mint_too_much, "the points grow out of bounds"),
+}
 
 
-@pytest.mark.parametrize("what", ODD)
-@pytest.mark.parametrize("command", mark_long_values(SHORT, [*SHORT, ("export", "standings"), ("books", "own")]))
-def test_odd_rule_error_takes_one_line(what: str, command: tuple[str, ...], ratings: Ratings, published: str) -> None:
-    """An odd error of a rule is told in one line, not called a bug, whatever is asked; `rebuild` adds what to do."""
-    score, message = ODD[what]
+@pytest.mark.parametrize("what", UNUSUAL_ERRORS)
+@pytest.mark.parametrize(
+    "command", mark_long_values(SHORT_COMMANDS, [*SHORT_COMMANDS, ("export", "standings"), ("books", "own")])
+)
+def test_unusual_rule_error_takes_one_line(
+    what: str, command: tuple[str, ...], ratings: Ratings, published_db: str
+) -> None:
+    """An unusual error of a rule takes one line and is not called a bug; `rebuild` adds a line with advice."""
+    score, message = UNUSUAL_ERRORS[what]
     with pytest.MonkeyPatch.context() as patch:
-        known_as_own(patch, OWN._replace(score=score))
-        told = ratings(*command, db=published)
-    first, *rest = told.stderr.splitlines()
-    assert (told.exit_code, message in first, len(rest)) == (1, True, int(command[0] == "rebuild")), told
-    assert "bug" not in told.stderr
+        offer_as_own(patch, OWN._replace(score=score))
+        result = ratings(*command, db=published_db)
+    first, *rest = result.stderr.splitlines()
+    assert (result.exit_code, message in first, len(rest)) == (1, True, int(command[0] == "rebuild")), result
+    assert "bug" not in result.stderr

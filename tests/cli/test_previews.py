@@ -1,4 +1,4 @@
-"""`import --preview`: how a file is understood, before anything of it is recorded."""
+"""`import --preview`: how a file is read, before anything of it is recorded."""
 
 import hashlib
 import json
@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from correction_helpers import Ratings, head
+from correction_helpers import Ratings, read_head
 from rich.cells import cell_len
 from sheet_files import ods, xlsx
-from sheets_synced import a_club_of_catan
+from sheets_synced import create_catan_ledger
 from terminals import run_on_terminal, type_answers
 
-SET = ("--set", "game=catan")
+GAME_OPTION = ("--set", "game=catan")
 
 GERMAN = """\
 Winterrunde;;;;
@@ -27,41 +27,42 @@ Summe;3;;;
 """
 
 
-def with_a_game(ratings: Ratings, url: str) -> None:
-    """Make a ledger for catan, at home in Berlin, with a game of Anna, Ben and Cleo."""
-    a_club_of_catan(ratings, url)
+def create_with_game(ratings: Ratings, url: str) -> None:
+    """Create a ledger for catan with the home zone Berlin and a game of Johanna, Ben and Cleo."""
+    create_catan_ledger(ratings, url)
     table = "game_id,occurred_at,game,1st,2nd,3rd\ng-1,2024-11-20,catan,Johanna,Ben,Cleo\n"
     assert ratings("import", "-", db=url, input=table).exit_code == 0
 
 
-pytestmark = pytest.mark.ledger(make=with_a_game)
+pytestmark = pytest.mark.ledger(make=create_with_game)
 
 
-def told(ratings: Ratings, db: str, file: object, *options: object, code: int = 0) -> dict[str, Any]:
-    """What a preview tells as JSON; the head stays where it is."""
-    before = head(ratings, db)
-    done = ratings("import", file, "--preview", "--format", "json", *options, db=db)
-    assert done.exit_code == code, done
-    assert head(ratings, db) == before
-    return dict(json.loads(done.stdout))
+def preview_file(ratings: Ratings, db: str, file: object, *options: object, code: int = 0) -> dict[str, Any]:
+    """Preview a file and return the JSON, and assert that the head stays the same."""
+    before = read_head(ratings, db)
+    result = ratings("import", file, "--preview", "--format", "json", *options, db=db)
+    assert result.exit_code == code, result
+    assert read_head(ratings, db) == before
+    return dict(json.loads(result.stdout))
 
 
-def results(found: dict[str, Any]) -> list[str]:
-    """The first games of the first file."""
-    return [one["result"] for one in found["preview"]["files"][0]["first_games"]]
+def list_results(report: dict[str, Any]) -> list[str]:
+    """Return the results of the first games of the first file."""
+    return [game["result"] for game in report["preview"]["files"][0]["first_games"]]
 
 
 @pytest.mark.slow_cases
-def test_table_is_shown_as_it_is_understood(db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """Of a sheet with all that sheets have, one sees what was read and left out, the games, who is new, the ladders."""
+def test_preview_shows_how_a_table_is_read(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """The preview of a table shows its form, the skipped parts, the games, the new players and the changes of
+    ladders."""
     sheet = tmp_path / "winter.csv"
     sheet.write_text(GERMAN, encoding="cp1252")
-    before = head(ratings, db)
+    before = read_head(ratings, db)
 
-    done = ratings("import", sheet, *SET, "--map", "Bemerkung=", "--ties", "/", "--preview", db=db)
+    result = ratings("import", sheet, *GAME_OPTION, "--map", "Bemerkung=", "--ties", "/", "--preview", db=db)
 
-    assert (done.exit_code, done.stderr) == (0, ""), done
-    assert done.stdout == (
+    assert (result.exit_code, result.stderr) == (0, ""), result
+    assert result.stdout == (
         f"{sheet}\n"
         "read as   a row per game, a column per place; cells separated by semicolons; cp1252; header in line 3\n"
         "columns   Datum = occurred_at, Sieger = 1st, 2. = 2nd, 3. = 3rd\n"
@@ -83,9 +84,9 @@ def test_table_is_shown_as_it_is_understood(db: str, ratings: Ratings, tmp_path:
         "player  after   rank\n"
         "Ben      1016  - → 1\n"
         "Ümit      984  - → 2\n"
-    ) + done.stdout.partition("Ümit      984  - → 2\n")[2]  # fmt: skip
-    assert "\nelo-catan\n" in done.stdout
-    assert head(ratings, db) == before
+    ) + result.stdout.partition("Ümit      984  - → 2\n")[2]  # fmt: skip
+    assert "\nelo-catan\n" in result.stdout
+    assert read_head(ratings, db) == before
 
 
 LAYOUTS = {
@@ -98,29 +99,30 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_layouts_are_named(layout: str, one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """Each layout is named, and shows its games with the places or scores that were read."""
+def test_preview_names_the_layout(layout: str, one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """The preview names each layout and shows its games with the places or scores that were read."""
     content, expected = LAYOUTS[layout]
     sheet = tmp_path / "games.csv"
     sheet.write_text(content, encoding="utf-8")
 
-    found = told(ratings, one_db, sheet, *SET, "--new-names", "accept")
+    preview = preview_file(ratings, one_db, sheet, *GAME_OPTION, "--new-names", "accept")
 
-    (file,) = found["preview"]["files"]
-    assert (file["table"]["layout"], results(found)) == (layout, expected)
-    assert found["preview"]["ties"] == (layout == "pair")
+    (file,) = preview["preview"]["files"]
+    assert (file["table"]["layout"], list_results(preview)) == (layout, expected)
+    assert preview["preview"]["ties"] == (layout == "pair")
 
 
-def test_usual_form_is_shown_alike(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """A table of the usual form, which is read line by line, tells the same: in the end also its blank lines."""
+def test_preview_of_the_plain_form_has_the_same_members(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A table in the plain form, which is read line by line, has the same members, and counts its blank lines to the
+    end."""
     sheet = tmp_path / "games.csv"
     sheet.write_text("\ngame_id,occurred_at,game,Note,player,place\ng-2,2024-11-22,catan,,Cleo,1\n\n,,,,,\n"
                      "g-2,2024-11-22,catan,late,Ben,2\n", encoding="utf-8")  # fmt: skip
 
-    found = told(ratings, one_db, sheet, "--map", "Note=")
+    preview = preview_file(ratings, one_db, sheet, "--map", "Note=")
 
-    (file,) = found["preview"]["files"]
-    assert results(found) == ["1 Cleo, 2 Ben"]
+    (file,) = preview["preview"]["files"]
+    assert list_results(preview) == ["1 Cleo, 2 Ben"]
     assert file["table"] == {
         "layout": "rows", "header": 2, "blank": 3, "dropped": ["Note"], "delimiter": ",", "encoding": "utf-8",
         "columns": {name: name for name in ("game_id", "occurred_at", "game", "player", "place")}, "above": [],
@@ -129,57 +131,58 @@ def test_usual_form_is_shown_alike(one_db: str, ratings: Ratings, tmp_path: Path
     }  # fmt: skip
 
 
-def test_spreadsheet_tells_sheets_and_hidden_rows(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """Of a spreadsheet one sees which sheet is read and which are not, and that hidden rows are read."""
+def test_preview_of_a_spreadsheet_names_sheets_and_hidden_rows(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """The preview of a spreadsheet names the sheet read, the other sheets, and the hidden rows."""
     pytest.importorskip("python_calamine")
     rows = [["Date", "1st", "2nd"], [date(2024, 11, 22), "Ben", "Cleo"], [], [date(2024, 11, 23), "Cleo", "Ben"]]
     book, other = tmp_path / "club.xlsx", tmp_path / "club.ods"
     book.write_bytes(xlsx(rows, ("Members", "hidden", [["Name"], ["Ben"]]), hidden_rows=[4]))
     other.write_bytes(ods(rows))
 
-    done = ratings("import", book, *SET, "--preview", db=one_db)
-    found = told(ratings, one_db, other, *SET)
+    result = ratings("import", book, *GAME_OPTION, "--preview", db=one_db)
+    preview = preview_file(ratings, one_db, other, *GAME_OPTION)
 
-    assert "read as   a row per game, a column per place; sheet Results; header in line 1\n" in done.stdout
-    assert "skipped   1 blank line; sheet Members\nhidden    line 4, read like the others\n" in done.stdout
-    assert (found["preview"]["files"][0]["table"]["blank"], results(found)) == (1, ["1 Ben, 2 Cleo", "1 Cleo, 2 Ben"])
+    assert "read as   a row per game, a column per place; sheet Results; header in line 1\n" in result.stdout
+    assert "skipped   1 blank line; sheet Members\nhidden    line 4, read like the others\n" in result.stdout
+    assert (preview["preview"]["files"][0]["table"]["blank"], list_results(preview)) == (
+        1,
+        ["1 Ben, 2 Cleo", "1 Cleo, 2 Ben"],
+    )
 
 
 @pytest.mark.slow_cases
-def test_close_names_are_told_and_counted_as_new(db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """A name close to another is neither refused nor asked about: one sees who may be meant."""
+def test_preview_lists_close_names_as_new_players(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A close name is neither refused nor asked about in a preview, but listed with the known player."""
     sheet = tmp_path / "games.csv"
     sheet.write_text("Date,Winner,2nd\n2024-11-22,Johana,Ben\n", encoding="utf-8")
 
-    done = ratings("import", sheet, *SET, "--preview", db=db)
-    found = told(ratings, db, sheet, *SET)
-    accepted = ratings("import", sheet, *SET, "--preview", "--new-names", "accept", db=db)
+    result = ratings("import", sheet, *GAME_OPTION, "--preview", db=db)
+    preview = preview_file(ratings, db, sheet, *GAME_OPTION)
+    accepted = ratings("import", sheet, *GAME_OPTION, "--preview", "--new-names", "accept", db=db)
 
-    assert (done.exit_code, done.stderr) == (0, "")
+    assert (result.exit_code, result.stderr) == (0, "")
     question = "'Johana' (line 2): did you mean 'Johanna', 1 game?\n"
-    assert f"1 new name close to others, which the import asks about:\n  {question}" in done.stdout
+    assert f"1 new name close to others, which the import asks about:\n  {question}" in result.stdout
     assert f"1 new name close to others:\n  {question}" in accepted.stdout
-    decided = " once 1 close name is decided (--aliases FILE, --new-names accept);"
-    assert (f"1 would be appended{decided}" in done.stdout, decided in accepted.stdout) == (True, False)
-    assert (found["preview"]["undecided"], found["would_append"], found["rejected"]) == (["Johana"], 1, [])
-    assert {one["player"] for one in found["changes"]} >= {"Johana", "Ben"}
-    refused = ratings("import", sheet, *SET, db=db)
+    condition = " once 1 close name is decided (--aliases FILE, --new-names accept);"
+    assert (f"1 would be appended{condition}" in result.stdout, condition in accepted.stdout) == (True, False)
+    assert (preview["preview"]["undecided"], preview["would_append"], preview["rejected"]) == (["Johana"], 1, [])
+    assert {change["player"] for change in preview["changes"]} >= {"Johana", "Ben"}
+    refused = ratings("import", sheet, *GAME_OPTION, db=db)
     assert refused.exit_code == 1
     assert "close-name" in refused.stderr
 
 
-def test_close_names_are_counted_as_an_import_counts_them(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """A preview and the import that refuses tell the same number of close names, however many games have them, and
-    without a cell of two players, which is refused by both.
-    """
+def test_preview_and_import_count_the_same_close_names(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A preview and the refused import report the same number of close names, without cells of two players."""
     sheet = tmp_path / "games.csv"
     sheet.write_text(
         "Date,Winner,2nd\n2024-11-22,Johana,Ben\n2024-11-23,Johana,ben\n2024-11-24,Dora,Johana\n"
         "2024-11-25,Dora & Emil,ben\n2024-11-26,Dora & Emill,ben\n", encoding="utf-8",
     )  # fmt: skip
 
-    previewed = ratings("import", sheet, *SET, "--preview", db=one_db)
-    refused = ratings("import", sheet, *SET, db=one_db)
+    previewed = ratings("import", sheet, *GAME_OPTION, "--preview", db=one_db)
+    refused = ratings("import", sheet, *GAME_OPTION, db=one_db)
 
     assert "\n2 new names close to others, which the import asks about:\n  'Johana' (line 2)" in previewed.stdout
     assert refused.stderr.count("close-name") == 2
@@ -187,70 +190,79 @@ def test_close_names_are_counted_as_an_import_counts_them(one_db: str, ratings: 
 
 
 @pytest.mark.slow
-def test_nobody_is_asked_at_a_terminal(one_db: str, tmp_path: Path) -> None:
-    """At a terminal, too, a preview asks nothing, and what it shows fits into 80 columns."""
+def test_preview_asks_no_questions_at_a_terminal(one_db: str, tmp_path: Path) -> None:
+    """At a terminal a preview asks nothing, and its output fits into 80 columns."""
     sheet = tmp_path / "games.csv"
     sheet.write_text(
         "Datum;Uhrzeit;Johana Müller-Lüdenscheidt;美咲の母;Ольга Иванова;Bemerkung\n"
         + "".join(f"{day}.10.2024;20:05;7;{day};9;lang\n" for day in range(1, 29)), encoding="utf-8",
     )  # fmt: skip
-    options = ["import", str(sheet), *SET, "--map", "Bemerkung=", "--preview"]
+    options = ["import", str(sheet), *GAME_OPTION, "--map", "Bemerkung=", "--preview"]
 
-    code, _, shown = type_answers(["--db", one_db, *options], [], piped=False)
-    whole, _ = run_on_terminal("--db", one_db, *options, piped=True)
+    code, _, terminal_text = type_answers(["--db", one_db, *options], [], piped=False)
+    piped_text, _ = run_on_terminal("--db", one_db, *options, piped=True)
 
     assert code == 0
-    shown = shown[shown.index(str(sheet)):].replace("\r", "")  # fmt: skip
-    assert "... and 18 more games" in shown
-    assert max(cell_len(line) for line in shown.splitlines()[1:] if "\x1b" not in line) <= 80
-    assert "1 Ольга Иванова (9), 2 Johana Müller-Lüdenscheidt (7), 3 美咲の母 (1)" in whole
+    terminal_text = terminal_text[terminal_text.index(str(sheet)):].replace("\r", "")  # fmt: skip
+    assert "... and 18 more games" in terminal_text
+    assert max(cell_len(line) for line in terminal_text.splitlines()[1:] if "\x1b" not in line) <= 80
+    assert "1 Ольга Иванова (9), 2 Johana Müller-Lüdenscheidt (7), 3 美咲の母 (1)" in piped_text
 
 
-def test_all_problems_are_listed_as_in_an_import(db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """A file with mistakes shows what could be understood, and all that an import refuses, with the same exit code."""
+def test_preview_lists_all_errors_of_the_import(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """The preview of a file with errors shows the valid games and all rejections of the import, with the same exit
+    code."""
     sheet = tmp_path / "games.csv"
     sheet.write_text(
         "Date,Winner,2nd\n2024-11-22,Dora,Ben/Cleo\n2024-11-23,Ben,Ben\n2024-11-24,Cleo,Dora\nsoon,Ben,Cleo\n",
         encoding="utf-8",
     )
 
-    found = told(ratings, db, sheet, *SET, code=1)
-    refused = json.loads(ratings("import", sheet, *SET, "--format", "json", db=db).stdout)
+    preview = preview_file(ratings, db, sheet, *GAME_OPTION, code=1)
+    import_report = json.loads(ratings("import", sheet, *GAME_OPTION, "--format", "json", db=db).stdout)
 
-    assert found["rejected"] == refused["rejected"]
-    assert [(one["line"], one["code"]) for one in found["rejected"]] == [
+    assert preview["rejected"] == import_report["rejected"]
+    assert [(rejection["line"], rejection["code"]) for rejection in preview["rejected"]] == [
         (2, "tied-players"), (3, "player-twice"), (5, "bad-time"),
     ]  # fmt: skip
-    assert (results(found), found["preview"]["games"], found["would_append"]) == (["1 Cleo, 2 Dora"], 1, 0)
+    assert (list_results(preview), preview["preview"]["games"], preview["would_append"]) == (["1 Cleo, 2 Dora"], 1, 0)
 
 
 @pytest.mark.slow_cases
-def test_unknown_columns_hide_nothing(db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """A column that is not known is refused, and beside it one sees the games and all else that is wrong with them."""
+def test_preview_with_unknown_column_shows_the_games(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A preview refuses an unknown column and still shows the games and their other errors."""
     sheet = tmp_path / "games.csv"
     sheet.write_text("Date,Winner,2nd,Mood\n2024-11-22,Ben,Cleo,good\n2024-11-23,Ben,Dora/Cleo,\n", encoding="utf-8")
 
-    found = told(ratings, db, sheet, *SET, code=1)
-    done = ratings("import", sheet, *SET, "--preview", db=db)
-    dropped = told(ratings, db, sheet, *SET, "--map", "Mood=", "--ties", "/")
+    preview = preview_file(ratings, db, sheet, *GAME_OPTION, code=1)
+    result = ratings("import", sheet, *GAME_OPTION, "--preview", db=db)
+    preview_without_column = preview_file(ratings, db, sheet, *GAME_OPTION, "--map", "Mood=", "--ties", "/")
 
-    assert [(one["line"], one["code"]) for one in found["rejected"]] == [(1, "unknown-column"), (3, "tied-players")]
-    assert (results(found), found["would_append"]) == (["1 Ben, 2 Cleo"], 0)
-    (table, later) = (one["preview"]["files"][0]["table"] for one in (found, dropped))
-    assert (table["unknown"], table["dropped"], later["unknown"], later["dropped"]) == (["Mood"], [], [], ["Mood"])
-    assert "\nunknown   column Mood, not read\n" in done.stdout
-    assert "unknown-column: unknown column: 'Mood'; rename a column with --map" in done.stderr
+    assert [(rejection["line"], rejection["code"]) for rejection in preview["rejected"]] == [
+        (1, "unknown-column"),
+        (3, "tied-players"),
+    ]
+    assert (list_results(preview), preview["would_append"]) == (["1 Ben, 2 Cleo"], 0)
+    (table, later_table) = (report["preview"]["files"][0]["table"] for report in (preview, preview_without_column))
+    assert (table["unknown"], table["dropped"], later_table["unknown"], later_table["dropped"]) == (
+        ["Mood"],
+        [],
+        [],
+        ["Mood"],
+    )
+    assert "\nunknown   column Mood, not read\n" in result.stdout
+    assert "unknown-column: unknown column: 'Mood'; rename a column with --map" in result.stderr
 
 
-def test_unreadable_table_says_what_was_seen(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """Of a table that lacks a column one still sees where the header was found, and what was left out."""
+def test_preview_of_unreadable_table_shows_the_header(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """The preview of a table without a required column shows where the header was found and the skipped parts."""
     sheet = tmp_path / "games.csv"
     sheet.write_text("Our games,,\nDate,Winner,Mood\n2024-11-22,Ben,good\n", encoding="utf-8")
 
-    done = ratings("import", sheet, "--preview", db=one_db)
+    result = ratings("import", sheet, "--preview", db=one_db)
 
-    assert done.exit_code == 1
-    assert done.stdout == (
+    assert result.exit_code == 1
+    assert result.stdout == (
         f"{sheet}\n"
         "read as   a row per game, a column per place; cells separated by commas; utf-8; header in line 2\n"
         "columns   Date = occurred_at, Winner = 1st\n"
@@ -260,42 +272,47 @@ def test_unreadable_table_says_what_was_seen(one_db: str, ratings: Ratings, tmp_
         "\n"
         "0 would be appended, 2 refused; the head is 4.\n"
     )
-    assert "unknown-column: unknown column: 'Mood'" in done.stderr
-    assert "too-few-participants" in done.stderr
+    assert "unknown-column: unknown column: 'Mood'" in result.stderr
+    assert "too-few-participants" in result.stderr
 
 
-def test_preview_tells_what_a_dry_run_does(db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """What is there already, what would be appended and what it changes is told as by a dry run."""
+def test_preview_agrees_with_dry_run(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A preview reports the same existing events, appended events and changes as a dry run."""
     sheet = tmp_path / "games.csv"
     sheet.write_text(
         "game_id,occurred_at,game,1st,2nd,3rd\ng-1,2024-11-20,catan,Johanna,Ben,Cleo\ng-2,2024-11-21,catan,Cleo,Ben,\n",
         encoding="utf-8",
     )
 
-    found = told(ratings, db, sheet)
-    dry = json.loads(ratings("import", sheet, "--dry-run", "--format", "json", db=db).stdout)
+    preview_report = preview_file(ratings, db, sheet)
+    dry_run_report = json.loads(ratings("import", sheet, "--dry-run", "--format", "json", db=db).stdout)
 
-    preview = found.pop("preview")
-    assert found == dry
-    assert (found["existing"], found["would_append"], preview["games"], preview["players"]) == (1, 1, 2, 3)
-    assert found["changes"]
+    preview = preview_report.pop("preview")
+    assert preview_report == dry_run_report
+    assert (preview_report["existing"], preview_report["would_append"], preview["games"], preview["players"]) == (
+        1,
+        1,
+        2,
+        3,
+    )
+    assert preview_report["changes"]
 
 
-def test_nothing_is_written(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """Neither the ledger nor a file of refusals is written, also if what is valid would be taken."""
+def test_preview_writes_nothing(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A preview writes neither to the ledger nor a file of rejects, even with --keep-going."""
     sheet = tmp_path / "games.csv"
     sheet.write_text("Date,Winner,2nd\n2024-11-22,Cleo,Ben\nsoon,Ben,Cleo\n", encoding="utf-8")
     before = hashlib.sha256(Path(one_db).read_bytes()).hexdigest()
 
-    found = told(ratings, one_db, sheet, *SET, "--keep-going", code=1)
+    preview = preview_file(ratings, one_db, sheet, *GAME_OPTION, "--keep-going", code=1)
 
-    assert (found["would_append"], len(found["rejected"])) == (1, 1)
+    assert (preview["would_append"], len(preview["rejected"])) == (1, 1)
     assert hashlib.sha256(Path(one_db).read_bytes()).hexdigest() == before
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".csv", ".db"]
 
 
-def test_json_lines_and_several_files(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """Events of JSON Lines count by type, games of several kinds by name, and each file has its own games."""
+def test_preview_counts_json_lines_and_several_files(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A preview counts events of JSON Lines by type and games by name, and shows each file's own games."""
     lines, sheet = tmp_path / "games.jsonl", tmp_path / "games.csv"
     game = {"game_id": "g-2", "game": "chess", "league": "L1", "participants": [
         {"player": "Ben", "place": 1}, {"player": "Johana", "place": 2, "status": "abandoned"}]}  # fmt: skip
@@ -305,28 +322,28 @@ def test_json_lines_and_several_files(one_db: str, ratings: Ratings, tmp_path: P
     ), encoding="utf-8")  # fmt: skip
     sheet.write_text("Date,Winner,2nd\n2024-11-22,Cleo,Ben\n", encoding="utf-8")
 
-    done = ratings("import", lines, sheet, *SET, "--preview", db=one_db)
+    result = ratings("import", lines, sheet, *GAME_OPTION, "--preview", db=one_db)
 
-    assert done.exit_code == 0
-    assert f"{lines}\nread as   events, not a table\n" in done.stdout
-    assert "   1  chess  g-2  2024-11-21 13:00  1 Ben, 2 Johana (abandoned) [league L1]\n" in done.stdout
-    assert "   2  catan  2024-11-22       1 Cleo, 2 Ben\n" in done.stdout
-    assert "2 games (1 chess, 1 catan), 2024-11-21 to 2024-11-22, 3 players\n" in done.stdout
-    assert "other events: 1 player.registered\n" in done.stdout
-    # a program's names are told, and never asked about
-    assert "1 new name close to others:\n" in done.stdout
-    assert "note: on no ladder, such as g-2" in done.stderr
+    assert result.exit_code == 0
+    assert f"{lines}\nread as   events, not a table\n" in result.stdout
+    assert "   1  chess  g-2  2024-11-21 13:00  1 Ben, 2 Johana (abandoned) [league L1]\n" in result.stdout
+    assert "   2  catan  2024-11-22       1 Cleo, 2 Ben\n" in result.stdout
+    assert "2 games (1 chess, 1 catan), 2024-11-21 to 2024-11-22, 3 players\n" in result.stdout
+    assert "other events: 1 player.registered\n" in result.stdout
+    # close names in JSON Lines are listed, but not asked about
+    assert "1 new name close to others:\n" in result.stdout
+    assert "note: on no ladder, such as g-2" in result.stderr
 
 
 @pytest.mark.slow
-def test_long_files_are_counted_whole(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """A file that is so long that another process reads it is counted to its end."""
+def test_preview_counts_long_files_to_the_end(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A file so long that another process reads it is counted to its end."""
     sheet = tmp_path / "games.csv"
     rows = (f"c-{number},2024-11-{number % 28 + 1:02d},catan,Ben,Cleo\n" for number in range(4_200))
     sheet.write_text("game_id,occurred_at,game,1st,2nd\n" + "".join(rows) + "\nlast,2025-01-01,catan,Ben=Dora,\n",
                      encoding="utf-8")  # fmt: skip
 
-    preview = told(ratings, one_db, sheet)["preview"]
+    preview = preview_file(ratings, one_db, sheet)["preview"]
 
     assert (preview["games"], preview["players"], preview["ties"]) == (4_201, 3, 1)
     assert (preview["first_tie"]["line"], preview["first_tie"]["result"]) == (4_203, "1 Ben, 1 Dora")
@@ -334,22 +351,22 @@ def test_long_files_are_counted_whole(one_db: str, ratings: Ratings, tmp_path: P
     assert (preview["files"][0]["table"]["blank"], len(preview["files"][0]["first_games"])) == (1, 10)
 
 
-def test_aliases_profile_and_zone_are_seen(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """Games are shown under the names that aliases give, and at the times of the zone that they are read in."""
+def test_preview_applies_aliases_profile_and_zone(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A preview shows games under the names that aliases give and in the zone of the profile."""
     sheet, profile = tmp_path / "games.csv", tmp_path / "club.toml"
     sheet.write_text("Date,Winner,2nd\n11/22/24 8:05 PM,Hanna,Ben\n", encoding="utf-8")
     profile.write_text('zone = "America/New_York"\n[set]\ngame = "catan"\n[aliases]\nHanna = "Johanna"\n', "utf-8")
 
-    done = ratings("import", sheet, "--profile", profile, "--preview", db=one_db)
+    result = ratings("import", sheet, "--profile", profile, "--preview", db=one_db)
 
-    assert "dates     month/day/year, from 11/22/24 8:05 PM in line 2\n" in done.stdout
-    assert "note      aliases: Hanna = Johanna\n" in done.stdout
-    assert "   2  2024-11-22 20:05   1 Johanna, 2 Ben\n" in done.stdout
-    assert "played (New York)" in done.stdout
+    assert "dates     month/day/year, from 11/22/24 8:05 PM in line 2\n" in result.stdout
+    assert "note      aliases: Hanna = Johanna\n" in result.stdout
+    assert "   2  2024-11-22 20:05   1 Johanna, 2 Ben\n" in result.stdout
+    assert "played (New York)" in result.stdout
 
 
-def test_unusual_games_come_first(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """Forfeits, games without sets and close names stand above the first games, wherever they are in the file."""
+def test_preview_lists_unusual_games_first(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """Forfeits, games without sets and close names are listed before the first games."""
     rows = [f"2024-11-{day:02},Cleo,Ben,3:0,11:5,11:6,11:7" for day in range(1, 15)]
     rows[11:13] = ["2024-11-12,Cleo,Ben,+:-,,,", "2024-11-13,Cleo,Ben,3:0,,,"]
     rows.append("2024-11-15,Cleo,Johana,3:0,11:5,11:6,11:7")
@@ -357,8 +374,8 @@ def test_unusual_games_come_first(one_db: str, ratings: Ratings, tmp_path: Path)
     sheet = tmp_path / "games.csv"
     sheet.write_text("\n".join(["Date,Player 1,Player 2,Result,S1,S2,S3", *rows]), encoding="utf-8")
 
-    (file,) = told(ratings, one_db, sheet, *SET)["preview"]["files"]
-    shown = ratings("import", sheet, *SET, "--preview", db=one_db).stdout
+    (file,) = preview_file(ratings, one_db, sheet, *GAME_OPTION)["preview"]["files"]
+    stdout = ratings("import", sheet, *GAME_OPTION, "--preview", db=one_db).stdout
 
     assert [(game["line"], game["why"]) for game in file["unusual"]] == [
         (13, ["forfeit"]),
@@ -367,25 +384,25 @@ def test_unusual_games_come_first(one_db: str, ratings: Ratings, tmp_path: Path)
         *((line, ["forfeit"]) for line in range(17, 21)),
     ]
     assert file["unusual_by_kind"] == {"forfeit": 6, "no sets": 1}
-    block, _, games = shown.partition("\nPlease check:\n")[2].partition("\n\n")
+    block, _, games = stdout.partition("\nPlease check:\n")[2].partition("\n\n")
     assert block.splitlines()[0].split() == ["line", "played", "(Berlin)", "because", "result"]
     assert block.endswith("\n... and 1 more: forfeit")
     assert games.startswith("line  played (Berlin)  result\n")
 
 
-def test_usual_games_are_not_unusual(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """Where no game has sets, or all are unrated, nothing is said of that."""
+def test_preview_of_usual_games_lists_none_as_unusual(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """If no game has sets, or all are unrated, none is listed as unusual."""
     sheet = tmp_path / "games.csv"
     sheet.write_text("Date,Winner,Loser,rated\n" + "2024-11-22,Cleo,Ben,no\n" * 3, encoding="utf-8")
-    (file,) = told(ratings, one_db, sheet, *SET)["preview"]["files"]
+    (file,) = preview_file(ratings, one_db, sheet, *GAME_OPTION)["preview"]["files"]
     assert (file["games"], file["unusual"], file["unusual_by_kind"]) == (3, [], {})
 
 
-@pytest.mark.parametrize("more", [("--sync",), ("--follow",), ("--restore",)])
-def test_preview_only_shows(more: tuple[str, ...], one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """What writes a profile, corrects, restores or follows is no preview."""
+@pytest.mark.parametrize("option", [("--sync",), ("--follow",), ("--restore",)])
+def test_preview_excludes_other_modes(option: tuple[str, ...], one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """--preview is refused together with --sync, --follow or --restore."""
     sheet = tmp_path / "games.csv"
     sheet.write_text("Date,Winner,2nd\n2024-11-22,Cleo,Ben\n", encoding="utf-8")
-    done = ratings("import", sheet, *SET, "--preview", *more, db=one_db)
-    assert done.exit_code == 2
-    assert "--preview" in done.stderr
+    result = ratings("import", sheet, *GAME_OPTION, "--preview", *option, db=one_db)
+    assert result.exit_code == 2
+    assert "--preview" in result.stderr

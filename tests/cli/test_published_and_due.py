@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 import pytest
-from correction_helpers import Ratings, read
-from publishing_helpers import BASIC, MARCH, list_ledger, publish
+from correction_helpers import Ratings, read_json
+from publishing_helpers import BASIC, MARCH, create_published_ledger, publish
 from test_only_ladder import one_ladder
 
 NO_TIMED = (
@@ -18,25 +18,25 @@ def test_lists_show_published_ladders(copied_file: Callable[..., str], ratings: 
     db = copied_file(one_ladder)
     told = publish(ratings, db, BASIC, "--as-of", "2024-03-31")
 
-    (row,) = read(ratings, db, "lists")["published"]
+    (row,) = read_json(ratings, db, "lists")["published"]
     assert (row["ladder"], row["as_of"], row["players"]) == (BASIC, "2024-03-31T21:59:59.999999Z", 3)
-    shown = ratings("lists", db=db).stdout
-    assert shown.startswith("1 published list\n\n")
-    assert "catan-elo/basic  2024-03-31 21:59" in shown
-    assert shown.endswith(
+    stdout = ratings("lists", db=db).stdout
+    assert stdout.startswith("1 published list\n\n")
+    assert "catan-elo/basic  2024-03-31 21:59" in stdout
+    assert stdout.endswith(
         "\nShow a published list: ratings standings catan-elo/basic --as-published\n"
         "Find the lists that would come out differently today: ratings diff published now\n"
     )
-    assert read(ratings, db, "standings", BASIC, "--as-published")["published"]["position"] == told["position"]
+    assert read_json(ratings, db, "standings", BASIC, "--as-published")["published"]["position"] == told["position"]
 
 
 def test_published_lists_of_a_period(copied_file: Callable[..., str], ratings: Ratings) -> None:
     """With --period, those of its months and those of what was played up to then are shown, and no others."""
-    db = copied_file(list_ledger)
+    db = copied_file(create_published_ledger)
     publish(ratings, db, MARCH)
     publish(ratings, db, BASIC, "--as-of", "2010-04-30")
 
-    found = {period: [row["ladder"] for row in read(ratings, db, "lists", "--period", period)["published"]]
+    found = {period: [row["ladder"] for row in read_json(ratings, db, "lists", "--period", period)["published"]]
              for period in ("2010", "2010-03", "2010-04", "2011")}  # fmt: skip
     assert found == {"2010": [BASIC, MARCH], "2010-03": [MARCH], "2010-04": [BASIC], "2011": []}
     assert ratings("lists", "--period", "2010-04", db=db).stderr == ""

@@ -30,16 +30,16 @@ def offered(text: str) -> list[str]:
 
 def test_rename_names_the_lists_with_the_old_name(db: str, ratings: Ratings) -> None:
     """A rename moves no points, but the lists that show the name are named; published anew, they are named no more."""
-    told = ratings("player", "rename", "cleo", "Cleo", "--dry-run", "--format", "json", db=db)
-    (listed,) = json.loads(told.stdout)["renamed"]
+    result = ratings("player", "rename", "cleo", "Cleo", "--dry-run", "--format", "json", db=db)
+    (listed,) = json.loads(result.stdout)["renamed"]
     assert (listed["as_of"], listed["already"]) == ("2024-02-29T22:59:59.999999Z", False)
-    told = ratings("player", "rename", "cleo", "Cleo", db=db)
-    assert told.stdout.endswith(
+    result = ratings("player", "rename", "cleo", "Cleo", db=db)
+    assert result.stdout.endswith(
         "No points change.\n\nPublished, and would come out with another name:\n"
         f"  elo-chess as of 2024-02-29 23:59 Europe/Berlin, published at position {listed['position']}\n\n"
         f"{ANEW}\n  ratings publish elo-chess --as-of 2024-02-29\n"
     )
-    (command,) = offered(told.stdout)
+    (command,) = offered(result.stdout)
     assert ratings(*shlex.split(command)[1:], db=db).exit_code == 0
     assert "Cleo" in ratings("standings", "elo-chess", "--as-published", db=db).stdout
     assert offered(ratings("player", "rename", "dora", "Dora", db=db).stdout) == []
@@ -48,8 +48,8 @@ def test_rename_names_the_lists_with_the_old_name(db: str, ratings: Ratings) -> 
 def test_commands_of_many_lists_are_counted(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of many outdated lists, the first are offered, and the others counted."""
     monkeypatch.setattr("ratings_ledger.cli.output.impact.CHANGES_SHOWN_MAX", 1)
-    told = ratings("void", "g-1", "--reason", "wrong", db=db).stdout
-    assert (len(offered(told)), told.rstrip().splitlines()[-1]) == (1, "  ... and 1 more")
+    stdout = ratings("void", "g-1", "--reason", "wrong", db=db).stdout
+    assert (len(offered(stdout)), stdout.rstrip().splitlines()[-1]) == (1, "  ... and 1 more")
 
 
 def test_void_offers_every_changed_list_once(db: str, ratings: Ratings) -> None:

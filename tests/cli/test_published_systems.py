@@ -1,5 +1,8 @@
-"""What the sources of the shipped systems publish comes out of the command line, in both kinds of store: rulesets as
-they are shipped, seeds, games, and then standings and explanations to the precision of what is kept.
+"""The shipped systems give the results that their sources publish, through the command line and in both kinds of
+store.
+
+The tests publish shipped rulesets, seed players, record games, and compare standings and explanations to the stored
+precision.
 """
 
 import json
@@ -17,24 +20,24 @@ VECTORS = Path(__file__).parents[1] / "golden" / "weng_lin.json"
 
 
 class Club:
-    """A ledger that is filled and read by commands alone."""
+    """A ledger that is filled and read by commands only."""
 
     def __init__(self, ratings: Ratings, url: str, folder: Path) -> None:
         self._ratings, self._url, self._folder, self._number = ratings, url, folder, 0
 
     def run(self, *arguments: object, **options: Any) -> Any:
-        """Run a command that is to succeed; returns what it writes as JSON."""
+        """Run a command that must succeed and return its JSON."""
         done = self._ratings(*arguments, "--format", "json", db=self._url, **options)
         assert done.exit_code == 0, done
         return json.loads(done.stdout)
 
     def publish(self, *arguments: str) -> None:
-        """Publish a ruleset as it is shipped."""
+        """Publish a shipped ruleset unchanged."""
         done = self._ratings("rules", "publish", "--shipped", *arguments, "--by", "mira", db=self._url)
         assert done.exit_code == 0, done
 
     def publish_changed(self, name: str, game: str, own_id: str, changes: dict[str, str]) -> None:
-        """Publish a shipped file in which some lines are others."""
+        """Publish a shipped file with some lines replaced."""
         text = self._ratings("rules", "show", "--shipped", name).stdout
         changes = {f'id = "{name}-GAME"': f'id = "{own_id}"', '"GAME"': f'"{game}"', '"ZONE"': '"UTC"', **changes}
         for old, new in changes.items():
@@ -50,7 +53,7 @@ class Club:
         self.run("seed", ladder, player, *values, "--games", games, "--reason", "as published", "--by", "mira")
 
     def record(self, game: str, at: str, *players: str, **options: str) -> str:
-        """Record a game by its players in the order of their places; returns its id."""
+        """Record a game by its players in the order of their places, and return its id."""
         self._number += 1
         game_id = f"{game}-{self._number}"
         more = [text for name, value in options.items() for text in (f"--{name}", value)]
@@ -59,39 +62,39 @@ class Club:
         return game_id
 
     def enter(self, game: str, at: str, seats: Seats, **members: Any) -> str:
-        """Import a game whose participants say more than their places; returns its id."""
+        """Import a game whose participants have more than places, and return its id."""
         self._number += 1
         data = {"game_id": f"{game}-{self._number}", "game": game, "participants": seats, **members}
         line = json.dumps({"type": "game.recorded", "occurred_at": at, "data": data})
         self.run("import", "-", "--new-names", "accept", "--by", "mira", input=line)
         return str(data["game_id"])
 
-    def states(self, ladder: str, *options: str) -> dict[str, dict[str, Decimal]]:
-        """Return everybody's state as it is kept, by column."""
+    def read_states(self, ladder: str, *options: str) -> dict[str, dict[str, Decimal]]:
+        """Return all players' stored states, by column."""
         rows = self.run("standings", ladder, *options)["rows"]
-        return {row["player"]: {name: decimal(text) for name, text in row["state_exact"].items()} for row in rows}
+        return {row["player"]: {name: parse_decimal(text) for name, text in row["state_exact"].items()} for row in rows}
 
-    def points(self, ladder: str) -> dict[str, Fraction]:
-        """Return everybody's points."""
+    def read_points(self, ladder: str) -> dict[str, Fraction]:
+        """Return all players' points."""
         return {row["player"]: Fraction(row["points"]) for row in self.run("standings", ladder)["rows"]}
 
-    def changes(self, game_id: str, ladder: str, *options: str) -> dict[str, Fraction]:
-        """Return by how much a game, or the period that it is in, changed everybody; its terms sum to that."""
+    def read_changes(self, game_id: str, ladder: str, *options: str) -> dict[str, Fraction]:
+        """Return each player's change by a game, or by the period of the game; its terms must sum to it."""
         players = self.run("explain", game_id, ladder, *options)["players"]
-        for one in players:
-            assert sum(Fraction(term["amount"]) for term in one["terms"]) == Fraction(one["change"])
-            assert Fraction(one["before"]) + Fraction(one["change"]) == Fraction(one["after"])
-        return {one["player"]: Fraction(one["change"]) for one in players}
+        for player in players:
+            assert sum(Fraction(term["amount"]) for term in player["terms"]) == Fraction(player["change"])
+            assert Fraction(player["before"]) + Fraction(player["change"]) == Fraction(player["after"])
+        return {player["player"]: Fraction(player["change"]) for player in players}
 
 
-def decimal(text: str) -> Decimal:
-    """Return an exact number of a state: all scales are powers of ten."""
+def parse_decimal(text: str) -> Decimal:
+    """Return an exact number of a state as a decimal number; all scales are powers of ten."""
     value = Fraction(text)
     return Decimal(value.numerator) / value.denominator
 
 
 def is_nearest(state: dict[str, Decimal], published: dict[str, str]) -> bool:
-    """Tell whether a state is the published one, rounded to the units that are kept."""
+    """Return whether a state is the published one, rounded to the stored units."""
     units = {"volatility": Decimal("1e-12")}
     return all(
         abs(state[name] - Decimal(text)) <= units.get(name, Decimal("1e-6")) / 2 for name, text in published.items()
@@ -100,7 +103,7 @@ def is_nearest(state: dict[str, Decimal], published: dict[str, str]) -> bool:
 
 @pytest.fixture(scope="module")
 def club(shared_url: str, ratings: Ratings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Club]:
-    """A ledger without events that these tests share, each with a game of its own."""
+    """Create a ledger without events; the tests share it, each with a game of its own."""
     return Club(ratings, shared_url, tmp_path_factory.mktemp("rulesets"))
 
 
@@ -108,8 +111,8 @@ def club(shared_url: str, ratings: Ratings, tmp_path_factory: pytest.TempPathFac
 OPPONENTS = [("1400", "30", True), ("1550", "100", False), ("1700", "300", False)]
 
 
-def play_a_period(club: Club, ladder: str, game: str, player: str) -> list[str]:
-    """Record somebody's results against the papers' three opponents within a month; returns the games' ids."""
+def record_period(club: Club, ladder: str, game: str, player: str) -> list[str]:
+    """Record a player's results against the papers' three opponents within a month, and return the games' ids."""
     games = []
     for day, (rating, deviation, is_won) in enumerate(OPPONENTS, 1):
         opponent = f"{player}-opponent-{day}"
@@ -119,18 +122,18 @@ def play_a_period(club: Club, ladder: str, game: str, player: str) -> list[str]:
     return games
 
 
-def test_glicko_has_the_example_of_its_paper(club: Club) -> None:
+def test_glicko_matches_the_example_of_its_paper(club: Club) -> None:
     """1500 ± 200 against three opponents in one period: 1464.106463 ± 151.398902; then c counts for whole periods."""
     months = {'freeze = "none"': 'freeze = "none"\nperiod = "month"'}
     club.publish_changed("glicko", "chess", "glicko-months", months)
     club.seed("glicko-months/2", "mark", rating=1500, deviation=200)
-    games = play_a_period(club, "glicko-months/2", "chess", "mark")
+    games = record_period(club, "glicko-months/2", "chess", "mark")
     published = {"rating": "1464.106462756911591", "deviation": "151.398902447968735"}
-    assert is_nearest(club.states("glicko-months/2", "--as-of", "2025-03-31")["mark"], published)
+    assert is_nearest(club.read_states("glicko-months/2", "--as-of", "2025-03-31")["mark"], published)
     for months_later, as_of in ((1, "2025-04-01"), (1, "2025-04-30"), (2, "2025-05-31")):
         grown = (Decimal("151.398902") ** 2 + months_later * Decimal("8.1") ** 2).sqrt()
-        assert is_nearest(club.states("glicko-months/2", "--as-of", as_of)["mark"], {"deviation": str(grown)})
-    change = club.changes(games[0], "glicko-months/2", "--as-of", "2025-03-31")["mark"]
+        assert is_nearest(club.read_states("glicko-months/2", "--as-of", as_of)["mark"], {"deviation": str(grown)})
+    change = club.read_changes(games[0], "glicko-months/2", "--as-of", "2025-03-31")["mark"]
     assert change == Fraction("-35.893537")
 
 
@@ -144,27 +147,29 @@ GLICKO_2 = {
 
 
 @pytest.mark.slow_cases
-def test_glicko_2_has_all_four_published_starts(club: Club) -> None:
-    """The same opponents after four different starts, volatilities included."""
+def test_glicko_2_matches_all_four_published_starts(club: Club) -> None:
+    """Four different starts against the same opponents give the published states, volatilities included."""
     months = {'freeze = "none"': 'freeze = "none"\nperiod = "month"'}
     club.publish_changed("glicko-2", "draughts", "glicko-2-months", months)
     columns = ("rating", "deviation", "volatility")
     for player, (start, _) in GLICKO_2.items():
         club.seed("glicko-2-months/2", player, **dict(zip(columns, start, strict=True)))
-        play_a_period(club, "glicko-2-months/2", "draughts", player)
-    states = club.states("glicko-2-months/2", "--as-of", "2025-03-31")
+        record_period(club, "glicko-2-months/2", "draughts", player)
+    states = club.read_states("glicko-2-months/2", "--as-of", "2025-03-31")
     for player, (_, published) in GLICKO_2.items():
         assert is_nearest(states[player], dict(zip(columns, published, strict=True))), player
 
 
 @pytest.mark.slow_cases
 @pytest.mark.parametrize(("name", "rule"), [("weng-lin", "weng-lin-pl/1"), ("weng-lin-bt", "weng-lin-btf/1")])
-def test_weng_lin_has_our_vectors(name: str, rule: str, club: Club) -> None:
-    """Vectors of 40 digits under the shipped parameters: two persons, ties, sides of unequal size."""
+def test_weng_lin_matches_our_vectors(name: str, rule: str, club: Club) -> None:
+    """The shipped parameters give our vectors of 40 digits: two persons, ties, sides of unequal size."""
     shipped = {"beta": "25/6", "kappa": "0.0001", "tau": "25/300"}
-    vectors = [one for one in json.loads(VECTORS.read_text("utf-8")) if (one["rule"], one["params"]) == (rule, shipped)]
-    sizes = [[len(side) for side in one["before"]] for one in vectors]
-    ties = next(index for index, one in enumerate(vectors) if len({*one["places"]}) < len(one["places"]) > 2)
+    vectors = [
+        entry for entry in json.loads(VECTORS.read_text("utf-8")) if (entry["rule"], entry["params"]) == (rule, shipped)
+    ]
+    sizes = [[len(side) for side in entry["before"]] for entry in vectors]
+    ties = next(index for index, entry in enumerate(vectors) if len({*entry["places"]}) < len(entry["places"]) > 2)
     unequal = next(index for index, lengths in enumerate(sizes) if len({*lengths}) > 1)
     game, ladder = f"quiz-{name}", f"{name}-quiz-{name}/all"
     club.publish(name, "--game", game)
@@ -179,12 +184,12 @@ def test_weng_lin_has_our_vectors(name: str, rule: str, club: Club) -> None:
                 published[player] = dict(zip(("rating", "deviation"), result, strict=True))
                 seats.append({"player": player, "place": place, "team": team})
         game_id = club.enter(game, f"2025-03-0{1 + number % 9}T12:00:00Z", seats)
-        states = club.states(ladder)
+        states = club.read_states(ladder)
         assert all(is_nearest(states[player], result) for player, result in published.items()), vector
-        assert {*club.changes(game_id, ladder)} == {*published}
+        assert {*club.read_changes(game_id, ladder)} == {*published}
 
 
-def test_fide_has_the_published_month(club: Club) -> None:
+def test_fide_matches_the_published_month(club: Club) -> None:
     """K 40, rated 1922: +13.20, -26.40 and +18.80 in a month make 1928, with a term for the rounding."""
     club.publish("fide")
     for player, rating, games in [("susan", 1922, 0), ("ben", 1798, 99), ("cleo", 1801, 99), ("dora", 1897, 99)]:
@@ -193,15 +198,15 @@ def test_fide_has_the_published_month(club: Club) -> None:
     club.record("chess", "2025-11-10T12:00Z", "cleo", "susan")
     club.record("chess", "2025-11-17T12:00Z", "susan", "dora")
     at = ("--as-of", "2025-11-30")
-    assert club.states("fide", *at)["susan"]["rating"] == 1928
-    assert club.changes(first, "fide", *at)["susan"] == 6
-    (susan,) = (one for one in club.run("explain", first, "fide", *at)["players"] if one["player"] == "susan")
+    assert club.read_states("fide", *at)["susan"]["rating"] == 1928
+    assert club.read_changes(first, "fide", *at)["susan"] == 6
+    (susan,) = (row for row in club.run("explain", first, "fide", *at)["players"] if row["player"] == "susan")
     assert [(term["term"], term["amount_decimal"]) for term in susan["terms"]] == [
         ("vs ben", "13.2"), ("vs cleo", "-26.4"), ("vs dora", "18.8"), ("rounding", "0.4"),
     ]  # fmt: skip
 
 
-def test_riichi_has_the_published_changes(club: Club) -> None:
+def test_riichi_matches_the_published_changes(club: Club) -> None:
     """400 games, last among equals: -6; at a table whose mean is 1600: -8; the first game, won: +30."""
     club.publish("riichi")
     for player in ("aki", "bob", "cho", "dan"):
@@ -213,37 +218,37 @@ def test_riichi_has_the_published_changes(club: Club) -> None:
         club.record("riichi", "2025-03-01T21:00Z", "fay", "gin", "hal", "eri"),
         club.record("riichi", "2025-03-01T22:00Z", "ivo", "joy", "kim", "leo"),
     ]
-    changes = [club.changes(game, "riichi/4", "--as-of", "2025-03-01") for game in games]
+    changes = [club.read_changes(game, "riichi/4", "--as-of", "2025-03-01") for game in games]
     assert [changes[0]["aki"], changes[1]["eri"], changes[2]["ivo"]] == [-6, -8, 30]
-    ratings = club.states("riichi/4", "--as-of", "2025-03-01")
+    ratings = club.read_states("riichi/4", "--as-of", "2025-03-01")
     assert [ratings[player]["rating"] for player in ("aki", "eri", "ivo", "leo")] == [1994, 1992, 1530, 1470]
 
 
-def test_egf_has_the_published_tournament(club: Club) -> None:
+def test_egf_matches_the_published_tournament(club: Club) -> None:
     """2100 beats 2100 at an event: 2109.306."""
     club.publish("egf")
     for player in ("lee", "max"):
         club.seed("egf", player, rating=2100)
     game = club.record("go", "2025-03-01T12:00Z", "lee", "max", league="a congress")
-    rating = club.states("egf")["lee"]["rating"]
+    rating = club.read_states("egf")["lee"]["rating"]
     assert abs(rating - Decimal("2109.306")) <= Decimal("0.0005")
-    assert club.changes(game, "egf")["lee"] == Fraction(rating) - 2100
+    assert club.read_changes(game, "egf")["lee"] == Fraction(rating) - 2100
 
 
 POWERS = ["Austria", "England", "France", "Germany", "Italy", "Russia", "Turkey"]
 
 
-def test_diplomacy_has_the_published_points(club: Club) -> None:
+def test_diplomacy_matches_the_published_points(club: Club) -> None:
     """17-17 with five powers out: 44, 44 and 2.4 under C-Diplo, and the sum of squares halves its 100 points."""
     club.publish("diplomacy")
     club.publish("sum-of-squares")
     seats = [{"player": f"as {power}", "power": power} for power in POWERS]
     centres = {"1901": {"Austria": 17, "England": 17}}
     game = club.enter("diplomacy", "2025-03-01T12:00:00Z", seats, kind="diplomacy", centres=centres, league="cup")
-    points = club.points("diplomacy/cup")
+    points = club.read_points("diplomacy/cup")
     assert [points[f"as {power}"] for power in POWERS] == [44, 44, *[Fraction("2.4")] * 5]
-    assert club.changes(game, "diplomacy/cup") == points
-    squares = club.points("sum-of-squares/cup")
+    assert club.read_changes(game, "diplomacy/cup") == points
+    squares = club.read_points("sum-of-squares/cup")
     assert [squares[f"as {power}"] for power in POWERS] == [50, 50, 0, 0, 0, 0, 0]
 
 
@@ -267,7 +272,7 @@ NFL = [
 ]  # fmt: skip
 
 
-def chain_by_hand() -> dict[str, Decimal]:
+def calculate_by_hand() -> dict[str, Decimal]:
     """Return the ratings after these games: K 20, 65 points at home, ln of the margin, and a third of the way back to
     1505 in a new season.
     """
@@ -295,8 +300,8 @@ def chain_by_hand() -> dict[str, Decimal]:
     return ratings
 
 
-def test_an_nfl_like_league_is_worked_out_by_hand(club: Club) -> None:
-    """Two seasons by the shipped file with a fixed K and a margin: every rating within two millionths."""
+def test_nfl_like_league_matches_calculation_by_hand(club: Club) -> None:
+    """Two seasons by the shipped file with a fixed K and a margin: every rating is within two millionths."""
     changes = {
         "k = [{below = 30, k = 40}, {k = 20}]  # by games played; or a number, or {numerator, offset, power}": "k = 20",
         'margin = "none"': 'margin = "ln"',
@@ -308,10 +313,10 @@ def test_an_nfl_like_league_is_worked_out_by_hand(club: Club) -> None:
         if not is_neutral:
             seats[0]["home"] = True
         games.append(club.enter("gridiron", f"{season}-09-0{week}T18:00:00Z", seats, season=season))
-    states = club.states("nfl/2")
-    for team, rating in chain_by_hand().items():
+    states = club.read_states("nfl/2")
+    for team, rating in calculate_by_hand().items():
         assert abs(states[team]["rating"] - rating) <= Decimal("0.000002"), team
     history = club.run("history", "nfl/2", "oak")["rows"]
     assert [row.get("cause") for row in history].count("season") == 1
     assert sum(Fraction(row["change"]) for row in history) == Fraction(states["oak"]["rating"]) - 1500
-    assert all(club.changes(game, "nfl/2") for game in games)
+    assert all(club.read_changes(game, "nfl/2") for game in games)

@@ -6,10 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from correction_helpers import WHY, Ratings, catan, head, position, read, take_in
+from correction_helpers import (
+    REASON_OPTION,
+    Ratings,
+    append_lines,
+    build_catan_line,
+    read_head,
+    read_json,
+    read_position,
+)
 from ledgers import set_clock
 from own_rules import load_built_in_rule, substitute_rule
-from publishing_helpers import BASIC, LISTS, MARCH, YEAR, list_ledger, publish, published
+from publishing_helpers import BASIC, LISTS, MARCH, YEAR, create_published_ledger, publish, read_published_list
 
 APRIL = MARCH.replace("03", "04")
 DUE = ("publish", "--due", "--by", "editor")
@@ -29,29 +37,29 @@ def names(told: dict[str, Any]) -> list[str]:
 @pytest.mark.slow_cases
 def test_due_lists_are_published_once(ratings: Ratings, ledger_url: str) -> None:
     """Each list whose period is over is published once, with the same rows as its standings."""
-    list_ledger(ratings, ledger_url)
-    take_in(ratings, ledger_url, catan("a-1", "ben", "anna", at="2010-04-02T12:00:00Z", city="7"))
-    before = head(ratings, ledger_url)
+    create_published_ledger(ratings, ledger_url)
+    append_lines(ratings, ledger_url, build_catan_line("a-1", "ben", "anna", at="2010-04-02T12:00:00Z", city="7"))
+    before = read_head(ratings, ledger_url)
     dry = due(ratings, ledger_url, "--dry-run")
-    assert (names(dry), head(ratings, ledger_url)) == ([MARCH, APRIL, YEAR], before)
+    assert (names(dry), read_head(ratings, ledger_url)) == ([MARCH, APRIL, YEAR], before)
     assert all(row["position"] is None and row["dry_run"] for row in dry["rows"])
 
-    known_at = position(ratings, ledger_url)
+    known_at = read_position(ratings, ledger_url)
     told = due(ratings, ledger_url)
     assert (names(told), told["known_at"], told["dry_run"]) == ([MARCH, APRIL, YEAR], known_at, False)
     assert [row["position"] for row in told["rows"]] == [known_at + 2, known_at + 4, known_at + 6]
     for row in told["rows"]:
         shown, now = (
-            published(ratings, ledger_url, row["ladder"]),
-            read(ratings, ledger_url, "standings", row["ladder"]),
+            read_published_list(ratings, ledger_url, row["ladder"]),
+            read_json(ratings, ledger_url, "standings", row["ladder"]),
         )
         assert (shown["rows"], row["digest"], row["row_count"]) == (now["rows"], now["digest"], len(now["rows"]))
     assert ratings("verify", db=ledger_url) == (0, "", "")
 
-    after = head(ratings, ledger_url)
+    after = read_head(ratings, ledger_url)
     assert due(ratings, ledger_url)["rows"] == []
     assert ratings(*DUE, db=ledger_url) == (0, "No list is due.\n", "")
-    assert head(ratings, ledger_url) == after
+    assert read_head(ratings, ledger_url) == after
 
 
 def test_running_month_is_not_due(
@@ -61,7 +69,7 @@ def test_running_month_is_not_due(
 
     A month ends in the time zone of its ruleset, Berlin; the year continues.
     """
-    db = copied_file(list_ledger)
+    db = copied_file(create_published_ledger)
     for instant, found in (("2010-03-31T21:59:59Z", []), ("2010-03-31T22:00:01Z", [MARCH])):
         set_clock(monkeypatch, instant)
         assert names(due(ratings, db, "--ignore-clock", "--dry-run")) == found
@@ -69,12 +77,12 @@ def test_running_month_is_not_due(
 
 def test_voided_publication_is_due_again(copied_file: Callable[..., str], ratings: Ratings) -> None:
     """A published list that would now differ is not due, but one whose publication was voided is."""
-    db = copied_file(list_ledger)
+    db = copied_file(create_published_ledger)
     publish(ratings, db, MARCH)
-    take_in(ratings, db, catan("late", "cleo", "anna", at="2010-03-02T20:00:00Z", city="7"))
+    append_lines(ratings, db, build_catan_line("late", "cleo", "anna", at="2010-03-02T20:00:00Z", city="7"))
     assert names(due(ratings, db)) == [YEAR]
-    listed = published(ratings, db, MARCH)["published"]
-    assert ratings("void", "--event", listed["event_id"], *WHY, db=db).exit_code == 0
+    listed = read_published_list(ratings, db, MARCH)["published"]
+    assert ratings("void", "--event", listed["event_id"], *REASON_OPTION, db=db).exit_code == 0
     assert names(due(ratings, db)) == [MARCH]
     assert "late" in ratings("history", "cleo", MARCH, db=db).stdout
     assert ratings("verify", db=db) == (0, "", "")
@@ -82,7 +90,7 @@ def test_voided_publication_is_due_again(copied_file: Callable[..., str], rating
 
 def test_due_lists_are_taken_back_together(copied_file: Callable[..., str], ratings: Ratings) -> None:
     """The lists that one call published, each in a transaction of its own, are taken back by one `undo`."""
-    db = copied_file(list_ledger)
+    db = copied_file(create_published_ledger)
     assert names(due(ratings, db)) == [MARCH, YEAR]
     assert ratings("undo", "--yes", "--by", "editor", db=db).exit_code == 0
     for ladder in (MARCH, YEAR):
@@ -91,8 +99,8 @@ def test_due_lists_are_taken_back_together(copied_file: Callable[..., str], rati
 
 def test_due_lists_have_a_line_each(copied_file: Callable[..., str], ratings: Ratings) -> None:
     """For people, each due list has a line of its own, in a dry run and when published."""
-    db = copied_file(list_ledger)
-    at = position(ratings, db)
+    db = copied_file(create_published_ledger)
+    at = read_position(ratings, db)
     assert ratings(*DUE, "--dry-run", db=db).stdout == (
         f"{MARCH} would be published: 3 rows, 2 ranked (min_games 7), under catan-monthly@2008-03.\n"
         f"{YEAR} would be published: 2 rows under catan-annual@2008-03.\n"
@@ -107,18 +115,18 @@ def test_failing_rule_publishes_nothing(
     copied_file: Callable[..., str], ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When a rule fails, the failure is reported and nothing is published."""
-    db = copied_file(list_ledger)
-    before = head(ratings, db)
+    db = copied_file(create_published_ledger)
+    before = read_head(ratings, db)
 
     def broken(*arguments: object) -> str | None:
         raise ZeroDivisionError("of the rule")
 
     rule = load_built_in_rule("catan-points/1")._replace(check=broken)
     substitute_rule(monkeypatch, rule)
-    told = ratings(*DUE, db=db)
-    assert (told.exit_code, told.stdout, "bug" in told.stderr) == (1, "", False)
-    assert "the rule failed" in told.stderr
-    assert head(ratings, db) == before
+    result = ratings(*DUE, db=db)
+    assert (result.exit_code, result.stdout, "bug" in result.stderr) == (1, "", False)
+    assert "the rule failed" in result.stderr
+    assert read_head(ratings, db) == before
 
 
 @pytest.mark.parametrize("arguments", [(), ("--due", MARCH), ("--due", "--as-of", "2010-03-31"), ("--as-of", "2010")])
@@ -126,14 +134,14 @@ def test_ladder_or_due_is_required(
     arguments: tuple[str, ...], copied_file: Callable[..., str], ratings: Ratings
 ) -> None:
     """Publishing needs either a ladder or --due; neither or both is a usage error."""
-    told = ratings("publish", *arguments, db=copied_file(list_ledger))
-    assert (told.exit_code, told.stdout, "--due" in told.stderr) == (2, "", True)
+    result = ratings("publish", *arguments, db=copied_file(create_published_ledger))
+    assert (result.exit_code, result.stdout, "--due" in result.stderr) == (2, "", True)
 
 
 def test_running_points_are_never_due(copied_file: Callable[..., str], ratings: Ratings) -> None:
     """A ladder that is not a list of a period is never among the due lists."""
     assert BASIC in LISTS
-    assert BASIC not in names(due(ratings, copied_file(list_ledger)))
+    assert BASIC not in names(due(ratings, copied_file(create_published_ledger)))
 
 
 def test_lists_without_anybody_ranked_are_published_and_say_so(tmp_path: Path, ratings: Ratings) -> None:
@@ -171,5 +179,5 @@ def test_refused_options_are_those_that_were_given(
     options: tuple[str, ...], told: str, copied_file: Callable[..., str], ratings: Ratings
 ) -> None:
     """The message about options that do not go together names no others."""
-    done = ratings("publish", *options, db=copied_file(list_ledger))
-    assert (done.exit_code, told in done.stderr) == (2, True), done.stderr
+    result = ratings("publish", *options, db=copied_file(create_published_ledger))
+    assert (result.exit_code, told in result.stderr) == (2, True), result.stderr

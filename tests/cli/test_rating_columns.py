@@ -25,8 +25,8 @@ def db(store: str, ratings: Ratings) -> str:
 
 def test_standings_explain_their_marks(db: str, ratings: Ratings) -> None:
     """Deviations and question marks get one sentence, and what ranks another; plain points get none."""
-    told = ratings("standings", "weng-lin-go", db=db).stdout
-    table, _, legend = told.partition("\n\n")[2].partition("\n\n")
+    stdout = ratings("standings", "weng-lin-go", db=db).stdout
+    table, _, legend = stdout.partition("\n\n")[2].partition("\n\n")
     assert legend == f"{MARKS} Ranked by the rating minus 3 deviations.\n"
     ratings_shown = [line.split()[2:5] for line in table.splitlines()[1:]]
     assert all(len(rating.partition(".")[2]) == 2 for rating, _, _ in ratings_shown)
@@ -39,5 +39,5 @@ def test_standings_explain_their_marks(db: str, ratings: Ratings) -> None:
 
 def test_effects_have_the_same_decimals(db: str, ratings: Ratings) -> None:
     """Points before a change, the change and the points after it are written with as many decimals."""
-    told = ratings("adjust", "elo-chess", "anna", "0.5", "--reason", "a fee", "--by", "mira", db=db).stdout
-    assert "anna    1016.0    +0.5  1016.5\n" in told
+    stdout = ratings("adjust", "elo-chess", "anna", "0.5", "--reason", "a fee", "--by", "mira", db=db).stdout
+    assert "anna    1016.0    +0.5  1016.5\n" in stdout

@@ -1,4 +1,4 @@
-"""`rebuild` and `status`: what they print of a rebuild, of its steps, and of the generations that are kept."""
+"""`rebuild` and `status`: what they print about a rebuild, its steps and the kept generations."""
 
 import json
 import re
@@ -15,40 +15,41 @@ from ratings_ledger.cli.output import progress
 from ratings_ledger.ledger.events.canonical import parse_instant
 
 ROOT = Path(__file__).parents[2]
-ALL = "club-catan-elo/all"
+ELO_LADDER = "club-catan-elo/all"
 
 Ratings = Callable[..., Any]
 
 
 @pytest.fixture
 def db(tmp_path: Path, ratings: Ratings) -> str:
-    """A ledger with three games, on two ladders."""
+    """Create a ledger with three games, on two ladders."""
     name = str(tmp_path / "ratings.db")
     assert ratings("init", db=name).exit_code == 0
     for number in range(3):
-        record(ratings, name, f"g-{number}")
+        record_game(ratings, name, f"g-{number}")
     return name
 
 
-def record(ratings: Ratings, db: str, game_id: str) -> None:
+def record_game(ratings: Ratings, db: str, game_id: str) -> None:
+    """Record a game of Catan by id."""
     arguments = ("--game", "club-catan", "--game-id", game_id, "--at", "2020-01-01T12:00Z", "anna", "ben", "cleo")
     assert ratings("record", *arguments, db=db).exit_code == 0
 
 
-def fail(ratings: Ratings, db: str, ladder: str = ALL) -> None:
-    """Adjustments that no replay gets past."""
+def import_failing_adjustments(ratings: Ratings, db: str, ladder: str = ELO_LADDER) -> None:
+    """Import adjustments that let each replay fail."""
     data = {"ladder": ladder, "player": "anna", "points": "1000000000", "reason": "r"}
     event = {"type": "points.adjusted", "occurred_at": "2020-02-01T12:00:00Z", "data": data}
     lines = [json.dumps({"id": f"{ladder} {number}", **event}) for number in range(10)]
     assert ratings("import", "-", db=db, input="\n".join(lines)).exit_code == 0
 
 
-def as_json(ratings: Ratings, db: str, *arguments: str) -> Any:
+def read_json(ratings: Ratings, db: str, *arguments: str) -> Any:
     return json.loads(ratings(*arguments, "--format", "json", db=db).stdout)
 
 
-def log_of(stderr: str) -> list[dict[str, Any]]:
-    """The lines of a JSON log, every one of which has a time and the seconds since the start, which never decrease."""
+def read_log(stderr: str) -> list[dict[str, Any]]:
+    """Return the lines of a JSON log; each has a time and the seconds since the start, which never decrease."""
     lines = [json.loads(line) for line in stderr.splitlines()]
     for line in lines:
         parse_instant(line.pop("time"))
@@ -57,9 +58,9 @@ def log_of(stderr: str) -> list[dict[str, Any]]:
     return lines
 
 
-def test_rebuild_says_what_is_new(db: str, ratings: Ratings) -> None:
+def test_rebuild_reports_its_work(db: str, ratings: Ratings) -> None:
     """`rebuild` prints what was built, what was checked and what stayed unchanged."""
-    first, second = ratings("rebuild", db=db), ratings("rebuild", ALL, "--check", db=db)
+    first, second = ratings("rebuild", db=db), ratings("rebuild", ELO_LADDER, "--check", db=db)
 
     assert re.fullmatch(
         r"generation 1: 2 ladders, 6 standings from 3 games at position \d+, in \d+\.\d s\n", first.stdout
@@ -74,20 +75,20 @@ def test_rebuild_says_what_is_new(db: str, ratings: Ratings) -> None:
 @pytest.mark.slow
 def test_status_lists_generations(db: str, ratings: Ratings) -> None:
     """`status` lists the generations that are kept and marks the live one."""
-    assert as_json(ratings, db, "status")["generations"] == []
-    for number, names in enumerate([(), (ALL,), ()]):
+    assert read_json(ratings, db, "status")["generations"] == []
+    for number, names in enumerate([(), (ELO_LADDER,), ()]):
         assert ratings("rebuild", *names, "--keep", 3, db=db).exit_code == 0
-        record(ratings, db, f"late-{number}")
-    found = as_json(ratings, db, "status")
+        record_game(ratings, db, f"late-{number}")
+    read = read_json(ratings, db, "status")
 
-    assert [(one["generation"], one["ladders"], one["built"], one["live"]) for one in found["generations"]] == [
-        (3, 2, 2, True), (2, 2, 1, False), (1, 2, 2, False)
-    ]  # fmt: skip
-    assert [found["position"] - one["position"] for one in found["generations"]] == [1, 3, 3]
-    assert found["generation"] == {"generation": 3, "position": found["position"] - 1, "behind": 1,
-                                   "finished_at": found["generations"][0]["finished_at"],
-                                   "finished": found["generations"][0]["finished_at"][:19] + "Z",
-                                   "age_seconds": found["age_seconds"]}  # fmt: skip
+    assert [
+        (entry["generation"], entry["ladders"], entry["built"], entry["live"]) for entry in read["generations"]
+    ] == [(3, 2, 2, True), (2, 2, 1, False), (1, 2, 2, False)]
+    assert [read["position"] - entry["position"] for entry in read["generations"]] == [1, 3, 3]
+    assert read["generation"] == {"generation": 3, "position": read["position"] - 1, "behind": 1,
+                                   "finished_at": read["generations"][0]["finished_at"],
+                                   "finished": read["generations"][0]["finished_at"][:19] + "Z",
+                                   "age_seconds": read["age_seconds"]}  # fmt: skip
     lines = ratings("status", db=db).stdout.splitlines()
     assert re.search(r"^generation 3 +live, position [\d,]+, 2 ladders, 2\d{3}-.* UTC$", lines[-6])
     assert re.search(r"^generation 2 +position [\d,]+, 2 ladders, 1 of them built, 2", lines[-5])
@@ -100,21 +101,21 @@ def test_rollback_makes_previous_live(db: str, ratings: Ratings) -> None:
     positions = []
     for number in range(3):
         assert ratings("rebuild", "--keep", 3, db=db).exit_code == 0
-        positions.append(as_json(ratings, db, "status")["position"])
-        record(ratings, db, f"late-{number}")
-    told = ratings("rebuild", "--rollback", db=db)
-    again = as_json(ratings, db, "rebuild", "--rollback")
+        positions.append(read_json(ratings, db, "status")["position"])
+        record_game(ratings, db, f"late-{number}")
+    result = ratings("rebuild", "--rollback", db=db)
+    again = read_json(ratings, db, "rebuild", "--rollback")
     refused = ratings("rebuild", "--rollback", db=db)
 
-    assert told == (0, f"generation 2 of position {positions[1]} is live again; generation 3 is deleted\n", "")
+    assert result == (0, f"generation 2 of position {positions[1]} is live again; generation 3 is deleted\n", "")
     assert (again["generation"], again["position"], again["given_up"]) == (1, positions[0], 2)
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert "no earlier generation to go back to: only generation 1 is stored" in refused.stderr
-    assert [one["generation"] for one in as_json(ratings, db, "status")["generations"]] == [1]
+    assert [entry["generation"] for entry in read_json(ratings, db, "status")["generations"]] == [1]
     assert ratings("verify", db=db) == (0, "", "")
 
 
-@pytest.mark.parametrize("arguments", [[ALL], ["--check"], ["--keep", "2"]])
+@pytest.mark.parametrize("arguments", [[ELO_LADDER], ["--check"], ["--keep", "2"]])
 def test_rollback_with_rebuild_options_is_refused(arguments: list[str], db: str, ratings: Ratings) -> None:
     """`--rollback` with arguments that only a rebuild takes is a usage error."""
     assert ratings("rebuild", "--rollback", *arguments, db=db).exit_code == 2
@@ -124,10 +125,10 @@ def test_rollback_with_rebuild_options_is_refused(arguments: list[str], db: str,
 @pytest.mark.slow
 def test_json_log_is_all_objects(db: str, ratings: Ratings) -> None:
     """With `--log json`, each line on stderr is a JSON object for one step."""
-    done = ratings("rebuild", "--log", "json", "--check", "--format", "json", db=db)
-    lines = log_of(done.stderr)
+    result = ratings("rebuild", "--log", "json", "--check", "--format", "json", db=db)
+    lines = read_log(result.stderr)
 
-    position = as_json(ratings, db, "status")["position"]
+    position = read_json(ratings, db, "status")["position"]
     assert [line["event"] for line in lines] == [
         "reading", "planning", "building", "building", "checking", "promoting", "done"
     ]  # fmt: skip
@@ -137,37 +138,37 @@ def test_json_log_is_all_objects(db: str, ratings: Ratings) -> None:
         "event": "done", "generation": 1, "position": position, "ladders": 2, "rows": 6, "games": 3, "failures": 0,
         "unchanged": 0, "differing": 0, "promoted": True,
     }  # fmt: skip
-    assert json.loads(done.stdout) == {
-        "generation": 1, "position": position, "chain_hash": as_json(ratings, db, "status")["head"].split(":")[1],
+    assert json.loads(result.stdout) == {
+        "generation": 1, "position": position, "chain_hash": read_json(ratings, db, "status")["head"].split(":")[1],
         "ladders": 2, "rows": 6, "games": 3, "failures": [], "unchanged": 0, "differing": [], "promoted": True,
     }  # fmt: skip
 
 
 def test_json_log_has_failed_ladders(db: str, ratings: Ratings) -> None:
     """In the JSON log of a rebuild, each failed ladder is an object with its message."""
-    fail(ratings, db)
-    done = ratings("rebuild", "--log", "json", db=db)
-    (failed,) = [line for line in log_of(done.stderr) if line["event"] == "failed"]
+    import_failing_adjustments(ratings, db)
+    result = ratings("rebuild", "--log", "json", db=db)
+    (failed,) = [line for line in read_log(result.stderr) if line["event"] == "failed"]
 
-    assert done.exit_code == 1
-    assert (failed["ladder"], failed["message"]) == (ALL, "the points grow out of bounds")
-    # behind the adjustments stands the record of their import
-    assert failed["position"] == as_json(ratings, db, "status")["position"] - 1
+    assert result.exit_code == 1
+    assert (failed["ladder"], failed["message"]) == (ELO_LADDER, "the points grow out of bounds")
+    # the record of the import follows the adjustments
+    assert failed["position"] == read_json(ratings, db, "status")["position"] - 1
 
 
 def test_json_log_ends_with_the_stop(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When a rebuild is refused or interrupted, the JSON log says so in an object."""
+    """When a rebuild is refused or interrupted, the JSON log reports it in an object."""
 
-    def interrupted(*arguments: object, **options: object) -> None:
+    def raise_interrupt(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
     refused = ratings("rebuild", "--rollback", "--log", "json", db=db)
-    monkeypatch.setattr(rebuild, "rebuild", interrupted)
+    monkeypatch.setattr(rebuild, "rebuild", raise_interrupt)
     stopped = ratings("rebuild", "--log", "json", db=db)
 
     assert refused.exit_code == 1
-    assert [(line["event"], line["exit_code"]) for line in log_of(refused.stderr)] == [("stopped", 1)]
-    assert (stopped.exit_code, log_of(stopped.stderr)) == (130, [{"event": "interrupted"}])
+    assert [(line["event"], line["exit_code"]) for line in read_log(refused.stderr)] == [("stopped", 1)]
+    assert (stopped.exit_code, read_log(stopped.stderr)) == (130, [{"event": "interrupted"}])
     plain = ratings("rebuild", db=db)
     assert (plain.exit_code, plain.stderr.strip()) == (130, "ratings: interrupted")
 
@@ -176,40 +177,40 @@ def test_json_log_ends_with_the_stop(db: str, ratings: Ratings, monkeypatch: pyt
 def test_plain_log_stays_short(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """A plain log has few lines, however many ladders are rebuilt."""
 
-    def play(day: int) -> None:
+    def import_games(day: int) -> None:
         rows = [f"l-{number}-{day},2020-01-0{day}T12:00Z,gonzaga,league-{number},anna,ben" for number in range(201)]
         table = "\n".join(["game_id,occurred_at,game,league,1st,2nd", *rows, ""])
         assert ratings("import", "-", db=db, input=table).exit_code == 0
 
-    play(1)
+    import_games(1)
     monkeypatch.setattr("ratings_ledger.projections.stored.generations.TRANSACTION_ROWS", 10)
     quiet = ratings("rebuild", db=db)
-    play(2)
-    told = ratings("rebuild", "--log", "plain", db=db)
+    import_games(2)
+    result = ratings("rebuild", "--log", "plain", db=db)
 
     assert quiet.stderr == ""
-    assert [line.split(" s  ")[1].split(",")[0] for line in told.stderr.splitlines()] == [
+    assert [line.split(" s  ")[1].split(",")[0] for line in result.stderr.splitlines()] == [
         "reading", "planning", "building", "building", "promoting", "done"
     ]  # fmt: skip
-    assert "building, ladders done 201, ladders 201, standings 402, failures 0" in told.stderr
+    assert "building, ladders done 201, ladders 201, standings 402, failures 0" in result.stderr
 
 
 def test_many_failures_are_counted(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """When many ladders fail, the first are printed and the others counted."""
     monkeypatch.setattr(rebuild, "LINES_SHOWN_MAX", 1)
-    fail(ratings, db)
-    fail(ratings, db, "club-catan-elo/3-4")
+    import_failing_adjustments(ratings, db)
+    import_failing_adjustments(ratings, db, "club-catan-elo/3-4")
     lines = ratings("rebuild", db=db).stderr.splitlines()
 
     assert lines[1:] == [
         "ratings: ... and 1 more ladder (--format json lists them)",
         "ratings: every game is recorded all the same; once the rule works again, run: ratings rebuild",
     ]
-    assert len(as_json(ratings, db, "rebuild")["failures"]) == 2
+    assert len(read_json(ratings, db, "rebuild")["failures"]) == 2
 
 
 @pytest.mark.slow
-def test_terminal_shows_a_bar(db: str) -> None:
+def test_terminal_shows_a_progress_bar(db: str) -> None:
     """On a terminal, `rebuild` shows a progress bar on stderr and clears it afterwards."""
     stdout, stderr = run_on_terminal("--db", db, "rebuild", "--check", piped=True)
 
@@ -219,8 +220,8 @@ def test_terminal_shows_a_bar(db: str) -> None:
     assert interrupts.SHOW_CURSOR.decode() in stderr
 
 
-def test_bar_counts_the_tasks_of_an_engine() -> None:
-    """A step that is divided into tasks says how many are done, and how many had to be tried again."""
+def test_progress_bar_counts_tasks_of_an_engine() -> None:
+    """A step that is divided into tasks shows how many are done, and how many had to be tried again."""
     numbers = {"tasks_done": 1_234, "tasks": 2_000, "retried": 0, "left": 766}
     assert progress._describe_step("replaying", numbers) == "replaying 1,234 of 2,000"
     assert progress._describe_step("replaying", numbers | {"retried": 12}) == "replaying 1,234 of 2,000, 12 tried again"
@@ -229,12 +230,12 @@ def test_bar_counts_the_tasks_of_an_engine() -> None:
 
 def test_progress_reports_are_spaced_out() -> None:
     """Progress is reported at the start and end of each step, and at intervals in between."""
-    now, told = 0.0, []
+    now, reports = 0.0, []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("time.monotonic", lambda: now)
-        tell = progress._limit_rate(lambda what, numbers: told.append((what, numbers.get("ladders_done"))))
+        report = progress._limit_rate(lambda what, numbers: reports.append((what, numbers.get("ladders_done"))))
         for done in range(101):
             now = done / 2
-            tell("building", {"ladders": 100, "ladders_done": done})
-        tell("promoting", {})
-    assert told == [*(("building", done) for done in (0, 20, 40, 60, 80, 100)), ("promoting", None)]
+            report("building", {"ladders": 100, "ladders_done": done})
+        report("promoting", {})
+    assert reports == [*(("building", done) for done in (0, 20, 40, 60, 80, 100)), ("promoting", None)]

@@ -1,4 +1,4 @@
-"""`record` at a terminal asks for what is missing, shows what it would do, and records it after one key."""
+"""`record` at a terminal asks for missing values, shows the effect, and records the game after one key."""
 
 import json
 import re
@@ -8,67 +8,73 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from correction_helpers import Ratings, event, placing, read, take_in
+from correction_helpers import Ratings, append_lines, build_event_line, build_game_data, read_json
 from terminals import CTRL_C, CTRL_D, type_answers
 
-GAME = "game [chess]: "
-KEYS = "r: record it   p: change players   g: game   t: time   i: id   q: leave "
-LEFT = KEYS.removeprefix("r: record it   ")
-WHEN = "when [now]: "
-YES = "did you mean 'María José', 1 game? [yes, new, stop] "
+GAME_QUESTION = "game [chess]: "
+KEYS_QUESTION = "r: record it   p: change players   g: game   t: time   i: id   q: leave "
+KEYS_WITHOUT_RECORD = KEYS_QUESTION.removeprefix("r: record it   ")
+TIME_QUESTION = "when [now]: "
+CLOSE_NAME_QUESTION = "did you mean 'María José', 1 game? [yes, new, stop] "
 
 
-def a_club(ratings: Ratings, url: str) -> None:
-    """Make a ledger for chess and catan with games of mira, Jürgen, anouk and María José; the last was of chess."""
+def create_club(ratings: Ratings, url: str) -> None:
+    """Create a ledger for chess and catan with games of mira, Jürgen, anouk and María José, the last one of chess."""
     assert ratings("init", "--for", "chess", "--for", "catan", db=url).exit_code == 0
     games = [("c-1", "catan", "mira", "anouk"), ("g-1", "chess", "Jürgen", "María José")]
-    take_in(ratings, url, *(
-        event("game.recorded", f"2024-03-0{n}T12:00:00Z", **placing(game_id, *players, game=game))
+    append_lines(ratings, url, *(
+        build_event_line("game.recorded", f"2024-03-0{n}T12:00:00Z", **build_game_data(game_id, *players, game=game))
         for n, (game_id, game, *players) in enumerate(games, 1)
     ))  # fmt: skip
 
 
-pytestmark = pytest.mark.ledger(make=a_club)
+pytestmark = pytest.mark.ledger(make=create_club)
 
 
-def places(*cells: str) -> list[tuple[str, str]]:
-    """The players by their places, and the empty line that ends them."""
-    asked, place = [], 1
+def type_places(*cells: str) -> list[tuple[str, str]]:
+    """Return the questions and answers that type players by place, with the empty line that ends them."""
+    dialogue, place = [], 1
     for cell in (*cells, ""):
-        asked.append((f"place {place}: ", f"{cell}\r"))
+        dialogue.append((f"place {place}: ", f"{cell}\r"))
         place += cell.count("=") + 1
-    return asked
+    return dialogue
 
 
-def recorded(ratings: Ratings, db: str) -> dict[str, Any]:
-    """The data of the last event."""
-    (last,) = read(ratings, db, "log", "--limit", "1")["rows"]
+def read_last_data(ratings: Ratings, db: str) -> dict[str, Any]:
+    """Return the data of the last event."""
+    (last,) = read_json(ratings, db, "log", "--limit", "1")["rows"]
     return dict(last["data"])
 
 
-def head_of(ratings: Ratings, db: str) -> int:
-    """The last position."""
-    return int(read(ratings, db, "status")["position"])
+def read_last_position(ratings: Ratings, db: str) -> int:
+    """Return the last position."""
+    return int(read_json(ratings, db, "status")["position"])
 
 
 @pytest.mark.slow
-def test_what_is_missing_is_asked_for(db: str, ratings: Ratings) -> None:
-    """Given a game typed in at a terminal, it is recorded like one given by arguments, and shown as --dry-run does."""
-    shown_before = ratings("record", "--game", "chess", "--game-id", "g-2", "mira", "Jürgen=anouk", "María José",
+def test_typed_game_is_recorded_and_previewed(db: str, ratings: Ratings) -> None:
+    """A game typed at a terminal is recorded like one from arguments, after the preview that --dry-run prints."""
+    preview = ratings("record", "--game", "chess", "--game-id", "g-2", "mira", "Jürgen=anouk", "María José",
                            "--dry-run", db=db).stdout.split("\n", 1)[1]  # fmt: skip
-    before = head_of(ratings, db)
-    asked = [(GAME, "\r"), *places("mira", "Jürgen = anouk", "María José"), (WHEN, "\r"), ("]: ", "g-2\r"), (KEYS, "r")]
-    code, stdout, shown = type_answers(["--db", db, "record"], asked)
+    before = read_last_position(ratings, db)
+    dialogue = [
+        (GAME_QUESTION, "\r"),
+        *type_places("mira", "Jürgen = anouk", "María José"),
+        (TIME_QUESTION, "\r"),
+        ("]: ", "g-2\r"),
+        (KEYS_QUESTION, "r"),
+    ]
+    code, stdout, terminal_text = type_answers(["--db", db, "record"], dialogue)
 
-    assert (code, stdout) == (0, f"1 appended; the head is {before + 1}.\n"), shown
-    assert recorded(ratings, db) == placing("g-2", "mira", "Jürgen=anouk", "María José", game="chess")
-    plain = re.sub(r"\x1b\[[0-9;]*m", "", shown.replace("\r", ""))
-    assert " ".join(shown_before.split()) in " ".join(plain.split())
+    assert (code, stdout) == (0, f"1 appended; the head is {before + 1}.\n"), terminal_text
+    assert read_last_data(ratings, db) == build_game_data("g-2", "mira", "Jürgen=anouk", "María José", game="chess")
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", terminal_text.replace("\r", ""))
+    assert " ".join(preview.split()) in " ".join(plain.split())
     assert max(map(len, plain.split("\n"))) <= 80
 
 
-def test_only_what_is_missing_is_asked_for(one_db: str, ratings: Ratings) -> None:
-    """What the arguments say is not asked for, and the other options are those of any other game."""
+def test_given_arguments_are_not_asked_for(one_db: str, ratings: Ratings) -> None:
+    """Values from arguments are not asked for."""
     arguments = [
         "--db",
         one_db,
@@ -82,190 +88,268 @@ def test_only_what_is_missing_is_asked_for(one_db: str, ratings: Ratings) -> Non
         "mira",
         "anouk",
     ]
-    code, stdout, _ = type_answers(arguments, [("]: ", "\r"), (KEYS, "r")])
+    code, stdout, _ = type_answers(arguments, [("]: ", "\r"), (KEYS_QUESTION, "r")])
 
     assert (code, "1 appended" in stdout) == (0, True)
-    found = recorded(ratings, one_db)
-    assert (found["game"], found["group"], found["game_id"][-2:]) == ("catan", "basic", "-1")
-    (last,) = read(ratings, one_db, "log", "--limit", "1")["rows"]
+    game = read_last_data(ratings, one_db)
+    assert (game["game"], game["group"], game["game_id"][-2:]) == ("catan", "basic", "-1")
+    (last,) = read_json(ratings, one_db, "log", "--limit", "1")["rows"]
     assert last["occurred_at"] == "2024-05-01T12:00:00.000000Z"
 
 
 @pytest.mark.slow
 def test_default_id_is_free(one_db: str, ratings: Ratings) -> None:
-    """The default id is the first of the day that no game has."""
+    """The default id is the first free id of the day."""
     ids = []
     for _ in range(3):
         assert (
             type_answers(
                 ["--db", one_db, "record", "--game", "chess", "mira", "anouk"],
-                [(WHEN, "\r"), ("]: ", "\r"), (KEYS, "r")],
+                [(TIME_QUESTION, "\r"), ("]: ", "\r"), (KEYS_QUESTION, "r")],
             )[0]
             == 0
         )
-        ids.append(recorded(ratings, one_db)["game_id"])
+        ids.append(read_last_data(ratings, one_db)["game_id"])
     day = ids[0][:-2]
     assert ids == [f"{day}-1", f"{day}-2", f"{day}-3"]
 
 
-MEANT = {"yes": ("yes\r", "María José"), "new": ("new\r", "maria jose")}
+CLOSE_NAME_ANSWERS = {"yes": ("yes\r", "María José"), "new": ("new\r", "maria jose")}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("answer", "player"), MEANT.values(), ids=MEANT)
-def test_close_name_is_asked_about(answer: str, player: str, one_db: str, ratings: Ratings) -> None:
-    """A new name that is close to a known one is asked about, and is that one or a new player."""
-    asked = [(GAME, "\r"), *places("maria jose", "mira"), (WHEN, "\r"), ("]: ", "g-2\r"), (YES, answer), (KEYS, "r")]
-    code, _, shown = type_answers(["--db", one_db, "record"], asked)
-    assert code == 0, shown
-    assert recorded(ratings, one_db) == placing("g-2", player, "mira", game="chess")
+@pytest.mark.parametrize(("answer", "player"), CLOSE_NAME_ANSWERS.values(), ids=CLOSE_NAME_ANSWERS)
+def test_close_name_is_questioned(answer: str, player: str, one_db: str, ratings: Ratings) -> None:
+    """For a new name close to a known one, `record` asks whether the known player is meant, and follows the answer."""
+    dialogue = [
+        (GAME_QUESTION, "\r"),
+        *type_places("maria jose", "mira"),
+        (TIME_QUESTION, "\r"),
+        ("]: ", "g-2\r"),
+        (CLOSE_NAME_QUESTION, answer),
+        (KEYS_QUESTION, "r"),
+    ]
+    code, _, terminal_text = type_answers(["--db", one_db, "record"], dialogue)
+    assert code == 0, terminal_text
+    assert read_last_data(ratings, one_db) == build_game_data("g-2", player, "mira", game="chess")
 
 
 @pytest.mark.slow
-def test_close_name_of_a_partner_is_asked_about(one_db: str, ratings: Ratings) -> None:
-    """A new name within a cell of partners is asked about like any other; places count all partners."""
+def test_close_name_of_a_partner_is_questioned(one_db: str, ratings: Ratings) -> None:
+    """A close name within a cell of partners is questioned like any other; places count all partners."""
     assert ratings("init", "--for", "padel", "--system", "weng-lin", db=one_db).exit_code == 0
-    asked = [("place 1: ", "maria jose + mira\r"), ("place 3: ", "anouk +\r"), ("place 3: ", "mira + anouk\r"),
-             ("place 3: ", "anouk+Jürgen\r"), ("place 5: ", "\r"), (WHEN, "\r"), ("]: ", "d-1\r"), (YES, "yes\r"),
-             (KEYS, "r")]  # fmt: skip
-    code, _, shown = type_answers(["--db", one_db, "record", "--game", "padel", "--partners", "+"], asked)
-    assert code == 0, shown
-    assert "partners by +" in shown
-    assert "contains an empty name" in shown
-    assert "'mira' has a place already" in shown
-    sides = [(seat["player"], seat["place"], seat["team"]) for seat in recorded(ratings, one_db)["participants"]]
+    dialogue = [
+        ("place 1: ", "maria jose + mira\r"),
+        ("place 3: ", "anouk +\r"),
+        ("place 3: ", "mira + anouk\r"),
+        ("place 3: ", "anouk+Jürgen\r"),
+        ("place 5: ", "\r"),
+        (TIME_QUESTION, "\r"),
+        ("]: ", "d-1\r"),
+        (CLOSE_NAME_QUESTION, "yes\r"),
+        (KEYS_QUESTION, "r"),
+    ]
+    code, _, terminal_text = type_answers(["--db", one_db, "record", "--game", "padel", "--partners", "+"], dialogue)
+    assert code == 0, terminal_text
+    assert "partners by +" in terminal_text
+    assert "contains an empty name" in terminal_text
+    assert "'mira' has a place already" in terminal_text
+    sides = [(seat["player"], seat["place"], seat["team"]) for seat in read_last_data(ratings, one_db)["participants"]]
     assert sides == [("María José", 1, 1), ("mira", 1, 1), ("anouk", 3, 2), ("Jürgen", 3, 2)]
 
 
 @pytest.mark.slow
 def test_stopping_at_a_close_name_asks_for_players(one_db: str, ratings: Ratings) -> None:
-    """Somebody who stops at a close name types the players again."""
-    asked = [(GAME, "\r"), *places("maria jose", "mira"), (WHEN, "\r"), ("]: ", "g-2\r"), (YES, "stop\r"),
-             *places("mira", "anouk"),
-             (KEYS, "r")]  # fmt: skip
-    assert type_answers(["--db", one_db, "record"], asked)[0] == 0
-    assert recorded(ratings, one_db) == placing("g-2", "mira", "anouk", game="chess")
+    """After `stop` at a close name, the players are asked for again."""
+    dialogue = [
+        (GAME_QUESTION, "\r"),
+        *type_places("maria jose", "mira"),
+        (TIME_QUESTION, "\r"),
+        ("]: ", "g-2\r"),
+        (CLOSE_NAME_QUESTION, "stop\r"),
+        *type_places("mira", "anouk"),
+        (KEYS_QUESTION, "r"),
+    ]
+    assert type_answers(["--db", one_db, "record"], dialogue)[0] == 0
+    assert read_last_data(ratings, one_db) == build_game_data("g-2", "mira", "anouk", game="chess")
 
 
 @pytest.mark.slow
-def test_another_key_goes_back(one_db: str, ratings: Ratings) -> None:
-    """Other keys change the players, the game or the id; a key without a meaning does nothing."""
-    asked = [(GAME, "\r"), *places("mira", "anouk"), (WHEN, "\r"), ("]: ", "g-2\r"), (KEYS, "xp"),
-             *places("anouk", "mira"),
-             (KEYS, "g"), (GAME, "catan\r"), (KEYS, "i"), ("]: ", "g-3\r"), (KEYS, "r")]  # fmt: skip
-    code, _, shown = type_answers(["--db", one_db, "record"], asked)
-    assert code == 0, shown
-    assert recorded(ratings, one_db) == placing("g-3", "anouk", "mira", game="catan")
+def test_keys_change_players_game_and_id(one_db: str, ratings: Ratings) -> None:
+    """Keys change the players, the game or the id; a key without a meaning does nothing."""
+    dialogue = [
+        (GAME_QUESTION, "\r"),
+        *type_places("mira", "anouk"),
+        (TIME_QUESTION, "\r"),
+        ("]: ", "g-2\r"),
+        (KEYS_QUESTION, "xp"),
+        *type_places("anouk", "mira"),
+        (KEYS_QUESTION, "g"),
+        (GAME_QUESTION, "catan\r"),
+        (KEYS_QUESTION, "i"),
+        ("]: ", "g-3\r"),
+        (KEYS_QUESTION, "r"),
+    ]
+    code, _, terminal_text = type_answers(["--db", one_db, "record"], dialogue)
+    assert code == 0, terminal_text
+    assert read_last_data(ratings, one_db) == build_game_data("g-3", "anouk", "mira", game="catan")
 
 
 @pytest.mark.slow
 def test_refused_game_can_be_changed(one_db: str, ratings: Ratings) -> None:
-    """A game whose id is taken is refused with its code, cannot be recorded, and gets another id."""
-    asked = [
-        (GAME, "\r"),
-        *places("mira", "anouk"),
-        (WHEN, "\r"),
+    """A game whose id is taken is refused with a code, cannot be recorded, and can be given another id."""
+    dialogue = [
+        (GAME_QUESTION, "\r"),
+        *type_places("mira", "anouk"),
+        (TIME_QUESTION, "\r"),
         ("]: ", "g-1\r"),
-        (LEFT, "ri"),
+        (KEYS_WITHOUT_RECORD, "ri"),
         ("]: ", "g-2\r"),
-        (KEYS, "r"),
+        (KEYS_QUESTION, "r"),
     ]
-    code, _, shown = type_answers(["--db", one_db, "record"], asked)
-    assert (code, "id-conflict: " in shown or "game-exists: " in shown) == (0, True), shown
-    assert recorded(ratings, one_db)["game_id"] == "g-2"
+    code, _, terminal_text = type_answers(["--db", one_db, "record"], dialogue)
+    assert (code, "id-conflict: " in terminal_text or "game-exists: " in terminal_text) == (0, True), terminal_text
+    assert read_last_data(ratings, one_db)["game_id"] == "g-2"
 
 
 @pytest.mark.slow
-def test_mistakes_are_asked_again(one_db: str, ratings: Ratings) -> None:
-    """An unknown game, a player twice, a missing name and an end too soon are asked again."""
-    asked = [
-        (GAME, "ches\r"), ("did you mean 'chess'? [yes, new] ", "y\r"), ("place 1: ", "\r"), ("place 1: ", "mira\r"),
-        ("place 2: ", "mira\r"), ("place 2: ", "anouk=\r"), ("place 2: ", "\r"), ("place 2: ", "anouk\r"),
-        ("place 3: ", "\r"), (WHEN, "\r"), ("]: ", "g-2\r"), (KEYS, "r"),
-    ]  # fmt: skip
-    code, _, shown = type_answers(["--db", one_db, "record"], asked)
-    assert (code, shown.count("at least two players"), "has a place already" in shown) == (0, 2, True), shown
-    assert recorded(ratings, one_db) == placing("g-2", "mira", "anouk", game="chess")
+def test_invalid_answers_are_asked_again(one_db: str, ratings: Ratings) -> None:
+    """An unknown game, a repeated player, a missing name and an early end are asked again."""
+    dialogue = [
+        (GAME_QUESTION, "ches\r"),
+        ("did you mean 'chess'? [yes, new] ", "y\r"),
+        ("place 1: ", "\r"),
+        ("place 1: ", "mira\r"),
+        ("place 2: ", "mira\r"),
+        ("place 2: ", "anouk=\r"),
+        ("place 2: ", "\r"),
+        ("place 2: ", "anouk\r"),
+        ("place 3: ", "\r"),
+        (TIME_QUESTION, "\r"),
+        ("]: ", "g-2\r"),
+        (KEYS_QUESTION, "r"),
+    ]
+    code, _, terminal_text = type_answers(["--db", one_db, "record"], dialogue)
+    assert (code, terminal_text.count("at least two players"), "has a place already" in terminal_text) == (
+        0,
+        2,
+        True,
+    ), terminal_text
+    assert read_last_data(ratings, one_db) == build_game_data("g-2", "mira", "anouk", game="chess")
 
 
 @pytest.mark.slow
-def test_time_is_asked_for_and_checked_at_once(one_db: str, ratings: Ratings) -> None:
-    """A moment is taken as tables have it, in the home zone; another, and a name that no game has, is asked again."""
+def test_time_is_checked_when_typed(one_db: str, ratings: Ratings) -> None:
+    """A time in the home zone is accepted in the forms of tables; an invalid time or an unknown game is asked again."""
     assert ratings("zone", "Europe/Berlin", db=one_db).exit_code == 0
-    asked = [
-        (GAME, "Chess Club\r"), (GAME, "\r"), *places("mira", "anouk"), (WHEN, "soon\r"), (WHEN, "5/6/2024\r"),
-        (WHEN, "2999-01-01\r"), (WHEN, "22.11.2024 8:05 PM\r"), ("its own id [2024-11-22-1]: ", "\r"), (KEYS, "t"),
-        (WHEN, "2024-11-23\r"), (KEYS, "r"),
-    ]  # fmt: skip
-    code, _, shown = type_answers(["--db", one_db, "record"], asked)
+    dialogue = [
+        (GAME_QUESTION, "Chess Club\r"),
+        (GAME_QUESTION, "\r"),
+        *type_places("mira", "anouk"),
+        (TIME_QUESTION, "soon\r"),
+        (TIME_QUESTION, "5/6/2024\r"),
+        (TIME_QUESTION, "2999-01-01\r"),
+        (TIME_QUESTION, "22.11.2024 8:05 PM\r"),
+        ("its own id [2024-11-22-1]: ", "\r"),
+        (KEYS_QUESTION, "t"),
+        (TIME_QUESTION, "2024-11-23\r"),
+        (KEYS_QUESTION, "r"),
+    ]
+    code, _, terminal_text = type_answers(["--db", one_db, "record"], dialogue)
 
-    assert code == 0, shown
-    for told in ("'Chess Club'", "'soon'", "the day or the month first", "is in the future", "2024-11-22 20:05"):
-        assert told in shown, told
-    (last,) = read(ratings, one_db, "log", "--limit", "1")["rows"]
+    assert code == 0, terminal_text
+    for message in ("'Chess Club'", "'soon'", "the day or the month first", "is in the future", "2024-11-22 20:05"):
+        assert message in terminal_text, message
+    (last,) = read_json(ratings, one_db, "log", "--limit", "1")["rows"]
     assert (last["occurred_at"], last["data"]["game_id"]) == ("2024-11-23T11:00:00.000000Z", "2024-11-22-1")
 
 
 @pytest.mark.slow
-def test_leaving_records_nothing(one_db: str, ratings: Ratings) -> None:
-    """The key q ends it like Ctrl-C, with exit code 1."""
-    before = head_of(ratings, one_db)
-    asked = [(GAME, "\r"), *places("mira", "anouk"), (WHEN, "now\r"), ("]: ", "g-2\r"), (KEYS, "q")]
-    code, stdout, shown = type_answers(["--db", one_db, "record"], asked)
-    assert (code, stdout, head_of(ratings, one_db)) == (1, "", before)
-    assert shown.endswith("q\r\nnothing was recorded\r\n")
+def test_quitting_records_nothing(one_db: str, ratings: Ratings) -> None:
+    """The key q ends the command with exit code 1 and records nothing."""
+    before = read_last_position(ratings, one_db)
+    dialogue = [
+        (GAME_QUESTION, "\r"),
+        *type_places("mira", "anouk"),
+        (TIME_QUESTION, "now\r"),
+        ("]: ", "g-2\r"),
+        (KEYS_QUESTION, "q"),
+    ]
+    code, stdout, terminal_text = type_answers(["--db", one_db, "record"], dialogue)
+    assert (code, stdout, read_last_position(ratings, one_db)) == (1, "", before)
+    assert terminal_text.endswith("q\r\nnothing was recorded\r\n")
 
 
-KEYS_NAMED = {"Ctrl-C": CTRL_C, "Ctrl-D": CTRL_D}
-DIALOGUE = [(GAME, "\r"), *places("maria jose", "mira"), (WHEN, "\r"), ("]: ", "g-2\r"), (YES, "y\r"), (KEYS, "r")]
+INTERRUPT_KEYS = {"Ctrl-C": CTRL_C, "Ctrl-D": CTRL_D}
+DIALOGUE = [
+    (GAME_QUESTION, "\r"),
+    *type_places("maria jose", "mira"),
+    (TIME_QUESTION, "\r"),
+    ("]: ", "g-2\r"),
+    (CLOSE_NAME_QUESTION, "y\r"),
+    (KEYS_QUESTION, "r"),
+]
 
 
-def interruptions() -> Iterator[Any]:
-    """Both keys at each question, in turn with a pipe and without one; at length with both."""
-    for at, (name, key), piped in product(range(len(DIALOGUE)), KEYS_NAMED.items(), (True, False)):
+def list_interruptions() -> Iterator[Any]:
+    """Yield both keys at each question, with and without a pipe; half of the cases run only at length."""
+    for at, (name, key), piped in product(range(len(DIALOGUE)), INTERRUPT_KEYS.items(), (True, False)):
         marks = pytest.mark.at_length if (at + (key == CTRL_D) + piped) % 2 else ()
         yield pytest.param(at, key, piped, marks=marks, id=f"{at}-{name}-{'piped' if piped else 'on a terminal'}")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("at", "key", "piped"), [*interruptions()])
+@pytest.mark.parametrize(("at", "key", "piped"), [*list_interruptions()])
 def test_ctrl_c_and_ctrl_d_record_nothing(at: int, key: str, piped: bool, one_db: str, ratings: Ratings) -> None:
-    """Ctrl-C and Ctrl-D at any question end the command with a clear word, and nothing is recorded."""
-    before = head_of(ratings, one_db)
-    asked = [*DIALOGUE[:at], (DIALOGUE[at][0], key)]
-    code, stdout, shown = type_answers(["--db", one_db, "record"], asked, piped=piped)
-    assert (code, stdout, head_of(ratings, one_db)) == (130, "", before)
-    assert "nothing was recorded\r\nratings: interrupted\r\n" in shown
-    assert "Traceback" not in shown
+    """Ctrl-C and Ctrl-D at any question end the command with a clear message and record nothing."""
+    before = read_last_position(ratings, one_db)
+    dialogue = [*DIALOGUE[:at], (DIALOGUE[at][0], key)]
+    code, stdout, terminal_text = type_answers(["--db", one_db, "record"], dialogue, piped=piped)
+    assert (code, stdout, read_last_position(ratings, one_db)) == (130, "", before)
+    assert "nothing was recorded\r\nratings: interrupted\r\n" in terminal_text
+    assert "Traceback" not in terminal_text
 
 
-def test_tabulator_key_completes(one_db: str, ratings: Ratings) -> None:
-    """With all of it at a terminal, games and players are completed, tied ones and other capitals, too."""
-    asked = [(GAME, "cat\t\r"), ("place 1: ", "mi\t=jür\t\r"), ("place 3: ", "mar\t\r"), ("place 4: ", "\r"),
-             (WHEN, "\r"), ("]: ", "c-2\r"), (KEYS, "r")]  # fmt: skip
-    code, _, shown = type_answers(["--db", one_db, "record"], asked, piped=False)
-    assert code == 0, shown
-    assert recorded(ratings, one_db) == placing("c-2", "mira=Jürgen", "María José", game="catan")
+def test_tab_completes_games_and_players(one_db: str, ratings: Ratings) -> None:
+    """Tab completes games and players, also tied players and other capitals."""
+    dialogue = [
+        (GAME_QUESTION, "cat\t\r"),
+        ("place 1: ", "mi\t=jür\t\r"),
+        ("place 3: ", "mar\t\r"),
+        ("place 4: ", "\r"),
+        (TIME_QUESTION, "\r"),
+        ("]: ", "c-2\r"),
+        (KEYS_QUESTION, "r"),
+    ]
+    code, _, terminal_text = type_answers(["--db", one_db, "record"], dialogue, piped=False)
+    assert code == 0, terminal_text
+    assert read_last_data(ratings, one_db) == build_game_data("c-2", "mira=Jürgen", "María José", game="catan")
 
 
 def test_dry_run_asks_and_records_nothing(one_db: str, ratings: Ratings) -> None:
-    """With --dry-run the game is asked for and shown, and no key records it."""
-    before = head_of(ratings, one_db)
-    asked = [(GAME, "\r"), *places("mira", "anouk"), (WHEN, "\r"), ("]: ", "g-2\r")]
-    code, stdout, _ = type_answers(["--db", one_db, "record", "--dry-run"], asked)
+    """With --dry-run the game is asked for and shown, and nothing is recorded."""
+    before = read_last_position(ratings, one_db)
+    dialogue = [(GAME_QUESTION, "\r"), *type_places("mira", "anouk"), (TIME_QUESTION, "\r"), ("]: ", "g-2\r")]
+    code, stdout, _ = type_answers(["--db", one_db, "record", "--dry-run"], dialogue)
     assert (code, stdout.splitlines()[0]) == (0, f"1 would be appended; the head is {before}.")
-    assert head_of(ratings, one_db) == before
+    assert read_last_position(ratings, one_db) == before
 
 
-def test_result_can_be_json(one_db: str) -> None:
-    """Questions are for the terminal alone: the result on standard output is JSON, with all that it changes."""
-    asked = [(GAME, "\r"), *places("mira", "anouk"), (WHEN, "\r"), ("]: ", "g-2\r"), (KEYS, "r")]
-    code, stdout, _ = type_answers(["--db", one_db, "record", "--format", "json"], asked)
-    told = json.loads(stdout)
-    assert (code, told["appended"], {one["player"] for one in told["changes"]}) == (0, 1, {"mira", "anouk"})
+def test_result_of_questions_can_be_json(one_db: str) -> None:
+    """With --format json the questions go to the terminal, and standard output has only JSON."""
+    dialogue = [
+        (GAME_QUESTION, "\r"),
+        *type_places("mira", "anouk"),
+        (TIME_QUESTION, "\r"),
+        ("]: ", "g-2\r"),
+        (KEYS_QUESTION, "r"),
+    ]
+    code, stdout, _ = type_answers(["--db", one_db, "record", "--format", "json"], dialogue)
+    output = json.loads(stdout)
+    assert (code, output["appended"], {change["player"] for change in output["changes"]}) == (0, 1, {"mira", "anouk"})
 
 
-MISSING = {
+MISSING_VALUES = {
     "a game": (["mira", "anouk", "--game-id", "x"], "a game needs --game, such as --game catan, too"),
     "an id": (["mira", "anouk", "--game", "chess"], "a game needs --game-id, a new id such as chess-0042, too"),
     "players": (["--game", "chess"], "these options describe a game with PLAYERS"),
@@ -273,32 +357,34 @@ MISSING = {
 
 
 @pytest.mark.slow_cases
-@pytest.mark.parametrize(("arguments", "told"), MISSING.values(), ids=MISSING)
-def test_without_a_terminal_it_is_wrong_usage(
-    arguments: list[str], told: str, one_db: str, ratings: Ratings, tmp_path: Path
+@pytest.mark.parametrize(("arguments", "message"), MISSING_VALUES.values(), ids=MISSING_VALUES)
+def test_missing_values_without_terminal_are_usage_errors(
+    arguments: list[str], message: str, one_db: str, ratings: Ratings, tmp_path: Path
 ) -> None:
-    """Without a terminal nothing is asked: what is missing is named, and the exit code is 2."""
-    done = ratings("record", *arguments, db=one_db)
-    assert (done.exit_code, told in done.stderr) == (2, True)
+    """Without a terminal, missing values are named and the exit code is 2."""
+    result = ratings("record", *arguments, db=one_db)
+    assert (result.exit_code, message in result.stderr) == (2, True)
 
 
 @pytest.mark.slow
-def test_empty_ledger_suggests_what_is_rated(ratings: Ratings, tmp_path: Path) -> None:
-    """In a ledger without games the game is the one that its ruleset rates."""
+def test_empty_ledger_suggests_the_rated_game(ratings: Ratings, tmp_path: Path) -> None:
+    """In a ledger without games, the default game is the one that the ruleset rates."""
     db = str(tmp_path / "new.db")
     assert ratings("init", "--for", "go", db=db).exit_code == 0
-    asked = [*places("mira", "anouk"), (WHEN, "\r"), ("]: ", "g-1\r"), (KEYS, "r")]
-    assert type_answers(["--db", db, "record"], asked)[0] == 0
-    assert recorded(ratings, db)["game"] == "go"
+    dialogue = [*type_places("mira", "anouk"), (TIME_QUESTION, "\r"), ("]: ", "g-1\r"), (KEYS_QUESTION, "r")]
+    assert type_answers(["--db", db, "record"], dialogue)[0] == 0
+    assert read_last_data(ratings, db)["game"] == "go"
 
 
-def test_scores_are_asked_again(one_db: str, ratings: Ratings) -> None:
+def test_contradicting_scores_are_asked_again(one_db: str, ratings: Ratings) -> None:
     """Scores that contradict the places are explained, and the players are asked for again."""
-    asked = [*places("ben:1", "mira:3"), *places("mira:3", "ben:1"), (KEYS, "r")]
-    given = ["--game", "catan", "--game-id", "s-1", "--at", "now"]
-    code, _, shown = type_answers(["--db", one_db, "record", *given], asked)
-    assert (code, "has the better score; write the winner first" in shown) == (0, True), shown
-    assert [(one["player"], one["score"]) for one in recorded(ratings, one_db)["participants"]] == [
+    dialogue = [*type_places("ben:1", "mira:3"), *type_places("mira:3", "ben:1"), (KEYS_QUESTION, "r")]
+    options = ["--game", "catan", "--game-id", "s-1", "--at", "now"]
+    code, _, terminal_text = type_answers(["--db", one_db, "record", *options], dialogue)
+    assert (code, "has the better score; write the winner first" in terminal_text) == (0, True), terminal_text
+    assert [
+        (participant["player"], participant["score"]) for participant in read_last_data(ratings, one_db)["participants"]
+    ] == [
         ("mira", 3),
         ("ben", 1),
     ]

@@ -3,25 +3,34 @@
 import json
 
 import pytest
-from correction_helpers import Ratings, all_points, catan, difference, galactic, head, read, small_ledger
+from correction_helpers import (
+    Ratings,
+    build_catan_line,
+    build_galactic_line,
+    compare_points,
+    create_small_ledger,
+    read_all_points,
+    read_head,
+    read_json,
+)
 from output_filters import strip_decimals
 from thresholds import set_thresholds
 
 COMMAND = ("record", "--game", "galactic-magnate", "--game-id", "g-9", "--at", "2010-03-05T10:00Z", "cleo", "anna")
 
 
-pytestmark = pytest.mark.ledger(make=small_ledger)
+pytestmark = pytest.mark.ledger(make=create_small_ledger)
 
 
 @pytest.mark.slow_cases
 def test_late_game_reports_all_changes(db: str, ratings: Ratings) -> None:
     """Recording a late game reports how the standings before and after it differ."""
-    before = all_points(ratings, db)
+    before = read_all_points(ratings, db)
     told = strip_decimals(json.loads(ratings(*COMMAND, "--format", "json", db=db).stdout))
     changes = {(c["ladder"], c["player"]): (c["before"], c["change"], c["after"]) for c in told["changes"]}
-    assert changes == difference(before, all_points(ratings, db), str, str)
+    assert changes == compare_points(before, read_all_points(ratings, db), str, str)
     assert len(changes) == 3
-    assert (told["appended"], [one["ladder"] for one in told["ladders"]], told["published"]) == (
+    assert (told["appended"], [ladder["ladder"] for ladder in told["ladders"]], told["published"]) == (
         1, ["galactic-points"], [],
     )  # fmt: skip
 
@@ -29,18 +38,18 @@ def test_late_game_reports_all_changes(db: str, ratings: Ratings) -> None:
 def test_table_matches_that_of_a_correction(db: str, ratings: Ratings) -> None:
     """`record` and its dry run show the same table of changes as a correction does."""
     dry = ratings(*COMMAND, "--dry-run", db=db)
-    done = ratings(*COMMAND, db=db)
-    assert done.stdout.splitlines()[0] == "1 appended; the head is 6."
-    assert dry.stdout.splitlines()[1:] == done.stdout.splitlines()[1:]
-    assert "player  before  change  after   rank" in done.stdout
-    assert "cleo " in done.stdout
+    result = ratings(*COMMAND, db=db)
+    assert result.stdout.splitlines()[0] == "1 appended; the head is 6."
+    assert dry.stdout.splitlines()[1:] == result.stdout.splitlines()[1:]
+    assert "player  before  change  after   rank" in result.stdout
+    assert "cleo " in result.stdout
 
 
 def test_repeated_record_changes_nothing(db: str, ratings: Ratings) -> None:
     """Recording a game that is already there changes nothing."""
     ratings(*COMMAND, db=db)
-    again = ratings(*COMMAND, db=db)
-    assert again.stdout == "0 appended, 1 already there; the head is 6.\n"
+    result = ratings(*COMMAND, db=db)
+    assert result.stdout == "0 appended, 1 already there; the head is 6.\n"
     assert json.loads(ratings(*COMMAND, "--format", "json", db=db).stdout)["changes"] == []
 
 
@@ -57,24 +66,24 @@ def test_quiet_prints_only_what_is_wrong(db: str, ratings: Ratings) -> None:
 def test_long_ledger_is_not_replayed(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """A long ledger is not replayed to report changes, and the game is still recorded."""
     set_thresholds(monkeypatch, previewed_games=3)
-    before = head(ratings, db)
-    told = json.loads(ratings(*COMMAND, "--format", "json", db=db).stdout)
-    assert "changes" not in told
-    assert head(ratings, db) != before
-    shown = ratings("record", "--game", "galactic-magnate", "--game-id", "g-10", "anna", "ben", db=db).stdout
-    assert shown == "1 appended; the head is 7.\n"
+    before = read_head(ratings, db)
+    output = json.loads(ratings(*COMMAND, "--format", "json", db=db).stdout)
+    assert "changes" not in output
+    assert read_head(ratings, db) != before
+    stdout = ratings("record", "--game", "galactic-magnate", "--game-id", "g-10", "anna", "ben", db=db).stdout
+    assert stdout == "1 appended; the head is 7.\n"
 
 
 def test_json_input_reports_the_same(db: str, ratings: Ratings) -> None:
     """A game given as JSON reports the same changes in a dry run and when recorded."""
-    line = galactic("g-9", "cleo", "anna", at="2010-03-05T10:00:00Z")
+    line = build_galactic_line("g-9", "cleo", "anna", at="2010-03-05T10:00:00Z")
     dry = json.loads(ratings("record", "--dry-run", "--format", "json", db=db, input=line).stdout)
-    done = json.loads(ratings("record", "--format", "json", db=db, input=line).stdout)
-    assert dry["changes"] == done["changes"] != []
-    assert ratings("record", db=db, input=catan("c-9", "anna", "ben", group=None)).stdout.endswith(
+    report = json.loads(ratings("record", "--format", "json", db=db, input=line).stdout)
+    assert dry["changes"] == report["changes"] != []
+    assert ratings("record", db=db, input=build_catan_line("c-9", "anna", "ben", group=None)).stdout.endswith(
         "No points change.\n"
     )
-    assert len(read(ratings, db, "games")["rows"]) == 5
+    assert len(read_json(ratings, db, "games")["rows"]) == 5
 
 
 SCORES = {
@@ -88,7 +97,7 @@ SCORES = {
 }  # fmt: skip
 
 
-@pytest.mark.ledger(make=small_ledger, store="sqlite")
+@pytest.mark.ledger(make=create_small_ledger, store="sqlite")
 @pytest.mark.parametrize(("typed", "expected"), SCORES.values(), ids=SCORES)
 def test_scores_are_typed_behind_players(
     typed: tuple[str, ...], expected: list[tuple[str, int, int | str | None]], db: str, ratings: Ratings
@@ -97,10 +106,12 @@ def test_scores_are_typed_behind_players(
     seats = [{"player": "cleo:7", "place": 1}, {"player": "ben", "place": 2}]
     known = {"game_id": "g-8", "game": "tennis", "participants": seats}
     assert ratings("record", "--new-names", "accept", db=db, input=json.dumps(known)).exit_code == 0
-    done = ratings("record", "--game", "tennis", "--game-id", "g-9", *typed, db=db)
-    assert done.exit_code == 0, done
-    (row,) = read(ratings, db, "games", "g-9")["rows"]
-    assert [(one["player"], one["place"], one.get("score")) for one in row["participants"]] == expected
+    result = ratings("record", "--game", "tennis", "--game-id", "g-9", *typed, db=db)
+    assert result.exit_code == 0, result
+    (row,) = read_json(ratings, db, "games", "g-9")["rows"]
+    assert [
+        (participant["player"], participant["place"], participant.get("score")) for participant in row["participants"]
+    ] == expected
 
 
 WRONG_SCORES = {
@@ -112,14 +123,14 @@ WRONG_SCORES = {
 }
 
 
-@pytest.mark.ledger(make=small_ledger, store="sqlite")
+@pytest.mark.ledger(make=create_small_ledger, store="sqlite")
 @pytest.mark.parametrize(("typed", "code", "told"), WRONG_SCORES.values(), ids=WRONG_SCORES)
 def test_wrong_scores_name_the_argument(
     typed: tuple[str, ...], code: str, told: str, db: str, ratings: Ratings
 ) -> None:
     """Scores with two readings, or none, are refused with the argument, and nothing is recorded."""
-    before = head(ratings, db)
-    done = ratings("record", "--game", "tennis", "--game-id", "g-9", *typed, "--format", "json", db=db)
-    (rejected,) = json.loads(done.stdout)["rejected"]
-    assert (done.exit_code, rejected["code"], told in rejected["message"]) == (1, code, True), rejected
-    assert head(ratings, db) == before
+    before = read_head(ratings, db)
+    result = ratings("record", "--game", "tennis", "--game-id", "g-9", *typed, "--format", "json", db=db)
+    (rejected,) = json.loads(result.stdout)["rejected"]
+    assert (result.exit_code, rejected["code"], told in rejected["message"]) == (1, code, True), rejected
+    assert read_head(ratings, db) == before

@@ -3,24 +3,24 @@
 import json
 
 import pytest
-from correction_helpers import Ratings, event, head, placing, read, small_ledger
+from correction_helpers import Ratings, build_event_line, build_game_data, create_small_ledger, read_head, read_json
 
 WITHOUT_TIME = ("record", "--game", "galactic-magnate", "--game-id", "g-9", "cleo", "anna")
 
 
-pytestmark = pytest.mark.ledger(make=small_ledger)
+pytestmark = pytest.mark.ledger(make=create_small_ledger)
 
 
 def test_same_game_is_already_there(db: str, ratings: Ratings) -> None:
     """A game recorded again without a time is already there, and nothing is appended."""
     assert ratings(*WITHOUT_TIME, db=db).exit_code == 0
-    before = head(ratings, db)
-    again = ratings(*WITHOUT_TIME, db=db)
-    assert (again.exit_code, again.stdout, again.stderr) == (0, "0 appended, 1 already there; the head is 6.\n", "")
-    told = json.loads(ratings(*WITHOUT_TIME, "--format", "json", db=db).stdout)
-    assert (told["appended"], told["existing"], told["rejected"]) == (0, 1, [])
+    before = read_head(ratings, db)
+    result = ratings(*WITHOUT_TIME, db=db)
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "0 appended, 1 already there; the head is 6.\n", "")
+    output = json.loads(ratings(*WITHOUT_TIME, "--format", "json", db=db).stdout)
+    assert (output["appended"], output["existing"], output["rejected"]) == (0, 1, [])
     assert json.loads(ratings(*WITHOUT_TIME, "--dry-run", "--format", "json", db=db).stdout)["existing"] == 1
-    assert head(ratings, db) == before
+    assert read_head(ratings, db) == before
 
 
 def test_same_json_is_already_there(db: str, ratings: Ratings) -> None:
@@ -28,9 +28,9 @@ def test_same_json_is_already_there(db: str, ratings: Ratings) -> None:
 
     It is given as the data of a game, and as a whole event with its own id.
     """
-    own = json.loads(event("game.recorded", event_id="mine", **placing("g-11", "anna", "ben")))
+    own = json.loads(build_event_line("game.recorded", event_id="mine", **build_game_data("g-11", "anna", "ben")))
     del own["occurred_at"]
-    for given in (json.dumps(placing("g-10", "anna", "ben")), json.dumps(own)):
+    for given in (json.dumps(build_game_data("g-10", "anna", "ben")), json.dumps(own)):
         assert ratings("record", db=db, input=given).stdout.startswith("1 appended")
         assert ratings("record", db=db, input=given).stdout.startswith("0 appended, 1 already there")
 
@@ -38,18 +38,18 @@ def test_same_json_is_already_there(db: str, ratings: Ratings) -> None:
 def test_other_result_is_refused(db: str, ratings: Ratings) -> None:
     """Recording a game again without a time but with another result is refused as a conflict."""
     ratings(*WITHOUT_TIME, db=db)
-    before = head(ratings, db)
-    other = ratings(*WITHOUT_TIME[:-2], "anna", "cleo", db=db)
-    assert (other.exit_code, other.stderr.split(":")[0]) == (1, "id-conflict")
-    assert "ratings correct" in other.stderr
-    assert head(ratings, db) == before
+    before = read_head(ratings, db)
+    result = ratings(*WITHOUT_TIME[:-2], "anna", "cleo", db=db)
+    assert (result.exit_code, result.stderr.split(":")[0]) == (1, "id-conflict")
+    assert "ratings correct" in result.stderr
+    assert read_head(ratings, db) == before
 
 
 def test_other_time_is_refused(db: str, ratings: Ratings) -> None:
     """Recording a game again with another time is refused, since a given time is part of the record."""
     ratings(*WITHOUT_TIME, db=db)
-    other = ratings(*WITHOUT_TIME, "--at", "2010-03-05T10:00Z", db=db)
-    assert (other.exit_code, other.stderr.split(":")[0]) == (1, "id-conflict")
+    result = ratings(*WITHOUT_TIME, "--at", "2010-03-05T10:00Z", db=db)
+    assert (result.exit_code, result.stderr.split(":")[0]) == (1, "id-conflict")
 
 
 def test_concurrent_record_is_already_there(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,11 +68,11 @@ def test_voided_game_gets_a_note(db: str, ratings: Ratings) -> None:
     """Recording a voided game again prints a note that it does not count."""
     ratings(*WITHOUT_TIME, db=db)
     ratings("void", "g-9", "--reason", "a friendly", db=db)
-    again = ratings(*WITHOUT_TIME, db=db)
-    assert again.stdout.startswith("0 appended, 1 already there")
+    result = ratings(*WITHOUT_TIME, db=db)
+    assert result.stdout.startswith("0 appended, 1 already there")
     assert (
-        again.stderr
+        result.stderr
         == "note: g-9 is voided, so it does not count; to restore it: ratings reinstate g-9 --reason TEXT\n"
     )
-    (game,) = read(ratings, db, "games", "g-9")["rows"]
+    (game,) = read_json(ratings, db, "games", "g-9")["rows"]
     assert game["voided"] is True

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from builders import format_game_line
-from correction_helpers import Ratings, head, placing, read
+from correction_helpers import Ratings, build_game_data, read_head, read_json
 from ledgers import set_clock
 from stores import make_chess_ledger
 
@@ -22,9 +22,9 @@ pytestmark = pytest.mark.ledger(make=make_chess_ledger, store="sqlite")
 
 def rejected(ratings: Ratings, db: str, content: str | bytes, *options: str) -> list[dict[str, Any]]:
     """The refusals of an import, as JSON tells them."""
-    done = ratings("import", "-", "--format", "json", *options, db=db, input=content)
-    assert done.exit_code == 1
-    return list(json.loads(done.stdout)["rejected"])
+    result = ratings("import", "-", "--format", "json", *options, db=db, input=content)
+    assert result.exit_code == 1
+    return list(json.loads(result.stdout)["rejected"])
 
 
 def test_header_faults_are_reported_together(db: str, ratings: Ratings) -> None:
@@ -53,11 +53,11 @@ def test_repeated_fault_takes_one_line(
     """A fault repeated on 600 lines takes one line on a terminal, and is listed in full in JSON."""
     path, content = tmp_path / "games.csv", spoilt(HEADER + "".join(ROW.format(n) for n in range(600)))
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    shown = ratings("import", path, db=db)
-    (line,) = shown.stderr.splitlines()
+    result = ratings("import", path, db=db)
+    (line,) = result.stderr.splitlines()
     assert line.startswith(f"{path}:2: {code}: ")
     assert line.endswith(" (599 more like this, the last in line 601)")
-    assert "600 refused; nothing was appended" in shown.stdout
+    assert "600 refused; nothing was appended" in result.stdout
     assert [one["line"] for one in rejected(ratings, db, path.read_bytes())] == list(range(2, 602))
     ratings("import", path, "--keep-going", db=db)
     assert len(Path(f"{path}.rejects.jsonl").read_text(encoding="utf-8").splitlines()) == 600
@@ -66,13 +66,13 @@ def test_repeated_fault_takes_one_line(
 def test_games_of_several_lines_are_not_counted_as_lines(db: str, ratings: Ratings) -> None:
     """Where rows make games, three of two rows with one fault are one and two more, the last of them in line 6."""
     rows = "".join(f"g-{n},2024-03-0{n}T12:00,chess,{name},1\n" for n in (1, 2, 3) for name in ("anna", "ben"))
-    done = ratings("import", "-", db=db, input=f"game_id,occurred_at,game,player,place\n{rows}")
-    (line,) = done.stderr.splitlines()
+    result = ratings("import", "-", db=db, input=f"game_id,occurred_at,game,player,place\n{rows}")
+    (line,) = result.stderr.splitlines()
     assert (line.startswith("-:2: naive-time: "), line.endswith(" (2 more like this, the last in line 6)")) == (
         True,
         True,
     )
-    assert done.stdout.startswith("0 appended, 3 refused;")
+    assert result.stdout.startswith("0 appended, 3 refused;")
 
 
 def test_terminal_shows_twenty_faults(db: str, ratings: Ratings) -> None:
@@ -134,12 +134,12 @@ def test_unlikely_date_is_refused(
 ) -> None:
     """A game with an unlikely date is refused, unless --any-date is given."""
     ratings("import", "-", db=db, input=chess(LIKELY[1], "g-0"))
-    before, (arguments, given) = head(ratings, db), command(at)
+    before, (arguments, given) = read_head(ratings, db), command(at)
     refused = ratings(*arguments, "--format", "json", db=db, input=given)
     (rejection,) = json.loads(refused.stdout)["rejected"]
     assert (refused.exit_code, rejection["code"]) == (1, "unlikely-date")
     assert "--any-date" in rejection["message"]
-    assert head(ratings, db) == before
+    assert read_head(ratings, db) == before
     assert ratings(*arguments, "--any-date", db=db, input=given).exit_code == 0
 
 
@@ -161,8 +161,8 @@ def test_kept_and_other_dates_are_free(db: str, ratings: Ratings) -> None:
     """
     assert ratings("import", "-", "--any-date", db=db, input=chess("1850-03-05T12:00:00Z")).exit_code == 0
     assert ratings("correct", "g-1", "ben", "anna", "--reason", "swapped", db=db).exit_code == 0
-    (shown,) = read(ratings, db, "games", "g-1")["rows"]
-    given = json.dumps({**shown, "participants": placing("", "anna", "ben")["participants"]})
+    (row,) = read_json(ratings, db, "games", "g-1")["rows"]
+    given = json.dumps({**row, "participants": build_game_data("", "anna", "ben")["participants"]})
     assert ratings("correct", "g-1", "--reason", "not swapped", db=db, input=given).exit_code == 0
     for at in ("2999-01-01T00:00:00Z", "1850-01-01T00:00:00Z"):
         assert ratings("adjust", "elo-chess/all", "anna", "5", "--reason", "x", "--at", at, db=db).exit_code == 0
@@ -175,4 +175,4 @@ def test_restore_accepts_every_date(db: str, ratings: Ratings, tmp_path: Path) -
     copy = str(tmp_path / "copy.db")
     ratings("init", "--no-rules", db=copy)
     assert ratings("import", "--restore", tmp_path / "log.jsonl", db=copy).exit_code == 0
-    assert head(ratings, copy) == head(ratings, db)
+    assert read_head(ratings, copy) == read_head(ratings, db)

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from correction_helpers import Ratings, catan, galactic, new_ledger, position, read
+from correction_helpers import Ratings, build_catan_line, build_galactic_line, create_ledger, read_json, read_position
 from interleaving import act_before_next
 
 EVIL = "<script>alert(1)</script> & \"quotes\" 'n' | * _ ` \u202eright to left"
@@ -16,15 +16,19 @@ REASONS = {"void": "entered twice", "correct": "it was another group | see https
 
 def a_day(ratings: Ratings, url: str) -> None:
     """Make a ledger with games up to position 9, and then a day of decisions by two people, and two more games."""
-    new_ledger(ratings, url, "galactic-points-1", "catan-elo-2009-01")
-    lines = [galactic(f"g-{n}", *players.split(), at=f"2010-03-0{n}T12:00:00Z")
+    create_ledger(ratings, url, "galactic-points-1", "catan-elo-2009-01")
+    lines = [build_galactic_line(f"g-{n}", *players.split(), at=f"2010-03-0{n}T12:00:00Z")
              for n, players in enumerate(["anna ben", "ben cleo", "cleo anna dora", "dora anna"], 1)]  # fmt: skip
-    lines += [catan(f"c-{n}", "anna", "ben", "cleo", at=f"2010-03-0{n}T13:00:00Z") for n in (1, 2, 3)]
+    lines += [build_catan_line(f"c-{n}", "anna", "ben", "cleo", at=f"2010-03-0{n}T13:00:00Z") for n in (1, 2, 3)]
     assert ratings("import", "-", db=url, input="".join(lines)).exit_code == 0
     steps: list[tuple[list[str], str | None]] = [
         (["void", "--file", "-", "--reason", REASONS["void"], "--by", "mira & co"], "g-1\ng-2\n"),
         (["correct", "c-1", "ben", "anna", "cleo", "--reason", "wrong way round", "--by", "ben"], None),
-        (["import", "-"], galactic("g-8", "anna", "ben", at="2010-03-08T12:00:00Z") + galactic("g-9", "emil", "fay")),
+        (
+            ["import", "-"],
+            build_galactic_line("g-8", "anna", "ben", at="2010-03-08T12:00:00Z")
+            + build_galactic_line("g-9", "emil", "fay"),
+        ),
         (["adjust", "galactic-points", "anna", "25", "--reason", REASONS["adjust"], "--by", "ben"], None),
         (["player", "rename", "dora", "<dora>", "--by", "ben"], None),
         (["correct", "c-3", "--group", "rivals-duel", "--reason", REASONS["correct"], "--by", "ben"], None),
@@ -73,8 +77,8 @@ class Tables(HTMLParser):
 
 def reported(ratings: Ratings, db: str, path: Path, *options: str) -> str:
     """The page that is written, from position 9 on."""
-    done = ratings("report", "changes", "--from", "9", *options, "-o", path, db=db)
-    assert (done.exit_code, done.stdout) == (0, ""), done
+    result = ratings("report", "changes", "--from", "9", *options, "-o", path, db=db)
+    assert (result.exit_code, result.stdout) == (0, ""), result
     return path.read_text(encoding="utf-8")
 
 
@@ -93,9 +97,9 @@ def test_report_tells_who_why_and_effect(db: str, ratings: Ratings, tmp_path: Pa
         ("D5", "ben", "corrected: c-3: group rivals-duel instead of basic", REASONS["correct"]),
     ]
     reached = [(row[0], row[1]) for row in effects[1:]]
-    wanted = [("D1", "galactic-points"), ("D2", "catan-elo/basic"), ("D3", "galactic-points"),
+    expected = [("D1", "galactic-points"), ("D2", "catan-elo/basic"), ("D3", "galactic-points"),
               ("D4", "no points"), ("D5", "catan-elo/basic"), ("D5", "catan-elo/rivals-duel")]  # fmt: skip
-    assert reached == wanted
+    assert reached == expected
 
 
 def test_report_points_match_diff_and_causes(db: str, ratings: Ratings, tmp_path: Path) -> None:
@@ -105,7 +109,7 @@ def test_report_points_match_diff_and_causes(db: str, ratings: Ratings, tmp_path
     """
     page = Tables(reported(ratings, db, tmp_path / "day.html"))
     rows = page.tables[-1][1:]
-    (ladder,) = read(ratings, db, "diff", "9", "now", "galactic-points")["ladders"]
+    (ladder,) = read_json(ratings, db, "diff", "9", "now", "galactic-points")["ladders"]
     moved = {row["player"]: row for row in ladder["rows"]}
     assert {row[0] for row in rows} == {"anna", "cleo", "<dora>"}
     for player, before, change, after, _, by in rows:
@@ -151,14 +155,14 @@ def test_markdown_report_escapes_text(one_db: str, ratings: Ratings, tmp_path: P
 
 def test_report_without_decisions_says_so(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
     """A report between two positions without decisions says that nothing was decided."""
-    done = ratings("report", "changes", "--from", "2", "--to", "9", "-o", tmp_path / "none.md", db=one_db)
-    assert (done.exit_code, done.stderr) == (0, f"0 decisions, 0 players in {tmp_path / 'none.md'}\n")
+    result = ratings("report", "changes", "--from", "2", "--to", "9", "-o", tmp_path / "none.md", db=one_db)
+    assert (result.exit_code, result.stderr) == (0, f"0 decisions, 0 players in {tmp_path / 'none.md'}\n")
     assert "Nothing was decided." in (tmp_path / "none.md").read_text()
 
 
 def test_surplus_causes_are_summed_up(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
     """If a change has more causes than fit on a line, the report sums up the rest."""
-    before = position(ratings, one_db)
+    before = read_position(ratings, one_db)
     for points in range(1, 8):
         ratings("adjust", "galactic-points", "ben", points, "--reason", f"prize {points}", db=one_db)
     path = tmp_path / "prizes.html"
@@ -176,14 +180,14 @@ def test_report_keeps_an_existing_file(
     """
     path = tmp_path / "day.html"
     path.write_text("mine")
-    done = ratings("report", "changes", "--from", "9", "-o", path, db=one_db)
-    assert (done.exit_code, path.read_text()) == (2, "mine")
-    assert "exists; nothing was written" in done.stderr
+    result = ratings("report", "changes", "--from", "9", "-o", path, db=one_db)
+    assert (result.exit_code, path.read_text()) == (2, "mine")
+    assert "exists; nothing was written" in result.stderr
 
     late = tmp_path / "late.html"
     act_before_next("reported", lambda: late.write_text("mine"))
-    done = ratings("report", "changes", "--from", "9", "-o", late, db=one_db)
-    assert (done.exit_code, late.read_text()) == (2, "mine")
+    result = ratings("report", "changes", "--from", "9", "-o", late, db=one_db)
+    assert (result.exit_code, late.read_text()) == (2, "mine")
     assert sorted(entry.name for entry in tmp_path.iterdir() if "html" in entry.name) == ["day.html", "late.html"]
 
 
@@ -198,9 +202,9 @@ def test_failed_write_leaves_no_partial_report(
     folder = tmp_path / "pages"
     folder.mkdir()
     monkeypatch.setattr(os, "fsync", full)
-    done = ratings("report", "changes", "--from", "9", "-o", folder / "day.html", db=one_db)
-    assert (done.exit_code, list(folder.iterdir())) == (3, [])
-    assert "Traceback" not in done.stderr
+    result = ratings("report", "changes", "--from", "9", "-o", folder / "day.html", db=one_db)
+    assert (result.exit_code, list(folder.iterdir())) == (3, [])
+    assert "Traceback" not in result.stderr
 
 
 WRONG: list[tuple[list[str], str]] = [
@@ -220,6 +224,6 @@ def test_impossible_report_is_a_usage_error(
 ) -> None:
     """Report options that make no sense are usage errors, and no file is written."""
     monkeypatch.chdir(tmp_path)
-    done = ratings("report", "changes", *arguments, db=one_db)
-    assert (done.exit_code, why in done.stderr) == (2, True), done.stderr
+    result = ratings("report", "changes", *arguments, db=one_db)
+    assert (result.exit_code, why in result.stderr) == (2, True), result.stderr
     assert not list(tmp_path.glob("day.*"))

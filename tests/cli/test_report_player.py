@@ -1,4 +1,4 @@
-"""`report player`: what an auditor is handed: a number as known then and now, what it is made of, how to check it."""
+"""`report player`: a player's points at two positions, their parts and causes, and commands that check them."""
 
 import json
 import os
@@ -10,19 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from club import HOSTILE, LADDER, made, ok
-from correction_helpers import event, placing, read, take_in
+from club import HOSTILE, LADDER, create_club, run_ok
+from correction_helpers import append_lines, build_event_line, build_game_data, read_json
 from ledgers import advance_clock
-from reported import Reported, number
+from reported import ReportParser, parse_exact_number
 from stores import create_postgres_database
 
 Ratings = Callable[..., Any]
 CHANGED = "What has been recorded since"
 
 
-def audited(ratings: Ratings, url: str) -> None:
-    """The club of the tests of pages, known up to position 9; and then everything that can move or rename somebody."""
-    made(ratings, url)
+def create_audited_club(ratings: Ratings, url: str) -> None:
+    """Create the club of the tests of pages, known up to position 9, and then every kind of change and rename."""
+    create_club(ratings, url)
     for command in (
         ("record", "-q", "--game", "catan", "--game-id", "g-late", "--at", "2025-01-12T20:00Z", "anna", "美咲"),
         ("void", "g-4", "--reason", "a friendly & more"),
@@ -32,23 +32,23 @@ def audited(ratings: Ratings, url: str) -> None:
         ("void", "g-5", "--reason", "entered twice"),
         ("reinstate", "g-5", "--reason", "it was not"),
     ):
-        ok(ratings, *command, "--by", "mira", db=url)
+        run_ok(ratings, *command, "--by", "mira", db=url)
 
 
-pytestmark = pytest.mark.ledger(make=audited)
+pytestmark = pytest.mark.ledger(make=create_audited_club)
 
 
-def written(ratings: Ratings, db: str, path: Path, *arguments: str) -> bytes:
-    """The report that a command writes."""
-    done = ratings("report", "player", *arguments, "-o", path, db=db)
-    assert (done.exit_code, done.stdout) == (0, ""), done
+def write_report(ratings: Ratings, db: str, path: Path, *arguments: str) -> bytes:
+    """Write a report with the command and return its bytes."""
+    result = ratings("report", "player", *arguments, "-o", path, db=db)
+    assert (result.exit_code, result.stdout) == (0, ""), result
     return path.read_bytes()
 
 
-def reported(ratings: Ratings, db: str, path: Path, *arguments: str) -> Reported:
-    """The same as it is read; it is whole, shows text as text, and leads nowhere but to itself."""
-    text = written(ratings, db, path, *arguments)
-    page = Reported(text)
+def parse_report(ratings: Ratings, db: str, path: Path, *arguments: str) -> ReportParser:
+    """Write and parse a report, and assert that it is complete, escaped, and links only to itself."""
+    text = write_report(ratings, db, path, *arguments)
+    page = ReportParser(text)
     assert not page.elements & {"script", "img", "iframe", "object", "embed", "link", "base", "form"}
     assert len({*page.ids}) == len(page.ids)
     assert {link.removeprefix("#") for link in page.links} <= {*page.ids}
@@ -57,197 +57,225 @@ def reported(ratings: Ratings, db: str, path: Path, *arguments: str) -> Reported
     return page
 
 
-def told_numbers(page: Reported) -> list[tuple[Fraction | None, str]]:
-    """The points and the rank at each side, as the table of the numbers has them; no points for who is not on it."""
+def read_points_and_ranks(page: ReportParser) -> list[tuple[Fraction | None, str]]:
+    """Return the points and rank at each position, from the table of the numbers; None for points off the ladder."""
     (table,) = page.tables["The numbers"]
     rows = {row[0]: row[1:] for row in table}
-    points = [None if text == "–" else number(text) for text in rows["Points"]]
+    points = [None if text == "–" else parse_exact_number(text) for text in rows["Points"]]
     return [*zip(points, rows["Rank"], strict=True)]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("player", ["anna", "benno", "美咲", HOSTILE])
 @pytest.mark.parametrize("as_of", [(), ("--as-of", "2025-03-07")], ids=["now", "then"])
-def test_report_says_what_the_commands_say(
+def test_report_agrees_with_the_commands(
     player: str, as_of: tuple[str, ...], db: str, ratings: Ratings, tmp_path: Path
 ) -> None:
-    """Points, ranks, every change, every cause and every term in a report are those of the other commands."""
-    page = reported(ratings, db, tmp_path / "x.html", player, LADDER, *as_of, "--known-at", "9")
-    head = int(read(ratings, db, "status")["position"])
+    """Points, ranks, changes, causes and terms in a report equal those of the other commands."""
+    page = parse_report(ratings, db, tmp_path / "x.html", player, LADDER, *as_of, "--known-at", "9")
+    head = int(read_json(ratings, db, "status")["position"])
     ids = {9: "ben" if player == "benno" else player, head: player}
     numbers = []
     for at, name in ids.items():
-        rows = read(ratings, db, "standings", LADDER, *as_of, "--known-at", str(at))["rows"]
+        rows = read_json(ratings, db, "standings", LADDER, *as_of, "--known-at", str(at))["rows"]
         numbers += [(Fraction(row["points"]), str(row["rank"])) for row in rows if row["player"] == name]
-    assert told_numbers(page) == numbers
-    opening, lines, closing = page.account("Changes of the points, known at position 9")
-    history = read(ratings, db, "history", ids[9], LADDER, *as_of, "--known-at", "9")["rows"]
+    assert read_points_and_ranks(page) == numbers
+    opening, lines, closing = page.read_account("Changes of the points, known at position 9")
+    history = read_json(ratings, db, "history", ids[9], LADDER, *as_of, "--known-at", "9")["rows"]
     assert [change for _, change in lines] == [Fraction(row["change"]) for row in history]
     assert opening == Fraction(history[0]["before"])
     assert closing == numbers[0][0]
-    ends = [",".join([*(f"as-of={one}" for one in as_of[1:]), f"known-at={at}"]) for at in ids]
-    causes = read(ratings, db, "explain", "--change", "--from", ends[0], "--to", ends[1], player, LADDER)["causes"]
-    opening, lines, closing = page.account(CHANGED)
-    assert [change for _, change in lines] == [Fraction(one["amount"]) for one in causes]
+    ends = [",".join([*(f"as-of={date}" for date in as_of[1:]), f"known-at={at}"]) for at in ids]
+    causes = read_json(ratings, db, "explain", "--change", "--from", ends[0], "--to", ends[1], player, LADDER)["causes"]
+    opening, lines, closing = page.read_account(CHANGED)
+    assert [change for _, change in lines] == [Fraction(cause["amount"]) for cause in causes]
     assert (opening, closing) == (numbers[0][0], numbers[1][0])
-    assert all(one["cause"] in what for (what, _), one in zip(lines, causes, strict=True))
+    assert all(cause["cause"] in what for (what, _), cause in zip(lines, causes, strict=True))
     for at, name in ids.items():
-        for row in read(ratings, db, "history", name, LADDER, *as_of, "--known-at", str(at))["rows"]:
+        for row in read_json(ratings, db, "history", name, LADDER, *as_of, "--known-at", str(at))["rows"]:
             if row["game_id"] is not None:
-                _has_terms(page, ratings, db, row["game_id"], name, (*as_of, "--known-at", str(at)))
+                _assert_has_terms(page, ratings, db, row["game_id"], name, (*as_of, "--known-at", str(at)))
 
 
-def _has_terms(page: Reported, ratings: Ratings, db: str, game_id: str, player: str, axes: tuple[str, ...]) -> None:
-    """One of a game's tables has the terms that explain it to a player, which sum to the change."""
-    explained = read(ratings, db, "explain", game_id, LADDER, *axes)
-    (mine,) = (one for one in explained["players"] if one["player"] == player)
-    found = []
+def _assert_has_terms(
+    page: ReportParser, ratings: Ratings, db: str, game_id: str, player: str, axes: tuple[str, ...]
+) -> None:
+    """Assert that one of a game's tables has the terms that `explain` gives for a player, with their sum."""
+    explanation = read_json(ratings, db, "explain", game_id, LADDER, *axes)
+    (own_row,) = (seat for seat in explanation["players"] if seat["player"] == player)
+    tables = []
     for table in page.tables[game_id]:
         *terms, last = [row[-1] for row in table[1:]]
-        assert sum(map(number, terms)) == number(last)
-        found.append((sorted(map(number, terms)), number(last)))
-    assert (sorted(Fraction(term["amount"]) for term in mine["terms"]), Fraction(mine["change"])) in found
+        assert sum(map(parse_exact_number, terms)) == parse_exact_number(last)
+        tables.append((sorted(map(parse_exact_number, terms)), parse_exact_number(last)))
+    assert (sorted(Fraction(term["amount"]) for term in own_row["terms"]), Fraction(own_row["change"])) in tables
 
 
 @pytest.mark.slow_cases
-def test_report_tells_what_lists_showed(db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """The report has what each published list showed of the player, or that they were not on it."""
-    (row,) = read(ratings, db, "standings", LADDER, "--as-published", "--player", "ben")["rows"]
-    for player, wanted in (("benno", [(Fraction(row["points"]), str(row["rank"]))]), (HOSTILE, [(None, "–")])):
-        page = reported(ratings, db, tmp_path / f"{len(player)}.html", player, LADDER)
+def test_report_shows_published_lists(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """The report shows the player's row in each published list, or that they were not on it."""
+    (row,) = read_json(ratings, db, "standings", LADDER, "--as-published", "--player", "ben")["rows"]
+    for player, expected in (("benno", [(Fraction(row["points"]), str(row["rank"]))]), (HOSTILE, [(None, "–")])):
+        page = parse_report(ratings, db, tmp_path / f"{len(player)}.html", player, LADDER)
         (table,) = page.tables["Published lists"]
-        assert [(None if points == "–" else number(points), rank) for _, _, points, rank in table[1:]] == wanted
+        assert [
+            (None if points == "–" else parse_exact_number(points), rank) for _, _, points, rank in table[1:]
+        ] == expected
         assert "at position 9" in table[1][0]
-    page = reported(ratings, db, tmp_path / "then.html", "benno", LADDER, "--as-of", "2025-02-27")
+    page = parse_report(ratings, db, tmp_path / "then.html", "benno", LADDER, "--as-of", "2025-02-27")
     assert "Published lists" not in page.tables
 
 
 @pytest.mark.slow_cases
-def test_report_names_who_decided_what_and_why(db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """Each decision that touched the player or a game of theirs is told, with who made it, and the reason as text."""
-    page = reported(ratings, db, tmp_path / "x.html", "anna", LADDER, "--known-at", "9")
-    told = page.texts["Decisions"]
-    assert all("by mira, at position" in one for one in told)
+def test_report_lists_decisions_with_author_and_reason(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """The report lists each decision about the player or their games, with its author and its escaped reason."""
+    page = parse_report(ratings, db, tmp_path / "x.html", "anna", LADDER, "--known-at", "9")
+    decisions = page.texts["Decisions"]
+    assert all("by mira, at position" in decision for decision in decisions)
     for number_of, what in enumerate(
         ("g-1 corrected – “scores <read> wrong”", "g-4 voided – “a friendly & more”", "<b>late</b>")
     ):
-        assert what in told[number_of], told
-    assert not any("g-5" in one or "ben is benno" in one for one in told)
+        assert what in decisions[number_of], decisions
+    assert not any("g-5" in decision or "ben is benno" in decision for decision in decisions)
     (voided,) = [text for text in page.texts["g-4"] if "does not count" in text]
     assert voided == "Known at position 17, it does not count: the game is voided."
     assert "Known at position 9, it does not count: not recorded yet." in page.texts["g-6"]
 
 
 @pytest.mark.slow
-def test_report_is_the_same_bytes_again(
+def test_report_is_reproducible(
     db: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store_kind: str, server: str
 ) -> None:
-    """The same ledger and coordinates give the same bytes: later, with more recorded, and restored in either store."""
+    """The same ledger and coordinates give the same bytes: later, with more events recorded, and restored in either
+    store."""
     arguments = ("anna", LADDER, "--as-of", "2025-03-09", "--known-at", "9")
-    first = written(ratings, db, tmp_path / "1.html", *arguments)
-    head = str(read(ratings, db, "status")["position"])
+    first = write_report(ratings, db, tmp_path / "1.html", *arguments)
+    head = str(read_json(ratings, db, "status")["position"])
     with monkeypatch.context() as patch:
         advance_clock(patch, 40 * 86_400)
-        assert written(ratings, db, tmp_path / "2.html", *arguments) == first
-    ok(ratings, "export", "events", "-o", str(tmp_path / "all.jsonl"), db=db)
-    ok(ratings, "correct", "g-1", "anna", "benno", "Łukasz", "--reason", "after all", "--by", "mira", db=db)
-    assert written(ratings, db, tmp_path / "3.html", *arguments) != first
-    assert written(ratings, db, tmp_path / "4.html", *arguments, "--to", head) == first
-    with create_postgres_database(server) as other:
-        urls = [f"sqlite:///{tmp_path / 'other.db'}", *([other] if store_kind == "sqlite" else [])]
+        assert write_report(ratings, db, tmp_path / "2.html", *arguments) == first
+    run_ok(ratings, "export", "events", "-o", str(tmp_path / "all.jsonl"), db=db)
+    run_ok(ratings, "correct", "g-1", "anna", "benno", "Łukasz", "--reason", "after all", "--by", "mira", db=db)
+    assert write_report(ratings, db, tmp_path / "3.html", *arguments) != first
+    assert write_report(ratings, db, tmp_path / "4.html", *arguments, "--to", head) == first
+    with create_postgres_database(server) as other_url:
+        urls = [f"sqlite:///{tmp_path / 'other.db'}", *([other_url] if store_kind == "sqlite" else [])]
         for number_of, url in enumerate(urls):
-            ok(ratings, "init", "--no-rules", db=url)
-            ok(ratings, "import", "--restore", str(tmp_path / "all.jsonl"), db=url)
-            assert written(ratings, url, tmp_path / f"restored-{number_of}.html", *arguments) == first
+            run_ok(ratings, "init", "--no-rules", db=url)
+            run_ok(ratings, "import", "--restore", str(tmp_path / "all.jsonl"), db=url)
+            assert write_report(ratings, url, tmp_path / f"restored-{number_of}.html", *arguments) == first
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("player", ["anna", "ben", HOSTILE])
-def test_commands_of_a_report_check_it(
+def test_commands_of_a_report_reproduce_it(
     player: str, db: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every command on the page can be run as it stands, and shows the page's numbers, digests and bytes again."""
+    """Every command on the page runs as printed and reproduces the page's numbers, digests and bytes."""
     monkeypatch.chdir(tmp_path)
     path = Path("x.html")
-    page = reported(ratings, db, path, player, LADDER, "--as-of", "2025-03-09", "--known-at", "9")
-    numbers, ran = iter(told_numbers(page)), list[str]()
-    digests = [what for told, what in page.commands if told.startswith("Digest")]
-    for told, command in page.commands:
-        if told.startswith(("Head", "Digest")):
+    page = parse_report(ratings, db, path, player, LADDER, "--as-of", "2025-03-09", "--known-at", "9")
+    numbers, commands = iter(read_points_and_ranks(page)), list[str]()
+    digests = [content for label, content in page.commands if label.startswith("Digest")]
+    for label, command in page.commands:
+        if label.startswith(("Head", "Digest")):
             continue
         program, *arguments = shlex.split(command)
-        done = ratings(*arguments, db=db)
-        assert (program, done.exit_code) == ("ratings", 0), (told, done)
-        ran.append(arguments[0])
+        result = ratings(*arguments, db=db)
+        assert (program, result.exit_code) == ("ratings", 0), (label, result)
+        commands.append(arguments[0])
         if "json" in arguments:
-            found = json.loads(done.stdout)
-            assert found["digest"] == digests.pop(0)
+            output = json.loads(result.stdout)
+            assert output["digest"] == digests.pop(0)
             points, rank = next(numbers)
-            assert (points, rank) in [(Fraction(row["points"]), str(row["rank"])) for row in found["rows"]]
-    assert {*ran} == {"verify", "standings", "history", "explain", "log", "rules", "report"}
+            assert (points, rank) in [(Fraction(row["points"]), str(row["rank"])) for row in output["rows"]]
+    assert {*commands} == {"verify", "standings", "history", "explain", "log", "rules", "report"}
     assert Path("again.html").read_bytes() == path.read_bytes()
-    heads = [what for told, what in page.commands if told.startswith("Head")]
-    assert heads[-1] == ok(ratings, "status", db=db).stdout.splitlines()[-1]
+    heads = [content for label, content in page.commands if label.startswith("Head")]
+    assert heads[-1] == run_ok(ratings, "status", db=db).stdout.splitlines()[-1]
 
 
 @pytest.mark.slow
-def test_ids_of_one_person_give_one_report(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """A player renamed in between is found under either id, and the report says which id was theirs then."""
-    old = written(ratings, one_db, tmp_path / "old.html", "ben", LADDER, "--known-at", "9")
-    assert written(ratings, one_db, tmp_path / "new.html", "benno", LADDER, "--known-at", "9") == old
-    assert Reported(old).claims[0].endswith("under the id ben.")
-    swapped = written(ratings, one_db, tmp_path / "swapped.html", LADDER, "benno", "--known-at", "9")
+def test_former_and_current_id_give_the_same_report(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A renamed player is found under either id, and the report says which id was theirs at the earlier position."""
+    old = write_report(ratings, one_db, tmp_path / "old.html", "ben", LADDER, "--known-at", "9")
+    assert write_report(ratings, one_db, tmp_path / "new.html", "benno", LADDER, "--known-at", "9") == old
+    assert ReportParser(old).claims[0].endswith("under the id ben.")
+    swapped = write_report(ratings, one_db, tmp_path / "swapped.html", LADDER, "benno", "--known-at", "9")
     assert swapped == old
 
 
 @pytest.mark.slow
-def test_merged_players_keep_their_own_past(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """Of two ids that became one person, the one that is asked for is who is meant before."""
-    ok(ratings, "record", "-q", "--game", "catan", "--game-id", "g-7", "--at", "2025-03-20T20:00Z", "Anna G.", "benno",
-       "--by", "mira", "--new-names", "accept", db=one_db)  # fmt: skip
-    before = str(read(ratings, one_db, "status")["position"])
-    ok(ratings, "player", "rename", "Anna G.", "anna", "--reason", "one card", "--by", "mira", db=one_db)
-    rows = read(ratings, one_db, "standings", LADDER, "--known-at", before)["rows"]
-    was = {row["player"]: Fraction(row["points"]) for row in rows}
-    now = {row["player"]: Fraction(row["points"]) for row in read(ratings, one_db, "standings", LADDER)["rows"]}
+def test_merged_ids_keep_their_own_points_before(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """For two ids merged into one person, the requested id decides whose points are shown before the merge."""
+    run_ok(
+        ratings,
+        "record",
+        "-q",
+        "--game",
+        "catan",
+        "--game-id",
+        "g-7",
+        "--at",
+        "2025-03-20T20:00Z",
+        "Anna G.",
+        "benno",
+        "--by",
+        "mira",
+        "--new-names",
+        "accept",
+        db=one_db,
+    )
+    before = str(read_json(ratings, one_db, "status")["position"])
+    run_ok(ratings, "player", "rename", "Anna G.", "anna", "--reason", "one card", "--by", "mira", db=one_db)
+    rows = read_json(ratings, one_db, "standings", LADDER, "--known-at", before)["rows"]
+    points_before = {row["player"]: Fraction(row["points"]) for row in rows}
+    points_now = {
+        row["player"]: Fraction(row["points"]) for row in read_json(ratings, one_db, "standings", LADDER)["rows"]
+    }
     for player in ("anna", "Anna G."):
-        page = reported(ratings, one_db, tmp_path / f"{player}.html", player, LADDER, "--known-at", before)
-        assert [points for points, _ in told_numbers(page)] == [was[player], now["anna"]]
-        assert page.account(CHANGED)[1][-1][0].startswith("rename")
+        page = parse_report(ratings, one_db, tmp_path / f"{player}.html", player, LADDER, "--known-at", before)
+        assert [points for points, _ in read_points_and_ranks(page)] == [points_before[player], points_now["anna"]]
+        assert page.read_account(CHANGED)[1][-1][0].startswith("rename")
 
 
-def test_corrected_version_may_name_one_person_twice(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """Of a game that was corrected, the version with two ids that are one person now is told as it was written."""
-    left = event("game.recorded", "2025-03-20T20:00:00Z", game_id="g-7", game="catan", participants=[
+def test_corrected_game_may_name_one_person_twice(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A superseded version of a game is shown as written, even if two of its ids are one person now."""
+    with_leaver = build_event_line("game.recorded", "2025-03-20T20:00:00Z", game_id="g-7", game="catan", participants=[
         {"player": "Anna G.", "place": 1, "status": "abandoned"}, {"player": "benno", "place": 2},
         {"player": "anna", "place": 1, "status": "substitute", "replaces": "Anna G."},
     ])  # fmt: skip
-    alone = {"game_id": "g-7", **placing("g-7", "anna", "benno", game="catan")}
-    take_in(ratings, one_db, left, event("game.corrected", game_id="g-7", reason="she played alone", game=alone))
-    ok(ratings, "player", "rename", "Anna G.", "anna", "--reason", "one card", "--by", "mira", db=one_db)
-    page = reported(ratings, one_db, tmp_path / "x.html", "anna", LADDER)
+    alone = {"game_id": "g-7", **build_game_data("g-7", "anna", "benno", game="catan")}
+    append_lines(
+        ratings,
+        one_db,
+        with_leaver,
+        build_event_line("game.corrected", game_id="g-7", reason="she played alone", game=alone),
+    )
+    run_ok(ratings, "player", "rename", "Anna G.", "anna", "--reason", "one card", "--by", "mira", db=one_db)
+    page = parse_report(ratings, one_db, tmp_path / "x.html", "anna", LADDER)
     recorded, corrected = [text.partition(" – ")[2] for text in page.texts["g-7"][:2]]
     assert (recorded, corrected) == ("1 Anna G., 1 anna, 2 benno", "1 anna, 2 benno")
 
 
 @pytest.mark.slow
-def test_newcomers_were_not_on_it_then(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """Who was not on the ladder then, or is not on it now, has a report that says so; who never was has none."""
-    page = reported(ratings, one_db, tmp_path / "1.html", "美咲", LADDER, "--known-at", "4")
+def test_report_of_player_absent_at_one_position(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A player who is on the ladder at only one of the positions has a report that says so."""
+    page = parse_report(ratings, one_db, tmp_path / "1.html", "美咲", LADDER, "--known-at", "4")
     assert page.claims[0] == "As known at position 4, 美咲 was not on elo-catan."
-    opening, lines, closing = page.account(CHANGED)
-    assert [(None, "–"), (closing, "5")] == told_numbers(page)
+    opening, lines, closing = page.read_account(CHANGED)
+    assert [(None, "–"), (closing, "5")] == read_points_and_ranks(page)
     assert (opening, [what.partition(" ")[0] for what, _ in lines]) == (
         1000, ["g-3:", "g-4:", "g-1:", "g-late:", "g-4:"]
     )  # fmt: skip
     for game_id in ("g-3", "g-late"):
-        ok(ratings, "void", game_id, "--reason", "gone", "--by", "mira", db=one_db)
-    page = reported(ratings, one_db, tmp_path / "2.html", "美咲", LADDER, "--known-at", "9")
+        run_ok(ratings, "void", game_id, "--reason", "gone", "--by", "mira", db=one_db)
+    page = parse_report(ratings, one_db, tmp_path / "2.html", "美咲", LADDER, "--known-at", "9")
     assert page.claims[1] == "As known at position 19, 美咲 is not on elo-catan."
-    assert page.account(CHANGED)[2] == 1000
+    assert page.read_account(CHANGED)[2] == 1000
 
 
-WRONG: list[tuple[list[str], int, str]] = [
+IMPOSSIBLE_REPORTS: list[tuple[list[str], int, str]] = [
     (["ana", LADDER], 1, "player-unknown: 'ana' is on no ladder; did you mean anna?"),
     (["anna", "elo-catan/5-6"], 1, "'anna' is not on elo-catan/5-6; they are on elo-catan/2, elo-catan/3-4"),
     (["anna", "elo-catn/all"], 2, "did you mean elo-catan?"),
@@ -264,54 +292,58 @@ WRONG: list[tuple[list[str], int, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "code", "why"), WRONG, ids=[" ".join(arguments) for arguments, _, _ in WRONG])
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    IMPOSSIBLE_REPORTS,
+    ids=[" ".join(arguments) for arguments, _, _ in IMPOSSIBLE_REPORTS],
+)
 def test_impossible_reports_are_refused(
-    arguments: list[str], code: int, why: str, one_db: str, ratings: Ratings, tmp_path: Path,
+    arguments: list[str], code: int, message: str, one_db: str, ratings: Ratings, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    """Who or what is not there is refused with what may be meant, and no file is written."""
+    """An impossible report is refused with a suggestion or a reason, and no file is written."""
     monkeypatch.chdir(tmp_path)
-    done = ratings("report", "player", "-o", "x.html", *arguments, db=one_db)
-    assert (done.exit_code, why in done.stderr) == (code, True), done.stderr
+    result = ratings("report", "player", "-o", "x.html", *arguments, db=one_db)
+    assert (result.exit_code, message in result.stderr) == (code, True), result.stderr
     assert not list(tmp_path.glob("x.*"))
 
 
-def test_existing_files_and_full_disks_are_safe(
+def test_existing_file_and_full_disk_leave_files_intact(
     one_db: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An existing file is left alone, and a write that fails leaves nothing behind."""
+    """An existing file is left alone, and a failed write leaves no file."""
     folder = tmp_path / "pages"
     folder.mkdir()
     path = tmp_path / "x.html"
     path.write_text("mine")
-    done = ratings("report", "player", "anna", LADDER, "-o", path, db=one_db)
-    assert (done.exit_code, path.read_text()) == (2, "mine")
+    result = ratings("report", "player", "anna", LADDER, "-o", path, db=one_db)
+    assert (result.exit_code, path.read_text()) == (2, "mine")
 
-    def full(descriptor: int) -> None:
+    def fail_with_full_disk(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, "fsync", full)
-    done = ratings("report", "player", "anna", LADDER, "-o", folder / "x.html", db=one_db)
-    assert (done.exit_code, list(folder.iterdir())) == (3, [])
+    monkeypatch.setattr(os, "fsync", fail_with_full_disk)
+    result = ratings("report", "player", "anna", LADDER, "-o", folder / "x.html", db=one_db)
+    assert (result.exit_code, list(folder.iterdir())) == (3, [])
 
 
-def test_report_says_which_extra_is_missing(
+def test_report_without_extra_names_the_extra(
     one_db: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without the library of the pages, a report is refused with the extra that has it."""
+    """Without the template library, a report is refused with the extra to install."""
     for name in [name for name in sys.modules if name.startswith(("jinja2", "ratings_ledger.web.page"))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    done = ratings("report", "player", "anna", LADDER, "-o", tmp_path / "x.html", db=one_db)
-    assert (done.exit_code, "pip install 'ratings-ledger[web]'" in done.stderr) == (2, True), done
+    result = ratings("report", "player", "anna", LADDER, "-o", tmp_path / "x.html", db=one_db)
+    assert (result.exit_code, "pip install 'ratings-ledger[web]'" in result.stderr) == (2, True), result
     assert not (tmp_path / "x.html").exists()
 
 
-def test_names_of_a_file_are_shown(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """With --names a person is shown under their name, and said to be recorded as their id; commands keep the id."""
+def test_display_names_are_shown(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """With --names the report shows the player's name and their recorded id; the commands keep the id."""
     names = tmp_path / "names.csv"
     names.write_text("id,name\nanna,Anna <Ö> Example\n", encoding="utf-8")
-    page = reported(ratings, one_db, tmp_path / "x.html", "anna", LADDER, "--names", str(names))
+    page = parse_report(ratings, one_db, tmp_path / "x.html", "anna", LADDER, "--names", str(names))
     (claim,) = page.claims
     assert claim.startswith("As known at position 17, Anna <Ö> Example has")
     assert "recorded as anna" in next(iter(page.texts.values()))[0]
@@ -319,11 +351,11 @@ def test_names_of_a_file_are_shown(one_db: str, ratings: Ratings, tmp_path: Path
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cp1252"])
-def test_names_are_read_as_tables_are(encoding: str, one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+def test_names_file_is_read_like_a_table(encoding: str, one_db: str, ratings: Ratings, tmp_path: Path) -> None:
     """A file of names may have the encoding, the capitals and the semicolons of a spreadsheet program."""
     names = tmp_path / "names.csv"
     names.write_text("ID;Name;Ort\nanna;Anna Müller;Ulm\n", encoding=encoding)
-    page = reported(ratings, one_db, tmp_path / "x.html", "anna", LADDER, "--names", str(names))
+    page = parse_report(ratings, one_db, tmp_path / "x.html", "anna", LADDER, "--names", str(names))
     assert page.claims[0].startswith("As known at position 17, Anna Müller has")
 
 
@@ -338,14 +370,14 @@ def test_names_are_read_as_tables_are(encoding: str, one_db: str, ratings: Ratin
         (b"PK\x03\x04", "{}: it is a spreadsheet; save the table as CSV"),
     ],
 )
-def test_file_of_names_is_refused_with_the_line(
+def test_bad_names_file_is_refused_with_the_line(
     content: bytes, message: str, one_db: str, ratings: Ratings, tmp_path: Path
 ) -> None:
-    """What is wrong with a file of names is said with the line, and no page is made."""
+    """An error in a file of names is refused with its line, and no page is written."""
     names = tmp_path / "names.csv"
     names.write_bytes(content)
-    done = ratings(
+    result = ratings(
         "report", "player", "anna", LADDER, "--names", names, "-o", tmp_path / "x.html", db=one_db
     )  # fmt: skip
-    assert (done.exit_code, message.format(names) in done.stderr) == (2, True), done.stderr
+    assert (result.exit_code, message.format(names) in result.stderr) == (2, True), result.stderr
     assert not (tmp_path / "x.html").exists()

@@ -1,11 +1,11 @@
-"""A table that is imported again: what was put right in it after a correction or a rename is there already."""
+"""A table imported again: its games match those already recorded, also after a correction or a rename."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from correction_helpers import Ratings, position
+from correction_helpers import Ratings, read_position
 
 HEADER = "game_id,occurred_at,game,1st,2nd,3rd,city\n"
 ROWS = {
@@ -15,52 +15,52 @@ ROWS = {
 SHEET = HEADER + "".join(ROWS.values())
 
 
-def a_club(ratings: Ratings, url: str) -> None:
-    """Make a ledger for chess with two games, of which one has a slip of the pen."""
+def create_chess_ledger(ratings: Ratings, url: str) -> None:
+    """Create a ledger for chess with two games; one has a misspelt name."""
     assert ratings("init", "--for", "chess", db=url).exit_code == 0
     assert ratings("import", "-", db=url, input=SHEET).exit_code == 0
 
 
-pytestmark = pytest.mark.ledger(make=a_club)
+pytestmark = pytest.mark.ledger(make=create_chess_ledger)
 
 
-def imported(ratings: Ratings, db: str, content: str) -> dict[str, Any]:
-    """What an import of a table tells."""
+def run_import(ratings: Ratings, db: str, content: str) -> dict[str, Any]:
+    """Return the JSON report of an import of a table."""
     return dict(json.loads(ratings("import", "-", "--format", "json", db=db, input=content).stdout))
 
 
-def refused(ratings: Ratings, db: str, content: str) -> list[str]:
-    """The messages of refusals, all of which are id-conflicts."""
-    told = imported(ratings, db, content)
-    assert {one["code"] for one in told["rejected"]} == {"id-conflict"}
-    return [one["message"] for one in told["rejected"]]
+def list_conflicts(ratings: Ratings, db: str, content: str) -> list[str]:
+    """Return the messages of refusals, which must all be id-conflicts."""
+    report = run_import(ratings, db, content)
+    assert {rejection["code"] for rejection in report["rejected"]} == {"id-conflict"}
+    return [rejection["message"] for rejection in report["rejected"]]
 
 
 @pytest.mark.slow_cases
 def test_sheet_fixed_after_correction_matches(db: str, ratings: Ratings) -> None:
     """A sheet that agrees with a corrected game finds it already there, and so does the original sheet."""
-    mended = SHEET.replace("cara", "clara")
-    conflicts = refused(ratings, db, mended)
+    fixed_sheet = SHEET.replace("cara", "clara")
+    conflicts = list_conflicts(ratings, db, fixed_sheet)
     ratings("correct", "g-1", "anna", "ben", "clara", "--reason", "a slip", db=db)
-    before = position(ratings, db)
-    late = mended + "g-3,2024-03-03T12:00:00Z,chess,anna,clara,ben,Ulm\n"
+    before = read_position(ratings, db)
+    late = fixed_sheet + "g-3,2024-03-03T12:00:00Z,chess,anna,clara,ben,Ulm\n"
 
     assert conflicts == [
         "the game 'g-1' is already recorded with different content: there 1 anna, 2 ben, 3 cara; here 1 anna, 2 ben, "
         "3 clara; use ratings correct to correct it, or another game_id for another game"
     ]
-    told = imported(ratings, db, late)
-    assert (told["existing"], told["appended"], told["rejected"], told["head"]) == (2, 1, [], before + 2)
-    # the sheet as it was is no conflict either
-    assert imported(ratings, db, SHEET)["existing"] == 2
+    report = run_import(ratings, db, late)
+    assert (report["existing"], report["appended"], report["rejected"], report["head"]) == (2, 1, [], before + 2)
+    # the original sheet does not conflict either
+    assert run_import(ratings, db, SHEET)["existing"] == 2
 
 
 def test_sheet_with_new_name_matches(db: str, ratings: Ratings) -> None:
     """After a rename, a sheet finds its games already there under the new name and the old."""
     ratings("player", "rename", "ben", "benjamin", db=db)
 
-    assert imported(ratings, db, SHEET.replace("ben", "benjamin"))["existing"] == 2
-    assert imported(ratings, db, SHEET)["existing"] == 2
+    assert run_import(ratings, db, SHEET.replace("ben", "benjamin"))["existing"] == 2
+    assert run_import(ratings, db, SHEET)["existing"] == 2
 
 
 @pytest.mark.parametrize(
@@ -76,21 +76,21 @@ def test_sheet_with_new_name_matches(db: str, ratings: Ratings) -> None:
     ],
 )  # fmt: skip
 def test_differing_sheet_is_refused(old: str, new: str, why: str, db: str, ratings: Ratings) -> None:
-    """A sheet that says something else is refused with the difference."""
-    (told,) = refused(ratings, db, SHEET.replace(old, new))
-    assert f"with different content: {why}; use ratings correct" in told
+    """A sheet with another result, time or column is refused with the difference."""
+    (message,) = list_conflicts(ratings, db, SHEET.replace(old, new))
+    assert f"with different content: {why}; use ratings correct" in message
 
 
-def test_sheet_whose_numbers_begin_again_is_of_other_games(db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """Numbers that a new season begins again with are refused with the days, and with the option that drops the column.
+def test_sheet_whose_numbers_restart_has_new_games(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """Numbers that restart in a new season are refused with the days, and with the option that drops the column.
 
-    That option then takes both seasons.
+    With that option, both seasons are recorded.
     """
     seasons = {year: tmp_path / f"{year}.csv" for year in (2025, 2026)}
     for year, sheet in seasons.items():
         sheet.write_text(f"Match no;Fecha;1st;2nd\n1;13/01/{year};anna;{year}\n", encoding="utf-8")
-    taken = ratings("import", seasons[2025], "--set", "game=chess", "--zone", "UTC", db=db)
-    assert taken.exit_code == 0, taken.stderr
+    result = ratings("import", seasons[2025], "--set", "game=chess", "--zone", "UTC", db=db)
+    assert result.exit_code == 0, result.stderr
 
     new = ("import", seasons[2026], "--set", "game=chess", "--zone", "UTC")
     assert (
@@ -99,31 +99,31 @@ def test_sheet_whose_numbers_begin_again_is_of_other_games(db: str, ratings: Rat
         "give it another game_id if it is another game (--map 'Match no=' drops the column and numbers games by day); "
         "use ratings correct if this game moved to another day\n"
     ) in ratings(*new, db=db).stderr
-    told = ratings(*new, "--map", "Match no=", db=db)
-    assert told.exit_code == 0, told.stderr
+    dropped = ratings(*new, "--map", "Match no=", db=db)
+    assert dropped.exit_code == 0, dropped.stderr
     assert "2026-01-13-1" in ratings("games", db=db).stdout
 
 
-def test_new_season_under_the_old_name_is_not_sent_to_sync_first(db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """A file of the same name with games of other days is told that they are others, before --sync is."""
+def test_new_season_in_old_file_gets_advice_before_sync(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A file of the same name with games of other days is refused with advice for new games, before --sync is named."""
     sheet = tmp_path / "club.csv"
     for day, code in (("2025-01-13T12:00:00Z", 0), ("2026-01-13T12:00:00Z", 1)):
         sheet.write_text(f"game_id,occurred_at,game,1st,2nd\n1,{day},chess,anna,ben\n", encoding="utf-8")
-        done = ratings("import", sheet, db=db)
-        assert done.exit_code == code
-    assert "there played 2025-01-13, here played 2026-01-13; give it another game_id" in done.stderr
-    assert "(--map game_id= drops the column and numbers games by day); use --sync if this game moved" in done.stderr
+        result = ratings("import", sheet, db=db)
+        assert result.exit_code == code
+    assert "there played 2025-01-13, here played 2026-01-13; give it another game_id" in result.stderr
+    assert "(--map game_id= drops the column and numbers games by day); use --sync if this game moved" in result.stderr
     assert ratings("import", sheet, "--map", "game_id=", db=db).exit_code == 0
 
 
-def test_edited_table_is_sent_to_sync(db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """A row that differs from what a table of the same name gave is refused with what brings it in; told once."""
+def test_edited_table_is_referred_to_sync(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A row that differs from an earlier table of the same name is refused once with the advice to use --sync."""
     sheet = tmp_path / "club.csv"
     sheet.write_text(HEADER + "".join(ROWS.values()).replace("g-", "h-"), encoding="utf-8")
     assert ratings("import", sheet, db=db).exit_code == 0
     sheet.write_text(sheet.read_text(encoding="utf-8").replace("anna", "dora"), encoding="utf-8")
-    done = ratings("import", sheet, db=db)
-    first, second = done.stderr.splitlines()[:2]
+    result = ratings("import", sheet, db=db)
+    first, second = result.stderr.splitlines()[:2]
     advice = "; use --sync if the table was edited, or another game_id for another game"
     assert first.endswith(f"here 1 dora, 2 ben, 3 cara{advice}")
     assert second.endswith("here 1 ben, 2 clara, 3 dora")
@@ -134,11 +134,11 @@ def test_voided_game_conflicts_with_sheet(db: str, ratings: Ratings) -> None:
     """A changed sheet row for a voided game is refused, while the original row is already there."""
     ratings("void", "g-1", "--reason", "never played", db=db)
 
-    assert refused(ratings, db, SHEET.replace("cara", "clara")) == [
+    assert list_conflicts(ratings, db, SHEET.replace("cara", "clara")) == [
         "the game 'g-1' was recorded, and voided at position 5; take that back with ratings undo 5 (this game alone: "
         "ratings reinstate g-1 --reason TEXT); then run ratings correct"
     ]
-    assert imported(ratings, db, SHEET)["existing"] == 2
+    assert run_import(ratings, db, SHEET)["existing"] == 2
 
 
 def test_resent_json_must_match_first_record(db: str, ratings: Ratings) -> None:
@@ -148,22 +148,25 @@ def test_resent_json_must_match_first_record(db: str, ratings: Ratings) -> None:
     del game["position"]
     line = {"type": "game.recorded", "occurred_at": game.pop("occurred_at"), "data": game}
 
-    assert len(refused(ratings, db, json.dumps(line))) == 1
+    assert len(list_conflicts(ratings, db, json.dumps(line))) == 1
 
 
 @pytest.mark.parametrize("together", [False, True], ids=["one after another", "in one import"])
-def test_tables_of_one_day_are_told_apart(together: bool, db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """Two tables whose games are numbered by the same day are refused with what to do, and doing it takes both."""
+def test_tables_of_one_day_need_different_ids(together: bool, db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """Two tables whose games are numbered by the same day are refused with two solutions, and one of them records
+    both."""
     blitz, rapid = tmp_path / "blitz.csv", tmp_path / "rapid.csv"
     blitz.write_text("Date,1st,2nd\n2024-11-22,anna,ben\n", encoding="utf-8")
     rapid.write_text("Date,1st,2nd\n2024-11-22,ben,anna\n", encoding="utf-8")
-    given = ("--set", "game=chess", "--zone", "UTC")
+    options = ("--set", "game=chess", "--zone", "UTC")
     if not together:
-        assert ratings("import", blitz, *given, db=db).exit_code == 0
-    done = ratings("import", *([blitz] if together else []), rapid, *given, db=db)
-    assert (done.exit_code, "id-conflict" in done.stderr) == (1, True)
-    told = "number the games in a column of each table (--map THEIRS=game_id), or keep all games of a day in one table"
-    assert told in done.stderr
+        assert ratings("import", blitz, *options, db=db).exit_code == 0
+    result = ratings("import", *([blitz] if together else []), rapid, *options, db=db)
+    assert (result.exit_code, "id-conflict" in result.stderr) == (1, True)
+    advice = (
+        "number the games in a column of each table (--map THEIRS=game_id), or keep all games of a day in one table"
+    )
+    assert advice in result.stderr
     rapid.write_text("Date,Code,1st,2nd\n2024-11-22,r-1,ben,anna\n", encoding="utf-8")
-    assert ratings("import", blitz, *given, db=db).exit_code == 0
-    assert ratings("import", rapid, *given, "--map", "Code=game_id", db=db).exit_code == 0
+    assert ratings("import", blitz, *options, db=db).exit_code == 0
+    assert ratings("import", rapid, *options, "--map", "Code=game_id", db=db).exit_code == 0

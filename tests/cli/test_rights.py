@@ -32,9 +32,9 @@ def roles(postgres_url: str, ratings: Ratings) -> Iterator[Roles]:
 
 def wrong(ratings: Ratings, url: str, what: str = "rights") -> list[tuple[str, str, str]]:
     """What the doctor finds wrong: who or how much, what, and the remedy; it is exit 1 then."""
-    told = ratings("doctor", "--format", "json", db=url)
-    rows = json.loads(told.stdout)
-    assert told.exit_code == int(any(row["state"] == "WRONG" for row in rows)), told
+    result = ratings("doctor", "--format", "json", db=url)
+    rows = json.loads(result.stdout)
+    assert result.exit_code == int(any(row["state"] == "WRONG" for row in rows)), result
     return [
         (row["value"], row["note"], row["remedy"]) for row in rows if (row["state"], row["what"]) == ("WRONG", what)
     ]
@@ -170,8 +170,8 @@ def test_grants_match_the_documentation(
         ([], "postgresql://h/a%0aDROP"),
         ([], "ratings.db"),
     ):
-        told = ratings("grants", "--sql", *arguments, db=db)
-        assert (told.exit_code, told.stdout) == (2, ""), told
+        result = ratings("grants", "--sql", *arguments, db=db)
+        assert (result.exit_code, result.stdout) == (2, ""), result
     assert ratings("grants", "--as", "owner").exit_code == 2
     assert json.loads(ratings("grants", "--format", "json").stdout)[0]["role"] == "ratings_owner"
 

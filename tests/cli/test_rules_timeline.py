@@ -134,8 +134,8 @@ def test_timeline_of_leagues_goes_by_start(db: str, ratings: Ratings) -> None:
     """For a ruleset that leagues keep, the timeline gives the days on which leagues begin."""
     assert ratings("init", db=db).exit_code == 0
 
-    told = ratings("rules", "show", "youplay-wsim", db=db).stdout
-    assert "\nTimeline of leagues by the day on which they begin (Europe/Berlin)\n" in told
+    stdout = ratings("rules", "show", "youplay-wsim", db=db).stdout
+    assert "\nTimeline of leagues by the day on which they begin (Europe/Berlin)\n" in stdout
 
 
 def test_withdrawn_version_stays_visible(db: str, ratings: Ratings) -> None:

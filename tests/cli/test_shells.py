@@ -1,14 +1,14 @@
-"""Completion in real shells: what is typed there becomes the name that is meant, and nothing of a name is executed."""
+"""Completion in real shells: typed beginnings become the intended names, and no part of a name is executed."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from correction_helpers import Ratings, catan, new_ledger, take_in
-from shells import SHELLS, Typist, at_shell, is_installed
+from correction_helpers import Ratings, append_lines, build_catan_line, create_ledger
+from shells import SHELLS, Typist, is_installed, open_shell
 
-At = tuple[str, Path, Typist]  # the shell, the folder, and somebody there
-# each begins with letters that no other name begins with
+At = tuple[str, Path, Typist]  # the shell, its folder, and its user
+# each name has its own first two letters
 HOSTILE = {
     "a command": "aa$(touch pwned)", "the old form": "bb`touch pwned`", "an end": "cc;touch pwned;",
     "quotes": "dd it's \"so\"", "single quotes": "ee 'so'", "stars": "ff*?[a]", "a backslash": "gg\\n\\",
@@ -18,11 +18,15 @@ HOSTILE = {
 }  # fmt: skip
 
 
-def hostile_club(ratings: Ratings, url: str) -> None:
-    """Make a ledger whose players are called so, with ben and María José."""
-    new_ledger(ratings, url)
+def create_hostile_club(ratings: Ratings, url: str) -> None:
+    """Create a ledger with players of these names, ben and María José."""
+    create_ledger(ratings, url)
     players = [*HOSTILE.values(), "María José", "ben"]
-    take_in(ratings, url, *(catan(f"g-{n}", one, "ben") for n, one in enumerate(players) if one != "ben"))
+    append_lines(
+        ratings,
+        url,
+        *(build_catan_line(f"g-{n}", player, "ben") for n, player in enumerate(players) if player != "ben"),
+    )
     assert ratings("standings", "catan-elo/basic", db=url).exit_code == 0
 
 
@@ -30,12 +34,12 @@ def hostile_club(ratings: Ratings, url: str) -> None:
 def typist(
     request: pytest.FixtureRequest, original_files: Callable[..., str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[At]:
-    """Somebody at each shell in turn."""
+    """The user of each shell in turn."""
     if not is_installed(request.param):
         pytest.skip(f"{request.param} is not installed")
     folder = tmp_path_factory.mktemp(request.param)
     (folder / "season.csv").touch()
-    with at_shell(request.param, folder, original_files(hostile_club)) as person:
+    with open_shell(request.param, folder, original_files(create_hostile_club)) as person:
         yield request.param, folder, person
 
 
@@ -57,18 +61,18 @@ TYPED = {
 
 
 @pytest.mark.parametrize(("line", "words"), TYPED.values(), ids=TYPED)
-def test_shells_complete_what_is_typed(line: str, words: list[str], typist: At) -> None:
-    """The beginning of a word and the tabulator key give the word that is meant."""
-    assert typist[2].completed(line) == ["ratings", *words]
+def test_shells_complete_typed_words(line: str, words: list[str], typist: At) -> None:
+    """The beginning of a word and Tab give the intended word."""
+    assert typist[2].complete(line) == ["ratings", *words]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("quote", ["", '"', "'"], ids=["plain", "double quotes", "single quotes"])
-def test_names_are_words_and_nothing_else(quote: str, typist: At, at_length: bool) -> None:
-    """A name that would do something in a shell is completed to itself, and does nothing."""
+def test_hostile_names_complete_without_being_executed(quote: str, typist: At, at_length: bool) -> None:
+    """A name with characters that a shell would execute is completed to itself, and nothing is executed."""
     shell, folder, person = typist
     if quote and shell != "bash" and not at_length:
         pytest.skip("at length")  # words for bash are quoted by this program, all others by the shell
     for name in HOSTILE.values():
-        assert person.completed(f"ratings history {quote}{name[:2]}") == ["ratings", "history", name]
+        assert person.complete(f"ratings history {quote}{name[:2]}") == ["ratings", "history", name]
     assert sorted(path.name for path in folder.iterdir() if path.name in ("pwned", "x")) == []

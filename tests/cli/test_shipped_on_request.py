@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from correction_helpers import Ratings, read
+from correction_helpers import Ratings, read_json
 from own_rules import read_ruleset
 
 from ratings_ledger.projections.rulesets.shipped_rulesets import shipped_rulesets, systems
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.ledger(make=for_shogi, store="sqlite")
 
 def versions(ratings: Ratings, db: str) -> list[str]:
     """The names of all published versions, in log order."""
-    return [row["version"] for row in read(ratings, db, "rules", "list")]
+    return [row["version"] for row in read_json(ratings, db, "rules", "list")]
 
 
 def test_every_file_is_published_in_one_way() -> None:
@@ -42,17 +42,17 @@ def test_ruleset_on_request_is_published_once(name: str, db: str, ratings: Ratin
     ruleset = shipped_rulesets()[name]
     game = ["--game", "go"] if ruleset.takes_game else []
     full_name = f"{name}-go" if game else name
-    done = ratings("rules", "publish", "--shipped", name, *game, db=db)
-    assert (done.exit_code, done.stderr) == (0, "")
+    result = ratings("rules", "publish", "--shipped", name, *game, db=db)
+    assert (result.exit_code, result.stderr) == (0, "")
     names = ", ".join(f"{full_name}@{version}" for version in ruleset.versions)
     number = len(ruleset.versions)
     published = f"{names} published at position" if number == 1 else f"{names}: {number} published, 0 already published"
-    assert " ".join(done.stdout.split()).startswith(published)
-    shown = read(ratings, db, "rules", "show", f"{full_name}@{ruleset.versions[-1]}")
-    assert shown["scope"]["game"] == (["go"] if game else [*ruleset.games])
-    assert shown["rule"] == ruleset.rule
-    assert "GAME" not in json.dumps(shown)
-    assert (shown["time_zone"] == "Asia/Tokyo") is ruleset.takes_zone
+    assert " ".join(result.stdout.split()).startswith(published)
+    output = read_json(ratings, db, "rules", "show", f"{full_name}@{ruleset.versions[-1]}")
+    assert output["scope"]["game"] == (["go"] if game else [*ruleset.games])
+    assert output["rule"] == ruleset.rule
+    assert "GAME" not in json.dumps(output)
+    assert (output["time_zone"] == "Asia/Tokyo") is ruleset.takes_zone
     again = ratings("rules", "publish", "--shipped", name, *game, db=db)
     assert again.stdout.startswith(NOTHING_NEW)
 
@@ -60,10 +60,10 @@ def test_ruleset_on_request_is_published_once(name: str, db: str, ratings: Ratin
 @pytest.mark.parametrize("name", systems())
 def test_system_makes_the_ladders_of_elo(name: str, db: str, ratings: Ratings) -> None:
     """`init --system` publishes a system for a game, on ladders that are named as those of Elo."""
-    done = ratings("init", "--for", "go", "--system", name, db=db)
-    assert (done.exit_code, done.stderr) == (0, "")
+    result = ratings("init", "--for", "go", "--system", name, db=db)
+    assert (result.exit_code, result.stderr) == (0, "")
     assert versions(ratings, db) == ["elo-shogi@1", f"{name}-go@1"]
-    elo, own = (read(ratings, db, "rules", "show", ruleset) for ruleset in ("elo-shogi", f"{name}-go"))
+    elo, own = (read_json(ratings, db, "rules", "show", ruleset) for ruleset in ("elo-shogi", f"{name}-go"))
     assert own["partition"] == elo["partition"]
     assert own["time_zone"] == "Asia/Tokyo"
     assert own.get("period", "game") == "game"
@@ -73,12 +73,12 @@ def test_zone_of_a_template_can_be_chosen(db: str, ratings: Ratings) -> None:
     """A template takes the zone that is named instead of the home zone."""
     published = ratings("rules", "publish", "--shipped", "elo", "--game", "go", "--zone", "Europe/Rome", db=db)
     assert published.stdout == "elo-go@1 published at position 3\nNo points change.\n"
-    assert read(ratings, db, "rules", "show", "elo-go")["time_zone"] == "Europe/Rome"
+    assert read_json(ratings, db, "rules", "show", "elo-go")["time_zone"] == "Europe/Rome"
 
 
 def test_shipped_rulesets_are_listed(db: str, ratings: Ratings) -> None:
     """The list has a line for every shipped name, whether the ledger has it or not, and says which rate teams."""
-    rows = read(ratings, db, "rules", "list", "--shipped")
+    rows = read_json(ratings, db, "rules", "list", "--shipped")
     assert [row["id"] for row in rows] == [*shipped_rulesets()]
     assert all(row["rule"] and row["description"] and row["source"] for row in rows)
     (elo,) = [row for row in rows if row["id"] == "elo"]
@@ -131,9 +131,9 @@ WRONG = {
 @pytest.mark.parametrize(("command", "message"), WRONG.values(), ids=WRONG)
 def test_wrong_call_says_what_is_right(command: list[str], message: str, db: str, ratings: Ratings) -> None:
     """A wrong call is a usage error that says what would be right, and publishes nothing."""
-    done = ratings(*command, db=db)
-    assert done.exit_code == 2
-    assert message in " ".join(done.stderr.split())
+    result = ratings(*command, db=db)
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())
     assert versions(ratings, db) == ["elo-shogi@1"]
 
 
@@ -142,10 +142,10 @@ def test_dry_run_shows_what_a_shipped_ruleset_would_do(db: str, ratings: Ratings
     shipped = ("rules", "publish", "--shipped", "weng-lin", "--game", "shogi")
     assert ratings("record", "--game-id", "g-1", "anna", "ben", db=db).exit_code == 0
     before = versions(ratings, db)
-    done = ratings(*shipped, "--dry-run", db=db)
-    assert done.exit_code == 0, done.stderr
-    assert done.stdout.startswith("Nothing was recorded; this is what publishing weng-lin-shogi@1 would do.")
-    assert "\nanna " in done.stdout
+    result = ratings(*shipped, "--dry-run", db=db)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("Nothing was recorded; this is what publishing weng-lin-shogi@1 would do.")
+    assert "\nanna " in result.stdout
     outcome = json.loads(ratings(*shipped, "--dry-run", "--format", "json", db=db).stdout)
     assert (outcome["rulesets"], outcome["appended"], outcome["dry_run"]) == (["weng-lin-shogi@1"], 0, True)
     assert versions(ratings, db) == before

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from correction_helpers import Ratings, event, placing, read, take_in
+from correction_helpers import Ratings, append_lines, build_event_line, build_game_data, read_json
 
 import ratings_ledger
 from ratings_ledger import CoordinateSpec
@@ -15,8 +15,8 @@ def chess(ratings: Ratings, url: str) -> None:
     """Make a ledger with two games of chess between two players."""
     assert ratings("init", "--for", "chess", db=url).exit_code == 0
     for number, players in enumerate((("anna", "ben"), ("ben", "anna")), 1):
-        game = placing(f"g-{number}", *players, game="chess")
-        take_in(ratings, url, event("game.recorded", f"2024-03-0{number}T12:00:00Z", **game))
+        game = build_game_data(f"g-{number}", *players, game="chess")
+        append_lines(ratings, url, build_event_line("game.recorded", f"2024-03-0{number}T12:00:00Z", **game))
 
 
 pytestmark = pytest.mark.ledger(make=chess, store="sqlite")
@@ -40,9 +40,9 @@ def test_short_name_means_the_whole_one(command: list[str], one_db: str, ratings
     """A command answers the same for both names: JSON has the whole one, texts the short one."""
 
     def ask(ladder: str, form: str) -> str:
-        done = ratings(*(ladder if part == "LADDER" else part for part in command), "--format", form, db=one_db)
-        assert done.exit_code == 0, done
-        return done.stdout
+        result = ratings(*(ladder if part == "LADDER" else part for part in command), "--format", form, db=one_db)
+        assert result.exit_code == 0, result
+        return result.stdout
 
     told = ask("elo-chess", "json")
     assert told == ask("elo-chess/all", "json")
@@ -58,7 +58,7 @@ def test_events_have_the_whole_name(db: str, ratings: Ratings) -> None:
     """What is adjusted or published under the short name is recorded under the whole one."""
     assert ratings("adjust", "elo-chess", "anna", "5", "--reason", "why", db=db).exit_code == 0
     assert ratings("publish", "elo-chess", db=db).exit_code == 0
-    rows = read(ratings, db, "log", "--type", "points.adjusted", "--type", "list.published")["rows"]
+    rows = read_json(ratings, db, "log", "--type", "points.adjusted", "--type", "list.published")["rows"]
     assert [row["data"]["ladder"] for row in rows] == ["elo-chess/all"] * 2
     published = ratings("standings", "elo-chess", "--as-published", db=db)
     assert (published.exit_code, published.stdout.startswith("elo-chess: 2 games")) == (0, True), published
@@ -66,25 +66,25 @@ def test_events_have_the_whole_name(db: str, ratings: Ratings) -> None:
 
 def test_ladders_of_sizes_are_listed_once_sizes_differ(db: str, ratings: Ratings) -> None:
     """While all games are of two, people see one ladder, which need not be named; JSON has both."""
-    named = [row["ladder"] for row in read(ratings, db, "ladders")["rows"]]
+    named = [row["ladder"] for row in read_json(ratings, db, "ladders")["rows"]]
     assert named == ["elo-chess/2", "elo-chess/all"]
-    shown = ratings("ladders", db=db).stdout
-    assert shown.startswith("1 ladder,")
-    assert "elo-chess/2" not in shown
+    stdout = ratings("ladders", db=db).stdout
+    assert stdout.startswith("1 ladder,")
+    assert "elo-chess/2" not in stdout
     assert json.loads(ratings("standings", "--format", "json", db=db).stdout)["ladder"] == "elo-chess/all"
 
-    game = placing("g-3", "anna", "ben", "cleo", game="chess")
-    take_in(ratings, db, event("game.recorded", "2024-03-03T12:00:00Z", **game))
-    shown = ratings("ladders", db=db).stdout
-    assert shown.startswith("3 ladders,")
-    assert "elo-chess/2" in shown
-    assert "/all" not in shown
+    game = build_game_data("g-3", "anna", "ben", "cleo", game="chess")
+    append_lines(ratings, db, build_event_line("game.recorded", "2024-03-03T12:00:00Z", **game))
+    stdout = ratings("ladders", db=db).stdout
+    assert stdout.startswith("3 ladders,")
+    assert "elo-chess/2" in stdout
+    assert "/all" not in stdout
     assert ratings("standings", db=db).exit_code == 2
 
 
 def test_changes_are_told_once_until_ladders_differ(db: str, ratings: Ratings) -> None:
     """What a correction changes, and what differs since, is shown for the ladder of a size only where it differs."""
-    three = placing("g-3", "anna", "ben", "cleo", game="chess")
+    three = build_game_data("g-3", "anna", "ben", "cleo", game="chess")
     corrections = {
         "correct": ["correct", "g-1", "ben", "anna", "--reason", "wrong way round", "--dry-run"],
         "diff": ["diff", "2", "now"],
@@ -93,10 +93,10 @@ def test_changes_are_told_once_until_ladders_differ(db: str, ratings: Ratings) -
     shown = {name: ratings(*command, db=db).stdout for name, command in corrections.items()}
     assert ["elo-chess/2" in text for text in shown.values()] == [False] * 3, shown
     assert all("elo-chess\n" in text for text in shown.values()), shown
-    told = json.loads(ratings(*corrections["correct"], "--format", "json", db=db).stdout)
-    assert {change["ladder"] for change in told["changes"]} == {"elo-chess/2", "elo-chess/all"}
+    output = json.loads(ratings(*corrections["correct"], "--format", "json", db=db).stdout)
+    assert {change["ladder"] for change in output["changes"]} == {"elo-chess/2", "elo-chess/all"}
 
-    take_in(ratings, db, event("game.recorded", "2024-03-03T12:00:00Z", **three))
+    append_lines(ratings, db, build_event_line("game.recorded", "2024-03-03T12:00:00Z", **three))
     shown = {name: ratings(*command, db=db).stdout for name, command in corrections.items()}
     assert ["elo-chess/2" in text for text in shown.values()] == [True] * 3, shown
 
@@ -106,9 +106,9 @@ def test_group_called_all_has_the_same_short_name(copied: Callable[..., str], ra
     db = copied(chess)
     assert ratings("rules", "publish", "--shipped", "catan-elo", db=db).exit_code == 0
     assert ratings("standings", "catan-elo", db=db).exit_code == 2
-    game = placing("c-1", "anna", "ben", game="catan", group="all")
-    take_in(ratings, db, event("game.recorded", "2024-03-03T12:00:00Z", **game))
-    assert read(ratings, db, "standings", "catan-elo")["ladder"] == "catan-elo/all"
+    game = build_game_data("c-1", "anna", "ben", game="catan", group="all")
+    append_lines(ratings, db, build_event_line("game.recorded", "2024-03-03T12:00:00Z", **game))
+    assert read_json(ratings, db, "standings", "catan-elo")["ladder"] == "catan-elo/all"
 
 
 def test_library_takes_short_names(one_db: str) -> None:
@@ -118,8 +118,8 @@ def test_library_takes_short_names(one_db: str) -> None:
         assert view.standings("elo-chess") == view.standings("elo-chess/all")
         assert view.explain("elo-chess", "g-1").ladder == "elo-chess/all"
         before = ledger.at(as_of="2024-03-01")
-        (found,) = ledger.compare(before, view, ["elo-chess"]).ladders
-        assert found.ladder == "elo-chess/all"
+        (ladder,) = ledger.compare(before, view, ["elo-chess"]).ladders
+        assert ladder.ladder == "elo-chess/all"
         assert ledger.attribute("elo-chess", "anna", before, view).ladder == "elo-chess/all"
         (row,) = [*view.every_standings(["elo-chess"])]
         assert row.ladder == "elo-chess/all"
@@ -129,8 +129,8 @@ def test_library_takes_short_names(one_db: str) -> None:
 def test_report_shows_short_names(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
     """A page for a player is the same for both names, and shows the short one."""
     for number, ladder in enumerate(("elo-chess", "elo-chess/all")):
-        done = ratings("report", "player", "anna", ladder, "-o", str(tmp_path / f"{number}.html"), db=one_db)
-        assert done.exit_code == 0, done
+        result = ratings("report", "player", "anna", ladder, "-o", str(tmp_path / f"{number}.html"), db=one_db)
+        assert result.exit_code == 0, result
     page = (tmp_path / "0.html").read_text(encoding="utf-8")
     assert page == (tmp_path / "1.html").read_text(encoding="utf-8")
     assert "on elo-chess</h1>" in page

@@ -22,13 +22,13 @@ Ratings = Callable[..., Any]
 
 def stopped(ratings: Ratings, *command: object, db: str) -> tuple[int, str]:
     """The exit code and the reason of a command that is asked for JSON; the message stands before them."""
-    told = ratings(*command, "--format", "json", db=db)
-    *lines, last = told.stderr.splitlines()
-    found = json.loads(last)
-    assert (told.stdout, found["exit_code"]) == ("", told.exit_code)
-    assert found["message"] in "\n".join(lines)
+    result = ratings(*command, "--format", "json", db=db)
+    *lines, last = result.stderr.splitlines()
+    output = json.loads(last)
+    assert (result.stdout, output["exit_code"]) == ("", result.exit_code)
+    assert output["message"] in "\n".join(lines)
     assert "reason" not in ratings(*command, db=db).stderr
-    return told.exit_code, found["reason"]
+    return result.exit_code, output["reason"]
 
 
 def test_missing_ledger_exits_with_3(store: str, ratings: Ratings, tmp_path: Path) -> None:
@@ -50,8 +50,8 @@ def test_second_rebuild_exits_with_4(ledger_url: str, ratings: Ratings) -> None:
     """A rebuild during another one exits with 4 and `already-running`, and leaves no run."""
     with hold_rebuild_lock(open_ledger(ledger_url)):
         assert stopped(ratings, "rebuild", db=ledger_url) == (4, "already-running")
-        told = ratings("rebuild", "--log", "json", db=ledger_url)
-        assert [(line["reason"], line["exit_code"]) for line in map(json.loads, told.stderr.splitlines())] == [
+        result = ratings("rebuild", "--log", "json", db=ledger_url)
+        assert [(line["reason"], line["exit_code"]) for line in map(json.loads, result.stderr.splitlines())] == [
             ("already-running", 4)
         ]
     assert json.loads(ratings("status", "--format", "json", db=ledger_url).stdout)["runs"] == {}

@@ -98,9 +98,9 @@ def are_counted(told: dict[str, Any], was: Sheet, now: Sheet, has_ids: bool) -> 
 
 def imported(ratings: Ratings, db: str, *arguments: object) -> dict[str, Any]:
     """What an import that refuses nothing tells."""
-    done = ratings("import", *arguments, "--format", "json", db=db)
-    assert done.exit_code == 0, done
-    return dict(json.loads(done.stdout))
+    result = ratings("import", *arguments, "--format", "json", db=db)
+    assert result.exit_code == 0, result
+    return dict(json.loads(result.stdout))
 
 
 def check_step(
@@ -119,7 +119,7 @@ def check_step(
             there, here = ours.at().standings(ladder), alone.at().standings(ladder)
             assert (there.digest, there.rows) == (here.digest, here.rows), ladder
     # the log tells each of them, and nothing else
-    types = Counter(one.event["type"] for one in events)
+    types = Counter(event.event["type"] for event in events)
     assert types.pop("import.recorded", 0) == (after > before)
     assert types.pop("game.recorded", 0) == told["new"]
     assert types.pop("game.voided", 0) == told["vanished"]

@@ -1,4 +1,4 @@
-"""Profiles: how a table was read, kept in a file for the next one."""
+"""Profiles: how a table was read, kept in a file for the next table."""
 
 import json
 import tomllib
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from correction_helpers import Ratings, head, read
+from correction_helpers import Ratings, read_head, read_json
 from terminals import type_answers
 
 JANUARY = """Vereinsabend;;;
@@ -17,178 +17,199 @@ Datum;Spieler;Platz;Bemerkung
 23.01.2024;Anna;2;
 """
 FEBRUARY = "Datum;Spieler;Platz\n05.02.2024;Anna;1\n05.02.2024;Johanna;2\n"
-GIVEN = ("--set", "game=chess", "--map", "Bemerkung=")
-SAID = {
+TABLE_OPTIONS = ("--set", "game=chess", "--map", "Bemerkung=")
+PROFILE = {
     "layout": "rows", "dates": "dmy", "set": {"game": "chess"},
     "columns": {"Datum": "occurred_at", "Spieler": "player", "Platz": "place", "Bemerkung": ""},
 }  # fmt: skip
 
 
-def a_club(ratings: Ratings, url: str) -> None:
-    """Make a ledger for chess in Berlin."""
+def create_chess_ledger(ratings: Ratings, url: str) -> None:
+    """Create a ledger for chess with the home zone Berlin."""
     assert ratings("init", "--for", "chess", "--zone", "Europe/Berlin", db=url).exit_code == 0
 
 
-pytestmark = pytest.mark.ledger(make=a_club)
+pytestmark = pytest.mark.ledger(make=create_chess_ledger)
 
 
 @pytest.fixture
-def club(tmp_path: Path) -> Path:
-    """Where a profile goes, beside the tables of January and February."""
+def profile_path(tmp_path: Path) -> Path:
+    """The path of a profile, beside the tables of January and February."""
     (tmp_path / "january.csv").write_text(JANUARY, encoding="utf-8")
     (tmp_path / "february.csv").write_text(FEBRUARY, encoding="utf-8")
     return tmp_path / "club.toml"
 
 
-def table(club: Path, name: str = "january.csv") -> Path:
-    """A table beside a profile."""
-    return club.parent / name
+def find_table(profile_path: Path, name: str = "january.csv") -> Path:
+    """Return the path of a table beside a profile."""
+    return profile_path.parent / name
 
 
-def said(club: Path) -> dict[str, Any]:
-    """What a profile says."""
-    return tomllib.loads(club.read_text(encoding="utf-8"))
+def parse_profile(profile_path: Path) -> dict[str, Any]:
+    """Return the content of a profile."""
+    return tomllib.loads(profile_path.read_text(encoding="utf-8"))
 
 
 @pytest.mark.slow_cases
-def test_profile_reads_the_next_table_alike(db: str, ratings: Ratings, club: Path) -> None:
-    """A profile keeps what was given and what was recognised, and the next table is read as it says.
+def test_profile_applies_to_the_next_table(db: str, ratings: Ratings, profile_path: Path) -> None:
+    """A profile keeps the given and the recognised options, and the next table is read with them.
 
-    February alone does not say which number of its dates is the month.
+    February alone does not show which number of its dates is the month.
     """
-    saved = ratings("import", table(club), *GIVEN, "--save-profile", club, db=db)
-    assert (saved.exit_code, said(club)) == (0, SAID)
-    assert f"note: {club} keeps how this table is read\n" in saved.stderr
-    february = table(club, "february.csv")
+    result = ratings("import", find_table(profile_path), *TABLE_OPTIONS, "--save-profile", profile_path, db=db)
+    assert (result.exit_code, parse_profile(profile_path)) == (0, PROFILE)
+    assert f"note: {profile_path} keeps how this table is read\n" in result.stderr
+    february = find_table(profile_path, "february.csv")
     february.write_text(FEBRUARY.replace(".", "/"), encoding="utf-8")  # dots would mean day.month.year
-    unclear = ratings("import", table(club, "february.csv"), "--set", "game=chess", db=db)
-    assert (unclear.exit_code, "unclear-dates" in unclear.stderr) == (1, True)
-    assert ratings("import", table(club, "february.csv"), "--profile", club, db=db).exit_code == 0
-    games = read(ratings, db, "games")["rows"]
+    unclear_result = ratings("import", find_table(profile_path, "february.csv"), "--set", "game=chess", db=db)
+    assert (unclear_result.exit_code, "unclear-dates" in unclear_result.stderr) == (1, True)
+    assert ratings("import", find_table(profile_path, "february.csv"), "--profile", profile_path, db=db).exit_code == 0
+    games = read_json(ratings, db, "games")["rows"]
     assert sorted(game["occurred_at"][:10] for game in games) == ["2024-01-22", "2024-01-23", "2024-02-05"]
 
 
-def test_options_count_before_the_profile(one_db: str, ratings: Ratings, club: Path) -> None:
-    """What an option says counts before what the profile says, column by column and value by value."""
-    club.write_text(
+def test_options_override_the_profile(one_db: str, ratings: Ratings, profile_path: Path) -> None:
+    """Options override the profile, column by column and value by value."""
+    profile_path.write_text(
         'dates = "mdy"\nzone = "Asia/Tokyo"\n[set]\ngame = "go"\ncity = "Bonn"\n[columns]\nbemerkung = "city"\n'
         '[aliases]\nAnna = "Ole"\nJohanna = "Ida"\n', encoding="utf-8",
     )  # fmt: skip
-    who = club.with_suffix(".txt")
-    who.write_text("Anna = Zoe", encoding="utf-8")
-    options = ("--dates", "dmy", "--zone", "UTC", *GIVEN, "--aliases", who)
-    assert ratings("import", table(club), "--profile", club, *options, db=one_db).exit_code == 0
-    game = read(ratings, one_db, "games", "2024-01-22-1")["rows"][0]
+    aliases_file = profile_path.with_suffix(".txt")
+    aliases_file.write_text("Anna = Zoe", encoding="utf-8")
+    options = ("--dates", "dmy", "--zone", "UTC", *TABLE_OPTIONS, "--aliases", aliases_file)
+    assert ratings("import", find_table(profile_path), "--profile", profile_path, *options, db=one_db).exit_code == 0
+    game = read_json(ratings, one_db, "games", "2024-01-22-1")["rows"][0]
     assert (game["game"], game["city"], game["occurred_at"][:16]) == ("chess", "Bonn", "2024-01-22T12:00")
-    assert [one["player"] for one in game["participants"]] == ["Zoe", "Ida"]
+    assert [participant["player"] for participant in game["participants"]] == ["Zoe", "Ida"]
 
 
-def test_answers_are_kept_in_the_profile(one_db: str, ratings: Ratings, club: Path) -> None:
-    """Who was meant, answered at a terminal or said by a file, is kept as aliases, and not asked again."""
-    ratings("import", table(club), *GIVEN, db=one_db)
-    slips = club.parent / "slips.csv"
+def test_answers_are_kept_in_the_profile(one_db: str, ratings: Ratings, profile_path: Path) -> None:
+    """Answers about close names and aliases from a file are kept in the profile and not asked again."""
+    ratings("import", find_table(profile_path), *TABLE_OPTIONS, db=one_db)
+    slips = profile_path.parent / "slips.csv"
     slips.write_text("Datum;Spieler;Platz\n25.02.2024;johana;1\n25.02.2024;A.;2\n", encoding="utf-8")
-    who = club.with_suffix(".txt")
-    who.write_text("A. = Anna", encoding="utf-8")
-    command = ["--db", one_db, "import", str(slips), "--set", "game=chess", "--aliases", str(who)]
-    code, _, shown = type_answers([*command, "--save-profile", str(club)], [("stop] ", "yes\r")])
-    assert (code, said(club)["aliases"]) == (0, {"A.": "Anna", "johana": "Johanna"}), shown
+    aliases_file = profile_path.with_suffix(".txt")
+    aliases_file.write_text("A. = Anna", encoding="utf-8")
+    command = ["--db", one_db, "import", str(slips), "--set", "game=chess", "--aliases", str(aliases_file)]
+    code, _, terminal_text = type_answers([*command, "--save-profile", str(profile_path)], [("stop] ", "yes\r")])
+    assert (code, parse_profile(profile_path)["aliases"]) == (0, {"A.": "Anna", "johana": "Johanna"}), terminal_text
     slips.write_text("Datum;Spieler;Platz\n26.02.2024;A.;1\n26.02.2024;johana;2\n", encoding="utf-8")
-    done = ratings("import", slips, "--profile", club, db=one_db)
-    assert (done.exit_code, "aliases: A. = Anna, johana = Johanna" in done.stderr) == (0, True)
+    result = ratings("import", slips, "--profile", profile_path, db=one_db)
+    assert (result.exit_code, "aliases: A. = Anna, johana = Johanna" in result.stderr) == (0, True)
 
 
-def test_sheet_of_a_spreadsheet_is_kept(one_db: str, ratings: Ratings, club: Path) -> None:
-    """Of a spreadsheet the profile keeps the sheet, and what joins tied players."""
+def test_sheet_of_a_spreadsheet_is_kept(one_db: str, ratings: Ratings, profile_path: Path) -> None:
+    """For a spreadsheet, the profile keeps the sheet and the text that joins tied players."""
     pytest.importorskip("python_calamine")
     from sheet_files import xlsx
 
-    path = club.with_suffix(".xlsx")
+    path = profile_path.with_suffix(".xlsx")
     path.write_bytes(xlsx([["Date", "1st", "2nd"], ["2024-01-31", "Anna/Ben", "Cleo"]], name="Blitz"))
-    options = ("--set", "game=chess", "--ties", "/", "--save-profile", club)
+    options = ("--set", "game=chess", "--ties", "/", "--save-profile", profile_path)
     assert ratings("import", path, *options, db=one_db).exit_code == 0
-    assert said(club) == {
+    assert parse_profile(profile_path) == {
         "sheet": "Blitz", "layout": "places", "ties": "/", "columns": {"Date": "occurred_at"}, "set": {"game": "chess"},
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("how", ["--preview", "--dry-run"])
-def test_profile_is_kept_when_looking(how: str, one_db: str, ratings: Ratings, club: Path) -> None:
-    """Whoever looks before it is done can keep how the table was read, and import it so; nothing is recorded yet."""
-    before = head(ratings, one_db)
-    assert ratings("import", table(club), *GIVEN, how, "--save-profile", club, db=one_db).exit_code == 0
-    assert (said(club), head(ratings, one_db)) == (SAID, before)
-    assert ratings("import", table(club), "--profile", club, db=one_db).exit_code == 0
-    assert len(read(ratings, one_db, "games")["rows"]) == 2
+@pytest.mark.parametrize("option", ["--preview", "--dry-run"])
+def test_profile_can_be_saved_without_recording(option: str, one_db: str, ratings: Ratings, profile_path: Path) -> None:
+    """A preview or dry run can save the profile, and an import with it follows; nothing is recorded before."""
+    before = read_head(ratings, one_db)
+    assert (
+        ratings(
+            "import", find_table(profile_path), *TABLE_OPTIONS, option, "--save-profile", profile_path, db=one_db
+        ).exit_code
+        == 0
+    )
+    assert (parse_profile(profile_path), read_head(ratings, one_db)) == (PROFILE, before)
+    assert ratings("import", find_table(profile_path), "--profile", profile_path, db=one_db).exit_code == 0
+    assert len(read_json(ratings, one_db, "games")["rows"]) == 2
 
 
-def test_somebody_of_their_own_is_kept_in_the_profile(one_db: str, ratings: Ratings, club: Path) -> None:
-    """Who is new although close to somebody else is kept as standing for themselves, and not asked about again."""
-    ratings("import", table(club), *GIVEN, db=one_db)
-    slips = club.parent / "slips.csv"
+def test_new_player_with_a_close_name_is_kept_in_the_profile(one_db: str, ratings: Ratings, profile_path: Path) -> None:
+    """A new player with a close name is kept as an alias of itself and not asked about again."""
+    ratings("import", find_table(profile_path), *TABLE_OPTIONS, db=one_db)
+    slips = profile_path.parent / "slips.csv"
     slips.write_text("Datum;Spieler;Platz\n25.02.2024;johana;1\n25.02.2024;Anna;2\n", encoding="utf-8")
     command = ["--db", one_db, "import", str(slips), "--set", "game=chess", "--dry-run"]
     assert ratings(*command[2:], db=one_db).exit_code == 1
     command.pop()
-    code, _, shown = type_answers([*command, "--save-profile", str(club)], [("stop] ", "new\r")])
-    assert (code, said(club)["aliases"]) == (0, {"johana": "johana"}), shown
+    code, _, terminal_text = type_answers([*command, "--save-profile", str(profile_path)], [("stop] ", "new\r")])
+    assert (code, parse_profile(profile_path)["aliases"]) == (0, {"johana": "johana"}), terminal_text
     assert ratings("void", "--batch", "slips.csv", "--reason", "again", db=one_db).exit_code == 0
     slips.write_text("Datum;Spieler;Platz\n26.02.2024;johana;1\n26.02.2024;Anna;2\n", encoding="utf-8")
-    assert ratings("import", slips, "--profile", club, db=one_db).exit_code == 0
+    assert ratings("import", slips, "--profile", profile_path, db=one_db).exit_code == 0
 
 
-def test_profile_is_kept_only_with_its_import(one_db: str, ratings: Ratings, club: Path) -> None:
-    """Of an import that is refused and of several files nothing is kept, nor in a folder that is not."""
-    before = head(ratings, one_db)
-    for more, code in ((("--set", "game=ches"), 1), ((*GIVEN, table(club, "february.csv")), 2)):
-        done = ratings("import", table(club), *more, "--save-profile", club, db=one_db)
-        assert (done.exit_code, club.exists()) == (code, False), done
-    nowhere = ratings("import", table(club), *GIVEN, "--save-profile", club.parent / "no" / "club.toml", db=one_db)
-    assert (nowhere.exit_code, head(ratings, one_db)) == (3, before)
+def test_profile_is_saved_only_with_a_successful_import(one_db: str, ratings: Ratings, profile_path: Path) -> None:
+    """No profile is saved for a refused import, for several files, or into a missing folder."""
+    before = read_head(ratings, one_db)
+    for options, code in ((("--set", "game=ches"), 1), ((*TABLE_OPTIONS, find_table(profile_path, "february.csv")), 2)):
+        result = ratings("import", find_table(profile_path), *options, "--save-profile", profile_path, db=one_db)
+        assert (result.exit_code, profile_path.exists()) == (code, False), result
+    result_without_folder = ratings(
+        "import",
+        find_table(profile_path),
+        *TABLE_OPTIONS,
+        "--save-profile",
+        profile_path.parent / "no" / "club.toml",
+        db=one_db,
+    )
+    assert (result_without_folder.exit_code, read_head(ratings, one_db)) == (3, before)
 
 
-def test_other_files_are_not_overwritten(one_db: str, ratings: Ratings, club: Path) -> None:
-    """An existing file is replaced only if it is the profile that was read; one that says the same stays as it is."""
-    before, mine = head(ratings, one_db), '# ours\ndates = "dmy"\n'
-    club.write_text(mine, encoding="utf-8")
-    refused = ratings("import", table(club), *GIVEN, "--save-profile", club, db=one_db)
-    assert (refused.exit_code, club.read_text(encoding="utf-8")) == (2, mine)
-    assert f"{club} exists; add --profile {club}" in refused.stderr
-    assert head(ratings, one_db) == before
-    update = ("--profile", club, "--save-profile", club)
-    assert ratings("import", table(club), *GIVEN, *update, db=one_db).exit_code == 0
-    assert said(club) == SAID
-    club.write_text("# ours\n" + club.read_text(encoding="utf-8"), encoding="utf-8")
-    assert ratings("import", table(club), *update, db=one_db).exit_code == 0
-    assert club.read_text(encoding="utf-8").startswith("# ours\n")
+def test_existing_file_is_replaced_only_by_its_own_update(one_db: str, ratings: Ratings, profile_path: Path) -> None:
+    """An existing file is replaced only if it is the profile that was read, and not if its content is equivalent."""
+    before, former_text = read_head(ratings, one_db), '# ours\ndates = "dmy"\n'
+    profile_path.write_text(former_text, encoding="utf-8")
+    refused = ratings("import", find_table(profile_path), *TABLE_OPTIONS, "--save-profile", profile_path, db=one_db)
+    assert (refused.exit_code, profile_path.read_text(encoding="utf-8")) == (2, former_text)
+    assert f"{profile_path} exists; add --profile {profile_path}" in refused.stderr
+    assert read_head(ratings, one_db) == before
+    update = ("--profile", profile_path, "--save-profile", profile_path)
+    assert ratings("import", find_table(profile_path), *TABLE_OPTIONS, *update, db=one_db).exit_code == 0
+    assert parse_profile(profile_path) == PROFILE
+    profile_path.write_text("# ours\n" + profile_path.read_text(encoding="utf-8"), encoding="utf-8")
+    assert ratings("import", find_table(profile_path), *update, db=one_db).exit_code == 0
+    assert profile_path.read_text(encoding="utf-8").startswith("# ours\n")
 
 
-def test_a_table_that_a_profile_does_not_fit(one_db: str, ratings: Ratings, club: Path) -> None:
-    """A table that is refused for its columns says in one message which profile lacks which of them, and which of the
-    profile's it lacks itself; by a preview, too. One that the profile fits, though not in all columns, says nothing.
+def test_profile_that_does_not_fit_is_named(one_db: str, ratings: Ratings, profile_path: Path) -> None:
+    """A table refused for its columns names the profile, the columns that it lacks, and the profile's columns that
+    are absent.
+
+    A preview says the same. A table that the profile fits, though not in all columns, gives no such message.
     """
-    assert ratings("import", table(club), *GIVEN, "--save-profile", club, "--dry-run", db=one_db).exit_code == 0
-    others = table(club, "others.csv")
-    others.write_text("Datum;Wer;Platz;Kommentar\n05.02.2024;Anna;1;gut\n05.02.2024;Johanna;2;\n", encoding="utf-8")
-    told = (
-        f"{others}:1: bad-profile: the profile {club} does not fit this table; columns missing from the table: "
-        "'Spieler', 'Bemerkung'; columns missing from the profile: 'Wer'\n"
+    assert (
+        ratings(
+            "import", find_table(profile_path), *TABLE_OPTIONS, "--save-profile", profile_path, "--dry-run", db=one_db
+        ).exit_code
+        == 0
+    )
+    other_table = find_table(profile_path, "others.csv")
+    other_table.write_text(
+        "Datum;Wer;Platz;Kommentar\n05.02.2024;Anna;1;gut\n05.02.2024;Johanna;2;\n", encoding="utf-8"
+    )
+    message = (
+        f"{other_table}:1: bad-profile: the profile {profile_path} does not fit this table; columns missing from the "
+        "table: 'Spieler', 'Bemerkung'; columns missing from the profile: 'Wer'\n"
     )
 
-    for more in ((), ("--preview",)):
-        refused = ratings("import", others, "--profile", club, *more, db=one_db)
-        assert (refused.exit_code, refused.stderr.count(told), refused.stderr.count("bad-profile")) == (1, 1, 1)
-    without = ratings("import", others, *GIVEN[:2], db=one_db)
-    assert (without.exit_code, "bad-profile" in without.stderr) == (1, False)
-    renamed = ("--profile", club, "--map", "Wer=player", "--map", "Kommentar=")
-    for done in (
-        ratings("import", others, *renamed, db=one_db),
-        ratings("import", table(club, "february.csv"), "--profile", club, "--dry-run", db=one_db),
+    for options in ((), ("--preview",)):
+        refused = ratings("import", other_table, "--profile", profile_path, *options, db=one_db)
+        assert (refused.exit_code, refused.stderr.count(message), refused.stderr.count("bad-profile")) == (1, 1, 1)
+    result_without_profile = ratings("import", other_table, *TABLE_OPTIONS[:2], db=one_db)
+    assert (result_without_profile.exit_code, "bad-profile" in result_without_profile.stderr) == (1, False)
+    renamed = ("--profile", profile_path, "--map", "Wer=player", "--map", "Kommentar=")
+    for accepted in (
+        ratings("import", other_table, *renamed, db=one_db),
+        ratings("import", find_table(profile_path, "february.csv"), "--profile", profile_path, "--dry-run", db=one_db),
     ):
-        assert (done.exit_code, "bad-profile" in done.stderr) == (0, False)
+        assert (accepted.exit_code, "bad-profile" in accepted.stderr) == (0, False)
 
 
-BAD = {
+BAD_PROFILES = {
     "an unknown member": ('layuot = "rows"', 1, "layuot: unknown member; did you mean layout?"),
     "another type": ("\nsheet = 3", 2, "sheet: 3 is not a text; write it in quotation marks"),
     "no such layout": ('layout = "row"', 1, "layout: 'row' is not one of rows, winner-loser, winner"),
@@ -217,32 +238,35 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("content", "line", "message"), BAD.values(), ids=BAD)
-def test_bad_profiles_are_refused(
-    content: str, line: int | None, message: str, one_db: str, ratings: Ratings, club: Path
+@pytest.mark.parametrize(("content", "line", "message"), BAD_PROFILES.values(), ids=BAD_PROFILES)
+def test_bad_profile_is_refused_with_its_line(
+    content: str, line: int | None, message: str, one_db: str, ratings: Ratings, profile_path: Path
 ) -> None:
-    """What is wrong with a profile is refused with its line and what would be right, before the table is read."""
-    club.write_text(content, encoding="utf-8")
-    done = ratings("import", table(club), "--profile", club, "--format", "json", db=one_db)
-    (rejection,) = json.loads(done.stdout)["rejected"]
-    assert (done.exit_code, rejection["file"], rejection["line"]) == (1, str(club), line)
+    """An error in a profile is refused with its line and the valid values, before the table is read."""
+    profile_path.write_text(content, encoding="utf-8")
+    result = ratings("import", find_table(profile_path), "--profile", profile_path, "--format", "json", db=one_db)
+    (rejection,) = json.loads(result.stdout)["rejected"]
+    assert (result.exit_code, rejection["file"], rejection["line"]) == (1, str(profile_path), line)
     assert rejection["code"] == ("bad-alias" if "itself an alias" in message else "bad-profile")
     assert message in rejection["message"]
 
 
-def test_all_that_is_wrong_with_a_profile_is_listed(one_db: str, ratings: Ratings, club: Path) -> None:
-    """Everything that is wrong with a profile is listed at once, in the order of its lines."""
-    club.write_text('[columns]\nWer = 3\n[set]\ngame = ""\n[aliases]\n"" = "b"\n', encoding="utf-8")
-    done = ratings("import", table(club), "--profile", club, db=one_db)
-    assert [line.split(":")[1] for line in done.stderr.splitlines()] == ["2", "4", "6"]
-    club.write_bytes(b'sheet = "\xff"')
-    assert "byte 10 is not UTF-8" in ratings("import", table(club), "--profile", club, db=one_db).stderr
+def test_all_errors_of_a_profile_are_listed(one_db: str, ratings: Ratings, profile_path: Path) -> None:
+    """All errors of a profile are listed at once, in the order of its lines."""
+    profile_path.write_text('[columns]\nWer = 3\n[set]\ngame = ""\n[aliases]\n"" = "b"\n', encoding="utf-8")
+    result = ratings("import", find_table(profile_path), "--profile", profile_path, db=one_db)
+    assert [line.split(":")[1] for line in result.stderr.splitlines()] == ["2", "4", "6"]
+    profile_path.write_bytes(b'sheet = "\xff"')
+    assert (
+        "byte 10 is not UTF-8"
+        in ratings("import", find_table(profile_path), "--profile", profile_path, db=one_db).stderr
+    )
 
 
-def test_columns_of_a_profile_may_be_absent(one_db: str, ratings: Ratings, club: Path) -> None:
-    """A column that a profile names may be absent, while one that --map names may not."""
-    club.write_text('[columns]\nBemerkung = ""\n[set]\ngame = "chess"\n', encoding="utf-8")
-    command = ("import", table(club, "february.csv"), "--profile", club, "--dates", "dmy")
+def test_columns_of_a_profile_may_be_absent(one_db: str, ratings: Ratings, profile_path: Path) -> None:
+    """A column that a profile names may be absent from a table; a column that --map names may not."""
+    profile_path.write_text('[columns]\nBemerkung = ""\n[set]\ngame = "chess"\n', encoding="utf-8")
+    command = ("import", find_table(profile_path, "february.csv"), "--profile", profile_path, "--dates", "dmy")
     mapped = ratings(*command, "--map", "Bemerkung=", db=one_db)
     assert (mapped.exit_code, "--map: left of the =, 'Bemerkung' is not a column" in mapped.stderr) == (1, True)
     assert ratings(*command, db=one_db).exit_code == 0

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from correction_helpers import read
+from correction_helpers import read_json
 
 TABLE = "Date,Winners,Losers\n2024-11-22,anna & ben,cleo & dora\n"
 
@@ -30,9 +30,9 @@ def ledger(ratings: Callable[..., Any], tmp_path: Path, *options: str) -> str:
 def test_rule_with_teams_rates_partners(table: Path, tmp_path: Path, ratings: Callable[..., Any]) -> None:
     """Under a rule with teams both winners gain the same, and no partner counts as an opponent."""
     url = ledger(ratings, tmp_path, "--system", "weng-lin")
-    done = ratings("import", table, db=url)
-    assert (done.exit_code, done.stdout.splitlines()[0]) == (0, "1 appended; the head is 3.")
-    rows = read(ratings, url, "standings", "weng-lin-tennis/all")["rows"]
+    result = ratings("import", table, db=url)
+    assert (result.exit_code, result.stdout.splitlines()[0]) == (0, "1 appended; the head is 3.")
+    rows = read_json(ratings, url, "standings", "weng-lin-tennis/all")["rows"]
     points = {row["player"]: Fraction(row["points"]) for row in rows}
     assert points["anna"] == points["ben"] > points["cleo"] == points["dora"]
 
@@ -43,9 +43,9 @@ def test_rule_without_teams_refuses_partners(
 ) -> None:
     """Elo knows no partners: under no option are they rated as opponents who drew."""
     url = ledger(ratings, tmp_path)
-    done = ratings("import", table, *options, db=url)
-    assert done.exit_code == 1
-    assert ("tied-players: 'anna & ben' are partners" if "--ties" in options else "no-teams: ") in done.stderr
+    result = ratings("import", table, *options, db=url)
+    assert result.exit_code == 1
+    assert ("tied-players: 'anna & ben' are partners" if "--ties" in options else "no-teams: ") in result.stderr
     assert ratings("import", table, "--allow-uncounted", db=url).exit_code == 0
     assert "1016" not in ratings("standings", "elo-tennis/all", db=url).stdout
 
@@ -58,10 +58,10 @@ def test_several_texts_join_partners(tmp_path: Path, ratings: Callable[..., Any]
         "utf-8",
     )
     profile = str(tmp_path / "club.toml")
-    shown = ratings("import", table, "--partners", " / ", "--partners", "+", "--save-profile", profile, db=url)
-    assert shown.exit_code == 0, shown.stderr
-    found = read(ratings, url, "games")["rows"]
-    assert [[one["player"] for one in game["participants"]] for game in found] == [
+    result = ratings("import", table, "--partners", " / ", "--partners", "+", "--save-profile", profile, db=url)
+    assert result.exit_code == 0, result.stderr
+    rows = read_json(ratings, url, "games")["rows"]
+    assert [[participant["player"] for participant in game["participants"]] for game in rows] == [
         ["anna", "ben", "cleo", "dora"], ["anna", "cleo", "dora"],
     ]  # fmt: skip
     again = ratings("import", table, "--profile", profile, "--preview", db=url)
@@ -73,19 +73,19 @@ def test_several_texts_join_partners(tmp_path: Path, ratings: Callable[..., Any]
 def test_advice_for_two_names_in_a_cell_of_a_side(tmp_path: Path, ratings: Callable[..., Any]) -> None:
     """Where a cell holds a side, two names in it are partners: no row for each of them helps, and nobody ties."""
     (table := tmp_path / "pairs.csv").write_text("Date,White,Black,Result\n2024-11-22,anna & ben,cleo,1-0\n", "utf-8")
-    done = ratings("import", table, db=ledger(ratings, tmp_path, "--system", "weng-lin"))
+    result = ratings("import", table, db=ledger(ratings, tmp_path, "--system", "weng-lin"))
     told = "'anna & ben' looks like more than one player: if they are partners on one side, pass --partners '&'; "
-    assert told in done.stderr
+    assert told in result.stderr
 
 
 def test_known_id_stays_whole_and_is_told(table: Path, tmp_path: Path, ratings: Callable[..., Any]) -> None:
     """An id that the ledger knows is one player, whatever it holds."""
     url = ledger(ratings, tmp_path, "--system", "weng-lin")
     ratings("record", "--game-id", "g-1", "--new-names", "accept", "anna & ben", "zoe", db=url)
-    done = ratings("import", table, "--new-names", "accept", db=url)
-    assert "not split, because the ledger knows these ids: anna & ben" in done.stderr
-    found = [row for row in read(ratings, url, "games")["rows"] if row["game_id"] == "2024-11-22-1"]
-    assert [one["player"] for one in found[0]["participants"]] == ["anna & ben", "cleo", "dora"]
+    result = ratings("import", table, "--new-names", "accept", db=url)
+    assert "not split, because the ledger knows these ids: anna & ben" in result.stderr
+    found = [row for row in read_json(ratings, url, "games")["rows"] if row["game_id"] == "2024-11-22-1"]
+    assert [participant["player"] for participant in found[0]["participants"]] == ["anna & ben", "cleo", "dora"]
 
 
 def test_import_and_correction_read_alike(table: Path, tmp_path: Path, ratings: Callable[..., Any]) -> None:
@@ -93,13 +93,13 @@ def test_import_and_correction_read_alike(table: Path, tmp_path: Path, ratings: 
     url = ledger(ratings, tmp_path, "--system", "weng-lin")
     ratings("record", "--game-id", "g-1", "--new-names", "accept", "anna & ben", "zoe", db=url)
     assert ratings("import", table, "--new-names", "accept", db=url).exit_code == 0
-    again = ratings("correct", "--file", table, "--reason", "x", db=url)
-    assert (again.exit_code, again.stderr) == (0, "note: 1 game already recorded like this: 2024-11-22-1\n")
+    result = ratings("correct", "--file", table, "--reason", "x", db=url)
+    assert (result.exit_code, result.stderr) == (0, "note: 1 game already recorded like this: 2024-11-22-1\n")
     swapped = tmp_path / "swapped.csv"
     swapped.write_text("game_id,Winners,Losers\n2024-11-22-1,cleo & dora,anna & ben\n", encoding="utf-8")
     assert ratings("correct", "--file", swapped, "--reason", "x", db=url).exit_code == 0
-    (game,) = read(ratings, url, "games", "2024-11-22-1")["rows"]
-    assert [one["player"] for one in game["participants"]] == ["cleo", "dora", "anna & ben"]
+    (game,) = read_json(ratings, url, "games", "2024-11-22-1")["rows"]
+    assert [participant["player"] for participant in game["participants"]] == ["cleo", "dora", "anna & ben"]
 
 
 def test_correction_keeps_a_game_that_its_table_does_not_name(tmp_path: Path, ratings: Callable[..., Any]) -> None:
@@ -108,7 +108,7 @@ def test_correction_keeps_a_game_that_its_table_does_not_name(tmp_path: Path, ra
     ratings("record", "--game", "darts", "--game-id", "g-1", "anna", "ben", db=url)
     (table := tmp_path / "cities.csv").write_text("game_id,city\ng-1,Ulm\n", encoding="utf-8")
     assert ratings("correct", "--file", table, "--reason", "x", db=url).exit_code == 0
-    (game,) = read(ratings, url, "games", "g-1")["rows"]
+    (game,) = read_json(ratings, url, "games", "g-1")["rows"]
     assert (game["game"], game["city"]) == ("darts", "Ulm")
 
 
@@ -118,7 +118,7 @@ def test_predictions_split_sides_like_records(tmp_path: Path, ratings: Callable[
     ratings("record", "--game-id", "g-1", "--new-names", "accept", "anna & ben", "zoe", db=url)
     ratings("record", "--game-id", "g-2", "cleo", "dora", db=url)
     sides = ("anna & ben & cleo", "zoe + dora")
-    prediction = read(ratings, url, "predict", "weng-lin-tennis", *sides, "--partners", "&", "--partners", "+")
+    prediction = read_json(ratings, url, "predict", "weng-lin-tennis", *sides, "--partners", "&", "--partners", "+")
     assert [side["players"] for side in prediction["sides"]] == [["anna & ben", "cleo"], ["zoe", "dora"]]
 
 
@@ -142,9 +142,9 @@ def test_correction_of_teams_names_the_command_that_works(
     command = f"ratings correct g-1 --partners + {sides} --reason 'wrong way round'"
     assert (refused.exit_code, refused.stderr) == (1, f"{message}{command}\n")
     assert ratings(*shlex.split(command)[1:], db=url).exit_code == 0
-    (game,) = read(ratings, url, "games", "g-1")["rows"]
+    (game,) = read_json(ratings, url, "games", "g-1")["rows"]
     winners, losers = (side.split("+") for side in sides.split())
-    assert [(one["player"], one["place"]) for one in game["participants"]] == [
+    assert [(participant["player"], participant["place"]) for participant in game["participants"]] == [
         *((player, 1) for player in winners),
         *((player, 3) for player in losers),
     ]

@@ -1,4 +1,4 @@
-"""Questions across what is usually stable: a ruleset withdrawn, games moved to other dates, times that games share."""
+"""Questions across changes of what is usually stable: a withdrawn ruleset, moved games, games at one time."""
 
 import json
 import re
@@ -9,148 +9,166 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from correction_helpers import WHY, Ratings, galactic, new_ledger, read, take_in, told
+from correction_helpers import (
+    REASON_OPTION,
+    Ratings,
+    append_lines,
+    build_galactic_line,
+    create_ledger,
+    read_json,
+    run_json_command,
+)
 
 CLUB, TABLE = "club-catan-elo/all", "youplay-league/L1"
 
 
 def make_ledger(ratings: Ratings, url: str) -> None:
-    """Two rulesets, the club's at position 1 and the league's at 2; a club game of January 2010 at 3."""
-    new_ledger(ratings, url, "club-catan-elo-1", "youplay-league-1")
-    take_in(ratings, url, club("c-1", "anna", "ben", "cleo", at="2010-01-01T12:00:00Z"))
+    """Create a ledger: the club's ruleset at position 1, the league's at 2, a club game of January 2010 at 3."""
+    create_ledger(ratings, url, "club-catan-elo-1", "youplay-league-1")
+    append_lines(ratings, url, build_club_line("c-1", "anna", "ben", "cleo", at="2010-01-01T12:00:00Z"))
 
 
 pytestmark = pytest.mark.ledger(make=make_ledger, store="sqlite")
 
 
-def club(game_id: str, *players: str, at: str) -> str:
-    """A game of the club as a line."""
-    return galactic(game_id, *players, at=at, game="club-catan")
+def build_club_line(game_id: str, *players: str, at: str) -> str:
+    """Return a game of the club as a line."""
+    return build_galactic_line(game_id, *players, at=at, game="club-catan")
 
 
 def publish(ratings: Ratings, db: str, ladder: str = CLUB, *options: object) -> int:
-    """Publish a list; the position of its head."""
-    return int(told_position(ratings, db, "publish", ladder, *options))
+    """Publish a list and return the position of its head."""
+    return int(read_reported_position(ratings, db, "publish", ladder, *options))
 
 
-def told_position(ratings: Ratings, db: str, *command: object) -> Any:
-    """What a command that must succeed tells as its position."""
+def read_reported_position(ratings: Ratings, db: str, *command: object) -> Any:
+    """Run a command that must succeed and return the position that it reports."""
     result = ratings(*command, "--format", "json", db=db)
     assert (result.exit_code, result.stderr) == (0, ""), result
     return json.loads(result.stdout)["position"]
 
 
-def causes(ratings: Ratings, db: str, ladder: str, player: str, *way: object) -> list[tuple[str, str | None, str]]:
-    """The causes of a change: (cause, game, amount)."""
-    found = read(ratings, db, "explain", "--change", ladder, player, *way)
-    return [(cause["cause"], cause["game_id"], cause["amount"]) for cause in found["causes"]]
+def list_causes(
+    ratings: Ratings, db: str, ladder: str, player: str, *options: object
+) -> list[tuple[str, str | None, str]]:
+    """Return the causes of a change: (cause, game, amount)."""
+    explanation = read_json(ratings, db, "explain", "--change", ladder, player, *options)
+    return [(cause["cause"], cause["game_id"], cause["amount"]) for cause in explanation["causes"]]
 
 
-def marks(ratings: Ratings, db: str, player: str) -> list[list[int]]:
-    """For each game of a player the positions of the lists that showed him otherwise."""
-    rows = read(ratings, db, "history", player, CLUB)["rows"]
-    return [[one["position"] for one in row.get("published", ())] for row in rows]
+def list_marks(ratings: Ratings, db: str, player: str) -> list[list[int]]:
+    """Return, for each game of a player, the positions of the lists that showed the player with other points."""
+    rows = read_json(ratings, db, "history", player, CLUB)["rows"]
+    return [[mark["position"] for mark in row.get("published", ())] for row in rows]
 
 
-# -- a ruleset that is withdrawn
+# a withdrawn ruleset
 
 
 def test_withdrawn_ruleset_shows_everywhere(db: str, ratings: Ratings) -> None:
     """A withdrawn ruleset shows in published lists, in comparisons and as a cause."""
     published = publish(ratings, db)
-    points = read(ratings, db, "standings", CLUB)["rows"][0]["points"]
-    void = told(ratings, db, "void", "--event", "1", *WHY)
+    points = read_json(ratings, db, "standings", CLUB)["rows"][0]["points"]
+    void = run_json_command(ratings, db, "void", "--event", "1", *REASON_OPTION)
 
-    assert [(one["ladder"], one["position"]) for one in void["published"]] == [(CLUB, published)]
+    assert [(entry["ladder"], entry["position"]) for entry in void["published"]] == [(CLUB, published)]
     for options in (("published", "now"), (published, "now"), (published, "now", CLUB)):
-        compared = {one["ladder"]: one for one in read(ratings, db, "diff", *options)["ladders"]}
+        compared = {entry["ladder"]: entry for entry in read_json(ratings, db, "diff", *options)["ladders"]}
         assert [row["kind"] for row in compared[CLUB]["rows"]] == ["removed"] * 3
         assert compared[CLUB]["b"]["ruleset"] is None
-    found = read(ratings, db, "explain", "--change", CLUB, "anna", "--from", published)
-    assert (found["from"]["points"], found["to"]["points"]) == (points, None)
-    assert [cause["cause"] for cause in found["causes"]] == ["taken back"]
-    shown = ratings("explain", "--change", CLUB, "anna", "--from", published, db=db).stdout
-    assert re.search(r"^ +\d+  taken back  club-catan-elo@1 ", shown, re.MULTILINE)  # as its publication is named
-    again = read(ratings, db, "explain", "--change", CLUB, "anna", "--from", "now", "--to", published)
-    assert again["change"] == found["change"].removeprefix("-")
-    assert read(ratings, db, "diff", published, 2, CLUB)["ladders"][0]["rows"] != []
+    explanation = read_json(ratings, db, "explain", "--change", CLUB, "anna", "--from", published)
+    assert (explanation["from"]["points"], explanation["to"]["points"]) == (points, None)
+    assert [cause["cause"] for cause in explanation["causes"]] == ["taken back"]
+    stdout = ratings("explain", "--change", CLUB, "anna", "--from", published, db=db).stdout
+    assert re.search(r"^ +\d+  taken back  club-catan-elo@1 ", stdout, re.MULTILINE)  # as its publication is named
+    again = read_json(ratings, db, "explain", "--change", CLUB, "anna", "--from", "now", "--to", published)
+    assert again["change"] == explanation["change"].removeprefix("-")
+    assert read_json(ratings, db, "diff", published, 2, CLUB)["ladders"][0]["rows"] != []
     assert ratings("verify", db=db) == (0, "", "")
 
 
 def test_unpublished_ruleset_adds_its_ladders(db: str, ratings: Ratings) -> None:
     """Compared with a position before a ruleset, its ladders count as added."""
-    (_, whole) = read(ratings, db, "diff", 1, "now")["ladders"]
-    (none,) = read(ratings, db, "diff", 1, 2, TABLE)["ladders"]
+    (_, whole) = read_json(ratings, db, "diff", 1, "now")["ladders"]
+    (none,) = read_json(ratings, db, "diff", 1, 2, TABLE)["ladders"]
     assert (whole["ladder"], [row["kind"] for row in whole["rows"]]) == (CLUB, ["added"] * 3)
     assert (none["rows"], none["a"]["ruleset"], none["b"]["ruleset"]) == ([], None, "youplay-league@1")
-    found = read(ratings, db, "explain", "--change", CLUB, "anna", "--from", 2)
-    assert [cause["game_id"] for cause in found["causes"]] == ["c-1"]
+    explanation = read_json(ratings, db, "explain", "--change", CLUB, "anna", "--from", 2)
+    assert [cause["game_id"] for cause in explanation["causes"]] == ["c-1"]
 
 
 def test_one_import_replaces_a_version(db: str, ratings: Ratings) -> None:
     """One import can withdraw a version and publish it anew, and the new content counts."""
     published = json.loads(ratings("export", "events", db=db).stdout.splitlines()[0])
-    other = {**published["data"], "params": {**published["data"]["params"], "start": 1500}}
+    changed_data = {**published["data"], "params": {**published["data"]["params"], "start": 1500}}
     void = {"id": published["id"], "reason": "no"}
     lines = [
         {"type": name, "occurred_at": "2010-02-01T12:00:00Z", "data": data}
-        for name, data in (("event.voided", void), ("ruleset.published", other))
+        for name, data in (("event.voided", void), ("ruleset.published", changed_data))
     ]
-    given = "".join(json.dumps(line) + "\n" for line in lines)
-    tried = ratings("import", "-", "--dry-run", db=db, input=given)
+    lines_text = "".join(json.dumps(line) + "\n" for line in lines)
+    tried = ratings("import", "-", "--dry-run", db=db, input=lines_text)
     assert (tried.exit_code, tried.stdout.splitlines()[0]) == (0, "2 would be appended; the head is 3.")
-    assert ratings("import", "-", db=db, input=given).stdout == "2 appended; the head is 6.\n"
-    assert ratings("import", "-", db=db, input=given).stdout == "0 appended, 2 already there; the head is 6.\n"
-    # also where the same withdrawing stands twice around one that undoes it
+    assert ratings("import", "-", db=db, input=lines_text).stdout == "2 appended; the head is 6.\n"
+    assert ratings("import", "-", db=db, input=lines_text).stdout == "0 appended, 2 already there; the head is 6.\n"
+    # refused: the same withdrawal twice, with one between them that undoes it
     void_of_void = {"type": "event.voided", "id": "again", "occurred_at": "2010-02-01T12:00:00Z"}
     target = json.loads(ratings("export", "events", db=db).stdout.splitlines()[3])["id"]
     undone = json.dumps({**void_of_void, "data": {"id": target, "reason": "yes"}}) + "\n"
-    refused = ratings("import", "-", db=db, input=given + undone + given)
+    refused = ratings("import", "-", db=db, input=lines_text + undone + lines_text)
     assert (refused.exit_code, "version-exists" in refused.stderr) == (1, True)
-    assert read(ratings, db, "standings", CLUB)["rows"][0]["points"].startswith("15312")
+    assert read_json(ratings, db, "standings", CLUB)["rows"][0]["points"].startswith("15312")
 
 
-# -- dates
+# dates
 
 
-def test_moved_game_marks_no_one_else(db: str, ratings: Ratings) -> None:
-    """Moving a game of others to after a list marks nobody else's history."""
-    take_in(ratings, db, club("c-2", "dora", "emil", at="2010-01-02T12:00:00Z"))
+def test_moved_game_marks_no_other_player(db: str, ratings: Ratings) -> None:
+    """A game that moves to after a list marks only the histories of its own players."""
+    append_lines(ratings, db, build_club_line("c-2", "dora", "emil", at="2010-01-02T12:00:00Z"))
     published = publish(ratings, db, CLUB, "--as-of", "2010-01-31")
-    take_in(ratings, db, club("c-3", "ben", "anna", at="2010-02-01T12:00:00Z"))
-    told(ratings, db, "correct", "c-2", "--at", "2010-03-01T12:00:00Z", *WHY)
-    assert marks(ratings, db, "anna") == [[], []]
-    told(ratings, db, "void", "c-1", *WHY)
-    assert marks(ratings, db, "anna") == [[published]]
+    append_lines(ratings, db, build_club_line("c-3", "ben", "anna", at="2010-02-01T12:00:00Z"))
+    run_json_command(ratings, db, "correct", "c-2", "--at", "2010-03-01T12:00:00Z", *REASON_OPTION)
+    assert list_marks(ratings, db, "anna") == [[], []]
+    run_json_command(ratings, db, "void", "c-1", *REASON_OPTION)
+    assert list_marks(ratings, db, "anna") == [[published]]
 
 
 def test_moved_only_game_marks_first_row(db: str, ratings: Ratings) -> None:
     """When a player's only game moves to after a list, their first row is marked."""
     published = publish(ratings, db, CLUB, "--as-of", "2010-01-31")
-    told(ratings, db, "correct", "c-1", "--at", "2010-03-01T12:00:00Z", *WHY)
-    assert marks(ratings, db, "anna") == [[published]]
-    shown = ratings("history", "anna", CLUB, db=db).stdout
-    assert f"1031.26 ({published})" in shown
+    run_json_command(ratings, db, "correct", "c-1", "--at", "2010-03-01T12:00:00Z", *REASON_OPTION)
+    assert list_marks(ratings, db, "anna") == [[published]]
+    stdout = ratings("history", "anna", CLUB, db=db).stdout
+    assert f"1031.26 ({published})" in stdout
 
 
 def test_simultaneous_games_are_separate_causes(db: str, ratings: Ratings) -> None:
     """Games of the same time are each a cause of their own for a change."""
     days = {"k-1": ("anna", "ben", "cleo"), "k-2": ("anna", "cleo", "ben"), "k-3": ("ben", "anna", "cleo")}
     at = {"k-1": "2010-01-05", "k-2": "2010-01-05", "k-3": "2010-02-05"}
-    take_in(ratings, db, *(galactic(name, *players, at=f"{at[name]}T12:00:00Z", game="gonzaga", league="L1")
-                           for name, players in days.items()))  # fmt: skip
-    rows = read(ratings, db, "history", "anna", TABLE)["rows"]
-    way = ("--from", "as-of=2010-01-01", "--to", "now")
-    assert causes(ratings, db, TABLE, "anna", *way) == [("played", row["game_id"], row["change"]) for row in rows]
-    back = causes(ratings, db, TABLE, "anna", "--from", "now", "--to", "as-of=2010-01-01")
+    append_lines(
+        ratings,
+        db,
+        *(
+            build_galactic_line(name, *players, at=f"{at[name]}T12:00:00Z", game="gonzaga", league="L1")
+            for name, players in days.items()
+        ),
+    )
+    rows = read_json(ratings, db, "history", "anna", TABLE)["rows"]
+    interval = ("--from", "as-of=2010-01-01", "--to", "now")
+    assert list_causes(ratings, db, TABLE, "anna", *interval) == [
+        ("played", row["game_id"], row["change"]) for row in rows
+    ]
+    back = list_causes(ratings, db, TABLE, "anna", "--from", "now", "--to", "as-of=2010-01-01")
     assert back == [("not played yet", row["game_id"], f"-{row['change']}") for row in reversed(rows)]
 
 
-# -- arguments
+# arguments
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told_"),
+    ("arguments", "message"),
     [
         (("explain", "anna", CLUB, "--to", "now"), "needs --from"),
         (("explain", "anna", CLUB, "--change"), "needs --from"),
@@ -166,19 +184,21 @@ def test_simultaneous_games_are_separate_causes(db: str, ratings: Ratings) -> No
         (("whatif", "FILE", "--ladder", "club-catan-elo/9"), "is not a ladder"),
     ],
 )  # fmt: skip
-def test_wrong_arguments_say_what_is_right(arguments: tuple[str, ...], told_: str, db: str, ratings: Ratings) -> None:
-    """Wrong arguments are a usage error that says what would be right."""
+def test_wrong_arguments_name_the_right_ones(
+    arguments: tuple[str, ...], message: str, db: str, ratings: Ratings
+) -> None:
+    """Wrong arguments are a usage error whose message names what is right."""
     file = Path(__file__).parents[2] / "examples" / "club-catan-elo-2.toml"
     result = ratings(*(str(file) if part == "FILE" else part for part in arguments), db=db)
-    assert (result.exit_code, told_ in result.stderr) == (2, True), result
+    assert (result.exit_code, message in result.stderr) == (2, True), result
 
 
 def test_repeated_key_tries_all_values(db: str, ratings: Ratings) -> None:
     """With the same key given twice to `whatif --set`, all its values are tried."""
     file = Path(__file__).parents[2] / "examples" / "club-catan-elo-2.toml"
-    found = read(ratings, db, "whatif", file, "--set", "params.k_total=8", "--set", "params.k_total=16")
-    assert [variant["set"] for variant in found["variants"]] == [{"params.k_total": "8"}, {"params.k_total": "16"}]
-    (named,) = read(ratings, db, "whatif", file, "--set", "version=3")["variants"]
+    prediction = read_json(ratings, db, "whatif", file, "--set", "params.k_total=8", "--set", "params.k_total=16")
+    assert [variant["set"] for variant in prediction["variants"]] == [{"params.k_total": "8"}, {"params.k_total": "16"}]
+    (named,) = read_json(ratings, db, "whatif", file, "--set", "version=3")["variants"]
     assert named["ruleset"] == "club-catan-elo@3"
 
 
@@ -186,15 +206,15 @@ def test_repeated_key_tries_all_values(db: str, ratings: Ratings) -> None:
 def test_long_name_is_folded(db: str, ratings: Ratings) -> None:
     """In a narrow terminal a long name is folded, and no digit is lost."""
     name = "n" * 60
-    take_in(ratings, db, club("c-2", name, "anna", at="2010-01-02T12:00:00Z"))
+    append_lines(ratings, db, build_club_line("c-2", name, "anna", at="2010-01-02T12:00:00Z"))
     program = (
         "import sys; sys.stdout.isatty = lambda: True; from ratings_ledger.cli.main import run_program; run_program()"
     )
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", program, "--db", db, "diff", "3", "now", CLUB],
         capture_output=True, text=True, check=True, env={"PATH": "", "TERM": "dumb"},
         cwd=Path(__file__).parents[2],
     )  # fmt: skip
-    (compared,) = read(ratings, db, "diff", 3, "now", CLUB)["ladders"]
-    assert max(map(len, done.stdout.splitlines())) <= 80
-    assert all(f"{float(Fraction(row['after'])):.6f}" in done.stdout for row in compared["rows"])
+    (compared,) = read_json(ratings, db, "diff", 3, "now", CLUB)["ladders"]
+    assert max(map(len, process.stdout.splitlines())) <= 80
+    assert all(f"{float(Fraction(row['after'])):.6f}" in process.stdout for row in compared["rows"])

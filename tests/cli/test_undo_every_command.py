@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import pytest
-from correction_helpers import Ratings, digests, event, placing, read
-from every_ladder import every_ladder
+from correction_helpers import Ratings, build_event_line, build_game_data, read_digests, read_json
+from every_ladder import create_every_ladder
 from stores import make_empty_ledger, record_lines
 
 CLUB = """game_id,occurred_at,game,1st,2nd
@@ -31,24 +31,31 @@ BY_PLAYERS = 'partition = { by = ["players"], bands = ["all", "2", "3-4", "5-6",
 BY_LEAGUE = 'partition = { by = ["league"] }'
 FILES = {
     "club.csv": CLUB.replace("ida,hans", "anna,hans") + "s-3,2010-04-01T20:00:00Z,chess,hans,ida\n",
-    "night.csv": CLUB.replace("s-", "n-"), "more.csv": CLUB.replace("s-", "m-"),
+    "night.csv": CLUB.replace("s-", "n-"),
+    "more.csv": CLUB.replace("s-", "m-"),
     "right.csv": "game_id,occurred_at,game,1st,2nd,3rd\nchess-4,2010-03-08T12:00:00Z,chess,cleo,anna,benno\n",
-    "wrong.txt": "chess-4\nmagnate-5\n", "points.csv": "player,points\nanna,5\ncleo,-3\n",
+    "wrong.txt": "chess-4\nmagnate-5\n",
+    "points.csv": "player,points\nanna,5\ncleo,-3\n",
     "elo-2.toml": ELO.format(id="elo-chess", version="2", game="chess", partition=BY_PLAYERS),
     "shogi.toml": ELO.format(id="shogi", version="1", game="shogi", partition=""),
-    "all.jsonl": "".join([
-        event("game.recorded", **placing("a-1", "anna", "cleo", game="chess")),
-        event("game.corrected", game_id="a-1", reason="r", game=placing("a-1", "cleo", "anna", game="chess")),
-        event("game.voided", game_id="chess-4", reason="r"), event("game.reinstated", game_id="chess-3", reason="r"),
-        event("points.adjusted", ladder="galactic-points", player="cleo", points="9", reason="r"),
-        event("player.renamed", player="hans", new_player="johann"),
-        event("player.account_changed", player="anna", account="free"),
-        event("league.created", league="winter", game="go", players_per_game=4),
-        event("league.joined", league="winter", player="anna"),
-    ]),
+    "all.jsonl": "".join(
+        [
+            build_event_line("game.recorded", **build_game_data("a-1", "anna", "cleo", game="chess")),
+            build_event_line(
+                "game.corrected", game_id="a-1", reason="r", game=build_game_data("a-1", "cleo", "anna", game="chess")
+            ),
+            build_event_line("game.voided", game_id="chess-4", reason="r"),
+            build_event_line("game.reinstated", game_id="chess-3", reason="r"),
+            build_event_line("points.adjusted", ladder="galactic-points", player="cleo", points="9", reason="r"),
+            build_event_line("player.renamed", player="hans", new_player="johann"),
+            build_event_line("player.account_changed", player="anna", account="free"),
+            build_event_line("league.created", league="winter", game="go", players_per_game=4),
+            build_event_line("league.joined", league="winter", player="anna"),
+        ]
+    ),
     "clock.jsonl": """{"type": "clock.started", "occurred_at": "2010-03-27T20:00:00Z",
 "data": {"game_id": "k-1", "at": 0, "players": ["anna", "cleo"]}}""".replace("\n", " "),
-}  # fmt: skip
+}
 
 
 class Done(NamedTuple):
@@ -100,8 +107,8 @@ ASKED = ["anna", "benno", "cleo", "dora", "emil", "eve", "fay", "gus"]
 
 
 def stocked(ratings: Ratings, url: str) -> None:
-    """`every_ladder` with an imported sheet, seven games that need a paid account, and three leagues."""
-    every_ladder(ratings, url)
+    """`create_every_ladder` with an imported sheet, seven games that need a paid account, and three leagues."""
+    create_every_ladder(ratings, url)
     files = {"club.csv": CLUB, "go.toml": ELO.format(id="go", version="1", game="go", partition=BY_LEAGUE)}
     with TemporaryDirectory() as folder:
         for name, text in files.items():
@@ -110,12 +117,14 @@ def stocked(ratings: Ratings, url: str) -> None:
             assert ratings(*command, "--by", "mira", db=url).exit_code == 0
     knights = {"game": "catan", "group": "cities-knights", "city": "7"}
     lines = [
-        event("game.recorded", f"2010-05-{day:02d}T12:00:00Z", **placing(f"ck-{day}", "anna", "cleo", **knights))
+        build_event_line(
+            "game.recorded", f"2010-05-{day:02d}T12:00:00Z", **build_game_data(f"ck-{day}", "anna", "cleo", **knights)
+        )
         for day in range(1, 8)
     ]
     for league, players in (("spring", 3), ("autumn", 7), ("drawn", 8)):
-        lines.append(event("league.created", league=league, game="go", players_per_game=4))
-        lines += [event("league.joined", league=league, player=player) for player in ASKED[:players]]
+        lines.append(build_event_line("league.created", league=league, game="go", players_per_game=4))
+        lines += [build_event_line("league.joined", league=league, player=player) for player in ASKED[:players]]
     done = record_lines(url, "".join(lines), by="mira")
     assert not done.rejected, done.rejected
 
@@ -123,26 +132,26 @@ def stocked(ratings: Ratings, url: str) -> None:
 @pytest.fixture(scope="module")
 def stocked_digests(original_files: Callable[..., str], ratings: Ratings) -> dict[str, str]:
     """The digests of all ladders of `stocked`."""
-    return digests(ratings, original_files(stocked))
+    return read_digests(ratings, original_files(stocked))
 
 
 def state(ratings: Ratings, db: str, seen: str) -> tuple[dict[str, str], Any]:
     """The digests of all ladders, and what a command says."""
-    return digests(ratings, db), shown(ratings, db, seen)
+    return read_digests(ratings, db), shown(ratings, db, seen)
 
 
 def shown(ratings: Ratings, db: str, seen: str) -> Any:
     """What a command says, if there is one, whatever it is known at; how it ends if it fails."""
     if not seen:
         return None
-    told = ratings(*shlex.split(seen), "--format", "json", db=db)
-    return {**json.loads(told.stdout), "known_at": None} if told.exit_code == 0 else told.exit_code
+    result = ratings(*shlex.split(seen), "--format", "json", db=db)
+    return {**json.loads(result.stdout), "known_at": None} if result.exit_code == 0 else result.exit_code
 
 
 def undone(ratings: Ratings, db: str) -> None:
     """Take back what zora did last, which must be possible."""
-    told = ratings("undo", "--yes", "--by", "zora", db=db)
-    assert told.exit_code == 0, told
+    result = ratings("undo", "--yes", "--by", "zora", db=db)
+    assert result.exit_code == 0, result
 
 
 @pytest.mark.slow
@@ -158,13 +167,15 @@ def test_undo_restores_what_was_before(
         (tmp_path / name).write_text(text)
     command = done.command
     if "--event" in command:
-        events = read(ratings, db, "log", "--limit", "0")["rows"]
-        decided = [one["position"] for one in events if any(one["data"].get(key) == value for key, value in DECIDED)]
+        events = read_json(ratings, db, "log", "--limit", "0")["rows"]
+        decided = [
+            event["position"] for event in events if any(event["data"].get(key) == value for key, value in DECIDED)
+        ]
         command = command.format(*decided)
     before = stocked_digests, shown(ratings, db, done.seen)
 
-    told = ratings(*shlex.split(command), "--by", "zora", db=db)
-    assert told.exit_code == 0, told
+    result = ratings(*shlex.split(command), "--by", "zora", db=db)
+    assert result.exit_code == 0, result
     after = state(ratings, db, done.seen)
     assert after != before
 
@@ -181,8 +192,8 @@ def test_shipped_rules_are_withdrawn_by_their_position(copied_file: Callable[...
         assert ratings(*command.split(), db=db).exit_code == 0
     way = "to withdraw it: ratings void --event 2 --reason TEXT"
     for position in ([], ["2"]):
-        told = ratings("undo", *position, "--yes", "--by", "zora", db=db)
-        assert (told.exit_code, way in told.stderr) == (1, True)
+        result = ratings("undo", *position, "--yes", "--by", "zora", db=db)
+        assert (result.exit_code, way in result.stderr) == (1, True)
     assert ratings("void", "--event", "2", "--reason", "r", "--by", "zora", db=db).exit_code == 0
     undone(ratings, db)
     assert ratings("rules", "show", "youplay-league", db=db).exit_code == 0

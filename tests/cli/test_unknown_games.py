@@ -39,9 +39,9 @@ def teams(tmp_path: Path, ratings: Callable[..., Any]) -> tuple[str, str]:
 
 def test_game_without_ruleset_is_refused_once(db: str, table: Path, ratings: Callable[..., Any]) -> None:
     """A slip in the name of a game is refused, with the name that is meant, in one line for all rows."""
-    done = ratings("import", table, "--set", "game=ches", db=db)
-    assert (done.exit_code, done.stdout) == (1, "0 appended, 2 refused; nothing was appended; the head is 1.\n")
-    (line,) = [line for line in done.stderr.splitlines() if "unknown-game" in line]
+    result = ratings("import", table, "--set", "game=ches", db=db)
+    assert (result.exit_code, result.stdout) == (1, "0 appended, 2 refused; nothing was appended; the head is 1.\n")
+    (line,) = [line for line in result.stderr.splitlines() if "unknown-game" in line]
     assert "no published ruleset scores games of 'ches'; to record them anyway: --new-game" in line
     assert line.endswith("; did you mean chess? (1 more like this, the last in line 3)")
 
@@ -51,8 +51,8 @@ def test_advised_option_takes_the_games(
     options: tuple[str, ...], db: str, table: Path, ratings: Callable[..., Any]
 ) -> None:
     """Both ways out of the refusal work as typed."""
-    done = ratings("import", table, *options, db=db)
-    assert (done.exit_code, done.stdout) == (0, "2 appended; the head is 4.\n")
+    result = ratings("import", table, *options, db=db)
+    assert (result.exit_code, result.stdout) == (0, "2 appended; the head is 4.\n")
 
 
 def test_any_game_is_taken_without_rulesets(tmp_path: Path, table: Path, ratings: Callable[..., Any]) -> None:
@@ -69,9 +69,9 @@ def test_json_lines_are_warned_about(db: str, ratings: Callable[..., Any]) -> No
         '"participants":[{"player":"anna","place":1},{"player":"ben","place":2}]}}\n'
         for number in (1, 2)
     )
-    done = ratings("import", "-", db=db, input=events)
-    assert done.exit_code == 0
-    assert done.stderr.count("no ruleset scores games of ches; did you mean chess?") == 1
+    result = ratings("import", "-", db=db, input=events)
+    assert result.exit_code == 0
+    assert result.stderr.count("no ruleset scores games of ches; did you mean chess?") == 1
 
 
 def test_cause_in_cells_is_listed_once(db: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
@@ -79,8 +79,8 @@ def test_cause_in_cells_is_listed_once(db: str, tmp_path: Path, ratings: Callabl
     path = tmp_path / "games.xlsx"
     rows = [[f"2024-11-{day:02d}", "anna", "ben", f"odd {day}"] for day in range(1, 25)]
     path.write_bytes(xlsx([["Date", "White", "Black", "Result"], *rows]))
-    done = ratings("import", path, db=db)
-    lines = [line for line in done.stderr.splitlines() if "bad-value" in line]
+    result = ratings("import", path, db=db)
+    lines = [line for line in result.stderr.splitlines() if "bad-value" in line]
     assert len(lines) == 1
     assert lines[0].endswith("(24 cells: D2, D3, D4 and 21 more)")
 
@@ -89,9 +89,9 @@ def test_advice_drops_no_player(db: str, tmp_path: Path, ratings: Callable[..., 
     """No advice leaves out somebody who played; a remark may be dropped, and then the table is read."""
     path = tmp_path / "seven.csv"
     path.write_text("Date,White,Black,Result,Player 7,Mood\n2024-11-22,anna,ben,1-0,cleo,good\n", encoding="utf-8")
-    told = ratings("import", path, db=db).stderr
-    assert "--map 'Player 7='" not in told
-    assert "drop one without players and results with --map 'Mood='" in told
+    stderr = ratings("import", path, db=db).stderr
+    assert "--map 'Player 7='" not in stderr
+    assert "drop one without players and results with --map 'Mood='" in stderr
     path.write_text("Date,White,Black,Result,Mood\n2024-11-22,anna,ben,1-0,good\n", encoding="utf-8")
     assert ratings("import", path, "--map", "Mood=", db=db).exit_code == 0
 
@@ -99,8 +99,8 @@ def test_advice_drops_no_player(db: str, tmp_path: Path, ratings: Callable[..., 
 def test_game_of_teams_gets_a_ruleset_that_rates_them(teams: tuple[str, str], ratings: Callable[..., Any]) -> None:
     """What the note on a game without a ladder advises puts games of partners on a ladder."""
     db, table = teams
-    done = ratings("import", table, "--set", "game=codenames", "--new-game", db=db)
-    advice = re.search(r"to publish one: ratings (rules publish --shipped \S+ --game \S+)", done.stderr)
+    result = ratings("import", table, "--set", "game=codenames", "--new-game", db=db)
+    advice = re.search(r"to publish one: ratings (rules publish --shipped \S+ --game \S+)", result.stderr)
 
     assert advice is not None
     assert ratings(*advice[1].split(), db=db).exit_code == 0
@@ -113,11 +113,11 @@ def test_refused_game_of_teams_gets_a_ruleset_that_rates_them(
 ) -> None:
     """The refusal of an unknown game of partners advises a ruleset that rates teams, and its command works."""
     db, table = teams
-    done = ratings("import", table, "--set", "game=codenames", db=db)
+    result = ratings("import", table, "--set", "game=codenames", db=db)
     advice = re.search(
-        r"unknown-game.*; to rate them: ratings (rules publish --shipped weng-lin --game \w+);", done.stderr
+        r"unknown-game.*; to rate them: ratings (rules publish --shipped weng-lin --game \w+);", result.stderr
     )
-    assert advice is not None, done.stderr
+    assert advice is not None, result.stderr
     assert ratings(*advice[1].split(), db=db).exit_code == 0
     assert ratings("import", table, "--set", "game=codenames", db=db).exit_code == 0
 
@@ -129,9 +129,9 @@ def test_refusal_of_partners_names_the_ruleset_that_counts_them(
     db, table = teams
     for system in ("elo", "weng-lin"):
         assert ratings("rules", "publish", "--shipped", system, "--game", "codenames", db=db).exit_code == 0
-    done = ratings("import", table, "--set", "game=codenames", db=db)
+    result = ratings("import", table, "--set", "game=codenames", db=db)
     pattern = r"; weng-lin-codenames counts it; to withdraw elo-codenames: ratings (void --event \d+ --reason) TEXT"
-    advice = re.search(pattern, done.stderr)
-    assert advice is not None, done.stderr
+    advice = re.search(pattern, result.stderr)
+    assert advice is not None, result.stderr
     assert ratings(*advice[1].split(), "no teams", db=db).exit_code == 0
     assert ratings("import", table, "--set", "game=codenames", db=db).exit_code == 0

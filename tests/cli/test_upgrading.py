@@ -77,29 +77,29 @@ def head(url: str) -> str:
 def test_upgrade_preserves_history(revision: str, store: str, ratings: Ratings) -> None:
     """Upgrading an older schema leaves the history as it was and publishes nothing."""
     before = records(at(store, revision))
-    told = json.loads(ratings("upgrade", "--dry-run", "--format", "json", db=store).stdout)
-    steps = [step["revision"] for step in told["steps"]]
-    assert (told["from"], told["to"], told["may"], told["upgraded"]) == (revision, SCHEMA_REVISION, True, False)
+    output = json.loads(ratings("upgrade", "--dry-run", "--format", "json", db=store).stdout)
+    steps = [step["revision"] for step in output["steps"]]
+    assert (output["from"], output["to"], output["may"], output["upgraded"]) == (revision, SCHEMA_REVISION, True, False)
     assert steps == [f"{number:04d}" for number in range(int(revision) + 1, int(SCHEMA_REVISION) + 1)]
-    assert all(step["does"] for step in told["steps"])
+    assert all(step["does"] for step in output["steps"])
     assert (revision_of(store), records(store)) == (revision, before)
 
     done = json.loads(ratings("upgrade", "--format", "json", db=store).stdout)
-    assert done == {**told, "dry_run": False, "upgraded": True}
+    assert done == {**output, "dry_run": False, "upgraded": True}
     assert (revision_of(store), records(store)) == (SCHEMA_REVISION, before)
     assert ratings("verify", "--head", head(store), db=store) == (0, "", "")
-    again = ratings("upgrade", db=store)
-    assert (again.exit_code, "there is nothing to do" in again.stdout) == (0, True)
+    result = ratings("upgrade", db=store)
+    assert (result.exit_code, "there is nothing to do" in result.stdout) == (0, True)
 
 
 def test_older_schema_refuses_other_commands(store: str, ratings: Ratings) -> None:
     """On an older schema, every command but `upgrade` and `init` refuses and says what to do."""
     before = records(at(store, OLD))
     for arguments in (["status"], ["verify"], ["rebuild"], ["export", "events"], ["doctor"]):
-        told = ratings(*arguments, db=store)
-        assert (told.exit_code, told.stdout) == (2, "")
-        assert f"has schema {OLD}, but this program needs {SCHEMA_REVISION}" in told.stderr
-        assert told.stderr.endswith(" upgrade\n")
+        result = ratings(*arguments, db=store)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert f"has schema {OLD}, but this program needs {SCHEMA_REVISION}" in result.stderr
+        assert result.stderr.endswith(" upgrade\n")
     assert records(store) == before
     # as ever, init upgrades and publishes what is missing
     assert ratings("init", "--for", "chess", db=store).exit_code == 0
@@ -128,15 +128,15 @@ def test_newer_schema_is_left_alone(ledger_url: str, ratings: Ratings) -> None:
         ["status"],
         ["record", "--game", "go", "a", "b"],
     ):
-        told = ratings(*arguments, db=ledger_url)
-        assert (told.exit_code, told.stdout, "newer ratings-ledger" in told.stderr) == (2, "", True)
+        result = ratings(*arguments, db=ledger_url)
+        assert (result.exit_code, result.stdout, "newer ratings-ledger" in result.stderr) == (2, "", True)
     assert (revision_of(ledger_url), records(ledger_url)) == ("9999", [])
 
 
 def test_upgrade_creates_no_ledger(store: str, ratings: Ratings) -> None:
     """`upgrade` creates no ledger where there is none."""
-    told = ratings("upgrade", db=store)
-    assert (told.exit_code in (2, 3), told.stdout, "init" in told.stderr) == (True, "", True)
+    result = ratings("upgrade", db=store)
+    assert (result.exit_code in (2, 3), result.stdout, "init" in result.stderr) == (True, "", True)
     assert not store.startswith("sqlite") or not Path(str(make_url(store).database)).exists()
 
 
@@ -162,8 +162,8 @@ def test_running_rebuild_blocks_upgrade(store: str, ratings: Ratings) -> None:
     """An upgrade is refused while a rebuild is running and works afterwards."""
     at(store, OLD)
     with hold_rebuild_lock(connect(store)):
-        told = ratings("upgrade", db=store)
-        assert (told.exit_code != 0, "rebuild" in told.stderr, revision_of(store)) == (True, True, OLD)
+        result = ratings("upgrade", db=store)
+        assert (result.exit_code != 0, "rebuild" in result.stderr, revision_of(store)) == (True, True, OLD)
     assert ratings("upgrade", db=store).exit_code == 0
 
 
@@ -174,8 +174,8 @@ def test_held_lock_makes_upgrade_give_up(store: str, ratings: Ratings) -> None:
     with open_for_writing(store) as connection:
         # as a reader's long transaction does in PostgreSQL; in SQLite the transaction is the lock
         connection.execute(text("SELECT * FROM live_generation"))
-        told = ratings("upgrade", db=make_url(store).update_query_dict({"timeout": "0.2"}).render_as_string(False))
-        assert (told.exit_code, told.stdout) == (3, "")
+        result = ratings("upgrade", db=make_url(store).update_query_dict({"timeout": "0.2"}).render_as_string(False))
+        assert (result.exit_code, result.stdout) == (3, "")
     assert revision_of(store) == "0005"
     assert ratings("upgrade", db=store).exit_code == 0
     assert ratings("verify", db=store) == (0, "", "")
@@ -188,11 +188,11 @@ def test_upgrade_names_the_owner(postgres_url: str, ratings: Ratings) -> None:
         roles.execute("UPDATE alembic_version SET version_num = '0007'")
         for url in (roles.writer, roles.rebuilder, roles.reader):
             for dry_run in ([], ["--dry-run"]):
-                told = ratings("upgrade", *dry_run, db=url)
-                assert (told.exit_code, revision_of(roles.reader)) == (3, "0007")
+                result = ratings("upgrade", *dry_run, db=url)
+                assert (result.exit_code, revision_of(roles.reader)) == (3, "0007")
                 assert (
                     f"It must be run by {roles.prefix}owner; you are {make_url(url).username}, who may not."
-                    in told.stdout
+                    in result.stdout
                 )
         assert ratings("upgrade", "--dry-run", db=roles.owner).exit_code == 0
         assert ratings("upgrade", db=roles.owner).exit_code == 0
@@ -204,8 +204,8 @@ def test_unwritable_file_is_not_upgraded(tmp_path: Path, ratings: Ratings, monke
     """Upgrading a file that this account may not write is refused, and the schema stays."""
     url = at(f"sqlite:///{tmp_path / 'ratings.db'}", OLD)
     monkeypatch.setattr("os.access", lambda _, mode: mode != os.W_OK)  # tests may run as root, who may all
-    told = ratings("upgrade", db=url)
-    assert (told.exit_code, revision_of(url), "who may not" in told.stdout) == (3, OLD, True)
+    result = ratings("upgrade", db=url)
+    assert (result.exit_code, revision_of(url), "who may not" in result.stdout) == (3, OLD, True)
 
 
 def test_missing_views_are_recreated(ledger_url: str, ratings: Ratings) -> None:
@@ -232,14 +232,14 @@ def test_page_shows_what_upgrade_prints(tmp_path: Path, ratings: Ratings, monkey
 def test_upgrade_names_the_grants(store: str, ratings: Ratings) -> None:
     """After an upgrade in PostgreSQL, the command that prints the missing grants is named as it is typed."""
     at(store, OLD)
-    told = ratings("upgrade", db=store)
+    result = ratings("upgrade", db=store)
     owner = json.loads(ratings("upgrade", "--format", "json", db=store).stdout)["owner"]
-    named = [line.strip() for line in told.stdout.splitlines() if line.strip().startswith("ratings grants")]
+    named = [line.strip() for line in result.stdout.splitlines() if line.strip().startswith("ratings grants")]
     if not store.startswith("postgresql"):
         assert named == []
         return
     assert named == ["ratings grants --sql --as owner"]
-    assert f"that {owner} runs" in told.stdout
+    assert f"that {owner} runs" in result.stdout
     statements = ratings(*named[0].split()[1:], db=store)
     assert (statements.exit_code, "GRANT" in statements.stdout) == (0, True)
 

@@ -78,8 +78,8 @@ def test_verify_is_silent_on_good_ledger(store: str, ratings: Callable[..., Any]
     assert ratings("verify", db=store) == (0, "", "")
     assert ratings("rebuild", db=store).exit_code == 0
     assert ratings("verify", db=store) == (0, "", "")
-    told = json.loads(ratings("verify", "--format", "json", db=store).stdout)
-    assert (told["findings"], sorted(told["checked"])) == (
+    report = json.loads(ratings("verify", "--format", "json", db=store).stdout)
+    assert (report["findings"], sorted(report["checked"])) == (
         [], ["events", "guards", "hashes", "ladders", "lists", "objects"],
     )  # fmt: skip
     assert status(ratings, store)["generation"]["behind"] == 0
@@ -97,9 +97,9 @@ def test_verify_accepts_only_heads_it_contains(ledger_url: str, ratings: Callabl
     for right in (empty, old, old.upper(), status(ratings, ledger_url)["head"]):
         assert ratings("verify", "--head", right, db=ledger_url) == (0, "", "")
     for wrong in (f"{position}:{'0' * 64}", f"2:{chain}", f"3:{chain}", f"99:{chain}", f"0:{chain}"):
-        found = ratings("verify", "--head", wrong, db=ledger_url)
-        assert (found.exit_code, found.stderr) == (1, "")
-        assert found.stdout.startswith("head: ")
+        result = ratings("verify", "--head", wrong, db=ledger_url)
+        assert (result.exit_code, result.stderr) == (1, "")
+        assert result.stdout.startswith("head: ")
 
 
 @pytest.mark.parametrize(
@@ -114,8 +114,8 @@ def test_version_names_the_schema(ratings: Callable[..., Any], db: str) -> None:
     """`--version` names the schema revision, so that two programs can be told apart."""
     with open_for_reading(db) as connection:
         revision = connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one()
-    told = ratings("--version").stdout
-    assert told == f"ratings, version {version('ratings-ledger')}, schema {revision}\n"
+    stdout = ratings("--version").stdout
+    assert stdout == f"ratings, version {version('ratings-ledger')}, schema {revision}\n"
 
 
 def test_doctor_reads_back_every_setting(ledger_url: str, ratings: Callable[..., Any]) -> None:
@@ -146,13 +146,13 @@ def test_rules_list_and_show_give_details(db: str, ratings: Callable[..., Any]) 
     """`rules list` and `rules show` give versions, positions and assumptions of the rulesets."""
     rows = json.loads(ratings("rules", "list", "--format", "json", db=db).stdout)
     (row,) = [row for row in rows if row["version"] == "club-catan-elo@1"]
-    shown = json.loads(ratings("rules", "show", "club-catan-elo", "--format", "json", db=db).stdout)
+    output = json.loads(ratings("rules", "show", "club-catan-elo", "--format", "json", db=db).stdout)
 
     assert [(row["version"], row["position"]) for row in rows] == [
         (name, position) for position, name in enumerate(SHIPPED_NAMES, 1)
     ]
     assert (row["rule"], row["in_force"]) == ("pairwise-elo/1", "yes")
-    assert (shown["id"], shown["version"], shown["versions"], list(shown["assumed"])) == (
+    assert (output["id"], output["version"], output["versions"], list(output["assumed"])) == (
         "club-catan-elo",
         "1",
         ["1"],

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from correction_helpers import Ratings, event, points, read, take_in
+from correction_helpers import Ratings, append_lines, build_event_line, read_json, read_points
 from own_rules import find_shipped_texts, read_ruleset
 
 FILE = Path(__file__).parents[3] / "shared" / "rules" / "vectors.json"
@@ -46,16 +46,30 @@ def test_worked_example_changes_points(number: int, db: str, ratings: Ratings) -
         pytest.skip(f"{ruleset_id} is not shipped yet")
     start = STARTS[ruleset_id]
     had = {f"{number}-{player}": Fraction(units) for player, units in vector.get("start", {}).items()}
-    take_in(
-        ratings, db,
-        *(event("points.adjusted", "2010-03-05T18:30:00Z", ladder=ladder, player=player, points=str(units - start),
-                reason="had so many") for player, units in had.items()),
-        *(event("game.recorded", f"2010-03-05T19:3{index}:00Z", game_id=f"{number}-{index}", **named(number, data))
-          for index, data in enumerate(vector["games"])),
-    )  # fmt: skip
+    append_lines(
+        ratings,
+        db,
+        *(
+            build_event_line(
+                "points.adjusted",
+                "2010-03-05T18:30:00Z",
+                ladder=ladder,
+                player=player,
+                points=str(units - start),
+                reason="had so many",
+            )
+            for player, units in had.items()
+        ),
+        *(
+            build_event_line(
+                "game.recorded", f"2010-03-05T19:3{index}:00Z", game_id=f"{number}-{index}", **named(number, data)
+            )
+            for index, data in enumerate(vector["games"])
+        ),
+    )
     steps: dict[str, list[tuple[str, str, str]]] = {}
     for index, changes in enumerate(vector["changes"]):
-        explained = read(ratings, db, "explain", f"{number}-{index}", ladder)
+        explained = read_json(ratings, db, "explain", f"{number}-{index}", ladder)
         expected = {f"{number}-{player}": change for player, change in changes.items()}
         assert {player["player"]: player["change"] for player in explained["players"]} == expected
         books = [Fraction(change) for change in expected.values()]
@@ -68,9 +82,9 @@ def test_worked_example_changes_points(number: int, db: str, ratings: Ratings) -
             if player["terms"] or not player.get("why_not"):
                 steps.setdefault(player["player"], []).append(step)
     for player, expected_steps in steps.items():
-        rows = [row for row in read(ratings, db, "history", player, ladder)["rows"] if row["game_id"] is not None]
+        rows = [row for row in read_json(ratings, db, "history", player, ladder)["rows"] if row["game_id"] is not None]
         assert [(row["before"], row["change"], row["after"]) for row in rows] == expected_steps
-    standings = points(ratings, db, ladder)
+    standings = read_points(ratings, db, ladder)
     mine = {player: units for player, units in standings.items() if player.startswith(f"{number}-")}
     assert mine == {player: str(had[player]) for player in steps}
 

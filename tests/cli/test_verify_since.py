@@ -30,8 +30,8 @@ def made(ratings: Ratings, url: str) -> None:
 
 
 def record(ratings: Ratings, db: str, game: str, game_id: str) -> None:
-    told = ratings("record", "-q", "--game", game, "--game-id", game_id, "anna", "ben", db=db)
-    assert told.exit_code == 0, told
+    result = ratings("record", "-q", "--game", game, "--game-id", game_id, "anna", "ben", db=db)
+    assert result.exit_code == 0, result
 
 
 def head(ratings: Ratings, db: str) -> str:
@@ -40,10 +40,10 @@ def head(ratings: Ratings, db: str) -> str:
 
 def verified(ratings: Ratings, db: str, *arguments: str) -> tuple[list[str], dict[str, int]]:
     """The codes of all findings, and how much was looked at."""
-    told = ratings("verify", "--format", "json", *arguments, db=db)
-    found = json.loads(told.stdout)
-    assert told.exit_code == int(bool(found["findings"])), told
-    return sorted({finding["code"] for finding in found["findings"]}), found["checked"]
+    result = ratings("verify", "--format", "json", *arguments, db=db)
+    output = json.loads(result.stdout)
+    assert result.exit_code == int(bool(output["findings"])), result
+    return sorted({finding["code"] for finding in output["findings"]}), output["checked"]
 
 
 def do(db: str, statement: str) -> None:
@@ -136,9 +136,9 @@ def test_where_a_ladder_was_built_is_known(db: str, since: str, ratings: Ratings
 
 
 def parts(ratings: Ratings, db: str, code: int = 0) -> dict[str, str]:
-    told = ratings("nightly", "--format", "json", db=db)
-    assert told.exit_code == code, told
-    return {part["part"]: part["message"] for part in json.loads(told.stdout)["parts"]}
+    result = ratings("nightly", "--format", "json", db=db)
+    assert result.exit_code == code, result
+    return {part["part"]: part["message"] for part in json.loads(result.stdout)["parts"]}
 
 
 def last_details(ratings: Ratings, db: str) -> dict[str, Any]:

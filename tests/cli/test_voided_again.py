@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from correction_helpers import Ratings, read
+from correction_helpers import Ratings, read_json
 from stores import make_empty_ledger
 
 import ratings_ledger as rl
@@ -39,9 +39,9 @@ def db(copied: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def done(ratings: Ratings, db: str, *command: object) -> Any:
     """What became of a command, which must succeed."""
-    found = ratings(*command, db=db)
-    assert found.exit_code == 0, found
-    return found
+    result = ratings(*command, db=db)
+    assert result.exit_code == 0, result
+    return result
 
 
 def follow(ratings: Ratings, db: str, command: str, *options: str) -> None:
@@ -60,7 +60,7 @@ def notes(ratings: Ratings, db: str, *command: object) -> list[str]:
 
 def played(ratings: Ratings, db: str) -> dict[str, str]:
     """When games that count were played, by game_id."""
-    rows = read(ratings, db, "games")["rows"]
+    rows = read_json(ratings, db, "games")["rows"]
     return {row["game_id"]: row["occurred_at"][:19] for row in rows if "voided" not in row}
 
 
@@ -71,14 +71,14 @@ def test_import_again_after_an_undo_tells_what_counts_again(db: str, ratings: Ra
     """
     again = ["import", "c.csv", *NEW_YORK]
     done(ratings, db, *again)
-    before = read(ratings, db, "standings", LADDER)["rows"]
+    before = read_json(ratings, db, "standings", LADDER)["rows"]
     done(ratings, db, "undo", "--yes")
     assert json.loads(done(ratings, db, *again, "--format", "json").stdout)["voided"] == ["g1", "g2"]
     told = ["note: 2 games are voided, so they do not count: g1, g2; to restore them: ratings undo 8"]
     for options in ([], ["--preview"], ["--dry-run"], ["--sync"]):
         assert notes(ratings, db, *again, *options) == told
     follow(ratings, db, "ratings undo 8")
-    assert read(ratings, db, "standings", LADDER)["rows"] == before
+    assert read_json(ratings, db, "standings", LADDER)["rows"] == before
     assert notes(ratings, db, *again) == []
     assert "voided" not in json.loads(done(ratings, db, *again, "--format", "json").stdout)
 
@@ -189,8 +189,8 @@ def test_another_result_of_a_voided_game_is_recorded_as_told(db: str, ratings: R
     )
     follow(ratings, db, "ratings undo 4")
     follow(ratings, db, "ratings correct g9 ben anna --reason TEXT")
-    (row,) = read(ratings, db, "games")["rows"]
-    assert [one["player"] for one in row["participants"]] == ["ben", "anna"]
+    (row,) = read_json(ratings, db, "games")["rows"]
+    assert [participant["player"] for participant in row["participants"]] == ["ben", "anna"]
 
 
 def test_programs_are_told_that_a_game_is_voided(copied_file: Callable[..., str], ratings: Ratings) -> None:

@@ -26,10 +26,10 @@ WAYS = {
 
 def way(*arguments: str) -> str:
     """What scripts/trace.py prints."""
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "scripts/trace.py", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
     )
-    return done.stdout
+    return process.stdout
 
 
 @pytest.mark.parametrize("command", WAYS)

@@ -1,4 +1,4 @@
-"""`whatif`: a ruleset that is not published beside the ledger as it is, with numbers that can be checked by hand."""
+"""`whatif`: an unpublished ruleset compared with the ledger as it is, with numbers computed by hand."""
 
 import hashlib
 import json
@@ -12,24 +12,24 @@ from correction_helpers import (
     BASIC,
     SHIPPED,
     Ratings,
-    catan,
-    head,
-    new_ledger,
-    read,
-    take_in,
-    three_games,
+    append_lines,
+    build_catan_line,
+    create_ledger,
+    create_three_games,
+    read_head,
+    read_json,
 )
 
-Rules = Callable[..., Path]
-NAME = "catan-elo@new"
+WriteRules = Callable[..., Path]
+VERSION_NAME = "catan-elo@new"
 
 
-pytestmark = pytest.mark.ledger(make=three_games, store="sqlite")
+pytestmark = pytest.mark.ledger(make=create_three_games, store="sqlite")
 
 
 @pytest.fixture
-def rules(tmp_path: Path) -> Rules:
-    """A function that writes the shipped Elo ruleset as version `new`, in force since 1900, with other lines."""
+def write_rules(tmp_path: Path) -> WriteRules:
+    """A function that writes the shipped Elo ruleset as version `new`, in force since 1900, with changed lines."""
 
     def write(changes: dict[str, str] | None = None) -> Path:
         text = (SHIPPED / "catan-elo-2009-01.toml").read_text(encoding="utf-8")
@@ -43,28 +43,28 @@ def rules(tmp_path: Path) -> Rules:
     return write
 
 
-SIXTEEN = {"k_per_pair = 8": "k_per_pair = 16"}
-# 16 from the last of three equals to the first; then cleo is 16 behind dora, and 8.37 are rounded
+K_16 = {"k_per_pair = 8": "k_per_pair = 16"}
+# with K 16: among three equals the last loses 16 to the first; then cleo is 16 behind dora, and 8.37 are rounded
 CHANGES = [("anna", "1008", "8", "1016"), ("cleo", "996", "-4", "992"), ("dora", "996", "-4", "992")]
 
 
-def whatif(ratings: Ratings, db: str, file: Path, *options: object) -> list[dict[str, Any]]:
-    """The variants that `whatif` tells as JSON."""
-    return list(read(ratings, db, "whatif", file, *options)["variants"])
+def read_variants(ratings: Ratings, db: str, file: Path, *options: object) -> list[dict[str, Any]]:
+    """Return the variants of the JSON of `whatif`."""
+    return list(read_json(ratings, db, "whatif", file, *options)["variants"])
 
 
-def moves(ladder: dict[str, Any]) -> list[tuple[Any, ...]]:
-    """Player and points of each change."""
+def list_moves(ladder: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """Return the player and points of each change."""
     return [(row["player"], row["before"], row["change"], row["after"]) for row in ladder["changes"]]
 
 
-def expected(ahead: float) -> float:
-    """What somebody is expected to score who is so many points ahead."""
+def compute_expected_score(ahead: float) -> float:
+    """Return the expected score of a player who is ahead by this many points."""
     return 1 / (1 + 10 ** (-ahead / 400))
 
 
-def measures(pairs: list[tuple[float, float]], accuracy: float | None) -> dict[str, Any]:
-    """The quality of predictions (expected, scored), with so much accuracy over those that did not tie."""
+def compute_quality(pairs: list[tuple[float, float]], accuracy: float | None) -> dict[str, Any]:
+    """Return the quality of predictions (expected, scored) with the given accuracy over decided pairs."""
     losses = [-(s * math.log(e) + (1 - s) * math.log(1 - e)) for e, s in pairs]
     return {
         "pairs": len(pairs), "decided": sum(s != 0.5 for _, s in pairs),
@@ -74,12 +74,12 @@ def measures(pairs: list[tuple[float, float]], accuracy: float | None) -> dict[s
     }  # fmt: skip
 
 
-def test_whatif_table_and_nothing_written(db: str, rules: Rules, ratings: Ratings) -> None:
-    """`whatif` prints the changes under another version as a table and writes nothing."""
-    file, before, hashed = rules(SIXTEEN), head(ratings, db), hashlib.sha256(Path(db).read_bytes()).hexdigest()
-    found = ratings("whatif", file, db=db)
+def test_table_shows_changes_and_nothing_is_recorded(db: str, write_rules: WriteRules, ratings: Ratings) -> None:
+    """`whatif` prints the changes under another version as a table and records nothing."""
+    file, before, hashed = write_rules(K_16), read_head(ratings, db), hashlib.sha256(Path(db).read_bytes()).hexdigest()
+    result = ratings("whatif", file, db=db)
 
-    assert found == (0, (
+    assert result == (0, (
         "All games under catan-elo@new, as if in force from the start\nknown at position 5\nNothing is recorded.\n\n"
         "ladder           players  ranks  swapped  largest change\n"
         "catan-elo/basic        3      0        0  +8 anna\n\n"
@@ -94,94 +94,99 @@ def test_whatif_table_and_nothing_written(db: str, rules: Rules, ratings: Rating
         "catan-elo/basic  catan-elo@new      4   0.70493  0.25588    37.50%\n"
         "Less is better, except for the accuracy.\n"
     ), "")  # fmt: skip
-    assert (head(ratings, db), hashlib.sha256(Path(db).read_bytes()).hexdigest()) == (before, hashed)
+    assert (read_head(ratings, db), hashlib.sha256(Path(db).read_bytes()).hexdigest()) == (before, hashed)
 
 
-def test_whatif_json_and_csv_agree(db: str, rules: Rules, ratings: Ratings) -> None:
+def test_whatif_json_and_csv_agree(db: str, write_rules: WriteRules, ratings: Ratings) -> None:
     """`whatif` gives the same changes and measures of quality as JSON and CSV."""
-    file = rules(SIXTEEN)
-    found = read(ratings, db, "whatif", file)
-    (variant,) = found["variants"]
+    file = write_rules(K_16)
+    prediction = read_json(ratings, db, "whatif", file)
+    (variant,) = prediction["variants"]
     (ladder,) = variant["ladders"]
 
-    # among equals 1/2 is expected, and predicted; cleo, who is 8 or 16 points behind, then beats dora
+    # 1/2 is predicted among equals; then cleo, who is 8 or 16 points behind, beats dora
     equal = [(0.5, 1.0)] * 3
     predicted = {
-        "before": measures([*equal, (expected(-8), 1)], 1.5 / 4),
-        "after": measures([*equal, (expected(-16), 1)], 1.5 / 4),
+        "before": compute_quality([*equal, (compute_expected_score(-8), 1)], 1.5 / 4),
+        "after": compute_quality([*equal, (compute_expected_score(-16), 1)], 1.5 / 4),
     }  # fmt: skip
-    assert {name: found[name] for name in ("as_of", "known_at", "rules")} == {
+    assert {name: prediction[name] for name in ("as_of", "known_at", "rules")} == {
         "as_of": None,
         "known_at": 5,
         "rules": None,
     }
-    assert (variant["ruleset"], variant["set"], variant["published"]) == (NAME, {}, [])
-    assert moves(ladder) == CHANGES
+    assert (variant["ruleset"], variant["set"], variant["published"]) == (VERSION_NAME, {}, [])
+    assert list_moves(ladder) == CHANGES
     assert ladder["quality"] == predicted
-    told = {name: value for name, value in ladder.items() if name not in ("quality", "changes")}
-    assert told == {
+    summary = {name: value for name, value in ladder.items() if name not in ("quality", "changes")}
+    assert summary == {
         "ladder": BASIC, "players": 3, "ranks": 0, "swapped": 0, "up": {"player": "anna", "change": "8"},
         "down": {"player": "cleo", "change": "-4"}, "entering": [], "leaving": [],
     }  # fmt: skip
     assert ratings("whatif", file, "--format", "csv", db=db).stdout == (
         "set,ladder,players,ranks,swapped,version,pairs,log_loss,brier,accuracy\n"
         + "".join(
-            f",{BASIC},3,0,0,{which},4,{one['log_loss']},{one['brier']},{one['accuracy']}\n"
-            for which, one in predicted.items()
+            f",{BASIC},3,0,0,{which},4,{quality['log_loss']},{quality['brier']},{quality['accuracy']}\n"
+            for which, quality in predicted.items()
         )
     )
 
 
-def test_ties_count_half(db: str, rules: Rules, ratings: Ratings) -> None:
+def test_ties_count_half(db: str, write_rules: WriteRules, ratings: Ratings) -> None:
     """Tied pairs count half in the measures of quality and are left out of the accuracy."""
-    take_in(ratings, db, catan("c-3", "anna=cleo", "ben", at="2010-03-08T12:00:00Z"))
-    (variant,) = whatif(ratings, db, rules())
+    append_lines(ratings, db, build_catan_line("c-3", "anna=cleo", "ben", at="2010-03-08T12:00:00Z"))
+    (variant,) = read_variants(ratings, db, write_rules())
     (ladder,) = variant["ladders"]
 
     # anna 1008 and cleo 996 tie, both beat ben, who has 1000
-    pairs = [(0.5, 1.0)] * 3 + [(expected(-8), 1), (expected(12), 0.5), (expected(8), 1), (expected(-4), 1)]
-    assert ladder["quality"]["before"] == ladder["quality"]["after"] == measures(pairs, (1.5 + 0 + 1 + 0) / 6)
+    pairs = [(0.5, 1.0)] * 3 + [
+        (compute_expected_score(-8), 1),
+        (compute_expected_score(12), 0.5),
+        (compute_expected_score(8), 1),
+        (compute_expected_score(-4), 1),
+    ]
+    assert ladder["quality"]["before"] == ladder["quality"]["after"] == compute_quality(pairs, (1.5 + 0 + 1 + 0) / 6)
     assert (ladder["players"], ladder["changes"]) == (0, [])
-    assert "\nNo points change.\n" in ratings("whatif", rules(), db=db).stdout
+    assert "\nNo points change.\n" in ratings("whatif", write_rules(), db=db).stdout
 
 
-def test_only_ties_give_no_accuracy(tmp_path: Path, rules: Rules, ratings: Ratings) -> None:
-    """When all pairs are tied, there is no accuracy."""
-    name = new_ledger(ratings, tmp_path / "ties.db")
-    take_in(ratings, name, catan("c-1", "anna=ben"))
-    (variant,) = whatif(ratings, name, rules())
+def test_only_ties_give_no_accuracy(tmp_path: Path, write_rules: WriteRules, ratings: Ratings) -> None:
+    """If all pairs are tied, there is no accuracy."""
+    name = create_ledger(ratings, tmp_path / "ties.db")
+    append_lines(ratings, name, build_catan_line("c-1", "anna=ben"))
+    (variant,) = read_variants(ratings, name, write_rules())
 
-    assert variant["ladders"][0]["quality"]["after"] == measures([(0.5, 0.5)], None)
-    assert "0.25000" not in ratings("whatif", rules(), db=name).stdout
-    assert ratings("whatif", rules(), db=name).stdout.splitlines()[-2].split()[-3:] == ["0.69315", "0.00000", "-"]
+    assert variant["ladders"][0]["quality"]["after"] == compute_quality([(0.5, 0.5)], None)
+    assert "0.25000" not in ratings("whatif", write_rules(), db=name).stdout
+    assert ratings("whatif", write_rules(), db=name).stdout.splitlines()[-2].split()[-3:] == ["0.69315", "0.00000", "-"]
 
 
 def test_rule_without_predictions_has_no_quality(tmp_path: Path, db: str, ratings: Ratings) -> None:
-    """A rule that predicts nothing has no measures of quality."""
+    """A rule without predictions has no measures of quality."""
     file = tmp_path / "pool.toml"
     text = (SHIPPED / "galactic-points-1.toml").read_text(encoding="utf-8")
     file.write_text(text.replace('version = "1"', 'version = "2"').replace("2 = [0, 16]", "2 = [0, 20]"), "utf-8")
-    (variant,) = whatif(ratings, db, file)
+    (variant,) = read_variants(ratings, db, file)
     (ladder,) = variant["ladders"]
 
-    assert moves(ladder) == [("anna", "1160", "40", "1200"), ("ben", "840", "-40", "800")]
+    assert list_moves(ladder) == [("anna", "1160", "40", "1200"), ("ben", "840", "-40", "800")]
     assert ladder["quality"] == {"before": None, "after": None}
     assert "predicted" not in ratings("whatif", file, db=db).stdout
 
 
-# -- several values
+# several values
 
 
-def test_each_combination_is_tried(db: str, rules: Rules, ratings: Ratings) -> None:
+def test_each_combination_of_values_is_tried(db: str, write_rules: WriteRules, ratings: Ratings) -> None:
     """With several values for several keys, each combination is tried."""
     options = ("--set", "params.k_per_pair=8,16", "--set", "params.scale=400,200")
-    found = whatif(ratings, db, rules(), *options)
-    shown = ratings("whatif", rules(), *options, db=db).stdout.splitlines()
+    variants = read_variants(ratings, db, write_rules(), *options)
+    shown = ratings("whatif", write_rules(), *options, db=db).stdout.splitlines()
 
-    assert [variant["set"] for variant in found] == [
+    assert [variant["set"] for variant in variants] == [
         {"params.k_per_pair": k, "params.scale": scale} for k in ("8", "16") for scale in ("400", "200")
     ]
-    assert [moves(variant["ladders"][0]) for variant in found][::2] == [[], CHANGES]
+    assert [list_moves(variant["ladders"][0]) for variant in variants][::2] == [[], CHANGES]
     assert shown[3:8] == [
         "", BASIC, "set                      players  ranks  up  down  log loss    Brier  accuracy",
         "as it is                       0      0             0.69897  0.25291    37.50%",
@@ -190,27 +195,30 @@ def test_each_combination_is_tried(db: str, rules: Rules, ratings: Ratings) -> N
     assert [line.split()[:2] for line in shown[8:]] == [
         ["k_per_pair=8", "scale=200"], ["k_per_pair=16", "scale=400"], ["k_per_pair=16", "scale=200"],
     ]  # fmt: skip
-    lines = ratings("whatif", rules(), *options, "--format", "csv", db=db).stdout.splitlines()
+    lines = ratings("whatif", write_rules(), *options, "--format", "csv", db=db).stdout.splitlines()
     assert [line.partition(",")[0] for line in lines[1::2]] == [
         f"k_per_pair={k} scale={scale}" for k in (8, 16) for scale in (400, 200)
     ]
 
 
-def test_empty_value_drops_the_key(db: str, rules: Rules, ratings: Ratings) -> None:
-    """An empty value leaves the key out of the ruleset that is tried."""
-    file = rules()
-    (variant,) = whatif(ratings, db, file, "--set", "params.k_per_pair=", "--set", "params.k_total=32")
-    one, other = whatif(ratings, db, file, "--set", "params.start=,900")
+def test_empty_value_removes_the_key(db: str, write_rules: WriteRules, ratings: Ratings) -> None:
+    """An empty value removes the key from the ruleset that is tried."""
+    file = write_rules()
+    (variant,) = read_variants(ratings, db, file, "--set", "params.k_per_pair=", "--set", "params.k_total=32")
+    without_start, with_start_900 = read_variants(ratings, db, file, "--set", "params.start=,900")
 
-    # 32 / 2 = 16 each among three, 32 among two
+    # a total of 32 is 32 / 2 = 16 per pair among three, and 32 among two
     assert variant["set"] == {"params.k_per_pair": "", "params.k_total": "32"}
-    assert moves(variant["ladders"][0])[0] == CHANGES[0]
-    # without a start everybody begins with 1000
-    assert [moves(each["ladders"][0])[:1] for each in (one, other)] == [[], [("anna", "1008", "-100", "908")]]
+    assert list_moves(variant["ladders"][0])[0] == CHANGES[0]
+    # the default start is 1000
+    assert [list_moves(variant["ladders"][0])[:1] for variant in (without_start, with_start_900)] == [
+        [],
+        [("anna", "1008", "-100", "908")],
+    ]
 
 
 @pytest.mark.parametrize(
-    ("setting", "code", "told"),
+    ("setting", "code", "message"),
     [
         ("params.k=1", 1, "params.k: unknown key"),
         ("params.k_per_pair=x", 1, "params.k_per_pair: "),
@@ -231,19 +239,19 @@ def test_empty_value_drops_the_key(db: str, rules: Rules, ratings: Ratings) -> N
     ],
 )
 def test_wrong_key_or_value_is_refused(
-    setting: str, code: int, told: str, db: str, rules: Rules, ratings: Ratings
+    setting: str, code: int, message: str, db: str, write_rules: WriteRules, ratings: Ratings
 ) -> None:
-    """A wrong key or value ends with one clear message and no output."""
-    result = ratings("whatif", rules(), "--set", setting, db=db)
+    """A wrong key or value is refused with one clear message and no output."""
+    result = ratings("whatif", write_rules(), "--set", setting, db=db)
 
     assert (result.exit_code, result.stdout) == (code, ""), result
-    assert told in result.stderr
+    assert message in result.stderr
     assert "Traceback" not in result.stderr
 
 
-def test_number_as_a_reason_is_refused_in_plain_words(db: str, rules: Rules, ratings: Ratings) -> None:
-    """A number where a file gives the reason why a value is assumed is told as that, with its line."""
-    file = rules()
+def test_number_as_reason_is_refused_with_its_line(db: str, write_rules: WriteRules, ratings: Ratings) -> None:
+    """A number as the reason of an assumption in a ruleset file is refused with its line."""
+    file = write_rules()
     file.write_text(file.read_text(encoding="utf-8").partition("[assumed]")[0] + "[assumed]\nk_total = 24\n")
     lines = file.read_text(encoding="utf-8").splitlines()
 
@@ -253,23 +261,23 @@ def test_number_as_a_reason_is_refused_in_plain_words(db: str, rules: Rules, rat
     )
 
 
-# -- which ruleset, which ladders
+# rulesets and ladders
 
 
-def test_published_ruleset_is_tried_with_other_values(db: str, rules: Rules, ratings: Ratings) -> None:
-    """A published ruleset, or one version of it, is tried like a file that says the same."""
+def test_published_ruleset_is_tried_with_other_values(db: str, write_rules: WriteRules, ratings: Ratings) -> None:
+    """A published ruleset, or one version of it, gives the same result as a file with the same content."""
     settings = ("--set", "params.k_per_pair=8,16")
-    of_file = whatif(ratings, db, rules(), *settings)
+    file_variants = read_variants(ratings, db, write_rules(), *settings)
 
     for name in ("catan-elo", "catan-elo@2009-01"):
-        found = whatif(ratings, db, name, *settings)
-        assert [one["ladders"] for one in found] == [one["ladders"] for one in of_file]
-        assert moves(found[1]["ladders"][0]) == CHANGES
-        assert {one["ruleset"] for one in found} == {"catan-elo@2009-01"}
+        variants = read_variants(ratings, db, name, *settings)
+        assert [variant["ladders"] for variant in variants] == [variant["ladders"] for variant in file_variants]
+        assert list_moves(variants[1]["ladders"][0]) == CHANGES
+        assert {variant["ruleset"] for variant in variants} == {"catan-elo@2009-01"}
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("catan-ello", "no ruleset 'catan-ello' is published at position 5; see: ratings rules list; did you mean "
          "catan-elo?"),
@@ -277,78 +285,84 @@ def test_published_ruleset_is_tried_with_other_values(db: str, rules: Rules, rat
         ("/", "'/' is a folder"),
     ],
 )  # fmt: skip
-def test_neither_file_nor_ruleset(name: str, told: str, db: str, ratings: Ratings) -> None:
-    """What is neither a file nor a published ruleset is wrong usage, and says what was probably meant."""
-    done = ratings("whatif", name, db=db)
-    assert (done.exit_code, done.stdout, done.stderr.endswith(f"{told}\n")) == (2, "", True), done
+def test_unknown_file_or_ruleset_is_a_usage_error(name: str, message: str, db: str, ratings: Ratings) -> None:
+    """A name that is neither a file nor a published ruleset is a usage error with a suggestion."""
+    result = ratings("whatif", name, db=db)
+    assert (result.exit_code, result.stdout, result.stderr.endswith(f"{message}\n")) == (2, "", True), result
 
 
-def test_nothing_to_compare_with_is_told(db: str, rules: Rules, ratings: Ratings) -> None:
-    """A file whose id no ladder has is compared with nothing, which is told with the ruleset that scores its games."""
-    done = ratings("whatif", rules(), "--set", "id=house-catan", "--set", "params.k_total=", db=db)
+def test_unknown_ruleset_id_notes_the_scoring_ruleset(db: str, write_rules: WriteRules, ratings: Ratings) -> None:
+    """For a file whose id has no ladder, `whatif` notes that nothing is compared, and names the ruleset that scores
+    its games."""
+    result = ratings("whatif", write_rules(), "--set", "id=house-catan", "--set", "params.k_total=", db=db)
 
-    assert done.stderr == (
+    assert result.stderr == (
         "note: no ladder of house-catan has a game, so there is nothing to compare it with; catan-elo scores its "
         'games: did you mean id = "catan-elo"?\n'
     )
-    assert "as it is" not in done.stdout
+    assert "as it is" not in result.stdout
     assert ratings("whatif", "catan-elo", db=db).stderr == ""
 
 
-def test_new_ruleset_has_new_players(db: str, rules: Rules, ratings: Ratings) -> None:
+def test_new_ruleset_id_has_only_new_players(db: str, write_rules: WriteRules, ratings: Ratings) -> None:
     """On the ladders of a ruleset with a new id, all players are new."""
-    done = ratings("whatif", rules(), "--set", "id=other", "--format", "json", db=db)
-    (variant,) = json.loads(done.stdout)["variants"]
+    result = ratings("whatif", write_rules(), "--set", "id=other", "--format", "json", db=db)
+    (variant,) = json.loads(result.stdout)["variants"]
     (ladder,) = variant["ladders"]
 
     assert (variant["ruleset"], ladder["ladder"], ladder["players"]) == ("other@new", "other/basic", 4)
-    assert {(row[1], row[2]) for row in moves(ladder)} == {(None, None)}
+    assert {(row[1], row[2]) for row in list_moves(ladder)} == {(None, None)}
     assert (ladder["entering"], ladder["leaving"]) == (["anna", "ben", "cleo", "dora"], [])
     assert (ladder["up"], ladder["down"], ladder["quality"]["before"]) == (None, None, None)
     assert ladder["quality"]["after"]["pairs"] == 4
 
 
-def test_other_partition_is_refused(db: str, rules: Rules, ratings: Ratings) -> None:
+def test_other_partition_is_refused(db: str, write_rules: WriteRules, ratings: Ratings) -> None:
     """A version with another partition than the ruleset's is refused."""
-    result = ratings("whatif", rules({'by = ["group"]': 'by = ["city", "group"]'}), db=db)
+    result = ratings("whatif", write_rules({'by = ["group"]': 'by = ["city", "group"]'}), db=db)
 
     assert (result.exit_code, result.stdout) == (1, "")
     assert "catan-elo@new: partition" in result.stderr
 
 
 @pytest.mark.parametrize(
-    ("ladder", "code", "told"),
+    ("ladder", "code", "message"),
     [
         ("catan-elo/domaine", 1, "catan-elo/domaine has no games under catan-elo@new; it has catan-elo/basic"),
         ("catan-elo", 2, "'catan-elo' is not a ladder"),
         ("nothing/x", 2, "no ruleset is called 'nothing'"),
     ],
 )
-def test_unknown_ladder_is_refused(ladder: str, code: int, told: str, db: str, rules: Rules, ratings: Ratings) -> None:
-    """Asking `whatif` for a ladder that does not exist is refused with the reason."""
-    result = ratings("whatif", rules(), "--ladder", ladder, db=db)
+def test_unknown_ladder_is_refused(
+    ladder: str, code: int, message: str, db: str, write_rules: WriteRules, ratings: Ratings
+) -> None:
+    """A --ladder that does not exist is refused with the reason."""
+    result = ratings("whatif", write_rules(), "--ladder", ladder, db=db)
 
-    assert (result.exit_code, result.stdout, told in result.stderr) == (code, "", True), result
-
-
-def test_only_named_ladder_is_shown(db: str, rules: Rules, ratings: Ratings) -> None:
-    """With `--ladder`, only that ladder is shown."""
-    take_in(ratings, db, catan("d-1", "anna", "ben", group="domaine"))
-    file = rules(SIXTEEN)
-
-    assert [one["ladder"] for one in whatif(ratings, db, file)[0]["ladders"]] == [BASIC, "catan-elo/domaine"]
-    (only,) = whatif(ratings, db, file, "--ladder", "catan-elo/domaine")[0]["ladders"]
-    assert moves(only) == [("anna", "1004", "4", "1008"), ("ben", "996", "-4", "992")]
+    assert (result.exit_code, result.stdout, message in result.stderr) == (code, "", True), result
 
 
-def test_axes_limit_the_games(db: str, rules: Rules, ratings: Ratings) -> None:
-    """With `--as-of` or `--known-at`, only the games played or recorded by then are tried."""
-    file = rules(SIXTEEN)
+def test_only_named_ladder_is_shown(db: str, write_rules: WriteRules, ratings: Ratings) -> None:
+    """With --ladder, only that ladder is shown."""
+    append_lines(ratings, db, build_catan_line("d-1", "anna", "ben", group="domaine"))
+    file = write_rules(K_16)
+
+    assert [ladder["ladder"] for ladder in read_variants(ratings, db, file)[0]["ladders"]] == [
+        BASIC,
+        "catan-elo/domaine",
+    ]
+    (only,) = read_variants(ratings, db, file, "--ladder", "catan-elo/domaine")[0]["ladders"]
+    assert list_moves(only) == [("anna", "1004", "4", "1008"), ("ben", "996", "-4", "992")]
+
+
+def test_axes_limit_the_games(db: str, write_rules: WriteRules, ratings: Ratings) -> None:
+    """With --as-of or --known-at, only the games played or recorded by then are tried."""
+    file = write_rules(K_16)
     first = [("anna", "1008", "8", "1016"), ("cleo", "992", "-8", "984")]
 
     for options in (["--as-of", "2010-03-05"], ["--known-at", 3]):
-        found = read(ratings, db, "whatif", file, *options)
-        assert moves(found["variants"][0]["ladders"][0]) == first
+        prediction = read_json(ratings, db, "whatif", file, *options)
+        assert list_moves(prediction["variants"][0]["ladders"][0]) == first
     assert ratings("whatif", file, "--as-of", "2010-03-05", db=db).stdout.splitlines()[2] == (
         "played up to 2010-03-05 22:59 UTC"
     )
@@ -356,37 +370,42 @@ def test_axes_limit_the_games(db: str, rules: Rules, ratings: Ratings) -> None:
         assert ratings("whatif", file, *options, db=db).exit_code == 2
 
 
-def test_top_ten_changes_are_named(db: str, rules: Rules, ratings: Ratings) -> None:
-    """When the order turns, the players who enter and leave the top ten are named.
+def test_top_ten_changes_are_named(db: str, write_rules: WriteRules, ratings: Ratings) -> None:
+    """When the order changes, the players who enter and leave the top ten are named.
 
-    Ten players win one game of four, ten win two of two: 12 and 8 points with K 8 for each pair,
-    3 and 8 with 8 in all.
+    Ten players win one game of four, ten win two of two: 12 and 8 points with K 8 for each pair, 3 and 8 with 8 in
+    all.
     """
     lines = [
-        catan(f"four-{n}", f"once-{n}", *(f"loser-{n}{seat}" for seat in "abc"), at="2010-04-01T12:00:00Z", group="top")
+        build_catan_line(
+            f"four-{n}", f"once-{n}", *(f"loser-{n}{seat}" for seat in "abc"), at="2010-04-01T12:00:00Z", group="top"
+        )
         for n in range(10)
     ]
     lines += [
-        catan(f"two-{n}{turn}", f"twice-{n}", f"loser-{n}{turn}", at="2010-04-02T12:00:00Z", group="top")
+        build_catan_line(f"two-{n}{turn}", f"twice-{n}", f"loser-{n}{turn}", at="2010-04-02T12:00:00Z", group="top")
         for n in range(10) for turn in "de"
     ]  # fmt: skip
-    take_in(ratings, db, *lines)
+    append_lines(ratings, db, *lines)
     options = ("--ladder", "catan-elo/top", "--set", "params.k_per_pair=", "--set", "params.k_total=8")
-    (ladder,) = whatif(ratings, db, rules(), *options)[0]["ladders"]
-    shown = ratings("whatif", rules(), *options, db=db).stdout.splitlines()
+    (ladder,) = read_variants(ratings, db, write_rules(), *options)[0]["ladders"]
+    shown = ratings("whatif", write_rules(), *options, db=db).stdout.splitlines()
 
     assert ladder["entering"] == [f"twice-{n}" for n in range(10)]
     assert ladder["leaving"] == [f"once-{n}" for n in range(10)]
     assert ladder["swapped"] >= 100
     assert f"enter the top 10: {', '.join(ladder['entering'])}" in shown
     assert f"leave the top 10: {', '.join(ladder['leaving'])}" in shown
-    # five gains and five losses of all
-    first = shown.index("catan-elo/top")
-    assert [line.split()[0] for line in shown[first + 3 : first + 14]] == ["player", *_largest(ladder)]
+    # the table shows the five largest gains and losses
+    heading_index = shown.index("catan-elo/top")
+    assert [line.split()[0] for line in shown[heading_index + 3 : heading_index + 14]] == [
+        "player",
+        *_list_largest(ladder),
+    ]
 
 
-def _largest(ladder: dict[str, Any]) -> list[str]:
-    """The players of the first and the last five changes."""
+def _list_largest(ladder: dict[str, Any]) -> list[str]:
+    """Return the players of the first and the last five changes."""
     players = [row["player"] for row in ladder["changes"]]
     assert len(players) > 10
     return players[:5] + players[-5:]

@@ -1,10 +1,10 @@
-"""Who is meant by a name in a table: said by a file of aliases, or answered at a terminal."""
+"""Names in tables: aliases from a file, and questions about close names at a terminal."""
 
 import json
 from pathlib import Path
 
 import pytest
-from correction_helpers import Ratings, head, read
+from correction_helpers import Ratings, read_head, read_json
 from terminals import CTRL_C, CTRL_D, type_answers
 
 from ratings_ledger.ledger.intake.files import read_items
@@ -16,29 +16,29 @@ from ratings_ledger.ledger.store.opening import open_ledger
 HEADER = "game_id,occurred_at,game,1st,2nd,3rd\n"
 
 
-def row(number: int, *cells: str) -> str:
-    """A game of chess as a row of the wide form."""
+def build_row(number: int, *cells: str) -> str:
+    """Return a game of chess as a row of the wide form."""
     return ",".join([f"g-{number}", f"2024-03-{number:02d}T12:00:00Z", "chess", *cells]) + "\n"
 
 
-def a_club(ratings: Ratings, url: str) -> None:
-    """Make a ledger for chess that knows Johanna and ben with two games, and Tom with one."""
+def create_club(ratings: Ratings, url: str) -> None:
+    """Create a ledger for chess with Johanna and ben in two games, and Tom in one."""
     assert ratings("init", "--for", "chess", db=url).exit_code == 0
-    table = HEADER + row(1, "Johanna", "ben", "Tom") + row(2, "Johanna", "ben")
+    table = HEADER + build_row(1, "Johanna", "ben", "Tom") + build_row(2, "Johanna", "ben")
     assert ratings("import", "-", db=url, input=table).exit_code == 0
 
 
-pytestmark = pytest.mark.ledger(make=a_club)
+pytestmark = pytest.mark.ledger(make=create_club)
 
 
-def players(ratings: Ratings, db: str, game_id: str) -> list[str]:
-    """Who took part in a game, by place."""
-    (game,) = read(ratings, db, "games", game_id)["rows"]
-    return [one["player"] for one in game["participants"]]
+def list_players(ratings: Ratings, db: str, game_id: str) -> list[str]:
+    """Return the players of a game by place."""
+    (game,) = read_json(ratings, db, "games", game_id)["rows"]
+    return [participant["player"] for participant in game["participants"]]
 
 
-def file(folder: Path, name: str, content: str) -> Path:
-    """A file of that content."""
+def write_file(folder: Path, name: str, content: str) -> Path:
+    """Write a file and return its path."""
     path = folder / name
     path.write_text(content, encoding="utf-8")
     return path
@@ -47,7 +47,7 @@ def file(folder: Path, name: str, content: str) -> Path:
 # aliases
 
 FORMS = {
-    "wide": HEADER + row(3, "Hanna=Tom", "BEN"),
+    "wide": HEADER + build_row(3, "Hanna=Tom", "BEN"),
     "long": "game_id,occurred_at,game,player,place\n" + "".join(
         f"g-3,2024-03-03T12:00:00Z,chess,{name},{place}\n" for name, place in (("Hanna", 1), ("Tom", 1), ("BEN", 3))
     ),
@@ -59,38 +59,38 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_aliases_stand_for_players(form: str, db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """Names with an alias are taken for the players they stand for, in every form of table, which is told."""
-    aliases = file(tmp_path, "who.txt", "\ufeffHanna = Johanna\n\n BEN =ben\nnobody=Tom\n")
-    more = ("--set", "game=chess", "--zone", "UTC") if form == "recognised" else ()
-    done = ratings("import", "-", "--aliases", aliases, *more, db=db, input=FORMS[form])
-    assert (done.exit_code, done.stdout) == (0, "1 appended; the head is 6.\n"), done
-    assert "note: -: aliases: Hanna = Johanna, BEN = ben\n" in done.stderr
-    assert "new player" not in done.stderr
-    assert players(ratings, db, "g-3") == ["Johanna", "Tom", "ben"]
+    """In every form of table, names with an alias are read as the players they stand for, and a note lists them."""
+    aliases = write_file(tmp_path, "who.txt", "\ufeffHanna = Johanna\n\n BEN =ben\nnobody=Tom\n")
+    extra_options = ("--set", "game=chess", "--zone", "UTC") if form == "recognised" else ()
+    result = ratings("import", "-", "--aliases", aliases, *extra_options, db=db, input=FORMS[form])
+    assert (result.exit_code, result.stdout) == (0, "1 appended; the head is 6.\n"), result
+    assert "note: -: aliases: Hanna = Johanna, BEN = ben\n" in result.stderr
+    assert "new player" not in result.stderr
+    assert list_players(ratings, db, "g-3") == ["Johanna", "Tom", "ben"]
 
 
-def test_aliases_of_sheets_stand_for_players(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """The names of a spreadsheet, too, are taken for the players they stand for, accents written either way."""
+def test_aliases_apply_to_spreadsheets(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """Aliases apply to names in spreadsheets, with accents composed or decomposed."""
     pytest.importorskip("python_calamine")
     from sheet_files import xlsx
 
     sheet = tmp_path / "results.xlsx"
     sheet.write_bytes(xlsx([["Nr", "Date", "1st", "2nd"], ["g-3", "2024-03-03", "Jo\u0301", "ben"]]))
-    aliases = file(tmp_path, "who.txt", "J\u00f3 = Johanna\n")
-    done = ratings(
+    aliases = write_file(tmp_path, "who.txt", "J\u00f3 = Johanna\n")
+    result = ratings(
         "import", sheet, "--aliases", aliases, "--set", "game=chess", "--zone", "UTC", db=one_db
     )  # fmt: skip
-    assert (done.exit_code, players(ratings, one_db, "g-3")) == (0, ["Johanna", "ben"]), done
+    assert (result.exit_code, list_players(ratings, one_db, "g-3")) == (0, ["Johanna", "ben"]), result
 
 
-def test_aliases_leave_json_lines_alone(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """A program's lines of JSON name players by their ids, which no alias changes."""
+def test_aliases_do_not_apply_to_json_lines(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """Aliases do not apply to JSON lines, which name players by ids."""
     data = {"game_id": "g-3", "game": "chess", "participants": [{"player": p, "place": n} for n, p in
             enumerate(("Hanna", "ben"), 1)]}  # fmt: skip
     line = json.dumps({"type": "game.recorded", "occurred_at": "2024-03-03T12:00:00Z", "data": data})
-    aliases = file(tmp_path, "who.txt", "Hanna = Johanna\n")
+    aliases = write_file(tmp_path, "who.txt", "Hanna = Johanna\n")
     assert ratings("import", "-", "--aliases", aliases, db=one_db, input=line).exit_code == 0
-    assert players(ratings, one_db, "g-3") == ["Hanna", "ben"]
+    assert list_players(ratings, one_db, "g-3") == ["Hanna", "ben"]
 
 
 @pytest.mark.parametrize(
@@ -111,17 +111,19 @@ def test_aliases_leave_json_lines_alone(one_db: str, ratings: Ratings, tmp_path:
         (("ben", "ben"), "'ben' takes part twice"),
     ],
 )
-def test_player_twice_by_alias_is_refused(
+def test_two_names_of_one_player_in_a_game_are_refused(
     cells: tuple[str, ...], message: str, one_db: str, ratings: Ratings, tmp_path: Path
 ) -> None:
-    """A game in which two names become one player is refused, with both names."""
-    aliases = file(tmp_path, "who.txt", "Hanna = Johanna\nJo = Johanna\n")
-    told = ratings("import", "-", "--aliases", aliases, "--format", "json", db=one_db, input=HEADER + row(3, *cells))
-    (rejection,) = json.loads(told.stdout)["rejected"]
-    assert (told.exit_code, rejection["code"], rejection["message"]) == (1, "player-twice", message)
+    """A game in which two names stand for one player is refused, with both names."""
+    aliases = write_file(tmp_path, "who.txt", "Hanna = Johanna\nJo = Johanna\n")
+    result = ratings(
+        "import", "-", "--aliases", aliases, "--format", "json", db=one_db, input=HEADER + build_row(3, *cells)
+    )
+    (rejection,) = json.loads(result.stdout)["rejected"]
+    assert (result.exit_code, rejection["code"], rejection["message"]) == (1, "player-twice", message)
 
 
-BAD = {
+BAD_ALIASES = {
     "no equals sign": ("Hanna Johanna", 1, "'Hanna Johanna' is not an alias; write NAME = PLAYER"),
     "two equals signs": ("a = b = c", 1, "'a = b = c' is not an alias; write NAME = PLAYER"),
     "no name": ("= Johanna", 1, "the name is missing"),
@@ -137,179 +139,209 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("content", "line", "message"), BAD.values(), ids=BAD)
+@pytest.mark.parametrize(("content", "line", "message"), BAD_ALIASES.values(), ids=BAD_ALIASES)
 def test_bad_aliases_are_refused(
     content: str, line: int, message: str, one_db: str, ratings: Ratings, tmp_path: Path
 ) -> None:
-    """A line that is no alias, or leads on to another, is refused by its number, and nothing is appended."""
-    before, aliases = head(ratings, one_db), file(tmp_path, "who.txt", content)
-    done = ratings("import", "-", "--aliases", aliases, "--format", "json", db=one_db, input=HEADER + row(3, "a", "b"))
-    rejected = json.loads(done.stdout)["rejected"]
-    assert done.exit_code == 1
-    assert {(one["file"], one["code"]) for one in rejected} == {(str(aliases), "bad-alias")}
-    assert [one for one in rejected if one["line"] == line and message in one["message"]], rejected
-    assert head(ratings, one_db) == before
+    """An invalid or chained alias is refused with its line, and nothing is appended."""
+    before, aliases = read_head(ratings, one_db), write_file(tmp_path, "who.txt", content)
+    result = ratings(
+        "import", "-", "--aliases", aliases, "--format", "json", db=one_db, input=HEADER + build_row(3, "a", "b")
+    )
+    rejected = json.loads(result.stdout)["rejected"]
+    assert result.exit_code == 1
+    assert {(rejection["file"], rejection["code"]) for rejection in rejected} == {(str(aliases), "bad-alias")}
+    assert [rejection for rejection in rejected if rejection["line"] == line and message in rejection["message"]], (
+        rejected
+    )
+    assert read_head(ratings, one_db) == before
 
 
 def test_all_bad_aliases_are_listed(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """Everything that is wrong with a file of aliases is listed at once, in the order of its lines."""
+    """All errors in a file of aliases are listed at once, in the order of its lines."""
     aliases = tmp_path / "who.txt"
     aliases.write_bytes(b"a\nb = c\n\xff = d\nc = d\nsame = ben\nsame=ben\n")
-    done = ratings("import", "-", "--aliases", aliases, db=one_db, input=HEADER + row(3, "a", "b"))
-    assert [line.split(":")[1] for line in done.stderr.splitlines()] == ["1", "2", "3"]
-    assert done.stdout == "0 appended, 3 refused; nothing was appended; the head is 4.\n"
+    result = ratings("import", "-", "--aliases", aliases, db=one_db, input=HEADER + build_row(3, "a", "b"))
+    assert [line.split(":")[1] for line in result.stderr.splitlines()] == ["1", "2", "3"]
+    assert result.stdout == "0 appended, 3 refused; nothing was appended; the head is 4.\n"
 
 
-# asked at a terminal
+# questions at a terminal
 
-SLIPS = HEADER + row(3, "Johana", "ben", "Emilia") + row(4, "BEN", "Johana") + row(5, "Emmilia", "zoe")
-
-
-def asked(db: str, table: Path, *answers: str, options: tuple[str, ...] = ()) -> tuple[int, str, str]:
-    """What an import at a terminal does, whose questions get these answers."""
-    given = [("stop] ", f"{answer}\r" if answer not in (CTRL_C, CTRL_D) else answer) for answer in answers]
-    return type_answers(["--db", db, "import", str(table), *options], given)
+TABLE_WITH_CLOSE_NAMES = (
+    HEADER + build_row(3, "Johana", "ben", "Emilia") + build_row(4, "BEN", "Johana") + build_row(5, "Emmilia", "zoe")
+)
 
 
-def test_name_stands_for_itself(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """A line `Johana = Johana` says that they are somebody of their own, and says it of nobody else."""
-    aliases = file(tmp_path, "who.txt", "Johana = Johana\nJojo = Johana\n")
-    table = file(tmp_path, "t.csv", HEADER + row(3, "Johana", "ben") + row(4, "Jojo", "ben"))
+def import_at_terminal(db: str, table: Path, *answers: str, options: tuple[str, ...] = ()) -> tuple[int, str, str]:
+    """Import a table at a terminal, give these answers, and return the exit code, standard output and terminal text."""
+    dialogue = [("stop] ", f"{answer}\r" if answer not in (CTRL_C, CTRL_D) else answer) for answer in answers]
+    return type_answers(["--db", db, "import", str(table), *options], dialogue)
+
+
+def test_name_can_be_an_alias_of_itself(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """An alias `Johana = Johana` accepts that name as a player, and no other close name."""
+    aliases = write_file(tmp_path, "who.txt", "Johana = Johana\nJojo = Johana\n")
+    table = write_file(tmp_path, "t.csv", HEADER + build_row(3, "Johana", "ben") + build_row(4, "Jojo", "ben"))
     assert ratings("import", table, "--aliases", aliases, db=one_db).exit_code == 0
-    assert [players(ratings, one_db, f"g-{n}") for n in (3, 4)] == [["Johana", "ben"]] * 2
-    again = ratings("import", "-", "--aliases", aliases, db=one_db, input=HEADER + row(5, "Johanna ", "BEN"))
-    assert (again.exit_code, "close-name" in again.stderr, "'BEN'" in again.stderr) == (1, True, True)
+    assert [list_players(ratings, one_db, f"g-{n}") for n in (3, 4)] == [["Johana", "ben"]] * 2
+    result = ratings("import", "-", "--aliases", aliases, db=one_db, input=HEADER + build_row(5, "Johanna ", "BEN"))
+    assert (result.exit_code, "close-name" in result.stderr, "'BEN'" in result.stderr) == (1, True, True)
 
 
 @pytest.mark.slow
-def test_close_names_are_asked_about(db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """At a terminal an import asks who each close name is: who it looks like, or somebody new."""
-    code, stdout, shown = asked(db, file(tmp_path, "t.csv", SLIPS), "yes", "y", "new")
-    assert (code, stdout) == (0, "3 appended; the head is 8.\n"), shown
-    assert "3 new names close to others; who is it?" in shown
-    assert "new: 'Johana' (line 2): did you mean 'Johanna', 2 games? [yes, new, stop] yes" in shown
-    assert "new: 'BEN' (line 3): did you mean 'ben', 2 games? [yes, new, stop] y" in shown
-    assert "new: 'Emmilia' (line 4): did you mean 'Emilia', new in line 2? [yes, new, stop] new" in shown
-    assert "names as answered: Johana = Johanna, BEN = ben; change them with --aliases\r\n" in shown
-    assert [players(ratings, db, f"g-{n}") for n in (3, 4, 5)] == [
+def test_close_names_are_questioned(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """At a terminal, an import asks for each close name whether it is the known player or a new one."""
+    code, stdout, terminal_text = import_at_terminal(
+        db, write_file(tmp_path, "t.csv", TABLE_WITH_CLOSE_NAMES), "yes", "y", "new"
+    )
+    assert (code, stdout) == (0, "3 appended; the head is 8.\n"), terminal_text
+    assert "3 new names close to others; who is it?" in terminal_text
+    assert "new: 'Johana' (line 2): did you mean 'Johanna', 2 games? [yes, new, stop] yes" in terminal_text
+    assert "new: 'BEN' (line 3): did you mean 'ben', 2 games? [yes, new, stop] y" in terminal_text
+    assert "new: 'Emmilia' (line 4): did you mean 'Emilia', new in line 2? [yes, new, stop] new" in terminal_text
+    assert "names as answered: Johana = Johanna, BEN = ben; change them with --aliases\r\n" in terminal_text
+    assert [list_players(ratings, db, f"g-{n}") for n in (3, 4, 5)] == [
         ["Johanna", "ben", "Emilia"], ["ben", "Johanna"], ["Emmilia", "zoe"],
     ]  # fmt: skip
 
 
 @pytest.mark.slow
-def test_answers_hold_for_the_grown_file(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """An answer is kept with the import, so the file imports again without a question, until that import is undone."""
-    table = file(tmp_path, "t.csv", HEADER + row(3, "Johana", "ben"))
-    assert asked(one_db, table, "yes")[0] == 0
-    grown = file(tmp_path, "t.csv", HEADER + row(3, "Johana", "ben") + row(4, "ben", "Johana"))
-    again = ratings("import", grown, db=one_db)
-    assert (again.exit_code, again.stdout) == (0, "1 appended, 1 already there; the head is 8.\n"), again.stderr
-    assert "t.csv: names as answered: Johana = Johanna; change them with --aliases" in again.stderr
+def test_answers_are_kept_with_the_import(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """Answers are kept with the import, so the grown file imports without questions until the import is undone."""
+    table = write_file(tmp_path, "t.csv", HEADER + build_row(3, "Johana", "ben"))
+    assert import_at_terminal(one_db, table, "yes")[0] == 0
+    grown = write_file(tmp_path, "t.csv", HEADER + build_row(3, "Johana", "ben") + build_row(4, "ben", "Johana"))
+    result = ratings("import", grown, db=one_db)
+    assert (result.exit_code, result.stdout) == (0, "1 appended, 1 already there; the head is 8.\n"), result.stderr
+    assert "t.csv: names as answered: Johana = Johanna; change them with --aliases" in result.stderr
     assert "t.csv: position 5, Johana = Johanna" in ratings("log", "--batch", "t.csv", db=one_db).stdout
     corrected = ratings("correct", "--file", grown, "--reason", "as the sheet says", db=one_db)
     assert "2 games already recorded like this" in corrected.stderr, corrected
-    own = file(tmp_path, "own.txt", "Johana = Johana")
-    changed = ratings("import", grown, "--aliases", own, "--sync", "--dry-run", db=one_db)
-    assert "2 changed" in changed.stdout
+    own_aliases = write_file(tmp_path, "own.txt", "Johana = Johana")
+    sync_preview = ratings("import", grown, "--aliases", own_aliases, "--sync", "--dry-run", db=one_db)
+    assert "2 changed" in sync_preview.stdout
     assert "t.csv: nothing new\n" in ratings("import", grown, "--sync", "--dry-run", db=one_db).stdout
     assert [ratings("undo", position, "--yes", db=one_db).exit_code for position in (8, 6)] == [0, 0]
     assert "close-name" in ratings("import", grown, db=one_db).stderr
 
 
-def test_player_of_that_name_ends_an_answer(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """Once a name that was a slip belongs to a player, it means that player in new rows."""
+def test_new_player_of_that_name_replaces_an_answer(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """Once a misspelt name belongs to a player, it means that player in new rows."""
     options = TableOptions(aliases={"Johana": "Johanna"}, answered_names=frozenset({"Johana"}))
-    table = file(tmp_path, "t.csv", HEADER + row(3, "Johana", "ben"))
+    table = write_file(tmp_path, "t.csv", HEADER + build_row(3, "Johana", "ben"))
     FileIntake(open_ledger(one_db), read_items(str(table), options), ImportPolicy("mira"), batches=True).append()
-    table = file(tmp_path, "t.csv", HEADER + row(4, "Johana", "ben"))
-    other = file(tmp_path, "other.csv", HEADER + row(5, "Johana", "Tom"))
-    assert "close-name" in ratings("import", other, db=one_db).stderr
-    assert ratings("import", other, "--new-names", "accept", db=one_db).exit_code == 0
+    table = write_file(tmp_path, "t.csv", HEADER + build_row(4, "Johana", "ben"))
+    other_table = write_file(tmp_path, "other.csv", HEADER + build_row(5, "Johana", "Tom"))
+    assert "close-name" in ratings("import", other_table, db=one_db).stderr
+    assert ratings("import", other_table, "--new-names", "accept", db=one_db).exit_code == 0
     assert ratings("import", table, db=one_db).exit_code == 0
-    assert players(ratings, one_db, "g-4") == ["Johana", "ben"]
+    assert list_players(ratings, one_db, "g-4") == ["Johana", "ben"]
 
 
-def test_slip_in_recorded_game_is_reported_once(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """A row that differs from its recorded game only by a slip has one fault, the slip; with another one, both."""
-    table = HEADER + row(1, "Johana", "ben", "Tom") + row(2, "ben", "Johana")
-    done = ratings("import", "-", "--format", "json", db=one_db, input=table)
-    faults = [(one["line"], one["code"]) for one in json.loads(done.stdout)["rejected"]]
+def test_close_name_in_recorded_game_is_reported_once(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A row that differs from its recorded game only by a close name is refused for the name alone."""
+    table = HEADER + build_row(1, "Johana", "ben", "Tom") + build_row(2, "ben", "Johana")
+    result = ratings("import", "-", "--format", "json", db=one_db, input=table)
+    faults = [(rejection["line"], rejection["code"]) for rejection in json.loads(result.stdout)["rejected"]]
     assert faults == [(2, "close-name"), (3, "id-conflict")]
-    accepted = ratings("import", "-", "--new-names", "accept", "--format", "json", db=one_db, input=table)
-    assert [one["code"] for one in json.loads(accepted.stdout)["rejected"]] == ["id-conflict"] * 2
+    accepted_result = ratings("import", "-", "--new-names", "accept", "--format", "json", db=one_db, input=table)
+    assert [rejection["code"] for rejection in json.loads(accepted_result.stdout)["rejected"]] == ["id-conflict"] * 2
 
 
 @pytest.mark.slow
-def test_answers_lead_on_to_the_player(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """Of a slip of a slip it is asked about the player behind, once that is answered."""
-    table = HEADER + row(3, "Johana", "ben") + row(4, "Johana ", "ben") + row(5, "johana", "Tom")
-    code, _, shown = asked(one_db, file(tmp_path, "t.csv", table), "yes", "yes")
-    assert (code, "new: 'johana' (line 4): did you mean 'Johanna', 2 games? [yes, new, stop]" in shown) == (0, True)
-    assert [players(ratings, one_db, f"g-{n}")[0] for n in (3, 4, 5)] == ["Johanna"] * 3
+def test_answers_apply_to_later_questions(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """After a name was answered, another name close to it is questioned about the answered player."""
+    table = HEADER + build_row(3, "Johana", "ben") + build_row(4, "Johana ", "ben") + build_row(5, "johana", "Tom")
+    code, _, terminal_text = import_at_terminal(one_db, write_file(tmp_path, "t.csv", table), "yes", "yes")
+    assert (code, "new: 'johana' (line 4): did you mean 'Johanna', 2 games? [yes, new, stop]" in terminal_text) == (
+        0,
+        True,
+    )
+    assert [list_players(ratings, one_db, f"g-{n}")[0] for n in (3, 4, 5)] == ["Johanna"] * 3
 
 
 @pytest.mark.slow
-def test_one_of_several_is_chosen(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """Where a name is close to several, the player is chosen by number."""
-    ratings("import", "-", "--new-names", "accept", db=one_db, input=HEADER + row(3, "Johamna", "ben"))
-    code, _, shown = asked(one_db, file(tmp_path, "t.csv", HEADER + row(4, "johanna", "ben")), "2")
-    assert "new: 'johanna' (line 2): did you mean 1: 'Johamna', 1 game, or 2: 'Johanna', 2 games? [1, 2," in shown
-    assert (code, players(ratings, one_db, "g-4")) == (0, ["Johanna", "ben"])
+def test_close_name_of_several_players_is_chosen_by_number(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """If a name is close to several players, the player is chosen by number."""
+    ratings("import", "-", "--new-names", "accept", db=one_db, input=HEADER + build_row(3, "Johamna", "ben"))
+    code, _, terminal_text = import_at_terminal(
+        one_db, write_file(tmp_path, "t.csv", HEADER + build_row(4, "johanna", "ben")), "2"
+    )
+    assert (
+        "new: 'johanna' (line 2): did you mean 1: 'Johamna', 1 game, or 2: 'Johanna', 2 games? [1, 2," in terminal_text
+    )
+    assert (code, list_players(ratings, one_db, "g-4")) == (0, ["Johanna", "ben"])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("answer", ["stop", CTRL_C, CTRL_D])
 def test_stopping_records_nothing(answer: str, one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """Whoever stops, or leaves by Ctrl-C or Ctrl-D, has recorded nothing; `stop` lists the names."""
-    before = head(ratings, one_db)
-    code, stdout, shown = asked(one_db, file(tmp_path, "t.csv", SLIPS), "yes", answer)
-    assert head(ratings, one_db) == before
+    """After `stop`, Ctrl-C or Ctrl-D nothing is recorded; `stop` lists the names."""
+    before = read_head(ratings, one_db)
+    code, stdout, terminal_text = import_at_terminal(
+        one_db, write_file(tmp_path, "t.csv", TABLE_WITH_CLOSE_NAMES), "yes", answer
+    )
+    assert read_head(ratings, one_db) == before
     if answer == "stop":
         assert (code, stdout) == (1, "0 appended, 4 refused; nothing was appended; the head is 4.\n")
-        assert shown.count("close-name") == 3
+        assert terminal_text.count("close-name") == 3
     else:
         assert (code, stdout) == (130, "")
-        assert "nothing was recorded\r\nratings: interrupted\r\n" in shown
+        assert "nothing was recorded\r\nratings: interrupted\r\n" in terminal_text
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [("--dry-run",), ("--strict",), ("--keep-going",)])
-def test_nobody_is_asked_in_vain(options: tuple[str, ...], one_db: str, tmp_path: Path) -> None:
-    """A dry run, a strict import and one that keeps going ask nothing."""
-    code, _, shown = asked(one_db, file(tmp_path, "t.csv", SLIPS), options=options)
-    assert (code, "close-name" in shown, "stop]" in shown) == (1, True, False)
+def test_options_without_questions(options: tuple[str, ...], one_db: str, tmp_path: Path) -> None:
+    """A dry run, a strict import and one with --keep-going ask no questions."""
+    code, _, terminal_text = import_at_terminal(
+        one_db, write_file(tmp_path, "t.csv", TABLE_WITH_CLOSE_NAMES), options=options
+    )
+    assert (code, "close-name" in terminal_text, "stop]" in terminal_text) == (1, True, False)
 
 
-def test_other_mistakes_come_before_questions(one_db: str, tmp_path: Path) -> None:
-    """Nobody is asked about names in a file that is refused anyway; all that is wrong is listed."""
-    code, _, shown = asked(one_db, file(tmp_path, "t.csv", SLIPS + row(6, "ben", "ben")))
-    assert (code, "player-twice" in shown, "close-name" in shown, "stop]" in shown) == (1, True, True, False)
+def test_other_errors_prevent_questions(one_db: str, tmp_path: Path) -> None:
+    """A file that is refused for other errors lists all of them and asks no questions."""
+    code, _, terminal_text = import_at_terminal(
+        one_db, write_file(tmp_path, "t.csv", TABLE_WITH_CLOSE_NAMES + build_row(6, "ben", "ben"))
+    )
+    assert (code, "player-twice" in terminal_text, "close-name" in terminal_text, "stop]" in terminal_text) == (
+        1,
+        True,
+        True,
+        False,
+    )
 
 
 @pytest.mark.slow
-def test_opponent_is_no_answer(db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """Of a name that plays against the one it is close to, it is only asked whether it is a new player."""
-    table = file(tmp_path, "t.csv", HEADER + row(3, "Johana", "Johanna"))
-    code, stdout, shown = asked(db, table, "new")
-    assert "new: 'Johana' (line 2) plays against 'Johanna', 2 games: is it a new player? [new, stop] new" in shown
-    assert (code, stdout, players(ratings, db, "g-3")) == (
+def test_opponent_is_not_suggested(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A name that plays against the player it is close to is questioned only as a new player."""
+    table = write_file(tmp_path, "t.csv", HEADER + build_row(3, "Johana", "Johanna"))
+    code, stdout, terminal_text = import_at_terminal(db, table, "new")
+    assert (
+        "new: 'Johana' (line 2) plays against 'Johanna', 2 games: is it a new player? [new, stop] new" in terminal_text
+    )
+    assert (code, stdout, list_players(ratings, db, "g-3")) == (
         0, "1 appended; the head is 6.\n", ["Johana", "Johanna"],
     )  # fmt: skip
 
 
 @pytest.mark.slow
-def test_opponent_of_an_answer_is_no_answer(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """Once one of two opponents is somebody, the other is not asked about the same player."""
-    table = file(tmp_path, "t.csv", HEADER + row(3, "Johana", "ben") + row(4, "Johana", "Johannna"))
-    code, _, shown = asked(one_db, table, "yes", "new")
-    assert "'Johannna' (line 3) plays against 'Johanna', 2 games: is it a new player? [new, stop] new" in shown
-    assert (code, players(ratings, one_db, "g-4")) == (0, ["Johanna", "Johannna"])
+def test_opponent_of_an_answered_name_is_not_suggested(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """After one of two opponents was answered to be a player, that player is not suggested for the other."""
+    table = write_file(tmp_path, "t.csv", HEADER + build_row(3, "Johana", "ben") + build_row(4, "Johana", "Johannna"))
+    code, _, terminal_text = import_at_terminal(one_db, table, "yes", "new")
+    assert "'Johannna' (line 3) plays against 'Johanna', 2 games: is it a new player? [new, stop] new" in terminal_text
+    assert (code, list_players(ratings, one_db, "g-4")) == (0, ["Johanna", "Johannna"])
 
 
 @pytest.mark.slow
-def test_only_opponents_are_left_out(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """Of several players to whom a name is close, it is asked about those who are no opponents."""
-    ratings("import", "-", "--new-names", "accept", db=one_db, input=HEADER + row(3, "Johamna", "ben"))
-    code, _, shown = asked(one_db, file(tmp_path, "t.csv", HEADER + row(4, "johanna", "Johamna")), "yes")
-    assert "new: 'johanna' (line 2): did you mean 'Johanna', 2 games? [yes, new, stop] yes" in shown
-    assert (code, players(ratings, one_db, "g-4")) == (0, ["Johanna", "Johamna"])
+def test_only_players_who_are_not_opponents_are_suggested(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """For a name close to several players, only those who are not its opponents are suggested."""
+    ratings("import", "-", "--new-names", "accept", db=one_db, input=HEADER + build_row(3, "Johamna", "ben"))
+    code, _, terminal_text = import_at_terminal(
+        one_db, write_file(tmp_path, "t.csv", HEADER + build_row(4, "johanna", "Johamna")), "yes"
+    )
+    assert "new: 'johanna' (line 2): did you mean 'Johanna', 2 games? [yes, new, stop] yes" in terminal_text
+    assert (code, list_players(ratings, one_db, "g-4")) == (0, ["Johanna", "Johamna"])

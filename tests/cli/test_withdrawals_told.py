@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from correction_helpers import NOON, Ratings, event, read
+from correction_helpers import NOON, Ratings, build_event_line, read_json
 from stores import make_empty_ledger, record_lines
 
 from ratings_ledger.ledger.events.revisions import GAME_EVENTS
@@ -63,22 +63,22 @@ def everything_recorded(ratings: Ratings, url: str) -> None:
     """Make a ledger in which there is an event of every type."""
     make_empty_ledger(ratings, url)
     lines = [
-        event("list.scheduled", ladder=LADDER, every="month"),
-        event("player.registered", player="eve", account="free"),
-        event("player.account_changed", player="eve", account="premium"),
-        event("player.renamed", player="eve", new_player="Eve M."),
-        event("points.adjusted", ladder=LADDER, player="anna", points="5", reason="r"),
-        event("player.seeded", ladder=LADDER, player="zoe", state={"points": "1650"}, games=3),
-        event(
+        build_event_line("list.scheduled", ladder=LADDER, every="month"),
+        build_event_line("player.registered", player="eve", account="free"),
+        build_event_line("player.account_changed", player="eve", account="premium"),
+        build_event_line("player.renamed", player="eve", new_player="Eve M."),
+        build_event_line("points.adjusted", ladder=LADDER, player="anna", points="5", reason="r"),
+        build_event_line("player.seeded", ladder=LADDER, player="zoe", state={"points": "1650"}, games=3),
+        build_event_line(
             "game.recorded",
             game_id="g-2",
             game="go",
             participants=[{"player": "anna", "place": 1, "club": "north"}, {"player": "ben", "place": 2}],
         ),
-        event("club.renamed", club="north", new_club="North"),
-        event("ruleset.published", **RULES),
-        event("league.created", league="spring", game="chess", players_per_game=2),
-        *(event("league.joined", league="spring", player=f"p{number}") for number in range(1, 9)),
+        build_event_line("club.renamed", club="north", new_club="North"),
+        build_event_line("ruleset.published", **RULES),
+        build_event_line("league.created", league="spring", game="chess", players_per_game=2),
+        *(build_event_line("league.joined", league="spring", player=f"p{number}") for number in range(1, 9)),
     ]
     for at, one in enumerate(CLOCK.split(",")):
         *player, name = one.split()
@@ -95,13 +95,13 @@ def everything_recorded(ratings: Ratings, url: str) -> None:
     done = record_lines(url, "".join(lines))
     assert not done.rejected, done.rejected
     assert ratings("league", "schedule", "spring", "--seed", "s", db=url).exit_code == 0
-    record_lines(url, event("league.created", league="summer", game="chess", players_per_game=2))
+    record_lines(url, build_event_line("league.created", league="summer", game="chess", players_per_game=2))
 
 
 def withdraw(ratings: Ratings, url: str) -> dict[str, int]:
     """Withdraw the last event of every type, from the last to the first, and a withdrawal; where that is recorded."""
-    events = read(ratings, url, "log", "--limit", "0")["rows"]
-    last = {one["type"]: one["id"] for one in events if one["type"] not in GAME_EVENTS}
+    events = read_json(ratings, url, "log", "--limit", "0")["rows"]
+    last = {event["type"]: event["id"] for event in events if event["type"] not in GAME_EVENTS}
     voids = [(name, f"v-{name}", last[name]) for name in reversed(last)]
     voids.append(("event.voided", "v", "v-points.adjusted"))
     lines = [
@@ -123,13 +123,13 @@ def test_withdrawal_of_every_type_is_told(
 
     report, site = tmp_path / "r.md", tmp_path / "site"
     first = min(positions.values())
-    told = ratings("report", "changes", "--from", first - 1, "-o", report, db=db)
-    assert told.exit_code == 0, told
+    result = ratings("report", "changes", "--from", first - 1, "-o", report, db=db)
+    assert result.exit_code == 0, result
     rows = re.findall(r"\| withdrawn: (.*) \| (\S+) \|", report.read_text().replace("\\", ""))
     assert {why: what for what, why in rows} == TOLD
 
-    told = ratings("site", site, db=db)
-    assert told.exit_code == 0, told
+    result = ratings("site", site, db=db)
+    assert result.exit_code == 0, result
     for name, position in positions.items():
         page = (site / "changes" / f"{position}.html").read_text()
         assert TOLD[name] in html.unescape(page), name

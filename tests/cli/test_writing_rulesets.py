@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from correction_helpers import Ratings, read
+from correction_helpers import Ratings, read_json
 from ledgers import set_clock
 from own_rules import find_shipped_texts, list_built_in_rules, load_built_in_rule, read_ruleset, shorten_trials
 from stores import make_ruled_ledger
@@ -46,8 +46,8 @@ def test_ruleset_as_toml_round_trips(ruleset_id: str, version: str, db: str, rat
 def test_template_can_be_published_as_is(rule: str, ratings: Ratings, tmp_path: Path) -> None:
     """Every rule's template can be published exactly as it is written."""
     file = tmp_path / "new.toml"
-    done = ratings("rules", "new", file, "--rule", rule, "--game", "go")
-    assert (done.exit_code, done.stdout) == (0, f"{file} is written; next: ratings rules check {file}\n")
+    result = ratings("rules", "new", file, "--rule", rule, "--game", "go")
+    assert (result.exit_code, result.stdout) == (0, f"{file} is written; next: ratings rules check {file}\n")
     ruleset = read_ruleset(file.read_text(encoding="utf-8"))
     assert ruleset is not None
     assert (ruleset.name, ruleset.rule, ruleset.scope.game) == ("house-go@1", rule, ["go"])
@@ -123,16 +123,16 @@ def test_causes_name_author_time_and_reason(db: str, ratings: Ratings) -> None:
         "record", "--game", "catan", "--group", "basic", "--game-id", "g-1", *at, "anna", "ben", "--by", "mira", db=db
     )
     ratings("correct", "g-1", "ben", "anna", "--reason", "swapped", "--by", "the board", db=db)
-    told = read(ratings, db, "explain", "--change", "anna", ladder, "--from", "18")["causes"]
-    events = {event["position"]: event for event in read(ratings, db, "log", "--limit", "2")["rows"]}
-    assert [(one["position"], one["by"], one["recorded_at"], one["reason"]) for one in told] == [
+    causes = read_json(ratings, db, "explain", "--change", "anna", ladder, "--from", "18")["causes"]
+    events = {event["position"]: event for event in read_json(ratings, db, "log", "--limit", "2")["rows"]}
+    assert [(cause["position"], cause["by"], cause["recorded_at"], cause["reason"]) for cause in causes] == [
         (position, events[position]["by"], events[position]["recorded_at"], reason)
         for position, reason in ((19, None), (20, "swapped"))
     ]
-    shown = ratings("explain", "--change", "anna", ladder, "--from", "18", db=db).stdout
-    assert re.search(r"^      19  recorded \d{4}-\d\d-\d\d \d\d:\d\d UTC by mira$", shown, re.MULTILINE)
-    assert re.search(r"^      20  recorded \d{4}-\d\d-\d\d \d\d:\d\d UTC by the board: swapped$", shown, re.MULTILINE)
-    assert max(map(len, shown.splitlines())) <= 80
+    stdout = ratings("explain", "--change", "anna", ladder, "--from", "18", db=db).stdout
+    assert re.search(r"^      19  recorded \d{4}-\d\d-\d\d \d\d:\d\d UTC by mira$", stdout, re.MULTILINE)
+    assert re.search(r"^      20  recorded \d{4}-\d\d-\d\d \d\d:\d\d UTC by the board: swapped$", stdout, re.MULTILINE)
+    assert max(map(len, stdout.splitlines())) <= 80
     csv = ratings("explain", "--change", "anna", ladder, "--from", "18", "--format", "csv", db=db).stdout
     header, first, *_ = csv.splitlines()
     assert header.endswith(",reason,recorded_at,by")
@@ -153,13 +153,13 @@ def test_doctor_has_remedy_for_each_finding(db: str, ratings: Ratings, monkeypat
     assert wrong.keys() == {"busy_timeout", "guards", "clock"}
     assert all(row["note"] and row["remedy"] for row in wrong.values())
     assert all(row["remedy"] for row in rows.values() if row["state"] == "-")
-    shown = ratings("doctor", db=db).stdout
-    assert "events_refuse_delete; they were removed; " in shown
-    assert "set this machine's clock" in shown
+    stdout = ratings("doctor", db=db).stdout
+    assert "events_refuse_delete; they were removed; " in stdout
+    assert "set this machine's clock" in stdout
 
 
 def read_failing(ratings: Ratings, db: str) -> list[dict[str, str]]:
     """What the doctor prints as JSON when something is wrong."""
-    done = ratings("doctor", "--format", "json", db=db)
-    assert done.exit_code == 1
-    return list(json.loads(done.stdout))
+    result = ratings("doctor", "--format", "json", db=db)
+    assert result.exit_code == 1
+    return list(json.loads(result.stdout))

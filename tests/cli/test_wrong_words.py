@@ -1,11 +1,11 @@
 """Words in the wrong place, or nearly right: the message says what is meant."""
 
 import pytest
-from correction_helpers import Ratings, read, refusal, small_ledger
+from correction_helpers import Ratings, create_small_ledger, get_refusal_code, read_json
 
 from ratings_ledger.cli.main import COMMANDS, HEADINGS
 
-pytestmark = pytest.mark.ledger(make=small_ledger, store="sqlite")
+pytestmark = pytest.mark.ledger(make=create_small_ledger, store="sqlite")
 
 WRONG = {
     "a command of a group": (["rules", "lst"], "ratings rules has no command 'lst'; did you mean list?"),
@@ -38,8 +38,8 @@ WRONG = {
 @pytest.mark.parametrize(("words", "told"), WRONG.values(), ids=WRONG)
 def test_wrong_words_are_explained(words: list[str], told: str, ratings: Ratings) -> None:
     """The message has the word that was probably meant, or the command as it works."""
-    done = ratings(*words)
-    assert (done.exit_code, told in done.stderr) == (2, True), done.stderr
+    result = ratings(*words)
+    assert (result.exit_code, told in result.stderr) == (2, True), result.stderr
 
 
 def test_every_command_has_a_heading() -> None:
@@ -49,11 +49,11 @@ def test_every_command_has_a_heading() -> None:
 
 def test_merge_makes_two_ids_one_person(db: str, ratings: Ratings) -> None:
     """Two known ids that never met become one; unknown ones, and two that met, are refused."""
-    assert refusal(ratings, db, "player", "merge", "anna", "nobody-yet") == "player-unknown"
-    assert refusal(ratings, db, "player", "merge", "anna", "ben") == "players-met"
-    told = ratings("record", "--game", "galactic-magnate", "--game-id", "g-9", "annette", "ben", db=db)
-    assert told.exit_code == 0
+    assert get_refusal_code(ratings, db, "player", "merge", "anna", "nobody-yet") == "player-unknown"
+    assert get_refusal_code(ratings, db, "player", "merge", "anna", "ben") == "players-met"
+    result = ratings("record", "--game", "galactic-magnate", "--game-id", "g-9", "annette", "ben", db=db)
+    assert result.exit_code == 0
     assert ratings("player", "merge", "annette", "anna", db=db).exit_code == 0
-    (row,) = read(ratings, db, "log", "--limit", "1")["rows"]
+    (row,) = read_json(ratings, db, "log", "--limit", "1")["rows"]
     assert (row["type"], row["data"]["new_player"]) == ("player.renamed", "anna")
     assert ratings("undo", "--yes", db=db).exit_code == 0

@@ -50,14 +50,14 @@ def test_page_is_up_to_date(played: Played) -> None:
 @pytest.mark.parametrize(("package", "outcome"), [("flat-points", b"1 passed"), ("steady-elo", b"2 passed")])
 def test_package_passes_its_own_test(package: str, outcome: bytes, played: Played) -> None:
     """A package built by the page passes its own test."""
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", package],
         cwd=played.folder,
         env={"PYTHONPATH": str(played.folder / "installed"), "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         check=False,
     )
-    assert (done.returncode, done.stdout.splitlines()[-1][:8]) == (0, outcome), done
+    assert (process.returncode, process.stdout.splitlines()[-1][:8]) == (0, outcome), process
 
 
 @pytest.mark.parametrize("name", ["flat-points", "steady-elo"])
@@ -86,9 +86,9 @@ def test_rule_with_state_is_tried_compiled(played: Played) -> None:
 )
 def test_missing_package_is_named(played: Played, ratings: Callable[..., Any], command: list[str]) -> None:
     """Without the package, reading its ladders exits with 2 and says which rule is missing."""
-    done = ratings(*command, db=played.db)
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert "petanque-points@2025 cannot be used here: rule: 'flat-points/1' is not installed" in done.stderr
+    result = ratings(*command, db=played.db)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "petanque-points@2025 cannot be used here: rule: 'flat-points/1' is not installed" in result.stderr
 
 
 def test_other_ladders_work_without_package(played: Played, ratings: Callable[..., Any]) -> None:

@@ -108,8 +108,8 @@ def test_docker_accepts_the_compose_file(tmp_path: Path) -> None:
     passwords = set(re.findall(r"\$\{(\w+_PASSWORD):\?\}", COMPOSE.read_text(encoding="utf-8")))
     (environment := tmp_path / "env").write_text("".join(f"{name}=x\n" for name in passwords))
     command = ["docker", "compose", "--env-file", environment, "-f", COMPOSE, "--profile", "tools", "config", "--quiet"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (process.returncode, process.stderr) == (0, "")
 
 
 @NEEDS_GNU_DATE
@@ -125,12 +125,12 @@ def test_every_night_waits_for_the_time_and_goes_on_after_a_failure(tmp_path: Pa
     for stub in stubs.iterdir():
         stub.chmod(0o755)
     environment = {"PATH": f"{stubs}:/usr/bin:/bin", "TZ": "Europe/Berlin"}
-    done = subprocess.run(
+    process = subprocess.run(
         [SCRIPTS / "every-night.sh", "03:17", "job"],
         env=environment, capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
-    assert done.returncode == 143
-    assert done.stderr.startswith("every-night: job ended with 3\nevery-night: job ended with 3\n")
+    assert process.returncode == 143
+    assert process.stderr.startswith("every-night: job ended with 3\nevery-night: job ended with 3\n")
     assert len((tmp_path / "nights").read_text().splitlines()) == 3
     for line in (tmp_path / "sleeps").read_text().splitlines():
         begin, seconds = map(int, line.split())
@@ -155,8 +155,8 @@ def test_every_night_ends_at_once_when_it_is_stopped() -> None:
 @pytest.mark.parametrize("arguments", [(), ("03:17",), ("teatime?", "true"), ("25:00", "true")])
 def test_every_night_refuses_what_is_no_time(arguments: tuple[str, ...]) -> None:
     """Without a time of day and a command there is nothing to wait for."""
-    done = subprocess.run([SCRIPTS / "every-night.sh", *arguments], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (2, "usage: every-night HH:MM COMMAND [ARGUMENT ...]\n")
+    process = subprocess.run([SCRIPTS / "every-night.sh", *arguments], capture_output=True, text=True, check=False)
+    assert (process.returncode, process.stderr) == (2, "usage: every-night HH:MM COMMAND [ARGUMENT ...]\n")
 
 
 @pytest.mark.slow
@@ -230,12 +230,12 @@ def test_container_runs_the_demo_and_keeps_a_ledger(image: tuple[str, str]) -> N
 
     def run(*arguments: str, options: tuple[str, ...] = ()) -> str:
         command = [engine, "run", "--rm", "--network", "none", "--read-only", "--tmpfs", "/tmp"]
-        done = subprocess.run(
+        process = subprocess.run(
             [*command, "--volume", f"{volume}:/ledger", *options, tag, *arguments],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        assert process.returncode == 0, process.stderr
+        return process.stdout
 
     try:
         assert "Next, in a folder of your own" in run()

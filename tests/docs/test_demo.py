@@ -18,11 +18,11 @@ def test_demo_completes_and_leaves_nothing(
 ) -> None:
     """`demo` runs all of its commands to the end and leaves no files behind."""
     monkeypatch.setattr(demo.tempfile, "tempdir", str(tmp_path))
-    done = ratings("demo")
-    assert (done.exit_code, remove_newcomer_notes(done.stderr)) == (0, "")
-    shown = [line.removeprefix("$ ratings ") for line in done.stdout.splitlines() if line.startswith("$ ")]
+    result = ratings("demo")
+    assert (result.exit_code, remove_newcomer_notes(result.stderr)) == (0, "")
+    shown = [line.removeprefix("$ ratings ") for line in result.stdout.splitlines() if line.startswith("$ ")]
     assert len(shown) == sum(len(commands) for _, commands in demo.STEPS)
-    assert done.stdout.endswith(demo.NEXT_STEPS)
+    assert result.stdout.endswith(demo.NEXT_STEPS)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -44,12 +44,12 @@ def test_what_comes_next_runs_as_it_is_written(
     init, imported, corrected, *others = map(shlex.split, commands)
     Path("games.csv").write_text("Date,White,Black,Result\n2024-01-05,Anna,Ben,1-0\n2024-01-06,Ben,Cleo,1/2-1/2\n")
     assert ratings(*init).exit_code == 0
-    done = ratings(*imported)
-    assert (done.exit_code, done.stdout.splitlines()[0]) == (0, "2 would be appended; the head is 2.")
+    result = ratings(*imported)
+    assert (result.exit_code, result.stdout.splitlines()[0]) == (0, "2 would be appended; the head is 2.")
     assert ratings(*(one for one in imported if one != "--dry-run")).exit_code == 0
     names = {"GAME": "2024-01-05-1", "WINNER": "Ben", "LOSER": "Anna"}
-    done = ratings(*(names.get(one, one) for one in corrected))
-    assert (done.exit_code, "what game.corrected would do" in done.stdout) == (0, True)
+    result = ratings(*(names.get(one, one) for one in corrected))
+    assert (result.exit_code, "what game.corrected would do" in result.stdout) == (0, True)
     for command in others:
         assert ratings(*command).exit_code == 0
 
@@ -67,7 +67,7 @@ def test_every_example_is_used_and_documented() -> None:
 @pytest.mark.slow
 def test_demo_shows_what_its_comments_say(ratings: Callable[..., Any]) -> None:
     """The output of `demo` contains what its comments announce."""
-    shown = ratings("demo").stdout
+    stdout = ratings("demo").stdout
     for said in (
         "bonus: played 1490 s, more than 600",
         "Not zero-sum: minted 200, burned 1.",
@@ -76,7 +76,7 @@ def test_demo_shows_what_its_comments_say(ratings: Callable[..., Any]) -> None:
         "gm-4: 1 Åke, 2 Ada: swapped",
         "\nsum            0\n",
     ):
-        assert said in shown
+        assert said in stdout
 
 
 @pytest.mark.slow
@@ -89,9 +89,9 @@ def test_kept_demo_ledger_is_never_overwritten(
     assert ratings("verify", db="kept/ratings.db").exit_code == 0
     assert sorted(path.name for path in demo.EXAMPLES.iterdir() if path.suffix == ".db") == []
     assert (tmp_path / "kept" / "site" / "index.html").exists()
-    again = ratings("demo", "--keep", "kept")
-    assert again.exit_code == 2
-    assert "already holds a ledger" in again.stderr
+    result = ratings("demo", "--keep", "kept")
+    assert result.exit_code == 2
+    assert "already holds a ledger" in result.stderr
 
 
 def test_kept_demo_names_the_page_to_open(
@@ -99,9 +99,9 @@ def test_kept_demo_names_the_page_to_open(
 ) -> None:
     """The last line of a demo that is kept names the file to open; without the extra it says what is missing."""
     monkeypatch.setattr(demo, "STEPS", demo.STEPS[:1])
-    told = ratings("demo", "--keep", tmp_path / "with")
-    assert told.stdout.splitlines()[-1].endswith(f"open {tmp_path / 'with' / 'site' / 'index.html'}")
+    result = ratings("demo", "--keep", tmp_path / "with")
+    assert result.stdout.splitlines()[-1].endswith(f"open {tmp_path / 'with' / 'site' / 'index.html'}")
     monkeypatch.setattr(demo, "find_spec", lambda _: None)
-    told = ratings("demo", "--keep", tmp_path / "without")
-    assert (told.exit_code, told.stderr.splitlines()[-1]) == (0, demo.WEB_EXTRA_MISSING)
+    result = ratings("demo", "--keep", tmp_path / "without")
+    assert (result.exit_code, result.stderr.splitlines()[-1]) == (0, demo.WEB_EXTRA_MISSING)
     assert not (tmp_path / "without" / "site").exists()

@@ -198,13 +198,13 @@ def test_shown_files_are_accepted(ratings: Callable[..., Any], tmp_path: Path) -
     assert len(shown) == 5
     for name, text in shown:
         (tmp_path / name).write_text(text, encoding="utf-8")
-        done = ratings("import", "--dry-run", tmp_path / name, db=database)
-        assert (done.exit_code, done.stdout[:2]) == (0, "1 "), done
+        result = ratings("import", "--dry-run", tmp_path / name, db=database)
+        assert (result.exit_code, result.stdout[:2]) == (0, "1 "), result
     (corrections,) = blocks("importing.md", "jsonl")
     (tmp_path / "corrections.jsonl").write_text(corrections, encoding="utf-8")
     for appended in (len(corrections.splitlines()), 0):
-        done = ratings("import", tmp_path / "corrections.jsonl", db=database)
-        assert (done.exit_code, done.stdout.startswith(f"{appended} appended")) == (0, True), done
+        result = ratings("import", tmp_path / "corrections.jsonl", db=database)
+        assert (result.exit_code, result.stdout.startswith(f"{appended} appended")) == (0, True), result
     (ruleset,) = blocks("rulesets.md", "toml")
     (tmp_path / "house-elo-2.toml").write_text(ruleset, encoding="utf-8")
     assert ratings("rules", "check", tmp_path / "house-elo-2.toml").exit_code == 0

@@ -44,16 +44,18 @@ def test_season_ratings_follow_skill(db: str, ratings: Callable[..., Any]) -> No
 @pytest.mark.slow
 def test_season_predictions_beat_a_guess(db: str, ratings: Callable[..., Any]) -> None:
     """Predictions from the season are better than a guess."""
-    told = ratings("whatif", ROOT / "examples" / "elo-catan-2.toml", "--format", "json", db=db)
-    (whole,) = [one for one in json.loads(told.stdout)["variants"][0]["ladders"] if one["ladder"] == "elo-catan/all"]
+    result = ratings("whatif", ROOT / "examples" / "elo-catan-2.toml", "--format", "json", db=db)
+    (whole,) = [
+        ladder for ladder in json.loads(result.stdout)["variants"][0]["ladders"] if ladder["ladder"] == "elo-catan/all"
+    ]
     assert float(whole["quality"]["before"]["log_loss"]) < 0.6
     assert float(whole["quality"]["after"]["log_loss"]) < 0.6
 
 
 def test_midnight_game_belongs_to_new_year(db: str, ratings: Callable[..., Any]) -> None:
     """A game after midnight on New Year's Day belongs to the new year."""
-    told = json.loads(ratings("games", "--as-of", "2024-12-31", "--limit", "1", "--format", "json", db=db).stdout)
-    assert told["rows"][0]["game_id"] == "wl-41"
+    games = json.loads(ratings("games", "--as-of", "2024-12-31", "--limit", "1", "--format", "json", db=db).stdout)
+    assert games["rows"][0]["game_id"] == "wl-41"
     assert json.loads(ratings("games", "wl-42", "--format", "json", db=db).stdout)["rows"][0]["occurred_at"].startswith(
         "2024-12-31T23:13"
     )

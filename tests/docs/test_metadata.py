@@ -16,8 +16,8 @@ LINK = re.compile(r"""(?:\]\(|(?:src|href)=")([^)\s"]+)[)"]""")
 def metadata() -> dict[str, Any]:
     """The metadata as the build backend computes it."""
     command = [sys.executable, "-m", "hatchling", "metadata"]
-    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
-    parsed: dict[str, Any] = json.loads(done.stdout)
+    process = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    parsed: dict[str, Any] = json.loads(process.stdout)
     return parsed
 
 

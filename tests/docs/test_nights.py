@@ -24,16 +24,16 @@ def test_cron_line_prints_only_errors(ledger_url: str, tmp_path: Path) -> None:
     line = line.replace("/var/log/ratings", str(tmp_path))
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "RATINGS_DB": ledger_url}
     for _ in range(2):
-        done = subprocess.run(["/bin/sh", "-c", line], env=environment, capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done.stderr
+        process = subprocess.run(["/bin/sh", "-c", line], env=environment, capture_output=True, text=True, check=False)
+        assert (process.returncode, process.stdout, process.stderr) == (0, "", ""), process.stderr
     lines = (tmp_path / "nightly.log").read_text(encoding="utf-8").splitlines()
     assert len(lines) == 2
     assert all("rebuild done" in line and "backup done" in line for line in lines)
     shutil.rmtree(tmp_path / "backups")
     (tmp_path / "backups").write_text("in the way")
-    done = subprocess.run(["/bin/sh", "-c", line], env=environment, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr == f"ratings: backup: {tmp_path / 'backups'}: Not a directory\n"
+    process = subprocess.run(["/bin/sh", "-c", line], env=environment, capture_output=True, text=True, check=False)
+    assert (process.returncode, process.stdout) == (3, "")
+    assert process.stderr == f"ratings: backup: {tmp_path / 'backups'}: Not a directory\n"
 
 
 @pytest.mark.skipif(shutil.which("logrotate") is None, reason="logrotate is not installed")
@@ -42,8 +42,8 @@ def test_logrotate_accepts_the_rule(tmp_path: Path) -> None:
     (rule,) = re.findall(r"```\n(/var/log/ratings/nightly.log \{.*?)```", section("cron"), re.DOTALL)
     written = tmp_path / "ratings"
     written.write_text(rule.replace("ratings ratings", "root root"), encoding="utf-8")
-    done = subprocess.run(
+    process = subprocess.run(
         [shutil.which("logrotate") or "", "--debug", "--state", str(tmp_path / "state"), str(written)],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert (done.returncode, "error" in done.stderr) == (0, False), done.stderr
+    assert (process.returncode, "error" in process.stderr) == (0, False), process.stderr

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from make_docs import FOLDER
-from serving import serving
+from serving import run_server
 
 pytestmark = pytest.mark.slow
 
@@ -31,9 +31,9 @@ def with_mira(ratings: Callable[..., Any], url: str) -> None:
     """A ledger with the player whom the page asks about."""
     assert ratings("init", "--for", "catan", "--by", "mira", db=url).exit_code == 0
     for game_id, at, *players in GAMES:
-        told = ratings("record", "-q", "--game", "catan", "--game-id", game_id, "--at", at, "--by", "mira",
+        result = ratings("record", "-q", "--game", "catan", "--game-id", game_id, "--at", at, "--by", "mira",
                        "--new-names", "accept", *players, db=url)  # fmt: skip
-        assert told.exit_code == 0, told
+        assert result.exit_code == 0, result
 
 
 @pytest.fixture
@@ -47,14 +47,14 @@ def shell(copied: Callable[..., str], tmp_path: Path) -> Iterator[Callable[[str]
     (tmp_path / "ratings").chmod(0o755)
 
     def run(commands: str) -> str:
-        given = commands.replace(":8000", f":{port}")
+        script = commands.replace(":8000", f":{port}")
         path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-        done = subprocess.run(["/bin/sh", "-ec", given], env={**environment, **path}, cwd=tmp_path, capture_output=True,
-                              text=True, check=False)  # fmt: skip
-        assert done.returncode == 0, (given, done.stdout, done.stderr)
-        return done.stdout
+        process = subprocess.run(["/bin/sh", "-ec", script], env={**environment, **path}, cwd=tmp_path,
+                              capture_output=True, text=True, check=False)  # fmt: skip
+        assert process.returncode == 0, (script, process.stdout, process.stderr)
+        return process.stdout
 
-    with serving(url, tmp_path) as (port, _):
+    with run_server(url, tmp_path) as (port, _):
         yield run
 
 
@@ -76,7 +76,7 @@ def test_pages_behind_the_proxy(copied_file: Callable[..., str], tmp_path: Path)
         free.bind(("127.0.0.1", 0))
         front = free.getsockname()[1]
     url = copied_file(with_mira)
-    with serving(url, tmp_path, "--host-name", "ratings.club.example") as (port, _):
+    with run_server(url, tmp_path, "--host-name", "ratings.club.example") as (port, _):
         block = block.replace("listen 443 ssl", f"listen 127.0.0.1:{front}").replace(":8000", f":{port}")
         folders = "".join(f"{name}_temp_path {tmp_path}/{name};\n" for name in TEMPORARY)
         (tmp_path / "nginx.conf").write_text(

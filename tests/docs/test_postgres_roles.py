@@ -42,8 +42,8 @@ def roles(postgres_url: str, ratings: Callable[..., Any]) -> Iterator[Roles]:
 
 def test_page_has_every_printed_grant(ratings: Callable[..., Any]) -> None:
     """Every grant statement that the program prints is on the PostgreSQL page."""
-    told = ratings("grants", "--sql", db="postgresql:///ratings")
-    text = " ".join(line.strip() for line in told.stdout.splitlines() if not line.startswith("--"))
+    result = ratings("grants", "--sql", db="postgresql:///ratings")
+    text = " ".join(line.strip() for line in result.stdout.splitlines() if not line.startswith("--"))
     statements = [f"{statement.strip()};" for statement in text.split(";") if statement.strip()]
     page = " ".join(PAGE.split())
     assert len(statements) > 10

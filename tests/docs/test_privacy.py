@@ -49,8 +49,8 @@ def test_script_replaces_names_with_ids(tmp_path: Path, ratings: Ratings, monkey
     """The page's script replaces the names in a table with ids, and the points stay the same."""
     write_files(PAGE, tmp_path)
     command = [sys.executable, "with_ids.py", "names.csv", str(SEASON)]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
-    (tmp_path / "with-ids.csv").write_bytes(done.stdout)
+    process = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
+    (tmp_path / "with-ids.csv").write_bytes(process.stdout)
     with (tmp_path / "names.csv").open(encoding="utf-8", newline="") as file:
         ids = {row["name"]: row["id"] for row in csv.DictReader(file)}
     by_name = points(ratings, new(ratings, str(tmp_path / "names.db"), SEASON))
@@ -96,8 +96,8 @@ def test_restored_export_without_the_name(tmp_path: Path, ratings: Ratings) -> N
     assert ratings("verify", "--head", heads[0], db=without).exit_code == 1
     first = next(json.loads(line)["position"] for line in log.splitlines() if '"anouk"' in line)
     early, _ = restored(ratings, "".join(log.splitlines(True)[: first - 1]), tmp_path, "early")
-    kept = json.loads(ratings("status", "--format", "json", db=early).stdout)["head"]
-    assert ratings("verify", "--head", kept, db=without) == (0, "", "")
+    head = json.loads(ratings("status", "--format", "json", db=early).stdout)["head"]
+    assert ratings("verify", "--head", head, db=without) == (0, "", "")
 
 
 def test_warnings_about_rewriting_hold(tmp_path: Path, ratings: Ratings) -> None:

@@ -36,9 +36,9 @@ def with_games(ratings: Callable[..., Any], url: str) -> None:
     assert ratings("init", "--for", "catan", "--by", "mira", db=url).exit_code == 0
     for number, winner in enumerate(("mira", "ben", "mira")):
         other = "ben" if winner == "mira" else "mira"
-        told = ratings("record", "-q", "--game", "catan", "--game-id", f"g{number}", "--by", "mira", "--new-names",
+        result = ratings("record", "-q", "--game", "catan", "--game-id", f"g{number}", "--by", "mira", "--new-names",
                        "accept", "--at", f"2025-01-0{number + 1}T20:00Z", winner, other, db=url)  # fmt: skip
-        assert told.exit_code == 0, told
+        assert result.exit_code == 0, result
 
 
 @pytest.fixture

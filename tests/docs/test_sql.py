@@ -36,8 +36,8 @@ def season(store: str, ratings: Ratings) -> str:
         ["import", "-"],
         ["rebuild", "--history"],
     ):
-        done = ratings(*arguments, db=store, input=GAME if arguments == ["import", "-"] else None)
-        assert done.exit_code == 0, (arguments, done)
+        result = ratings(*arguments, db=store, input=GAME if arguments == ["import", "-"] else None)
+        assert result.exit_code == 0, (arguments, result)
     return store
 
 

@@ -162,9 +162,9 @@ Ratings = Callable[..., Any]
 
 
 def asked(ratings: Ratings, db: str, *arguments: object) -> Any:
-    done = ratings(*arguments, "--format", "json", db=db)
-    assert done.exit_code == 0, done
-    return json.loads(done.stdout)
+    result = ratings(*arguments, "--format", "json", db=db)
+    assert result.exit_code == 0, result
+    return json.loads(result.stdout)
 
 
 def test_constant_loser_falls_as_on_page(ratings: Ratings, tmp_path: Path) -> None:

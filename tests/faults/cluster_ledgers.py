@@ -25,9 +25,9 @@ CITIES, GIANT, GIANT_PERCENT = 399, "giant", 30
 PLAYERS = 300
 
 
-def many_ladders(ratings: Callable[..., Any], url: str, games: int) -> None:
-    """Make a ledger of games in many cities, with voided games and a renamed player at its end."""
-    chance = Random(games)
+def create_many_ladders(ratings: Callable[..., Any], url: str, games: int) -> None:
+    """Create a ledger of games in many cities, with voided games and a renamed player at its end."""
+    random = Random(games)
     assert ratings("init", "--no-rules", db=url).exit_code == 0
     text = (
         RULESET.read_text().replace("GAME", "chess").replace("ZONE", "UTC").replace('by = ["players"]', 'by = ["city"]')
@@ -37,18 +37,18 @@ def many_ladders(ratings: Callable[..., Any], url: str, games: int) -> None:
     assert ratings("rules", "publish", path, db=url).exit_code == 0
     ledger = open_ledger(url)
     for first in range(0, games, 1_000):
-        drafts = [_game(chance, number) for number in range(first, min(first + 1_000, games))]
+        drafts = [_build_game(random, number) for number in range(first, min(first + 1_000, games))]
         append(ledger, drafts, by="test", clock=clock.now)
-    late = chance.sample(range(games), games // 100)
-    again = [build_decision("game.voided", game_id=f"g-{number}", reason="not played") for number in late]
+    voided_games = random.sample(range(games), games // 100)
+    voids = [build_decision("game.voided", game_id=f"g-{number}", reason="not played") for number in voided_games]
     append(
-        ledger, [*again, build_decision("player.renamed", player="p-1", new_player="q-1")], by="test", clock=clock.now
+        ledger, [*voids, build_decision("player.renamed", player="p-1", new_player="q-1")], by="test", clock=clock.now
     )
 
 
-def _game(chance: Random, number: int) -> Any:
-    city = GIANT if chance.randrange(100) < GIANT_PERCENT else f"c-{chance.randrange(CITIES)}"
-    players = [f"p-{player}" for player in chance.sample(range(PLAYERS), 2)]
+def _build_game(random: Random, number: int) -> Any:
+    city = GIANT if random.randrange(100) < GIANT_PERCENT else f"c-{random.randrange(CITIES)}"
+    players = [f"p-{player}" for player in random.sample(range(PLAYERS), 2)]
     day, minute = divmod(number, 720)
     return read_event({
         "type": "game.recorded",
@@ -60,23 +60,24 @@ def _game(chance: Random, number: int) -> Any:
     })[0]  # fmt: skip
 
 
-class Wanted(NamedTuple):
-    """A ledger that is not rebuilt yet, the rows that a rebuild here stores, and the digests of all objects that are
-    made when nothing goes wrong."""
+class ExpectedRebuild(NamedTuple):
+    """The ledger before a rebuild, the rows that a rebuild on one machine stores, and the digests of its objects."""
 
     original: Path
     games: int
     rows: list[tuple[Any, ...]]
     objects: dict[str, str]
 
-    def copied(self, folder: Path) -> str:
-        """The URL of a copy."""
+    def copy(self, folder: Path) -> str:
+        """Copy the ledger into a folder and return the URL of the copy."""
         folder.mkdir(exist_ok=True)
         return f"sqlite:///{shutil.copyfile(self.original, folder / 'ratings.db')}"
 
 
-class Ended(NamedTuple):
-    """How a rebuild ended; `submitted` is how many tasks it handed out. A killed one has minus the signal."""
+class RebuildResult(NamedTuple):
+    """The result of a rebuild; `submitted` is the number of tasks that it handed out.
+    The exit code of a killed rebuild is minus the signal.
+    """
 
     exit_code: int
     stdout: str
@@ -85,20 +86,20 @@ class Ended(NamedTuple):
 
 
 class Coordinator:
-    """A rebuild in a process of its own, as the tests' own process must not have Dask's threads."""
+    """A rebuild in a process of its own, because the tests' own process must not have Dask's threads."""
 
     def __init__(
         self, ratings: Callable[..., Any], url: str, games: int, objects: Path, on: str, *also: str,
         patch: Callable[[pytest.MonkeyPatch], None] = lambda patch: None, name: str = "coordinator",
     ) -> None:  # fmt: skip
-        """`patch` may change what there is in that process."""
+        """Start the rebuild; `patch` may change the program in that process."""
         self._folder = Path(url.removeprefix("sqlite:///")).with_name(name)
         self._folder.mkdir(exist_ok=True)
         (self._folder / "submitted").write_bytes(b"")
         (self._folder / "ended").unlink(missing_ok=True)
 
         def run() -> None:
-            with small_pieces(games) as patched:
+            with use_small_pieces(games) as patched:
                 submit = engines.DaskEngine.submit
 
                 def submitted(self_: engines.DaskEngine, *arguments: Any) -> Any:
@@ -108,45 +109,45 @@ class Coordinator:
 
                 patched.setattr(engines.DaskEngine, "submit", submitted)
                 patch(patched)
-                logging.getLogger().handlers.clear()  # those of the tests keep warnings from standard error
-                told = ratings("rebuild", "--on", on, "--segments", objects, *also, db=url)
-                (self._folder / "ended").write_text(json.dumps(told))
+                logging.getLogger().handlers.clear()  # the handlers of the tests keep warnings from standard error
+                result = ratings("rebuild", "--on", on, "--segments", objects, *also, db=url)
+                (self._folder / "ended").write_text(json.dumps(result))
 
         self.process = fork_child(run)
 
-    def ended(self) -> Ended:
-        """Wait until it has ended."""
+    def wait(self) -> RebuildResult:
+        """Wait for the end of the rebuild and return its result."""
         (code,) = wait_for_exits([self.process])
         submitted = len((self._folder / "submitted").read_bytes())
         if code:
-            return Ended(code, "", "", submitted)
-        return Ended(*json.loads((self._folder / "ended").read_text()), submitted)
+            return RebuildResult(code, "", "", submitted)
+        return RebuildResult(*json.loads((self._folder / "ended").read_text()), submitted)
 
 
 class Rebuilding:
-    """Rebuilds of one ledger with one place for objects."""
+    """Rebuilds of one ledger with one folder for objects."""
 
-    def __init__(self, ratings: Callable[..., Any], wanted: Wanted, folder: Path) -> None:
-        self.ratings, self.wanted = ratings, wanted
-        self.url, self.objects = wanted.copied(folder), folder / "objects"
+    def __init__(self, ratings: Callable[..., Any], expected: ExpectedRebuild, folder: Path) -> None:
+        self.ratings, self.expected = ratings, expected
+        self.url, self.objects = expected.copy(folder), folder / "objects"
 
     def start(self, on: str, *also: str, **patch: Callable[[pytest.MonkeyPatch], None]) -> Coordinator:
-        return Coordinator(self.ratings, self.url, self.wanted.games, self.objects, on, *also, **patch)
+        return Coordinator(self.ratings, self.url, self.expected.games, self.objects, on, *also, **patch)
 
-    def run(self, on: str, *also: str, **patch: Callable[[pytest.MonkeyPatch], None]) -> Ended:
-        return self.start(on, *also, **patch).ended()
+    def run(self, on: str, *also: str, **patch: Callable[[pytest.MonkeyPatch], None]) -> RebuildResult:
+        return self.start(on, *also, **patch).wait()
 
-    def is_right(self, ended: Ended) -> bool:
-        """Whether it ended well: the rows of one machine, and the objects of workers to which nothing happens."""
+    def is_right(self, ended: RebuildResult) -> bool:
+        """Return True if the rebuild succeeded with the rows of one machine and the objects of undisturbed workers."""
         assert (ended.exit_code, ended.stderr) == (0, "")
-        assert rows(self.url) == self.wanted.rows
-        assert digests(self.objects) == self.wanted.objects
+        assert read_stored_rows(self.url) == self.expected.rows
+        assert digest_objects(self.objects) == self.expected.objects
         return True
 
 
 @contextmanager
-def small_pieces(games: int) -> Iterator[pytest.MonkeyPatch]:
-    """Let segments, packs, parts and windows be small; and keep all objects."""
+def use_small_pieces(games: int) -> Iterator[pytest.MonkeyPatch]:
+    """Make segments, packs, parts and windows small, and keep all objects."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(coordinating, "SEGMENT_EVENTS", games // 4)
         patch.setattr(coordinating, "PAGE_EVENTS", games // 10)
@@ -158,21 +159,21 @@ def small_pieces(games: int) -> Iterator[pytest.MonkeyPatch]:
         yield patch
 
 
-def rows(url: str) -> list[tuple[Any, ...]]:
-    """The stored standings as another program sees them."""
+def read_stored_rows(url: str) -> list[tuple[Any, ...]]:
+    """Return the stored standings as another program sees them."""
     with closing(open_plain_connection(url)) as connection:
         return list(connection.execute(STANDINGS_QUERY).fetchall())
 
 
-def digests(objects: Path) -> dict[str, str]:
-    """The SHA-256 of the objects of a ledger, but for those that differ from run to run or are passed on."""
+def digest_objects(objects: Path) -> dict[str, str]:
+    """Return the SHA-256 of a ledger's objects, without those that differ between runs or that are passed on."""
     return {
         path.name: hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in place(objects).iterdir() if not path.name.startswith(("nonce-", "records-", "plans-"))
+        for path in find_objects_folder(objects).iterdir() if not path.name.startswith(("nonce-", "records-", "plans-"))
     }  # fmt: skip
 
 
-def place(objects: Path) -> Path:
-    """The folder of the only ledger below a place for objects."""
-    (found,) = objects.iterdir()
-    return found
+def find_objects_folder(objects: Path) -> Path:
+    """Return the folder of the only ledger below a folder for objects."""
+    (ledger_folder,) = objects.iterdir()
+    return ledger_folder

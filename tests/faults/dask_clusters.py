@@ -1,4 +1,4 @@
-"""A Dask cluster of two workers for the fault tests, which do at each stage of their tasks what a test wants."""
+"""A Dask cluster of two workers for the fault tests, with faults that a test chooses for each stage of a task."""
 
 import json
 import os
@@ -18,7 +18,7 @@ QUIET = {"DASK_DISTRIBUTED__LOGGING__DISTRIBUTED": "info", "PYTHONWARNINGS": "ig
 
 
 class LocalCluster:
-    """A scheduler and some workers on loopback; `folder` has what they write and what is to happen to them."""
+    """A scheduler and some workers on loopback; `folder` has their logs and the faults to come."""
 
     def __init__(self, folder: Path, failures: int) -> None:
         folder.mkdir()
@@ -27,7 +27,7 @@ class LocalCluster:
             "RATINGS_TEST_FAULTS": str(folder), "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": str(failures),
         }  # fmt: skip
         self.arm()
-        self.settings()
+        self.configure()
         self._file = folder / "scheduler.json"
         self.scheduler = self._started(
             "scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(self._file),
@@ -44,7 +44,7 @@ class LocalCluster:
             )  # fmt: skip
 
     def start_worker(self, nanny: bool = False) -> subprocess.Popen[bytes]:
-        """Start a worker, and wait until it says that it is registered."""
+        """Start a worker, and wait until the log says that it is registered."""
         log = self.folder / "log-worker"
         before = log.read_bytes().count(b"Registered to") if log.exists() else 0
         worker = self._started(
@@ -56,10 +56,10 @@ class LocalCluster:
         return worker
 
     def heal(self) -> None:
-        """Have two workers again to which nothing happens."""
-        touched = [*self.happened("stop"), *self.happened("hold")]
+        """Replace lost or stopped workers until two undisturbed ones run."""
+        touched = [*self.list_struck("stop"), *self.list_struck("hold")]
         self.arm()
-        self.settings()
+        self.configure()
         for worker in [*self.workers]:
             if worker.pid in touched:
                 worker.kill()
@@ -69,14 +69,14 @@ class LocalCluster:
         for _ in range(2 - len(self.workers)):
             self.start_worker()
 
-    def settings(self, **settings: Any) -> None:
-        """Say how workers are that are started from now on."""
+    def configure(self, **settings: Any) -> None:
+        """Set the sizes and options of workers that start from now on."""
         (self.folder / "settings.json").write_text(
             json.dumps({"part_games": PART_GAMES, "window_games": WINDOW_GAMES, **settings})
         )
 
     def arm(self, *faults: dict[str, Any]) -> None:
-        """Say what is to happen from now on."""
+        """Set the faults to come."""
         for name in ("turn-*", "kill-*", "stop-*", "hold-*", "exhaust-*", "journal", "go"):
             for path in self.folder.glob(name):
                 path.unlink()
@@ -84,18 +84,18 @@ class LocalCluster:
         path.with_suffix(".new").write_text(json.dumps(faults))
         path.with_suffix(".new").rename(path)
 
-    def happened(self, action: str) -> list[int]:
-        """The processes to which something happened."""
+    def list_struck(self, action: str) -> list[int]:
+        """Return the processes that an action struck."""
         return [int(path.name.rpartition("-")[2]) for path in sorted(self.folder.glob(f"{action}-*"))]
 
-    def reached(self, stage: str) -> list[str]:
-        """The objects to which the plans lead with which workers got to a stage."""
+    def list_reached(self, stage: str) -> list[str]:
+        """Return the objects whose tasks have reached a stage."""
         journal = self.folder / "journal"
         lines = journal.read_text().splitlines() if journal.exists() else []
         return [line.split()[2] for line in lines if line.split()[0] == stage]
 
     def close(self) -> None:
-        """End all processes, and those that they started."""
+        """End all processes of the cluster and their children."""
         for process in [*self.workers, self.scheduler]:
             for end in (signal.SIGCONT, signal.SIGKILL):
                 with suppress(ProcessLookupError):
@@ -103,14 +103,14 @@ class LocalCluster:
             process.wait()
 
 
-def fault(at: str, do: str, says: str = "", first: int = 1, times: int = 1) -> dict[str, Any]:
-    """What is to happen to a worker, for `LocalCluster.arm`."""
+def build_fault(at: str, do: str, says: str = "", first: int = 1, times: int = 1) -> dict[str, Any]:
+    """Return a fault of a worker, for `LocalCluster.arm`."""
     return {"at": at, "do": do, "says": says, "first": first, "times": times}
 
 
 @contextmanager
-def local_cluster(folder: Path, workers: int = 2, nanny: bool = False, failures: int = 3) -> Iterator[LocalCluster]:
-    """A cluster, of which nothing is left afterwards; a task may have lost so many workers before Dask gives it up."""
+def run_cluster(folder: Path, workers: int = 2, nanny: bool = False, failures: int = 3) -> Iterator[LocalCluster]:
+    """Start a cluster and end all of its processes afterwards; Dask gives a task up after `failures` lost workers."""
     cluster = LocalCluster(folder, failures)
     try:
         for _ in range(workers):

@@ -1,11 +1,12 @@
-"""What the Dask workers of the tests load first: places at which they can be killed, stopped or made to fail.
+"""The first module that the Dask workers of the tests load: stages at which they can be killed, stopped or made to
+fail.
 
-`faults.json` in the folder RATINGS_TEST_FAULTS says what is to happen where:
+`faults.json` in the folder RATINGS_TEST_FAULTS lists the faults:
 
-    {"at": STAGE, "says": TEXT, "first": N, "times": N, "do": ACTION}
+{"at": STAGE, "says": TEXT, "first": N, "times": N, "do": ACTION}
 
-at the Nth time that any worker gets to the stage with a plan that has the text in it, and at the following ones.
-`journal` tells in the same folder who got where.
+A fault strikes the Nth time that any worker reaches the stage with a plan that contains the text, and so often after it
+as `times` says. `journal` in the same folder lists which worker reached which stage.
 """
 
 import json
@@ -25,19 +26,19 @@ _plan = ""
 
 
 def reach(stage: str) -> str | None:
-    """Tell that a stage is reached; what is to happen here happens, unless it is for the caller to do."""
+    """Record that a stage is reached and let its faults happen. Return an action that the caller must carry out."""
     with open(FOLDER / "journal", "a") as journal:
         journal.write(f"{stage} {os.getpid()} {tasks.name_output(_plan)}\n")
     for number, fault in enumerate(json.loads((FOLDER / "faults.json").read_text())):
         if fault["at"] == stage and fault["says"] in _plan:
-            turn = _turn(f"turn-{number}")
+            turn = _count_turn(f"turn-{number}")
             if fault["first"] <= turn < fault["first"] + fault["times"]:
                 return _do(fault["do"])
     return None
 
 
-def _turn(name: str) -> int:
-    """How often this was asked, by all workers together."""
+def _count_turn(name: str) -> int:
+    """Return how many times the workers together have asked for this fault."""
     for turn in range(1, 1_000_000):
         try:
             os.close(os.open(FOLDER / f"{name}-{turn}", os.O_CREAT | os.O_EXCL))
@@ -73,7 +74,7 @@ def _do(action: str) -> str | None:
     return None
 
 
-def _performing(url: str, proof: tasks.Proof, place: tasks.PlanRange) -> None:
+def _perform_in_stages(url: str, proof: tasks.Proof, place: tasks.PlanRange) -> None:
     global _plan
     _plan = ""
     with suppress(FileNotFoundError, tasks.DamagedObject):
@@ -86,25 +87,25 @@ def _performing(url: str, proof: tasks.Proof, place: tasks.PlanRange) -> None:
         reach("ended")
 
 
-def _decoding(*arguments: Any) -> Any:
-    found = _decode(*arguments)
+def _decode_and_reach(*arguments: Any) -> Any:
+    games = _decode(*arguments)
     reach("sealing")
-    return found
+    return games
 
 
-def _reading(*arguments: Any) -> Iterator[Any]:
+def _read_and_reach(*arguments: Any) -> Iterator[Any]:
     for games in _games(*arguments):
         yield games
         reach("reading")
 
 
-def _computing(*arguments: Any, **options: Any) -> Iterator[Any]:
+def _compute_and_reach(*arguments: Any, **options: Any) -> Iterator[Any]:
     for result in _compute(*arguments, **options):
         yield result
         reach("replaying")
 
 
-def _creating(self: object_store.Folder, name: str, parts: Iterable[Any]) -> bool:
+def _create_in_halves(self: object_store.Folder, name: str, parts: Iterable[Any]) -> bool:
     whole = b"".join(map(bytes, parts))
 
     def halves() -> Iterator[bytes]:
@@ -115,26 +116,26 @@ def _creating(self: object_store.Folder, name: str, parts: Iterable[Any]) -> boo
     return _create(self, name, halves())
 
 
-def _keeping(place: object_store.Objects, name: str, content: Iterable[Any]) -> None:
+def _keep_or_differ(place: object_store.Objects, name: str, content: Iterable[Any]) -> None:
     if reach("keeping") == "differ":
         content = tasks.encode_object({"results": b"different"}, {"name": tasks.name_output(_plan)})
     _keep(place, name, content)
 
 
-def _elsewhere(self: object_store.Folder, path: Path) -> None:
+def _open_elsewhere(self: object_store.Folder, path: Path) -> None:
     self._path = path / "elsewhere"
     self.url = str(self._path)
 
 
 def _set_up() -> None:
-    told = json.loads((FOLDER / "settings.json").read_text())
-    if told.get("elsewhere"):
-        object_store.Folder.__init__ = _elsewhere  # type: ignore[method-assign]
-    segments.PART_GAMES, tasks.WINDOW_GAMES = told["part_games"], told["window_games"]
-    tasks.CODE = told.get("code", tasks.CODE)
-    tasks.perform, base.read_games_of_cells, tasks.compute = _performing, _reading, _computing  # type: ignore[assignment]
-    tasks.decode_text, tasks.create_or_compare = _decoding, _keeping
-    object_store.Folder.create = _creating  # type: ignore[method-assign]
+    settings = json.loads((FOLDER / "settings.json").read_text())
+    if settings.get("elsewhere"):
+        object_store.Folder.__init__ = _open_elsewhere  # type: ignore[method-assign]
+    segments.PART_GAMES, tasks.WINDOW_GAMES = settings["part_games"], settings["window_games"]
+    tasks.CODE = settings.get("code", tasks.CODE)
+    tasks.perform, base.read_games_of_cells, tasks.compute = _perform_in_stages, _read_and_reach, _compute_and_reach  # type: ignore[assignment]
+    tasks.decode_text, tasks.create_or_compare = _decode_and_reach, _keep_or_differ
+    object_store.Folder.create = _create_in_halves  # type: ignore[method-assign]
 
 
 if tasks.perform.__module__ == tasks.__name__:  # Dask loads this twice

@@ -1,4 +1,4 @@
-"""Edits from a plain connection: refused by the database, or, where the owner can always do it, found by `verify`."""
+"""Edits from a plain connection are refused by the database, or found by `verify` where the owner can make them."""
 
 import sqlite3
 from collections.abc import Callable
@@ -21,25 +21,25 @@ from ledgers import create_ledger, read_all_records, read_head
 
 EVENTS = 5
 REFUSALS = (sqlite3.IntegrityError, psycopg.errors.RestrictViolation)
-AGAIN_ON_CONFLICT = "ON CONFLICT (event_id) DO UPDATE SET recorded_by = 'mallory'"
+UPDATE_ON_CONFLICT = "ON CONFLICT (event_id) DO UPDATE SET recorded_by = 'mallory'"
 
 
-def make_ledger(_: object, url: str) -> None:
-    """Four games and an event that supersedes the second."""
+def create_attacked_ledger(_: object, url: str) -> None:
+    """Create a ledger with four games and an event that supersedes the second."""
     create_ledger(url)
     append_games(url, [build_numbered_game(number) for number in range(1, EVENTS)])
-    done = append_games(url, [build_decision("game.voided", game_id="g-2")])
-    assert (done.refused, done.head.position, list_findings(url)) == ([], EVENTS, [])
+    result = append_games(url, [build_decision("game.voided", game_id="g-2")])
+    assert (result.refused, result.head.position, list_findings(url)) == ([], EVENTS, [])
 
 
 @pytest.fixture
-def attacked(copied: Callable[..., str]) -> str:
-    """A ledger with four games and an event that supersedes the second."""
-    return copied(make_ledger)
+def attacked_url(copied: Callable[..., str]) -> str:
+    """The URL of a ledger with four games and an event that supersedes the second, in each kind of store in turn."""
+    return copied(create_attacked_ledger)
 
 
-def refused(url: str, statement: str, row: dict[str, Any] | None = None) -> None:
-    """Assert that the store refuses a statement and is as it was."""
+def assert_refused(url: str, statement: str, row: dict[str, Any] | None = None) -> None:
+    """Assert that the store refuses a statement and is unchanged."""
     before = read_all_records(url)
     with pytest.raises(REFUSALS):
         execute_plainly(url, statement, row)
@@ -48,28 +48,31 @@ def refused(url: str, statement: str, row: dict[str, Any] | None = None) -> None
 
 
 @pytest.mark.slow_cases
-def test_honest_row_is_accepted(attacked: str) -> None:
-    """An honest row is accepted, so the refusals in the other tests mean something."""
-    assert execute_plainly(attacked, "INSERT INTO events VALUES", build_next_row(attacked)) == 1
+def test_valid_row_is_accepted(attacked_url: str) -> None:
+    """A valid row is accepted, so the refusals in the other tests are meaningful."""
+    assert execute_plainly(attacked_url, "INSERT INTO events VALUES", build_next_row(attacked_url)) == 1
     assert (
-        execute_plainly(attacked, f"INSERT INTO events VALUES {AGAIN_ON_CONFLICT}", build_next_row(attacked, 99)) == 1
+        execute_plainly(
+            attacked_url, f"INSERT INTO events VALUES {UPDATE_ON_CONFLICT}", build_next_row(attacked_url, 99)
+        )
+        == 1
     )
-    assert list_findings(attacked) == []
+    assert list_findings(attacked_url) == []
 
 
 @pytest.mark.slow_cases
-def test_update_and_delete_are_refused(attacked: str) -> None:
+def test_update_and_delete_are_refused(attacked_url: str) -> None:
     """The store refuses every UPDATE and DELETE of events and of the ledger's identity."""
-    refused(attacked, "UPDATE events SET recorded_by = 'mallory' WHERE position = 2")
-    refused(attacked, "UPDATE events SET position = position + 100")
-    refused(attacked, "UPDATE events SET position = position")
-    refused(attacked, "DELETE FROM events")
-    refused(attacked, "DELETE FROM events WHERE position = (SELECT max(position) FROM events)")
-    refused(attacked, "UPDATE ledger_identity SET ledger_id = 'mallory'")
-    refused(attacked, "DELETE FROM ledger_identity")
+    assert_refused(attacked_url, "UPDATE events SET recorded_by = 'mallory' WHERE position = 2")
+    assert_refused(attacked_url, "UPDATE events SET position = position + 100")
+    assert_refused(attacked_url, "UPDATE events SET position = position")
+    assert_refused(attacked_url, "DELETE FROM events")
+    assert_refused(attacked_url, "DELETE FROM events WHERE position = (SELECT max(position) FROM events)")
+    assert_refused(attacked_url, "UPDATE ledger_identity SET ledger_id = 'mallory'")
+    assert_refused(attacked_url, "DELETE FROM ledger_identity")
 
 
-NOT_CONTINUING = {
+INVALID_ROWS = {
     "gap": {"position": EVENTS + 2},
     "taken position": {"position": 3},
     "position zero": {"position": 0},
@@ -82,30 +85,32 @@ NOT_CONTINUING = {
 }
 
 
-@pytest.mark.parametrize("conflict", ["", "ON CONFLICT DO NOTHING", AGAIN_ON_CONFLICT])
-def test_non_continuing_rows_are_not_inserted(attacked: str, conflict: str) -> None:
+@pytest.mark.parametrize("conflict", ["", "ON CONFLICT DO NOTHING", UPDATE_ON_CONFLICT])
+def test_rows_that_do_not_continue_the_log_are_refused(attacked_url: str, conflict: str) -> None:
     """Rows that do not continue the log are not inserted, whatever the conflict clause."""
-    before = read_all_records(attacked)
-    for what, changes in NOT_CONTINUING.items():
-        row = build_next_row(attacked, **changes)
+    before = read_all_records(attacked_url)
+    for what, changes in INVALID_ROWS.items():
+        row = build_next_row(attacked_url, **changes)
         try:
-            touched = execute_plainly(attacked, f"INSERT INTO events VALUES {conflict}", row)
+            touched = execute_plainly(attacked_url, f"INSERT INTO events VALUES {conflict}", row)
         except (*REFUSALS, psycopg.IntegrityError):
             touched = 0
         assert touched == 0, what
-        assert read_all_records(attacked) == before, what
-    assert list_findings(attacked) == []
+        assert read_all_records(attacked_url) == before, what
+    assert list_findings(attacked_url) == []
 
 
-def test_second_superseding_event_is_refused(attacked: str) -> None:
+def test_second_superseding_event_is_refused(attacked_url: str) -> None:
     """The store refuses a second event that supersedes the same one."""
-    again = build_decision("game.voided", game_id="g-2", reason="once more")
+    second_void = build_decision("game.voided", game_id="g-2", reason="once more")
     with pytest.raises((sqlite3.IntegrityError, psycopg.errors.UniqueViolation)):
-        execute_plainly(attacked, "INSERT INTO events VALUES", build_next_row(attacked, again, supersedes="game:g-2"))
-    assert list_findings(attacked) == []
+        execute_plainly(
+            attacked_url, "INSERT INTO events VALUES", build_next_row(attacked_url, second_void, supersedes="game:g-2")
+        )
+    assert list_findings(attacked_url) == []
 
 
-OVERWRITING = {
+OVERWRITING_COLUMNS = {
     "position": {"position": 3},
     "no position": {"position": None},
     "event_id": {"event_id": "game:g-2"},
@@ -117,30 +122,30 @@ OVERWRITING = {
 
 
 @pytest.mark.parametrize("store_kind", ["sqlite"], indirect=True)
-@pytest.mark.parametrize("by", OVERWRITING)
-def test_insert_or_replace_overwrites_nothing(attacked: str, by: str) -> None:
+@pytest.mark.parametrize("by", OVERWRITING_COLUMNS)
+def test_insert_or_replace_overwrites_nothing(attacked_url: str, by: str) -> None:
     """In SQLite, no form of INSERT OR REPLACE overwrites an event."""
-    row = {**build_next_row(attacked), **OVERWRITING[by]}
+    row = {**build_next_row(attacked_url), **OVERWRITING_COLUMNS[by]}
     for verb in ("INSERT OR REPLACE", "REPLACE", "INSERT OR IGNORE", "INSERT OR FAIL", "INSERT OR ROLLBACK"):
-        refused(attacked, f"{verb} INTO events VALUES", row)
+        assert_refused(attacked_url, f"{verb} INTO events VALUES", row)
 
 
 @pytest.mark.parametrize("store_kind", ["sqlite"], indirect=True)
-def test_update_or_replace_is_refused(attacked: str) -> None:
+def test_update_or_replace_is_refused(attacked_url: str) -> None:
     """In SQLite, no form of UPDATE OR REPLACE changes an event or the ledger's identity."""
-    refused(attacked, "UPDATE OR REPLACE events SET position = 2 WHERE position = 3")
-    refused(attacked, "UPDATE OR REPLACE events SET event_id = 'game:g-2' WHERE position = 3")
-    refused(attacked, "UPDATE OR REPLACE events SET supersedes = 'game:g-2' WHERE position = 3")
-    refused(attacked, "UPDATE OR IGNORE events SET recorded_by = 'mallory'")
-    refused(attacked, "UPDATE events SET rowid = 77 WHERE rowid = 3")
-    refused(attacked, "INSERT OR REPLACE INTO ledger_identity (singleton, ledger_id) SELECT 1, 'mallory'")
+    assert_refused(attacked_url, "UPDATE OR REPLACE events SET position = 2 WHERE position = 3")
+    assert_refused(attacked_url, "UPDATE OR REPLACE events SET event_id = 'game:g-2' WHERE position = 3")
+    assert_refused(attacked_url, "UPDATE OR REPLACE events SET supersedes = 'game:g-2' WHERE position = 3")
+    assert_refused(attacked_url, "UPDATE OR IGNORE events SET recorded_by = 'mallory'")
+    assert_refused(attacked_url, "UPDATE events SET rowid = 77 WHERE rowid = 3")
+    assert_refused(attacked_url, "INSERT OR REPLACE INTO ledger_identity (singleton, ledger_id) SELECT 1, 'mallory'")
 
 
 @pytest.mark.parametrize("store_kind", ["postgres"], indirect=True)
-def test_truncate_is_refused(attacked: str) -> None:
+def test_truncate_is_refused(attacked_url: str) -> None:
     """PostgreSQL refuses to truncate the events or the ledger's identity."""
     for statement in ("TRUNCATE events", "TRUNCATE events CASCADE", "TRUNCATE ledger_identity"):
-        refused(attacked, statement)
+        assert_refused(attacked_url, statement)
 
 
 @pytest.mark.parametrize("store_kind", ["postgres"], indirect=True)
@@ -152,17 +157,17 @@ def test_truncate_is_refused(attacked: str) -> None:
     ],
     ids=["temporary", "in another schema"],
 )
-def test_decoy_table_cannot_replace_the_log(attacked: str, hide: str) -> None:
+def test_decoy_table_cannot_replace_the_log(attacked_url: str, hide: str) -> None:
     """A decoy table `events` cannot stand in for the log.
 
-    When a row continues the false head of another `events`, the guard still reads the log, whether
-    or not it has read it before.
+    The guard reads the log even for a row that continues a false head in another `events`, whether or not it has
+    read it before.
     """
-    row = build_next_row(attacked, position=1_000)
+    row = build_next_row(attacked_url, position=1_000)
     marks = ", ".join(["%s"] * len(COLUMNS.split(", ")))
     insert = f"INSERT INTO public.events ({COLUMNS}) VALUES ({marks})"
     for rows_before in (0, 10):
-        with closing(open_plain_connection(attacked)) as connection:
+        with closing(open_plain_connection(attacked_url)) as connection:
             for _ in range(rows_before):
                 with pytest.raises(REFUSALS):
                     connection.execute(insert, tuple(row.values()))
@@ -171,41 +176,41 @@ def test_decoy_table_cannot_replace_the_log(attacked: str, hide: str) -> None:
             with pytest.raises(REFUSALS):
                 connection.execute(insert, tuple(row.values()))
             connection.execute("DROP TABLE IF EXISTS events CASCADE; DROP SCHEMA IF EXISTS other")
-    assert list_findings(attacked) == []
+    assert list_findings(attacked_url) == []
 
 
 @pytest.mark.parametrize("store_kind", ["postgres"], indirect=True)
-def test_fitting_row_passes_beside_a_decoy(attacked: str) -> None:
-    """In PostgreSQL, a row that fits is accepted even beside a temporary table named like the log."""
-    row = build_next_row(attacked)
-    with closing(open_plain_connection(attacked)) as connection:
+def test_valid_row_is_accepted_beside_a_decoy(attacked_url: str) -> None:
+    """In PostgreSQL, a valid row is accepted even beside a temporary table named like the log."""
+    row = build_next_row(attacked_url)
+    with closing(open_plain_connection(attacked_url)) as connection:
         connection.execute("CREATE TEMPORARY TABLE events (n integer)")
         marks = ", ".join(["%s"] * len(COLUMNS.split(", ")))
         connection.execute(f"INSERT INTO public.events ({COLUMNS}) VALUES ({marks})", tuple(row.values()))
-    assert list_findings(attacked) == []
+    assert list_findings(attacked_url) == []
 
 
 @pytest.mark.parametrize("store_kind", ["postgres"], indirect=True)
-def test_merge_and_wrong_hashes_are_refused(attacked: str) -> None:
+def test_merge_and_wrong_hashes_are_refused(attacked_url: str) -> None:
     """PostgreSQL refuses MERGE and rows whose hashes do not fit."""
-    refused(attacked, "INSERT INTO events VALUES", build_next_row(attacked, chain_hash=bytes(32)))
-    refused(attacked, "INSERT INTO events VALUES", build_next_row(attacked, record='{"by":"mallory"}'))
-    refused(
-        attacked,
+    assert_refused(attacked_url, "INSERT INTO events VALUES", build_next_row(attacked_url, chain_hash=bytes(32)))
+    assert_refused(attacked_url, "INSERT INTO events VALUES", build_next_row(attacked_url, record='{"by":"mallory"}'))
+    assert_refused(
+        attacked_url,
         "MERGE INTO events e USING (SELECT 2 AS position) s ON e.position = s.position "
         "WHEN MATCHED THEN UPDATE SET recorded_by = 'mallory'",
     )
 
 
 @pytest.mark.parametrize("store_kind", ["sqlite"], indirect=True)
-def test_wrong_hash_is_found_in_sqlite(attacked: str) -> None:
+def test_wrong_hash_is_found_in_sqlite(attacked_url: str) -> None:
     """In SQLite, `verify` finds a row with a wrong hash."""
-    execute_plainly(attacked, "INSERT INTO events VALUES", build_next_row(attacked, chain_hash=bytes(32)))
-    assert [(found.code, found.position) for found in list_findings(attacked)] == [("chain-hash", EVENTS + 1)]
+    execute_plainly(attacked_url, "INSERT INTO events VALUES", build_next_row(attacked_url, chain_hash=bytes(32)))
+    assert [(finding.code, finding.position) for finding in list_findings(attacked_url)] == [("chain-hash", EVENTS + 1)]
 
 
 def drop_trigger(url: str, name: str) -> str:
-    """Drop a trigger of `events` as the owner can, and give its definition."""
+    """Drop a trigger of `events` as the owner can, and return its definition."""
     with closing(open_plain_connection(url)) as connection:
         if isinstance(connection, sqlite3.Connection):
             definition = connection.execute("SELECT sql FROM sqlite_master WHERE name = ?", (name,)).fetchone()[0]
@@ -217,13 +222,13 @@ def drop_trigger(url: str, name: str) -> str:
     return str(definition)
 
 
-def test_dropped_trigger_is_found(attacked: str) -> None:
+def test_dropped_trigger_is_found(attacked_url: str) -> None:
     """A dropped trigger is found before anything is edited."""
     for name in ("events_refuse_update", "events_refuse_delete", "events_guard_insert"):
-        definition = drop_trigger(attacked, name)
-        assert [(found.code, name in found.message) for found in list_findings(attacked)] == [("guard", True)]
-        execute_plainly(attacked, definition)
-        assert list_findings(attacked) == []
+        definition = drop_trigger(attacked_url, name)
+        assert [(finding.code, name in finding.message) for finding in list_findings(attacked_url)] == [("guard", True)]
+        execute_plainly(attacked_url, definition)
+        assert list_findings(attacked_url) == []
 
 
 EDITS = {
@@ -239,61 +244,61 @@ EDITS = {
 
 @pytest.mark.parametrize("edit", EDITS)
 @pytest.mark.parametrize("reinstated", [False, True], ids=["trigger gone", "trigger reinstated"])
-def test_edit_after_dropped_trigger_is_found(
-    attacked: str, ratings: Callable[..., Any], edit: str, reinstated: bool
+def test_edit_without_trigger_is_found(
+    attacked_url: str, ratings: Callable[..., Any], edit: str, reinstated: bool
 ) -> None:
-    """An edit made after dropping a trigger is found, whether or not the trigger was put back."""
-    definition = drop_trigger(attacked, "events_refuse_update")
-    assert execute_plainly(attacked, edit) == 1
+    """An edit after dropping a trigger is found, whether or not the trigger was restored."""
+    definition = drop_trigger(attacked_url, "events_refuse_update")
+    assert execute_plainly(attacked_url, edit) == 1
     if reinstated:
-        execute_plainly(attacked, definition)
+        execute_plainly(attacked_url, definition)
     expected = EDITS[edit] | (set() if reinstated else {("guard", None)})
-    assert {(found.code, found.position) for found in list_findings(attacked)} == expected
-    result = ratings("verify", db=attacked)
+    assert {(finding.code, finding.position) for finding in list_findings(attacked_url)} == expected
+    result = ratings("verify", db=attacked_url)
     assert (result.exit_code, result.stderr) == (1, "")
     assert all(f"position {position}: " in result.stdout for _, position in EDITS[edit])
 
 
-def test_deleted_event_is_found(attacked: str) -> None:
+def test_deleted_event_is_found(attacked_url: str) -> None:
     """A deleted event is found as missing at its position."""
-    definition = drop_trigger(attacked, "events_refuse_delete")
-    execute_plainly(attacked, "DELETE FROM events WHERE position = 3")
-    execute_plainly(attacked, definition)
-    assert [(found.code, found.position) for found in list_findings(attacked)] == [("missing", 3)]
+    definition = drop_trigger(attacked_url, "events_refuse_delete")
+    execute_plainly(attacked_url, "DELETE FROM events WHERE position = 3")
+    execute_plainly(attacked_url, definition)
+    assert [(finding.code, finding.position) for finding in list_findings(attacked_url)] == [("missing", 3)]
 
 
-def test_rewritten_history_is_found_by_head(attacked: str, ratings: Callable[..., Any]) -> None:
-    """A rewritten history passes unnoticed until it is compared with a head that was kept.
+def test_rewritten_history_is_found_by_head(attacked_url: str, ratings: Callable[..., Any]) -> None:
+    """A rewritten history is found only by comparison with a head that was kept.
 
-    The owner can cut off the log and continue with another history; whoever kept a head can prove it.
+    The owner can cut off the log and continue it with another history; a kept head proves that.
     """
-    kept = read_head(attacked)
-    definition = drop_trigger(attacked, "events_refuse_delete")
-    execute_plainly(attacked, f"DELETE FROM events WHERE position = {EVENTS}")
-    execute_plainly(attacked, definition)
-    execute_plainly(attacked, "INSERT INTO events VALUES", build_next_row(attacked))
-    assert list_findings(attacked) == []
-    result = ratings("verify", "--head", kept, db=attacked)
+    kept_head = read_head(attacked_url)
+    definition = drop_trigger(attacked_url, "events_refuse_delete")
+    execute_plainly(attacked_url, f"DELETE FROM events WHERE position = {EVENTS}")
+    execute_plainly(attacked_url, definition)
+    execute_plainly(attacked_url, "INSERT INTO events VALUES", build_next_row(attacked_url))
+    assert list_findings(attacked_url) == []
+    result = ratings("verify", "--head", kept_head, db=attacked_url)
     assert result.exit_code == 1
     assert result.stdout.startswith("head: ")
 
 
 @pytest.mark.parametrize("store_kind", ["sqlite"], indirect=True)
-def test_blob_record_is_found(attacked: str) -> None:
+def test_blob_record_is_found(attacked_url: str) -> None:
     """In SQLite, a record turned into a BLOB is found, and so is the event about it."""
-    drop_trigger(attacked, "events_refuse_update")
-    execute_plainly(attacked, "UPDATE events SET record = CAST(record AS BLOB) WHERE position = 2")
-    # what is no text is no event: the one at 5 is about it
-    assert {found.position for found in list_findings(attacked)} == {None, 2, 5}
+    drop_trigger(attacked_url, "events_refuse_update")
+    execute_plainly(attacked_url, "UPDATE events SET record = CAST(record AS BLOB) WHERE position = 2")
+    # a BLOB is not an event, so the event at 5 supersedes nothing
+    assert {finding.position for finding in list_findings(attacked_url)} == {None, 2, 5}
 
 
 @pytest.mark.parametrize("store_kind", ["sqlite"], indirect=True)
-def test_guards_deleted_from_schema_are_found(attacked: str) -> None:
-    """In SQLite, triggers deleted from the schema table are found to be missing."""
-    with closing(open_plain_connection(attacked)) as connection:
+def test_guards_deleted_from_schema_are_found(attacked_url: str) -> None:
+    """In SQLite, triggers deleted from the schema table are reported as missing."""
+    with closing(open_plain_connection(attacked_url)) as connection:
         connection.execute("PRAGMA writable_schema = ON")
         connection.execute("DELETE FROM sqlite_master WHERE type = 'trigger'")
-    assert {found.code for found in list_findings(attacked)} >= {"guard"}
+    assert {finding.code for finding in list_findings(attacked_url)} >= {"guard"}
 
 
 @pytest.mark.parametrize("store_kind", ["postgres"], indirect=True)
@@ -310,7 +315,7 @@ def test_guards_deleted_from_schema_are_found(attacked: str) -> None:
         "ledger_refuse()",
     ],
 )
-def test_weakened_guard_is_found(attacked: str, weakening: str) -> None:
+def test_weakened_guard_is_found(attacked_url: str, weakening: str) -> None:
     """In PostgreSQL, every way of weakening a guard is found."""
-    execute_plainly(attacked, weakening)
-    assert {found.code for found in list_findings(attacked)} == {"guard"}
+    execute_plainly(attacked_url, weakening)
+    assert {finding.code for finding in list_findings(attacked_url)} == {"guard"}

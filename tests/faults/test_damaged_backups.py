@@ -1,4 +1,4 @@
-"""Backups that were damaged, cut or mixed up: none is restored, none is called whole, and no folder leads elsewhere."""
+"""Damaged, cut or mixed backups are neither restored nor called complete, and backups never write through links."""
 
 import gzip
 import json
@@ -25,13 +25,13 @@ from ratings_ledger.ledger.store.opening import open_ledger
 
 Ratings = Callable[..., Any]
 Lines = list[bytes]
-# (the lines of a backup, those of another ledger's) -> those of a damaged one
+# (random numbers, the lines of a backup, the lines of another ledger's backup) -> the lines of a damaged backup
 Damage = Callable[[random.Random, Lines, Lines], Lines | bytes]
 EVENTS = 40
 
 
-def with_history(_: Ratings, url: str, first: int) -> None:
-    """Make a ledger of games with some decisions; `first` is the number of its first game."""
+def create_with_history(_: Ratings, url: str, first: int) -> None:
+    """Create a ledger of games with some decisions; `first` is the number of its first game."""
     make_empty_ledger(_, url)
     append_games(url, [build_numbered_game(number) for number in range(first, first + EVENTS - 4)])
     append_games(url, [build_correction(first, "ben", "anna", "cleo")])
@@ -42,60 +42,60 @@ def with_history(_: Ratings, url: str, first: int) -> None:
 
 @pytest.fixture
 def exported(copied: Callable[..., str], tmp_path: Path, ratings: Ratings) -> Lines:
-    """The lines of a backup, on each kind of store."""
+    """The lines of a backup, from each kind of store in turn."""
     file = tmp_path / "own.jsonl"
-    url = copied(with_history, 0)
+    url = copied(create_with_history, 0)
     assert ratings("export", "events", "-o", file, db=url).exit_code == 0
     return file.read_bytes().splitlines(keepends=True)
 
 
 @pytest.fixture
-def theirs(copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings) -> Lines:
-    """The lines of the backup of another ledger, as long."""
-    db, file = copied_file(with_history, 3, name="theirs.db"), tmp_path / "theirs.jsonl"
+def other_backup(copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings) -> Lines:
+    """The lines of another ledger's backup with as many events."""
+    db, file = copied_file(create_with_history, 3, name="theirs.db"), tmp_path / "theirs.jsonl"
     assert ratings("export", "events", "-o", file, db=db).exit_code == 0
     return file.read_bytes().splitlines(keepends=True)
 
 
-def a_line(chance: random.Random, lines: Lines) -> int:
-    """The number of a line that holds a record."""
+def choose_line(chance: random.Random, lines: Lines) -> int:
+    """Return the number of a random line with a record."""
     return chance.randrange(len(lines) - 1)
 
 
-def without_line(chance: random.Random, lines: Lines, others: Lines) -> Lines:
-    number = a_line(chance, lines)
+def remove_line(chance: random.Random, lines: Lines, others: Lines) -> Lines:
+    number = choose_line(chance, lines)
     return lines[:number] + lines[number + 1 :]
 
 
-def line_twice(chance: random.Random, lines: Lines, others: Lines) -> Lines:
-    number = a_line(chance, lines)
+def repeat_line(chance: random.Random, lines: Lines, others: Lines) -> Lines:
+    number = choose_line(chance, lines)
     return lines[: number + 1] + lines[number:]
 
 
-def lines_swapped(chance: random.Random, lines: Lines, others: Lines) -> Lines:
-    one, two = sorted(chance.sample(range(len(lines)), 2))
-    return [*lines[:one], lines[two], *lines[one + 1 : two], lines[one], *lines[two + 1 :]]
+def swap_lines(chance: random.Random, lines: Lines, others: Lines) -> Lines:
+    first, second = sorted(chance.sample(range(len(lines)), 2))
+    return [*lines[:first], lines[second], *lines[first + 1 : second], lines[first], *lines[second + 1 :]]
 
 
-def name_changed(chance: random.Random, lines: Lines, others: Lines) -> Lines:
-    """Another player won: the line is one that this program could have written."""
+def change_name(chance: random.Random, lines: Lines, others: Lines) -> Lines:
+    """Name another winner, in a line that this program could have written."""
     number = chance.choice([n for n, line in enumerate(lines) if b'"player":"anna"' in line])
     return [*lines[:number], lines[number].replace(b'"player":"anna"', b'"player":"mona"'), *lines[number + 1 :]]
 
 
-def time_changed(chance: random.Random, lines: Lines, others: Lines) -> Lines:
+def change_time(chance: random.Random, lines: Lines, others: Lines) -> Lines:
     number = chance.choice([n for n, line in enumerate(lines) if b"2010-03-05" in line])
     return [*lines[:number], lines[number].replace(b"2010-03-05", b"2010-03-04"), *lines[number + 1 :]]
 
 
-def byte_changed(chance: random.Random, lines: Lines, others: Lines) -> bytes:
+def change_byte(chance: random.Random, lines: Lines, others: Lines) -> bytes:
     content = bytearray(b"".join(lines))
     place = chance.randrange(len(content) - 1)
     content[place] ^= 1 << chance.randrange(8)
     return bytes(content)
 
 
-def cut_at_a_line(chance: random.Random, lines: Lines, others: Lines) -> Lines:
+def cut_at_line(chance: random.Random, lines: Lines, others: Lines) -> Lines:
     return lines[: chance.randrange(1, len(lines))]
 
 
@@ -104,29 +104,29 @@ def cut_anywhere(chance: random.Random, lines: Lines, others: Lines) -> bytes:
     return content[: chance.randrange(1, len(content) - 1)]
 
 
-def hole(chance: random.Random, lines: Lines, others: Lines) -> bytes:
-    """A page of zeros, as a file system leaves it after a crash."""
+def zero_page(chance: random.Random, lines: Lines, others: Lines) -> bytes:
+    """Overwrite a page with zeros, as a file system may after a crash."""
     content = bytearray(b"".join(lines))
     begin = chance.randrange(len(content) - 600)
     content[begin : begin + 512] = bytes(512)
     return bytes(content)
 
 
-def begin_cut(chance: random.Random, lines: Lines, others: Lines) -> Lines:
+def cut_beginning(chance: random.Random, lines: Lines, others: Lines) -> Lines:
     return lines[chance.randrange(1, len(lines)) :]
 
 
-def mixed(chance: random.Random, lines: Lines, others: Lines) -> Lines:
-    """The first half of one backup, the second half of another, with the last line of either."""
+def mix_backups(chance: random.Random, lines: Lines, others: Lines) -> Lines:
+    """Join the first half of one backup and the second half of another, with the last line of either."""
     number = chance.randrange(1, EVENTS)
     return [*lines[:number], *others[number:-1], chance.choice([lines, others])[-1]]
 
 
-def behind(chance: random.Random, lines: Lines, others: Lines) -> Lines:
+def append_garbage(chance: random.Random, lines: Lines, others: Lines) -> Lines:
     return [*lines, *chance.choice([others, lines, lines[-1:], [b"garbage\n"], [b"\0\0\0\0"], [b"{}"]])]
 
 
-def other_last_line(chance: random.Random, lines: Lines, others: Lines) -> Lines:
+def replace_last_line(chance: random.Random, lines: Lines, others: Lines) -> Lines:
     position, chain = lines[-1].split(b'"')[-2].split(b":")
     wrong = chance.choice([
         others[-1], lines[-1].replace(chain, chain[::-1]), lines[-1].replace(position, b"39"),
@@ -135,33 +135,33 @@ def other_last_line(chance: random.Random, lines: Lines, others: Lines) -> Lines
     return [*lines[:-1], wrong]
 
 
-def compressed_and_cut(chance: random.Random, lines: Lines, others: Lines) -> bytes:
+def compress_and_cut(chance: random.Random, lines: Lines, others: Lines) -> bytes:
     content = gzip.compress(b"".join(lines))
     return content[: chance.randrange(3, len(content) - 1)]
 
 
-def compressed_with_garbage(chance: random.Random, lines: Lines, others: Lines) -> bytes:
+def compress_with_garbage(chance: random.Random, lines: Lines, others: Lines) -> bytes:
     return gzip.compress(b"".join(lines)) + chance.choice(
         [b"garbage", gzip.compress(b"".join(others)), b"\x1f\x8b\x08"]
     )
 
 
-def compressed_and_changed(chance: random.Random, lines: Lines, others: Lines) -> bytes:
+def compress_and_change(chance: random.Random, lines: Lines, others: Lines) -> bytes:
     content = bytearray(gzip.compress(b"".join(lines)))
-    # behind the header, of which nothing is looked at but how it begins
+    # after the header, because only its beginning is checked
     content[chance.randrange(10, len(content))] ^= 1 << chance.randrange(8)
     return bytes(content)
 
 
 DAMAGES: list[Damage] = [
-    without_line, line_twice, lines_swapped, name_changed, time_changed, byte_changed, cut_at_a_line, cut_anywhere,
-    hole, begin_cut, mixed, behind, other_last_line, compressed_and_cut, compressed_with_garbage,
-    compressed_and_changed,
+    remove_line, repeat_line, swap_lines, change_name, change_time, change_byte, cut_at_line, cut_anywhere,
+    zero_page, cut_beginning, mix_backups, append_garbage, replace_last_line, compress_and_cut, compress_with_garbage,
+    compress_and_change,
 ]  # fmt: skip
 
 
-def drawn(count: int, lines: Lines, others: Lines) -> Iterator[tuple[str, bytes]]:
-    """So many damaged backups, each kind in turn."""
+def draw_damaged_backups(count: int, lines: Lines, others: Lines) -> Iterator[tuple[str, bytes]]:
+    """Yield `count` damaged backups, of each kind in turn."""
     for number in range(count):
         damage = DAMAGES[number % len(DAMAGES)]
         damaged = damage(random.Random(number), list(lines), list(others))
@@ -172,28 +172,35 @@ def drawn(count: int, lines: Lines, others: Lines) -> Iterator[tuple[str, bytes]
 
 @pytest.mark.slow
 def test_damaged_backups_are_refused(
-    exported: Lines, theirs: Lines, copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings, at_length: bool
+    exported: Lines,
+    other_backup: Lines,
+    copied_file: Callable[..., str],
+    tmp_path: Path,
+    ratings: Ratings,
+    at_length: bool,
 ) -> None:
     """Every damaged backup is refused by the restore and by the check, and nothing is stored."""
     db, file = copied_file(make_empty_ledger, name="copy.db"), tmp_path / "damaged.jsonl"
-    whole = exported[-1].split(b'"')[-2].decode()
-    for name, content in drawn(160 if at_length else len(DAMAGES), exported, theirs):
+    head_text = exported[-1].split(b'"')[-2].decode()
+    for name, content in draw_damaged_backups(160 if at_length else len(DAMAGES), exported, other_backup):
         file.write_bytes(content)
         for command in (
-            ("import", "--restore"), ("import", "--restore", "--head", whole), ("backup", "check"),
-            ("backup", "check", "--head", whole),
+            ("import", "--restore"), ("import", "--restore", "--head", head_text), ("backup", "check"),
+            ("backup", "check", "--head", head_text),
         ):  # fmt: skip
-            told = ratings(*command, file, "--format", "json", db=db)
-            assert told.exit_code == 1, (name, told)
-            (found,) = json.loads(told.stdout)["rejected" if command[0] == "import" else "findings"]
-            assert found["file"] == str(file), name
-            assert found["message"].isprintable(), name
+            result = ratings(*command, file, "--format", "json", db=db)
+            assert result.exit_code == 1, (name, result)
+            (rejection,) = json.loads(result.stdout)["rejected" if command[0] == "import" else "findings"]
+            assert rejection["file"] == str(file), name
+            assert rejection["message"].isprintable(), name
         with open_ledger(db).reading() as connection:
             assert head(connection).position == 0, name
 
 
-def test_incomplete_backup_yields_first_events(exported: Lines, theirs: Lines, tmp_path: Path, at_length: bool) -> None:
-    """Whatever `--incomplete` accepts of a cut backup is always the beginning of the log."""
+def test_incomplete_backup_yields_first_events(
+    exported: Lines, other_backup: Lines, tmp_path: Path, at_length: bool
+) -> None:
+    """`--incomplete` accepts only the first events of the log from a cut backup."""
     from ratings_ledger.ledger.events.records import ZERO, chain_hash, leaf_hash
     from ratings_ledger.ledger.store.exports import parse_end
 
@@ -204,13 +211,13 @@ def test_incomplete_backup_yields_first_events(exported: Lines, theirs: Lines, t
     assert end is not None
     assert chains[-1] == end.head.chain_hash
     chance, file = random.Random(7), tmp_path / "cut"
-    for damage in (cut_anywhere, cut_at_a_line, compressed_and_cut):
+    for damage in (cut_anywhere, cut_at_line, compress_and_cut):
         for _ in range(100 if at_length else 10):
-            damaged = damage(chance, exported, theirs)
+            damaged = damage(chance, exported, other_backup)
             file.write_bytes(damaged if isinstance(damaged, bytes) else b"".join(damaged))
-            taken = check_backup(BackupFiles([str(file)], incomplete=True))
-            assert taken.head.chain_hash == chains[taken.head.position]
-            assert taken.accepted_defects
+            accepted = check_backup(BackupFiles([str(file)], incomplete=True))
+            assert accepted.head.chain_hash == chains[accepted.head.position]
+            assert accepted.accepted_defects
 
 
 @pytest.mark.parametrize("what", ["link", "dangling link", "pipe", "folder", "file", "device"])
@@ -218,7 +225,7 @@ def test_obstructed_export_is_refused(
     what: str, copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings
 ) -> None:
     """An export is refused if anything is in the way of its file, which is left untouched."""
-    db, precious = copied_file(with_history, 0), tmp_path / "precious"
+    db, precious = copied_file(create_with_history, 0), tmp_path / "precious"
     precious.write_text("precious")
     file = Path("/dev/null") if what == "device" else tmp_path / "all.jsonl"
     if what == "link":
@@ -232,20 +239,20 @@ def test_obstructed_export_is_refused(
     elif what == "file":
         os.link(precious, file)
     for command in (("events",), ("standings",), ("changes", "club-catan-elo/all")):
-        told = soon(lambda command=command: ratings("export", *command, "-o", file, db=db))
-        assert told.exit_code == 2, told
+        result = run_without_blocking(lambda command=command: ratings("export", *command, "-o", file, db=db))
+        assert result.exit_code == 2, result
     assert precious.read_text() == "precious"
     assert not (tmp_path / "nowhere").exists()
 
 
-def soon(command: Callable[[], Any]) -> Any:
-    """What a command ends with that must not wait for anything."""
-    done: list[Any] = []
-    waiting = threading.Thread(target=lambda: done.append(command()), daemon=True)
-    waiting.start()
-    waiting.join(60)
-    assert done, "it waits"
-    return done[0]
+def run_without_blocking(command: Callable[[], Any]) -> Any:
+    """Return the result of a command, and fail if the command blocks."""
+    results: list[Any] = []
+    thread = threading.Thread(target=lambda: results.append(command()), daemon=True)
+    thread.start()
+    thread.join(60)
+    assert results, "the command blocks"
+    return results[0]
 
 
 @pytest.mark.parametrize("name", [backup_folder.LIST_NAME, backup_folder.LOCK_NAME])
@@ -254,7 +261,7 @@ def test_obstructed_backup_folder_is_left_alone(
     name: str, what: str, copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings
 ) -> None:
     """`backup make` fails if a link, pipe or folder replaces its list or lock, and touches nothing."""
-    db, folder, precious = copied_file(with_history, 0), tmp_path / "backups", tmp_path / "precious"
+    db, folder, precious = copied_file(create_with_history, 0), tmp_path / "backups", tmp_path / "precious"
     folder.mkdir()
     precious.write_text("precious")
     place = folder / name
@@ -266,8 +273,8 @@ def test_obstructed_backup_folder_is_left_alone(
         os.mkfifo(place)
     else:
         place.mkdir()
-    told = soon(lambda: ratings("backup", "make", folder, "--keep", "1d", db=db))
-    assert (told.exit_code, str(place) in told.stderr, "bug" in told.stderr) == (3, True, False), told
+    result = run_without_blocking(lambda: ratings("backup", "make", folder, "--keep", "1d", db=db))
+    assert (result.exit_code, str(place) in result.stderr, "bug" in result.stderr) == (3, True, False), result
     assert precious.read_text() == "precious"
     assert not (tmp_path / "nowhere").exists()
     assert [path for path in folder.iterdir() if path.suffix == ".gz"] == []
@@ -278,7 +285,7 @@ def test_backup_into_non_folder_is_refused(
     what: str, copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings
 ) -> None:
     """`backup make` is refused if its target is not a folder."""
-    db, folder = copied_file(with_history, 0), tmp_path / "backups"
+    db, folder = copied_file(create_with_history, 0), tmp_path / "backups"
     if what == "pipe":
         os.mkfifo(folder)
     elif what == "dangling link":
@@ -286,8 +293,8 @@ def test_backup_into_non_folder_is_refused(
     else:
         folder.write_text("precious")
         folder = folder / "below" if what == "below a file" else folder
-    told = soon(lambda: ratings("backup", "make", folder, db=db))
-    assert (told.exit_code, "bug" in told.stderr) == (3, False), told
+    result = run_without_blocking(lambda: ratings("backup", "make", folder, db=db))
+    assert (result.exit_code, "bug" in result.stderr) == (3, False), result
     assert not (tmp_path / "nowhere").exists()
 
 
@@ -316,36 +323,36 @@ def test_invalid_backup_list_is_refused(
     text: str, copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings
 ) -> None:
     """`backup make` refuses an invalid list of backups and deletes nothing."""
-    db, folder, precious = copied_file(with_history, 0), tmp_path / "backups", tmp_path / "precious"
+    db, folder, precious = copied_file(create_with_history, 0), tmp_path / "backups", tmp_path / "precious"
     folder.mkdir()
     precious.write_text("precious")
     (folder / "notes.txt").write_text("precious")
     (folder / backup_folder.LIST_NAME).write_text(text)
-    told = ratings("backup", "make", folder, "--keep", "1d", "--format", "json", db=db)
-    assert (told.exit_code, "is not a list of backups" in told.stderr) == (2, True), told
-    assert json.loads(told.stderr.splitlines()[-1])["reason"] == "bad-backup-list"
-    assert not re.search(r"argument|attribute|indices|object|NoneType|Expecting|_parse", told.stderr), told
+    result = ratings("backup", "make", folder, "--keep", "1d", "--format", "json", db=db)
+    assert (result.exit_code, "is not a list of backups" in result.stderr) == (2, True), result
+    assert json.loads(result.stderr.splitlines()[-1])["reason"] == "bad-backup-list"
+    assert not re.search(r"argument|attribute|indices|object|NoneType|Expecting|_parse", result.stderr), result
     assert (precious.read_text(), (folder / "notes.txt").read_text()) == ("precious", "precious")
     assert {path.name for path in folder.iterdir()} == {"notes.txt", backup_folder.LIST_NAME, backup_folder.LOCK_NAME}
 
 
 def test_check_ignores_pipe_as_head_file(exported: Lines, tmp_path: Path, ratings: Ratings) -> None:
-    """`backup check` does not block on a pipe in place of the head file beside a backup."""
+    """`backup check` does not block on a pipe instead of the head file beside a backup."""
     file = tmp_path / "own.jsonl"
     os.mkfifo(f"{file}{backup_folder.HEAD_SUFFIX}")
-    assert soon(lambda: ratings("backup", "check", file)).exit_code == 0
+    assert run_without_blocking(lambda: ratings("backup", "check", file)).exit_code == 0
 
 
 def test_checking_a_pipe_is_refused(tmp_path: Path, ratings: Ratings) -> None:
     """`backup check` refuses a pipe and does not block on it."""
     os.mkfifo(tmp_path / "pipe")
-    told = soon(lambda: ratings("backup", "check", tmp_path / "pipe"))
-    assert (told.exit_code, "instead of a pipe or device" in told.stderr) == (2, True)
+    result = run_without_blocking(lambda: ratings("backup", "check", tmp_path / "pipe"))
+    assert (result.exit_code, "instead of a pipe or device" in result.stderr) == (2, True)
 
 
 @pytest.mark.slow
 def test_memory_is_independent_of_log_length(copied_file: Callable[..., str], tmp_path: Path, at_length: bool) -> None:
-    """Exporting and checking a log ten times as long takes hardly any more memory.
+    """Exporting and checking a log ten times as long needs about the same memory.
 
     Peak memory is measured in separate processes.
     """
@@ -355,22 +362,22 @@ def test_memory_is_independent_of_log_length(copied_file: Callable[..., str], tm
         append_games(db, [build_numbered_game(number) for number in range(events)])
         file = tmp_path / f"{events}.jsonl.gz"
         for command in (["export", "events", "-o", str(file)], ["backup", "check", str(file)]):
-            peaks.append(peak("--db", db, *command))
+            peaks.append(measure_peak_kib("--db", db, *command))
     exported, checked, long_exported, long_checked = peaks
-    # SQLite keeps pages of a file, up to so many KiB
+    # SQLite caches pages of the file, up to `cache_size` KiB (a negative number)
     assert long_exported < exported - sqlite.PRAGMAS["cache_size"] + 20_000
     assert long_checked < checked + 40_000
 
 
-def peak(*arguments: str) -> int:
-    """The most memory that a command held, in KiB."""
+def measure_peak_kib(*arguments: str) -> int:
+    """Return the peak memory of a command in KiB."""
     script = (
         f"import re, sys; from ratings_ledger.cli.main import invoke; code = invoke({list(arguments)!r}); "
-        # what getrusage tells includes what the process that started this one held
+        # getrusage would include the memory of the parent process
         "print(re.search(r'VmHWM:\\s*(\\d+)', open('/proc/self/status').read())[1]); sys.exit(code)"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    return int(done.stdout.splitlines()[-1])
+    process = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return int(process.stdout.splitlines()[-1])
 
 
 def test_backup_imports_without_impossible_row(
@@ -378,24 +385,28 @@ def test_backup_imports_without_impossible_row(
 ) -> None:
     """A backup with an impossible row cannot be restored, but the rest of it can be imported.
 
-    As docs/backups.md says, without that line and the last line the rest comes in as new events.
+    As docs/backups.md says, without that line and the last line the rest is imported as new events.
     """
-    db, new, file = copied_file(with_chess), copied_file(make_empty_ledger, name="new.db"), tmp_path / "all.jsonl"
+    db, new, file = (
+        copied_file(create_with_chess),
+        copied_file(make_empty_ledger, name="new.db"),
+        tmp_path / "all.jsonl",
+    )
     position = append_named_forgery("nobody", f"sqlite:///{db}")
     assert ratings("export", "events", "-o", file, db=db).exit_code == 0
-    told = ratings("import", "--restore", file, db=new)
-    assert (told.exit_code, f":{position}: too-few-participants" in told.stderr) == (1, True)
+    result = ratings("import", "--restore", file, db=new)
+    assert (result.exit_code, f":{position}: too-few-participants" in result.stderr) == (1, True)
     lines = file.read_text().splitlines(keepends=True)
     del lines[position - 1], lines[-1]
     file.write_text("".join(lines))
     assert ratings("import", file, db=new).exit_code == 0
     assert ratings("verify", db=new) == (0, "", "")
-    ladders = [ratings("export", "standings", db=one).stdout.splitlines() for one in (db, new)]
-    rows = [[json.loads(line)["rows"] for line in one] for one in ladders]
+    ladders = [ratings("export", "standings", db=path).stdout.splitlines() for path in (db, new)]
+    rows = [[json.loads(line)["rows"] for line in lines] for lines in ladders]
     assert rows[0] == rows[1] != []
 
 
-def with_chess(ratings: Ratings, url: str) -> None:
+def create_with_chess(ratings: Ratings, url: str) -> None:
     assert ratings("init", "--for", "chess", db=url).exit_code == 0
     for number in range(3):
         played = ("--game", "chess", "--game-id", f"g-{number}", "--at", f"2024-01-0{number + 1}T20:00Z")

@@ -7,7 +7,14 @@ from random import Random
 from typing import Any
 
 import pytest
-from cluster_ledgers import Rebuilding, digests, many_ladders, place, rows, small_pieces
+from cluster_ledgers import (
+    Rebuilding,
+    create_many_ladders,
+    digest_objects,
+    find_objects_folder,
+    read_stored_rows,
+    use_small_pieces,
+)
 from dask_clusters import LocalCluster
 from lengths import mark_long_values
 
@@ -53,22 +60,22 @@ def test_damaged_object(
     """What is damaged between two rebuilds is named, unless it is merely missing, and is made again as it was."""
     kind, how, at = damage
     assert rebuilding.is_right(rebuilding.run(cluster.address))
-    kind = kind.replace("500", str(rebuilding.wanted.games // 4))
-    path = sorted(place(rebuilding.objects).glob(f"{kind}*"))[0]
+    kind = kind.replace("500", str(rebuilding.expected.games // 4))
+    path = sorted(find_objects_folder(rebuilding.objects).glob(f"{kind}*"))[0]
     how(path, at)
     if kind != "out-":  # or nobody would read it
-        for other in place(rebuilding.objects).glob("out-*"):
+        for other in find_objects_folder(rebuilding.objects).glob("out-*"):
             other.unlink()
     ended = rebuilding.run(cluster.address)
     assert ended.exit_code == 0
-    assert rows(rebuilding.url) == rebuilding.wanted.rows
+    assert read_stored_rows(rebuilding.url) == rebuilding.expected.rows
     told = [line for line in ended.stderr.splitlines() if path.name in line]
     assert told == ended.stderr.splitlines()
-    if digests(rebuilding.objects) != rebuilding.wanted.objects:
+    if digest_objects(rebuilding.objects) != rebuilding.expected.objects:
         # only what was not read can have gone unnoticed, until all is read
         assert told == []
         assert kind.startswith("segment-")
-        with small_pieces(rebuilding.wanted.games):
+        with use_small_pieces(rebuilding.expected.games):
             checked = ratings("segments", "check", "--segments", rebuilding.objects, db=rebuilding.url)
         assert checked.exit_code == 1
         assert path.name in checked.stderr + checked.stdout
@@ -80,15 +87,15 @@ def test_object_of_another_ledger(
 ) -> None:
     """What is whole, but another ledger's or another range's under the name, is named and made again."""
     other = f"sqlite:///{tmp_path / 'other.db'}"
-    many_ladders(ratings, other, rebuilding.wanted.games)
-    with small_pieces(rebuilding.wanted.games):
+    create_many_ladders(ratings, other, rebuilding.expected.games)
+    with use_small_pieces(rebuilding.expected.games):
         sealing = ratings("segments", "seal", "--on", "processes:1", "--segments", tmp_path / "others", db=other)
     assert sealing.exit_code == 0
     assert rebuilding.is_right(rebuilding.run(cluster.address))
-    mine, others = place(rebuilding.objects), place(tmp_path / "others")
+    mine, others = find_objects_folder(rebuilding.objects), find_objects_folder(tmp_path / "others")
     for kind in ("segment-0-", "numbers-0-"):
         (wrong,), (right,) = others.glob(f"{kind}*"), mine.glob(f"{kind}*")
-        for foreign in (wrong, next(iter(mine.glob(kind.replace("0", str(rebuilding.wanted.games // 4)) + "*")))):
+        for foreign in (wrong, next(iter(mine.glob(kind.replace("0", str(rebuilding.expected.games // 4)) + "*")))):
             right.write_bytes(foreign.read_bytes())
             for out in mine.glob("out-*"):
                 out.unlink()
@@ -103,13 +110,18 @@ def test_object_of_another_ledger(
 def test_many_damaged_objects(cluster: LocalCluster, rebuilding: Rebuilding) -> None:
     """However many objects are damaged, all are named and made again in one rebuild."""
     assert rebuilding.is_right(rebuilding.run(cluster.address))
-    chance, damaged = Random(1), [
-        path for path in place(rebuilding.objects).iterdir() if path.name.startswith(("segment-", "numbers-", "out-"))
-    ]  # fmt: skip
+    chance, damaged = (
+        Random(1),
+        [
+            path
+            for path in find_objects_folder(rebuilding.objects).iterdir()
+            if path.name.startswith(("segment-", "numbers-", "out-"))
+        ],
+    )
     for path in damaged:
         flip(path, chance.choice((0.2, 0.99)))
     ended = rebuilding.run(cluster.address)
     assert ended.exit_code == 0
-    assert rows(rebuilding.url) == rebuilding.wanted.rows
+    assert read_stored_rows(rebuilding.url) == rebuilding.expected.rows
     for line in ended.stderr.splitlines():
         assert line.endswith("it is made again")

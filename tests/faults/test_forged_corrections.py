@@ -88,7 +88,7 @@ def test_forged_correction_is_caught(what: str, url: str, ratings: Callable[...,
         assert list_findings(url) == []
         return
     assert execute_plainly(url, INSERT, row) == 1
-    assert [(found.code, found.position) for found in list_findings(url)] == [(forgery.code, EVENTS + 1)]
+    assert [(finding.code, finding.position) for finding in list_findings(url)] == [(forgery.code, EVENTS + 1)]
     result = ratings("verify", db=url)
     assert (result.exit_code, result.stderr) == (1, "")
     assert f"position {EVENTS + 1}: " in result.stdout
@@ -100,7 +100,7 @@ def test_double_correction_is_found(url: str) -> None:
     execute_plainly(url, "ALTER TABLE events DROP CONSTRAINT events_supersedes_once")
     again = build_correction(1, "cleo", "ben", reason="once more")
     assert execute_plainly(url, INSERT, build_next_row(url, again, supersedes="game:g-1")) == 1
-    assert ("twice", EVENTS + 1) in {(found.code, found.position) for found in list_findings(url)}
+    assert ("twice", EVENTS + 1) in {(finding.code, finding.position) for finding in list_findings(url)}
 
 
 def test_honest_correction_is_accepted(url: str) -> None:

@@ -122,8 +122,8 @@ def make_ladders(ratings: Callable[..., Any], url: str) -> None:
     players = [f"{number}-{'x' * 50}" for number in range(6)]
     rows = [",".join([f"g-{n}", "2010-03-05T19:30Z", "catan", f"group-{n}", *players]) for n in range(LADDERS)]
     header = "game_id,occurred_at,game,group,1st,2nd,3rd,4th,5th,6th"
-    told = ratings("import", "--new-names", "accept", "-", db=url, input="\n".join([header, *rows, ""]))
-    assert told.exit_code == 0, told
+    result = ratings("import", "--new-names", "accept", "-", db=url, input="\n".join([header, *rows, ""]))
+    assert result.exit_code == 0, result
 
 
 def resize(disk: Path, size_bytes: int) -> None:
@@ -142,9 +142,9 @@ def assert_swept(ratings: Callable[..., Any], url: str) -> None:
     for number in range(20):
         record = ("record", "-q", "--game", "catan", "--group", "basic", "--game-id", f"later-{number}", "anna", "ben")
         assert ratings(*record, db=url).exit_code == 0
-    told = json.loads(ratings("status", "--format", "json", db=url).stdout)
-    assert told["runs"]["rebuild"]["last"]["result"] == "failed"
-    assert "no space left" in told["runs"]["rebuild"]["last"]["message"]
+    status = json.loads(ratings("status", "--format", "json", db=url).stdout)
+    assert status["runs"]["rebuild"]["last"]["result"] == "failed"
+    assert "no space left" in status["runs"]["rebuild"]["last"]["message"]
     assert ratings("status", "--no-failures", db=url).exit_code == 1
 
 
@@ -207,12 +207,12 @@ def test_full_output_is_named(command: str, copied_file: Callable[..., str]) -> 
     db = copied_file(with_a_game)
     program = [sys.executable, "-m", "ratings_ledger", "--db", db, *command.split()]
     with open("/dev/full", "w") as full:
-        done = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        process = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     told = (
         f"ratings: standard output: {FULL} there, or send the output elsewhere; "
         "ratings log lists the events recorded so far\n"
     )
-    assert (done.returncode, done.stderr) == (3, told)
+    assert (process.returncode, process.stderr) == (3, told)
 
 
 @pytest.mark.slow_cases

@@ -46,7 +46,7 @@ def test_killed_cache_writes_leave_right_facts(
     shutil.rmtree(tmp_path / "caches")
     ledger = open_ledger(url)
     with ledger.reading() as connection:
-        wanted = decoding.decode(connection, cached=False)
+        expected = decoding.decode(connection, cached=False)
         while killed < kills or len(positions) <= 10:
             if chance.random() < 0.1:
                 for path in (tmp_path / "caches").rglob("columns/*-*-*"):
@@ -61,14 +61,14 @@ def test_killed_cache_writes_leave_right_facts(
                 positions.add(cache.position)
                 if cache.position:
                     found = cache.facts(cache.position)
-                    assert [*found.first_position] == [*wanted.first_position[: cache.position]]
+                    assert [*found.first_position] == [*expected.first_position[: cache.position]]
                     assert [found.players[p] for p in found.player[: 4 * cache.position]] == [
-                        wanted.players[p] for p in wanted.player[: 4 * cache.position]
+                        expected.players[p] for p in expected.player[: 4 * cache.position]
                     ]
         found = decoding.decode(connection)
     assert not caplog.records  # a cache that was being written is no damaged one
-    assert [*found.first_position] == [*wanted.first_position]
-    assert [*found.place] == [*wanted.place]
+    assert [*found.first_position] == [*expected.first_position]
+    assert [*found.place] == [*expected.place]
 
 
 def grow(url: str) -> None:
@@ -88,7 +88,7 @@ def test_killed_trace_writes_leave_whole_traces_or_none(
     with ledger.reading() as connection:
         facts = decoding.decode(connection)
         assert facts.cache is not None
-        wanted = Ladders(facts).trace(LADDER)
+        expected = Ladders(facts).trace(LADDER)
         shutil.rmtree(facts.cache / TRACES)
         started = time.monotonic()
         os.waitpid(fork_child(lambda: Ladders(facts).trace(LADDER) and None), 0)
@@ -101,9 +101,9 @@ def test_killed_trace_writes_leave_whole_traces_or_none(
             os.kill(child, signal.SIGKILL)
             killed += os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
             with caplog.at_level(logging.WARNING):
-                found = trace_cache.find_trace(facts, LADDER, wanted.stream.versions)
+                found = trace_cache.find_trace(facts, LADDER, expected.stream.versions)
             met[found is None] += 1
             if found is not None:
-                assert ([*found.before], [*found.points]) == ([*wanted.before], [*wanted.points])
-                assert found.stream.names == wanted.stream.names
+                assert ([*found.before], [*found.points]) == ([*expected.before], [*expected.points])
+                assert found.stream.names == expected.stream.names
     assert not caplog.records

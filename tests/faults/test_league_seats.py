@@ -75,5 +75,5 @@ def test_eight_of_ten_get_a_seat(url: str, ratings: Ratings) -> None:
     """Of ten players who join a league of eight at once, eight get a seat and the games are drawn."""
     codes = wait_for_exits([fork_child(subscribe, url, f"p{number}") for number in range(10)])
 
-    shown = json.loads(ratings("league", "show", "L1", "--format", "json", db=url).stdout)
-    assert (sorted(codes), len(shown["players"]), len(shown["games"])) == ([0] * 8 + [1] * 2, 8, 32)
+    output = json.loads(ratings("league", "show", "L1", "--format", "json", db=url).stdout)
+    assert (sorted(codes), len(output["players"]), len(output["games"])) == ([0] * 8 + [1] * 2, 8, 32)

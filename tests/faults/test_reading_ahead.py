@@ -1,4 +1,4 @@
-"""Long imports, of which another process reads the input ahead: the same outcome, and no process that stays."""
+"""Long imports whose input another process reads ahead have the same outcome and leave no process behind."""
 
 import json
 import os
@@ -28,7 +28,7 @@ from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.admission.ladder_checks import Admission
 
 GAMES = 400
-NOW = clock.now() + 3_600_000_000
+NOW_US = clock.now() + 3_600_000_000
 PLAYERS = ("anna", "ben", "jürgen", "dora=", "emil", "frida")
 
 
@@ -38,85 +38,88 @@ def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ratings_ledger.cli.commands.import_.available_cores", lambda: 2)
 
 
-def event(chance: random.Random, number: int) -> dict[str, Any]:
-    """A game, now and then one that is there already or cannot be, or another type of event."""
-    way = chance.random()
-    if way < 0.1:
-        return {"type": "player.renamed", "data": {"player": chance.choice(PLAYERS), "new_player": f"new-{number}"}}
-    if way < 0.2:
-        return {"type": "game.voided", "data": {"game_id": f"g-{chance.randrange(number + 3)}", "reason": "a friendly"}}
-    game_id = f"g-{chance.randrange(number + 1) if way < 0.3 else number}"
-    participants = [{"player": name, "place": place} for place, name in enumerate(chance.sample(PLAYERS, 3), 1)]
+def draw_event(rng: random.Random, number: int) -> dict[str, Any]:
+    """Return a game, sometimes a repeated or impossible one, or an event of another type."""
+    draw = rng.random()
+    if draw < 0.1:
+        return {"type": "player.renamed", "data": {"player": rng.choice(PLAYERS), "new_player": f"new-{number}"}}
+    if draw < 0.2:
+        return {
+            "type": "game.voided",
+            "data": {"game_id": f"g-{rng.randrange(number + 3)}", "reason": "a friendly"},
+        }
+    game_id = f"g-{rng.randrange(number + 1) if draw < 0.3 else number}"
+    participants = [{"player": name, "place": place} for place, name in enumerate(rng.sample(PLAYERS, 3), 1)]
     return {"type": "game.recorded", "data": {"game_id": game_id, "game": "catan", "participants": participants}}
 
 
-def json_lines(chance: random.Random) -> Iterator[str]:
+def draw_json_lines(rng: random.Random) -> Iterator[str]:
     for number in range(GAMES):
-        made = {"occurred_at": f"2010-03-05T19:{number % 60:02}:00Z", **event(chance, number)}
-        yield json.dumps(made)[: -1 if chance.random() < 0.05 else None]
+        event_members = {"occurred_at": f"2010-03-05T19:{number % 60:02}:00Z", **draw_event(rng, number)}
+        yield json.dumps(event_members)[: -1 if rng.random() < 0.05 else None]
 
 
-def csv_rows(chance: random.Random) -> Iterator[str]:
+def draw_csv_rows(rng: random.Random) -> Iterator[str]:
     yield "game_id,occurred_at,game,player,place"
     for number in range(GAMES):
-        made = event(chance, number)["data"]
-        for row in made.get("participants", [{"player": "", "place": "x"}]):
-            yield f"{made.get('game_id', '')},2010-03-05T19:30:00Z,catan,{row['player']},{row['place']}"
+        data = draw_event(rng, number)["data"]
+        for row in data.get("participants", [{"player": "", "place": "x"}]):
+            yield f"{data.get('game_id', '')},2010-03-05T19:30:00Z,catan,{row['player']},{row['place']}"
 
 
-def imported(
+def import_files(
     url: str, paths: list[Path], keep_going: bool, cores: int
 ) -> tuple[IntakeResult, list[Any], dict[int, str]]:
-    refused: list[Any] = []
+    rejections: list[Any] = []
     result = FileIntake(
         open_ledger(url), (item for path in paths for item in read_items(str(path), TableOptions())),
-        ImportPolicy("test", keep_going=keep_going), clock=lambda: NOW, ladders=partial(Admission, unranked={}),
-        reject=lambda rejection, source: refused.append((rejection, source)), cores=cores,
+        ImportPolicy("test", keep_going=keep_going), clock=lambda: NOW_US, ladders=partial(Admission, unranked={}),
+        reject=lambda rejection, source: rejections.append((rejection, source)), cores=cores,
     ).append()  # fmt: skip
-    return result, refused, read_all_records(url)
+    return result, rejections, read_all_records(url)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("keep_going", [False, True])
 @pytest.mark.parametrize("seed", range(4))
-def test_two_processes_match_one(
+def test_two_processes_import_like_one(
     copied_file: Callable[..., str], ratings: Callable[..., Any], tmp_path: Path, seed: int, keep_going: bool
 ) -> None:
     """An import with two processes has the same outcome as one with a single process."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     paths = [tmp_path / "a.jsonl", tmp_path / "b.csv", tmp_path / "empty.jsonl"]
-    for path, lines in zip(paths, (json_lines(chance), csv_rows(chance), ()), strict=True):
+    for path, lines in zip(paths, (draw_json_lines(rng), draw_csv_rows(rng), ()), strict=True):
         path.write_text("".join(f"{line}\n" for line in lines))
-    found = []
+    outcomes = []
     for cores in (1, 2):
         url = f"sqlite:///{tmp_path / f'{cores}.db'}"
         assert ratings("init", db=url).exit_code == 0
         before = len(read_all_records(url))
-        found.append(imported(url, paths, keep_going, cores))
-        assert bool(found[-1][0].appended) == keep_going == (len(found[-1][2]) > before)
-    (alone, refused_alone, log_alone), (shared, refused_shared, log_shared) = found
+        outcomes.append(import_files(url, paths, keep_going, cores))
+        assert bool(outcomes[-1][0].appended) == keep_going == (len(outcomes[-1][2]) > before)
+    (alone, refused_alone, log_alone), (shared, refused_shared, log_shared) = outcomes
     assert len({rejection.code for rejection, _ in refused_alone}) > 6
     assert refused_shared == refused_alone
     assert (shared.rejected, shared.appended, shared.existing) == (alone.rejected, alone.appended, alone.existing)
-    # each ledger publishes its rulesets at its own time
-    said = [[json.loads(record)["data"] for record in log.values()] for log in (log_alone, log_shared)]
-    assert said[0] == said[1]
+    # the ledgers published their rulesets at different times, so only data are compared
+    data = [[json.loads(record)["data"] for record in log.values()] for log in (log_alone, log_shared)]
+    assert data[0] == data[1]
 
 
 def test_missing_file_is_reported(ledger_url: str, tmp_path: Path) -> None:
-    """A file that cannot be opened is reported by two processes as by one, and nothing is appended."""
-    (tmp_path / "games.jsonl").write_text("".join(f"{line}\n" for line in good_lines(100)))
+    """A file that cannot be opened is reported with two processes as with one, and nothing is appended."""
+    (tmp_path / "games.jsonl").write_text("".join(f"{line}\n" for line in yield_good_lines(100)))
     paths = [tmp_path / "games.jsonl", tmp_path / "gone.jsonl"]
     with pytest.raises(FileNotFoundError) as failure:
-        imported(ledger_url, paths, False, 2)
+        import_files(ledger_url, paths, False, 2)
     assert failure.value.filename == str(tmp_path / "gone.jsonl")
     assert read_all_records(ledger_url) == {}
 
 
 @pytest.mark.slow
-def test_another_process_reads_standard_input(ledger_url: str, tmp_path: Path) -> None:
-    """What comes on standard input behind a file is read by the process that reads ahead."""
-    lines = [f"{line}\n" for line in good_lines(200)]
+def test_reading_process_reads_standard_input(ledger_url: str, tmp_path: Path) -> None:
+    """Standard input after a file is read by the process that reads ahead."""
+    lines = [f"{line}\n" for line in yield_good_lines(200)]
     (tmp_path / "games.jsonl").write_text("".join(lines[:100]))
     code = (
         "from ratings_ledger.cli.commands import import_\n"
@@ -125,12 +128,12 @@ def test_another_process_reads_standard_input(ledger_url: str, tmp_path: Path) -
         "parsing.BLOCK_ITEMS, parsing.ALONE_BLOCKS, import_.available_cores = 7, 2, lambda: 2\n"
         f"run_program(['--db', {ledger_url!r}, 'import', {str(tmp_path / 'games.jsonl')!r}, '-'])"
     )
-    done = subprocess.run([sys.executable, "-c", code], input="".join(lines[100:]), text=True, capture_output=True)
-    assert (done.returncode, done.stdout) == (0, "200 appended; the head is 202.\n"), done.stderr
+    process = subprocess.run([sys.executable, "-c", code], input="".join(lines[100:]), text=True, capture_output=True)
+    assert (process.returncode, process.stdout) == (0, "200 appended; the head is 202.\n"), process.stderr
     assert len(read_all_records(ledger_url)) == 202  # and a record for each of the two inputs
 
 
-def good_lines(count: int) -> Iterator[str]:
+def yield_good_lines(count: int) -> Iterator[str]:
     for number in range(count):
         participants = [{"player": "anna", "place": 1}, {"player": "ben", "place": 2}]
         data = {"game_id": f"g-{number}", "game": "catan", "participants": participants}
@@ -138,7 +141,7 @@ def good_lines(count: int) -> Iterator[str]:
 
 
 def import_by_command(url: str, path: Path) -> int:
-    """`ratings import` as a shell starts it."""
+    """Run `ratings import` like a shell and return its exit code."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     with open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), 1)
@@ -147,46 +150,48 @@ def import_by_command(url: str, path: Path) -> int:
 
 
 @pytest.fixture
-def stalled(ledger_url: str, tmp_path: Path) -> Iterator[tuple[int, int]]:
-    """An import from a pipe that has brought some lines and then nothing more, and the process that reads it."""
+def stalled_import(ledger_url: str, tmp_path: Path) -> Iterator[tuple[int, int]]:
+    """The process ids of an import from a pipe that has stalled, and of the process that reads the pipe."""
     path = tmp_path / "games.jsonl"
     os.mkfifo(path)
     importer = fork_child(import_by_command, ledger_url, path)
     with open(path, "w") as pipe:
-        # more than what is read of a file at once
-        pipe.writelines(f"{line}\n" for line in good_lines(1_000))
+        # more than one block of a file
+        pipe.writelines(f"{line}\n" for line in yield_good_lines(1_000))
         pipe.flush()
-        wait_until(lambda: len(children(importer)) == 1, seconds=10)
+        wait_until(lambda: len(list_children(importer)) == 1, seconds=10)
         time.sleep(0.05)
-        yield importer, children(importer)[0]
+        yield importer, list_children(importer)[0]
 
 
-def children(process: int) -> list[int]:
+def list_children(process: int) -> list[int]:
     listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,stat="], capture_output=True, text=True, check=True).stdout
     rows = [line.split() for line in listed.splitlines()]
     return [int(pid) for pid, parent, state in rows if int(parent) == process and not state.startswith("Z")]
 
 
-def is_gone(process: int) -> bool:
+def has_ended(process: int) -> bool:
     state = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True).stdout
     return not state or state.startswith("Z")
 
 
 @pytest.mark.parametrize(("end", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -15), (signal.SIGKILL, -9)])
-def test_reader_ends_with_the_import(ledger_url: str, stalled: tuple[int, int], end: signal.Signals, code: int) -> None:
+def test_reader_ends_with_the_import(
+    ledger_url: str, stalled_import: tuple[int, int], end: signal.Signals, code: int
+) -> None:
     """The process that reads ahead ends with the import, however the import ends."""
-    importer, reader = stalled
+    importer, reader = stalled_import
     os.kill(importer, end)
     assert wait_for_exits([importer]) == [code]
-    wait_until(lambda: is_gone(reader))
+    wait_until(lambda: has_ended(reader))
     assert read_all_records(ledger_url) == {}
 
 
-def test_interrupt_that_a_driver_fails_on_stays_one(ledger_url: str) -> None:
-    """Ctrl-C within a query leaves a connection that cannot roll back: that is the interrupt, and no lost server."""
+def test_interrupt_during_a_query_is_not_a_lost_server(ledger_url: str) -> None:
+    """Ctrl-C during a query stays an interrupt although the connection cannot roll back."""
     ledger = open_ledger(ledger_url)
 
-    def interrupted() -> None:
+    def interrupt_query() -> None:
         with ledger.reading():
             try:
                 raise KeyboardInterrupt
@@ -194,12 +199,12 @@ def test_interrupt_that_a_driver_fails_on_stays_one(ledger_url: str) -> None:
                 raise ledger.engine.dialect.loaded_dbapi.OperationalError("another command is already in progress")
 
     with pytest.raises(KeyboardInterrupt):
-        interrupted()
+        interrupt_query()
 
 
-def test_killed_reader_appends_nothing(ledger_url: str, stalled: tuple[int, int]) -> None:
+def test_killed_reader_appends_nothing(ledger_url: str, stalled_import: tuple[int, int]) -> None:
     """An import whose reading process is killed exits with 3 and appends nothing."""
-    importer, reader = stalled
+    importer, reader = stalled_import
     os.kill(reader, signal.SIGKILL)
     assert wait_for_exits([importer]) == [3]
     assert read_all_records(ledger_url) == {}
@@ -208,7 +213,7 @@ def test_killed_reader_appends_nothing(ledger_url: str, stalled: tuple[int, int]
 def test_failure_while_reading_ahead_is_raised() -> None:
     """An exception or a kill in the process that reads ahead is raised in the import."""
 
-    def broken(kind: str) -> Iterator[bytes]:
+    def yield_and_fail(kind: str) -> Iterator[bytes]:
         yield b"first"
         if kind == "bug":
             raise KeyError("a bug")
@@ -216,22 +221,23 @@ def test_failure_while_reading_ahead_is_raised() -> None:
             os._exit(0)
         os.kill(os.getpid(), signal.SIGKILL)
 
-    for kind, error, told in (
+    for kind, error, message in (
         ("bug", RuntimeError, "KeyError: 'a bug'"),
         ("kill", WorkerLost, "killed by signal 9"),
         ("end", WorkerLost, "ended without an exit status"),
     ):
-        messages = run_ahead(broken(kind))
+        messages = run_ahead(yield_and_fail(kind))
         assert next(messages) == b"first"
-        with pytest.raises(error, match=told):
+        with pytest.raises(error, match=message):
             next(messages)
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize("where", ["multiprocessing.queues.Queue._start_thread", "threading.Thread.start"])
-def test_lack_of_memory_for_a_thread_is_no_wait(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where no thread can be started that hands work on, or its results, the import does not wait for them for ever."""
+def test_failure_to_start_a_thread_is_raised(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If no thread can be started for the messages between the processes, the import fails instead of waiting for
+    ever."""
 
     def start(*_: object) -> None:
         raise RuntimeError("can't start new thread")
@@ -243,19 +249,19 @@ def test_lack_of_memory_for_a_thread_is_no_wait(where: str, monkeypatch: pytest.
 
 @pytest.mark.slow
 def test_time_limit_counts_processor_time() -> None:
-    """A process may wait longer than its limit, but not work longer, nor wait for ever."""
+    """A process may wait longer than its time limit, but neither work longer nor wait for ever."""
 
-    def waits(seconds: float) -> Iterator[bytes]:
+    def wait_and_yield(seconds: float) -> Iterator[bytes]:
         time.sleep(seconds)
         yield b"sound"
 
-    def works() -> Iterator[bytes]:
+    def work_without_end() -> Iterator[bytes]:
         while True:
             pass
         yield b"never"
 
-    assert [*run_ahead(waits(0.4), seconds=0.2, closes_files=True)] == [b"sound"]
+    assert [*run_ahead(wait_and_yield(0.4), seconds=0.2, closes_files=True)] == [b"sound"]
     with pytest.raises(TimeLimitExceeded, match=r"^0\.2 s of processor time$"):
-        next(run_ahead(works(), seconds=0.2, closes_files=True))
+        next(run_ahead(work_without_end(), seconds=0.2, closes_files=True))
     with pytest.raises(TimeLimitExceeded, match=r"^1 s, most of which it waited$"):
-        next(run_ahead(waits(60), seconds=0.1, closes_files=True))
+        next(run_ahead(wait_and_yield(60), seconds=0.1, closes_files=True))

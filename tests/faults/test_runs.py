@@ -1,4 +1,4 @@
-"""Runs of the jobs: each leaves a row, whoever runs it and however it ends, in the ledger or in the state folder."""
+"""Runs of jobs: each is recorded, in the ledger or in the state folder, whatever user runs it and however it ends."""
 
 import json
 import os
@@ -22,24 +22,24 @@ from ratings_ledger.ledger.processes.identity import is_process_running, name_th
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.store.runs import Run, find_latest_runs, find_runs_ahead, list_runs, record_run
 
-MINUTE, HOUR = 60 * 1_000_000, 3_600 * 1_000_000
+MINUTE_US, HOUR_US = 60 * 1_000_000, 3_600 * 1_000_000
 
 
 @pytest.fixture(autouse=True)
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder in which accounts keep state, empty."""
-    folder = tmp_path / "state"
+def state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The empty folder in which accounts keep state."""
+    folder = tmp_path / "state_folder"
     monkeypatch.setenv("XDG_STATE_HOME", str(folder))
     return folder
 
 
-def known(ledger: Ledger, now: int = 10**15) -> list[Run]:
+def list_known_runs(ledger: Ledger, now: int = 10**15) -> list[Run]:
     with ledger.reading() as connection:
         return list_runs(ledger, connection, now)
 
 
-def ticking(start: int = 1_000_000) -> Callable[[], int]:
-    """A clock that goes on by a second whenever it is asked."""
+def build_ticking_clock(start: int = 1_000_000) -> Callable[[], int]:
+    """Return a clock that advances by one second at each call."""
     now = [start]
 
     def tick() -> int:
@@ -49,7 +49,7 @@ def ticking(start: int = 1_000_000) -> Callable[[], int]:
     return tick
 
 
-def in_table(ledger: Ledger) -> int:
+def count_run_rows(ledger: Ledger) -> int:
     with ledger.reading() as connection:
         return int(connection.execute(text("SELECT count(*) FROM runs")).scalar_one())
 
@@ -57,23 +57,23 @@ def in_table(ledger: Ledger) -> int:
 def test_successful_run_is_recorded(ledger_url: str) -> None:
     """A run shows as running, and afterwards with its times, result, position, author and details."""
     ledger = open_ledger(ledger_url)
-    with record_run(ledger, "backup", ticking(), by="mira") as run:
-        (open_one,) = known(ledger)
+    with record_run(ledger, "backup", build_ticking_clock(), by="mira") as run:
+        (running_run,) = list_known_runs(ledger)
         run.position, run.details = 7, {"file": "a.jsonl"}
-    (found,) = known(ledger)
+    (ended_run,) = list_known_runs(ledger)
 
-    assert (open_one.result, open_one.finished_at) == ("running", None)
-    assert found[1:8] == ("backup", 2_000_000, 3_000_000, "done", None, 7, "mira")
-    assert found.details == {"file": "a.jsonl"}
-    assert in_table(ledger) == 1
+    assert (running_run.result, running_run.finished_at) == ("running", None)
+    assert ended_run[1:8] == ("backup", 2_000_000, 3_000_000, "done", None, 7, "mira")
+    assert ended_run.details == {"file": "a.jsonl"}
+    assert count_run_rows(ledger) == 1
 
 
-def test_failed_run_keeps_its_reason(ledger_url: str) -> None:
+def test_failed_run_records_its_reason(ledger_url: str) -> None:
     """A failed run records its reason, and the error is passed on.
 
     An error, an interruption and a run that reports its own failure all count as failures.
     """
-    ledger, clock = open_ledger(ledger_url), ticking()
+    ledger, clock = open_ledger(ledger_url), build_ticking_clock()
     with pytest.raises(StoreUnavailable), record_run(ledger, "backup", clock):
         raise StoreUnavailable("no space left", "no-space")
     with pytest.raises(KeyboardInterrupt), record_run(ledger, "rebuild", clock):
@@ -81,34 +81,34 @@ def test_failed_run_keeps_its_reason(ledger_url: str) -> None:
     with record_run(ledger, "verify", clock) as run:
         run.fail("2 findings")
 
-    assert [(one.kind, one.result, one.message) for one in known(ledger)] == [
+    assert [(run.kind, run.result, run.message) for run in list_known_runs(ledger)] == [
         ("verify", "failed", "2 findings"), ("rebuild", "failed", "it was interrupted"),
         ("backup", "failed", "no space left"),
     ]  # fmt: skip
 
 
-def test_refused_run_leaves_no_trace(ledger_url: str) -> None:
-    """A run that is refused because another is under way leaves no trace."""
+def test_refused_run_is_not_recorded(ledger_url: str) -> None:
+    """A run that is refused because another one is running is not recorded."""
     ledger = open_ledger(ledger_url)
     with pytest.raises(AlreadyRunning), record_run(ledger, "backup"):
         raise AlreadyRunning("another one runs")
     with record_run(ledger, "rebuild") as run:
         run.no_trace = True
-    assert known(ledger) == []
+    assert list_known_runs(ledger) == []
 
 
-def run_for_ever(url: str) -> None:
+def run_without_end(url: str) -> None:
     with record_run(open_ledger(url), "backup"):
         time.sleep(600)
 
 
 @contextmanager
-def under_way(url: str) -> Iterator[int]:
-    """Another process is in the middle of a run; it is killed in the end."""
+def start_endless_run(url: str) -> Iterator[int]:
+    """Run a backup without end in another process, and kill it at the end."""
     ledger = open_ledger(url)
-    child = fork_child(run_for_ever, url)
+    child = fork_child(run_without_end, url)
     try:
-        wait_until(lambda: any(one.result == "running" for one in known(ledger)))
+        wait_until(lambda: any(run.result == "running" for run in list_known_runs(ledger)))
         yield child
     finally:
         os.kill(child, signal.SIGKILL)
@@ -116,15 +116,15 @@ def under_way(url: str) -> Iterator[int]:
 
 
 def test_killed_run_is_lost(ledger_url: str) -> None:
-    """A killed run is seen as lost by anybody who looks, and the next run of its kind records that."""
+    """A killed run is listed as lost, and the next run of its kind records that."""
     ledger = open_ledger(ledger_url)
-    with under_way(ledger_url):
-        assert [one.result for one in known(ledger)] == ["running"]
-    wait_until(lambda: [one.result for one in known(ledger)] == ["lost"])
-    (lost,) = known(ledger)
-    assert lost.has_failed
-    assert lost.finished_at is None
-    assert "no exit status" in str(lost.message)
+    with start_endless_run(ledger_url):
+        assert [run.result for run in list_known_runs(ledger)] == ["running"]
+    wait_until(lambda: [run.result for run in list_known_runs(ledger)] == ["lost"])
+    (lost_run,) = list_known_runs(ledger)
+    assert lost_run.has_failed
+    assert lost_run.finished_at is None
+    assert "no exit status" in str(lost_run.message)
     with record_run(ledger, "backup"):
         pass
     with ledger.reading() as connection:
@@ -132,20 +132,20 @@ def test_killed_run_is_lost(ledger_url: str) -> None:
     assert results == ["lost", "done"]
 
 
-def test_concurrent_run_is_not_lost(ledger_url: str) -> None:
-    """A run still under way is not taken for lost when another one begins."""
+def test_running_run_is_not_lost(ledger_url: str) -> None:
+    """A run that is still running is not marked as lost when another one begins."""
     ledger = open_ledger(ledger_url)
-    with under_way(ledger_url):
+    with start_endless_run(ledger_url):
         with record_run(ledger, "backup"):
-            assert [one.result for one in known(ledger)] == ["running", "running"]
-        assert [one.result for one in known(ledger)] == ["done", "running"]
+            assert [run.result for run in list_known_runs(ledger)] == ["running", "running"]
+        assert [run.result for run in list_known_runs(ledger)] == ["done", "running"]
 
 
 @pytest.mark.slow_cases
 def test_old_runs_are_swept(ledger_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sweeping keeps the newest runs of a kind, its last success and its last failure."""
     set_thresholds(monkeypatch, runs_kept=3)
-    ledger, clock = open_ledger(ledger_url), ticking()
+    ledger, clock = open_ledger(ledger_url), build_ticking_clock()
     with record_run(ledger, "verify", clock) as run:
         run.fail("long ago")
     for _ in range(10):
@@ -153,24 +153,24 @@ def test_old_runs_are_swept(ledger_url: str, monkeypatch: pytest.MonkeyPatch) ->
             pass
     with record_run(ledger, "backup", clock):
         pass
-    found = known(ledger)
-    (last, done, failed) = find_latest_runs(found)["verify"]
+    runs = list_known_runs(ledger)
+    (last, done, failed) = find_latest_runs(runs)["verify"]
 
-    assert [one.kind for one in found].count("verify") <= 5
+    assert [run.kind for run in runs].count("verify") <= 5
     assert (last, failed and failed.message) == (done, "long ago")
-    assert found[-1] == failed
-    assert find_latest_runs(found)["backup"].failed is None
+    assert runs[-1] == failed
+    assert find_latest_runs(runs)["backup"].failed is None
 
 
-# who may not write the ledger
+# roles without the right to write
 
 
 @pytest.fixture
 def reader_url(ledger_url: str) -> Iterator[str]:
-    """The same ledger for somebody who can only read it: a role, or a file that takes no change."""
+    """The URL of the ledger for a user who can only read it: a role, or a file that takes no change."""
     if ledger_url.startswith("sqlite"):
         with closing(sqlite3.connect(str(make_url(ledger_url).database))) as connection:
-            # nobody can write a table that has another program's triggers; permissions do not stop root
+            # the program does not write a table with a foreign trigger; file permissions would not stop root
             connection.execute("CREATE TRIGGER no BEFORE INSERT ON runs BEGIN SELECT RAISE(ABORT, 'no'); END")
             connection.commit()
         yield ledger_url
@@ -184,45 +184,45 @@ def reader_url(ledger_url: str) -> Iterator[str]:
         owner.execute(f"DROP ROLE {name}")
 
 
-def test_readers_run_goes_to_state_folder(reader_url: str, ledger_url: str, state: Path) -> None:
-    """A run by someone who can only read the ledger is kept in their account's state folder."""
+def test_readers_run_is_kept_in_state_folder(reader_url: str, ledger_url: str, state_folder: Path) -> None:
+    """A run of a user who can only read the ledger is kept in their account's state folder."""
     ledger = open_ledger(reader_url)
-    with record_run(ledger, "verify", ticking()) as run:
+    with record_run(ledger, "verify", build_ticking_clock()) as run:
         run.fail("1 finding")
-    (found,) = known(ledger)
+    (run_of_reader,) = list_known_runs(ledger)
 
-    assert in_table(ledger) == 0
-    assert (found.result, found.message) == ("failed", "1 finding")
-    # whoever of the same account asks as another role sees it, too
-    assert known(open_ledger(ledger_url)) == [found]
-    (file,) = [path for path in state.rglob("*") if path.is_file()]
+    assert count_run_rows(ledger) == 0
+    assert (run_of_reader.result, run_of_reader.message) == ("failed", "1 finding")
+    # the same account sees it as another role, too
+    assert list_known_runs(open_ledger(ledger_url)) == [run_of_reader]
+    (file,) = [path for path in state_folder.rglob("*") if path.is_file()]
     assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
-def test_readers_killed_run_is_lost(reader_url: str, state: Path) -> None:
-    """A killed run of someone who can only read the ledger is seen as lost."""
+def test_readers_killed_run_is_lost(reader_url: str, state_folder: Path) -> None:
+    """A killed run of a user who can only read the ledger is listed as lost."""
     ledger = open_ledger(reader_url)
-    with under_way(reader_url):
-        assert [one.result for one in known(ledger)] == ["running"]
-    wait_until(lambda: [one.result for one in known(ledger)] == ["lost"])
+    with start_endless_run(reader_url):
+        assert [run.result for run in list_known_runs(ledger)] == ["running"]
+    wait_until(lambda: [run.result for run in list_known_runs(ledger)] == ["lost"])
 
 
 @pytest.mark.slow_cases
-def test_readers_old_run_files_are_swept(reader_url: str, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Old run files of someone who can only read are removed, except for the last failure."""
+def test_readers_old_run_files_are_swept(reader_url: str, state_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Old run files of a user who can only read are removed, except for the last failure."""
     set_thresholds(monkeypatch, runs_kept=3)
-    ledger, clock = open_ledger(reader_url), ticking()
+    ledger, clock = open_ledger(reader_url), build_ticking_clock()
     for number in range(8):
         with record_run(ledger, "verify", clock) as run:
             if number == 0:
                 run.fail("long ago")
 
-    assert len(known(ledger)) <= 5
-    assert known(ledger)[-1].message == "long ago"
+    assert len(list_known_runs(ledger)) <= 5
+    assert list_known_runs(ledger)[-1].message == "long ago"
 
 
 def test_copied_ledger_has_its_own_runs(tmp_path: Path, copied_file: Callable[..., str]) -> None:
-    """Two files of the same ledger id that take no rows each have their own runs."""
+    """Two read-only files with the same ledger id each have their own runs."""
     ledgers = [open_ledger(copied_file(make_empty_ledger, name=name)) for name in ("live.db", "staging.db")]
     for ledger in ledgers:
         with ledger.writing() as connection:
@@ -230,14 +230,14 @@ def test_copied_ledger_has_its_own_runs(tmp_path: Path, copied_file: Callable[..
     with record_run(ledgers[1], "verify"):
         pass
 
-    assert [len(known(ledger)) for ledger in ledgers] == [0, 1]
+    assert [len(list_known_runs(ledger)) for ledger in ledgers] == [0, 1]
 
 
-# hostile hands
+# hostile files
 
 
 def test_foreign_trigger_does_not_fire(tmp_path: Path, copied_file: Callable[..., str]) -> None:
-    """A trigger in a stranger's file does not fire when a run is recorded."""
+    """A foreign trigger on the table of runs does not fire when a run is recorded."""
     ledger = open_ledger(copied_file(make_empty_ledger))
     with ledger.writing() as connection:
         connection.execute(text("CREATE TABLE fired (x)"))
@@ -248,7 +248,7 @@ def test_foreign_trigger_does_not_fire(tmp_path: Path, copied_file: Callable[...
         assert connection.execute(text("SELECT count(*) FROM fired")).scalar_one() == 0
 
 
-STRANGE = {
+MALFORMED_FILES = {
     "no JSON": b"\xff\xfe{",
     "nested without end": b"[" * 100_000,
     "another type": b'[1, 2]',
@@ -260,43 +260,43 @@ STRANGE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("content", STRANGE.values(), ids=STRANGE)
-def test_strange_state_file_is_ignored(content: bytes, reader_url: str, state: Path) -> None:
+@pytest.mark.parametrize("content", MALFORMED_FILES.values(), ids=MALFORMED_FILES)
+def test_malformed_state_file_is_ignored(content: bytes, reader_url: str, state_folder: Path) -> None:
     """A malformed file in the state folder is ignored."""
     ledger = open_ledger(reader_url)
-    with record_run(ledger, "verify", ticking()):
+    with record_run(ledger, "verify", build_ticking_clock()):
         pass
-    before = known(ledger)
-    (file,) = [path for path in state.rglob("*.json") if path.is_file()]
+    before = list_known_runs(ledger)
+    (file,) = [path for path in state_folder.rglob("*.json") if path.is_file()]
     (file.parent / "verify-1.json").write_bytes(content)
 
-    assert known(ledger) == before
+    assert list_known_runs(ledger) == before
 
 
-def test_links_and_pipes_are_not_followed(reader_url: str, state: Path, tmp_path: Path) -> None:
-    """Links and pipes in the state folder are neither followed nor waited for."""
+def test_links_and_pipes_are_not_followed(reader_url: str, state_folder: Path, tmp_path: Path) -> None:
+    """A malformed file in the state folder is ignored."""
     ledger = open_ledger(reader_url)
-    with record_run(ledger, "verify", ticking()):
+    with record_run(ledger, "verify", build_ticking_clock()):
         pass
-    (file,) = [path for path in state.rglob("*.json") if path.is_file()]
+    (file,) = [path for path in state_folder.rglob("*.json") if path.is_file()]
     os.mkfifo(file.parent / "verify-2.json")
     (file.parent / "verify-3.json").symlink_to(file)
-    assert len(known(ledger)) == 1
+    assert len(list_known_runs(ledger)) == 1
     # a link in place of the folder
     elsewhere = tmp_path / "elsewhere"
     file.parent.rename(elsewhere)
     file.parent.symlink_to(elsewhere)
-    assert known(ledger) == []
-    with record_run(ledger, "verify", ticking()):
+    assert list_known_runs(ledger) == []
+    with record_run(ledger, "verify", build_ticking_clock()):
         pass
     assert len(list(elsewhere.glob("verify-*"))) == 3
 
 
 def test_malformed_run_rows_are_ignored(tmp_path: Path, copied_file: Callable[..., str]) -> None:
-    """Malformed rows in the table of runs are ignored, and the others are still shown."""
+    """Malformed rows in the table of runs are ignored, and the others are listed."""
     path = copied_file(make_empty_ledger)
     ledger = open_ledger(path)
-    with record_run(ledger, "verify", ticking()):
+    with record_run(ledger, "verify", build_ticking_clock()):
         pass
     columns = "run, kind, started_at, finished_at, result, message, position, run_by, process, details"
     with closing(sqlite3.connect(path)) as connection:
@@ -309,97 +309,100 @@ def test_malformed_run_rows_are_ignored(tmp_path: Path, copied_file: Callable[..
             connection.execute(f"INSERT INTO runs ({columns}) VALUES ({values})")
         connection.commit()
 
-    assert [one.result for one in known(ledger)] == ["done"]
+    assert [run.result for run in list_known_runs(ledger)] == ["done"]
 
 
-# which process it is
+# identity of a process
 
 
-def test_process_is_known_by_its_start() -> None:
-    """A local process counts as running only if its number and start time fit.
+def test_process_is_identified_by_its_start() -> None:
+    """A local process counts as running only if its number and start time match.
 
     A process on another machine cannot be seen and counts as running for a day.
     """
     mine = name_this_process()
     host, number, started = mine.split(" ")
     child = fork_child(time.sleep, 600)
-    there = is_process_running(f"{host} {child} ", 0, HOUR)
+    child_is_running = is_process_running(f"{host} {child} ", 0, HOUR_US)
     os.kill(child, signal.SIGKILL)
     assert wait_for_exits([child]) == [-signal.SIGKILL]
 
-    assert (is_process_running(mine, 0, HOUR), there) == (True, True)
-    assert not is_process_running(f"{host} {child} ", 0, HOUR)
+    assert (is_process_running(mine, 0, HOUR_US), child_is_running) == (True, True)
+    assert not is_process_running(f"{host} {child} ", 0, HOUR_US)
     if started:
-        assert not is_process_running(f"{host} {number} 1", 0, HOUR)
-    # what runs on another machine cannot be seen
-    assert is_process_running(f"elsewhere {number} 1", 0, HOUR)
-    assert not is_process_running(f"elsewhere {number} 1", 0, 25 * HOUR)
-    for strange in ("", "x", "a b c", f"{host} 99999999999999999999 "):
-        assert not is_process_running(strange, 0, HOUR)
+        assert not is_process_running(f"{host} {number} 1", 0, HOUR_US)
+    # a process on another machine cannot be seen
+    assert is_process_running(f"elsewhere {number} 1", 0, HOUR_US)
+    assert not is_process_running(f"elsewhere {number} 1", 0, 25 * HOUR_US)
+    for invalid_name in ("", "x", "a b c", f"{host} 99999999999999999999 "):
+        assert not is_process_running(invalid_name, 0, HOUR_US)
 
 
-# a wrong clock
+# dates in the future
 
-YEAR = 400 * 24 * HOUR
+YEAR_US = 400 * 24 * HOUR_US
 
 
 def test_runs_are_ordered_by_their_start(ledger_url: str) -> None:
-    """A run dated far ahead does not stay the last of its kind once another one has begun."""
+    """A run dated in the future is not the last of its kind once another one has begun."""
     ledger = open_ledger(ledger_url)
-    with record_run(ledger, "verify", lambda: 2 * YEAR):
+    with record_run(ledger, "verify", lambda: 2 * YEAR_US):
         pass
-    with record_run(ledger, "verify", lambda: YEAR) as run:
+    with record_run(ledger, "verify", lambda: YEAR_US) as run:
         run.fail("2 findings")
-    latest = find_latest_runs(known(ledger, YEAR))["verify"]
+    latest = find_latest_runs(list_known_runs(ledger, YEAR_US))["verify"]
 
-    assert [run.started_at for run in known(ledger, YEAR)] == [YEAR, 2 * YEAR]
+    assert [run.started_at for run in list_known_runs(ledger, YEAR_US)] == [YEAR_US, 2 * YEAR_US]
     assert latest.ended is not None
     assert (latest.last, latest.ended, latest.ended.message) == (latest.failed, latest.failed, "2 findings")
 
 
-def test_readers_runs_are_ordered_among_all(reader_url: str, ledger_url: str) -> None:
-    """A run that is kept in the state folder is the last one of its kind although a run in it is dated ahead."""
+def test_readers_runs_are_ordered_by_their_start(reader_url: str, ledger_url: str) -> None:
+    """A run in the state folder is the last of its kind even if an earlier one there is dated in the future."""
     reader = open_ledger(reader_url)
-    for message, date in (("first", 2 * YEAR), ("second", YEAR)):
+    for message, date in (("first", 2 * YEAR_US), ("second", YEAR_US)):
         with record_run(reader, "verify", lambda date=date: date) as run:  # type: ignore[misc]
             run.fail(message)
 
-    assert [run.message for run in known(open_ledger(ledger_url), YEAR)] == ["second", "first"]
+    assert [run.message for run in list_known_runs(open_ledger(ledger_url), YEAR_US)] == ["second", "first"]
 
 
-def test_numbers_of_earlier_programs_come_first(ledger_url: str) -> None:
+def test_runs_with_random_numbers_come_first(ledger_url: str) -> None:
     """Runs that an earlier program numbered at random precede all others, in the order of their dates."""
     ledger = open_ledger(ledger_url)
     with ledger.writing() as connection:
-        for number, date in ((2**61, 3 * YEAR), (2**40, 5 * YEAR), (2**62 - 1, 4 * YEAR)):
+        for number, date in ((2**61, 3 * YEAR_US), (2**40, 5 * YEAR_US), (2**62 - 1, 4 * YEAR_US)):
             connection.execute(
                 text(
                     "INSERT INTO runs (run, kind, started_at, finished_at, result, run_by, process) "
                     f"VALUES ({number}, 'verify', {date}, {date}, 'done', 'x', 'x')"
                 )
             )
-    with record_run(ledger, "verify", lambda: YEAR):
+    with record_run(ledger, "verify", lambda: YEAR_US):
         pass
 
-    assert [run.started_at // YEAR for run in known(ledger, YEAR)] == [1, 5, 4, 3]
+    assert [run.started_at // YEAR_US for run in list_known_runs(ledger, YEAR_US)] == [1, 5, 4, 3]
 
 
-def test_dates_ahead_end_with_a_good_run(ledger_url: str) -> None:
-    """Every run dated ahead is reported, until a run of its kind with a credible date ends well."""
+def test_runs_dated_ahead_are_reported_until_a_success(ledger_url: str) -> None:
+    """Every run dated in the future is reported until a run of its kind with a credible date succeeds."""
     ledger = open_ledger(ledger_url)
-    for date, fails in ((2 * YEAR, False), (3 * YEAR, True), (YEAR, True)):
+    for date, has_failed in ((2 * YEAR_US, False), (3 * YEAR_US, True), (YEAR_US, True)):
         with record_run(ledger, "verify", lambda date=date: date) as run:  # type: ignore[misc]
-            if fails:
+            if has_failed:
                 run.fail("1 finding")
 
-    assert [run.latest_instant for run in find_runs_ahead(known(ledger, YEAR), YEAR)] == [3 * YEAR, 2 * YEAR]
-    assert find_runs_ahead(known(ledger, YEAR), 3 * YEAR - MINUTE) == []
-    with record_run(ledger, "verify", lambda: YEAR):
+    assert [run.latest_instant for run in find_runs_ahead(list_known_runs(ledger, YEAR_US), YEAR_US)] == [
+        3 * YEAR_US,
+        2 * YEAR_US,
+    ]
+    assert find_runs_ahead(list_known_runs(ledger, YEAR_US), 3 * YEAR_US - MINUTE_US) == []
+    with record_run(ledger, "verify", lambda: YEAR_US):
         pass
-    assert find_runs_ahead(known(ledger, YEAR), YEAR) == []
+    assert find_runs_ahead(list_known_runs(ledger, YEAR_US), YEAR_US) == []
 
 
-def test_process_of_another_machine_dated_ahead_is_gone() -> None:
-    """A process that cannot be seen does not count as running for as long as its date is ahead."""
-    assert is_process_running("elsewhere 1 1", HOUR, 0)
-    assert not is_process_running("elsewhere 1 1", YEAR, 0)
+def test_foreign_process_dated_ahead_is_not_running() -> None:
+    """A process of another machine does not count as running because its date is in the future."""
+    assert is_process_running("elsewhere 1 1", HOUR_US, 0)
+    assert not is_process_running("elsewhere 1 1", YEAR_US, 0)

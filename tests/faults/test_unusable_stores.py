@@ -1,4 +1,4 @@
-"""Stores that cannot be used: each command ends with one clear message and the right exit code, and harms nothing."""
+"""With an unusable store each command ends with one clear message and the right exit code, and does no harm."""
 
 import json
 import os
@@ -32,19 +32,19 @@ from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.stored.views import build_history_views
 
 Ratings = Callable[..., Any]
-HOUR = 3_600 * 1_000_000
+HOUR_US = 3_600 * 1_000_000
 RECORD = ("record", "--game", "club-catan", "--game-id", "new", "anna", "ben", "cleo")
 COMMANDS = [("status",), ("verify",), ("rebuild",), ("standings", "club-catan-elo/all"), ("export", "events"), RECORD]
 
 
-def assert_all_end(
-    ratings: Ratings, url: str, exit_code: int, words: str, commands: Sequence[tuple[str, ...]] = COMMANDS
+def assert_commands_fail(
+    ratings: Ratings, url: str, exit_code: int, message: str, commands: Sequence[tuple[str, ...]] = COMMANDS
 ) -> None:  # fmt: skip
-    """That every command says these words on one line, prints no result and ends with this code."""
+    """Assert that every command prints this message on one line, no result, and exits with this code."""
     for command in commands:
         result = ratings(*command, db=url)
         assert (result.exit_code, result.stdout) == (exit_code, ""), (command, result)
-        assert words in result.stderr, (command, result)
+        assert message in result.stderr, (command, result)
         assert result.stderr.count("\n") == 1, (command, result)
 
 
@@ -53,8 +53,8 @@ def assert_all_end(
 
 @pytest.mark.slow_cases
 def test_future_head_stops_appends(ledger_url: str, ratings: Ratings) -> None:
-    """A head from the future stops appends until `--ignore-clock` allows them."""
-    future = clock.now() + HOUR
+    """A head in the future stops appends until --ignore-clock allows them."""
+    future = clock.now() + HOUR_US
     append(open_ledger(ledger_url), [build_numbered_game(1)], by="test", clock=lambda: future)
     before = read_all_records(ledger_url)
     result = ratings(*RECORD, db=ledger_url)
@@ -63,77 +63,79 @@ def test_future_head_stops_appends(ledger_url: str, ratings: Ratings) -> None:
     assert read_all_records(ledger_url) == before
     assert ratings("doctor", db=ledger_url).exit_code == 1
     assert ratings(*RECORD, "--ignore-clock", db=ledger_url).exit_code == 0
-    assert recorded_times(ledger_url) == [future, future]
+    assert list_recorded_times(ledger_url) == [future, future]
     assert list_findings(ledger_url) == []
 
 
-def test_small_step_back_keeps_head_time(ledger_url: str) -> None:
-    """When the clock steps back a little, events are recorded at the time of the head."""
+def test_small_clock_step_back_keeps_head_time(ledger_url: str) -> None:
+    """If the clock steps back a little, events are recorded at the time of the head."""
     soon = clock.now() + 4 * 60 * 1_000_000
     append(open_ledger(ledger_url), [build_numbered_game(1)], by="test", clock=lambda: soon)
     append_games(ledger_url, [build_numbered_game(2)])
-    assert recorded_times(ledger_url) == [soon, soon]
+    assert list_recorded_times(ledger_url) == [soon, soon]
 
 
-def recorded_times(url: str) -> list[int]:
+def list_recorded_times(url: str) -> list[int]:
     with closing(open_plain_connection(url)) as connection:
         return [row[0] for row in connection.execute("SELECT recorded_at FROM events ORDER BY position").fetchall()]
 
 
-# somebody else's locks
+# locks of other processes
 
 
-def make_ledger(_: object, url: str) -> None:
-    """Two games."""
+def create_with_two_games(_: object, url: str) -> None:
+    """Create a ledger with two games."""
     upgrade(url)
     append_games(url, [build_numbered_game(1), build_numbered_game(2)])
 
 
 @pytest.fixture
 def file(copied_file: Callable[..., str]) -> Path:
-    """A SQLite ledger with two games."""
-    return Path(copied_file(make_ledger))
+    """The path of a SQLite ledger with two games."""
+    return Path(copied_file(create_with_two_games))
 
 
 @pytest.mark.slow
-def test_locked_file_is_given_up(file: Path, ratings: Ratings) -> None:
-    """A file that another process has locked is given up after the timeout."""
+def test_locked_file_times_out(file: Path, ratings: Ratings) -> None:
+    """A command on a file that another process has locked fails after the timeout."""
     url = f"sqlite:///{file}?timeout=0.2"
-    with closing(sqlite3.connect(file, isolation_level=None)) as other:
-        other.execute("BEGIN EXCLUSIVE")
-        assert_all_end(ratings, url, 3, "locked")
+    with closing(sqlite3.connect(file, isolation_level=None)) as blocker:
+        blocker.execute("BEGIN EXCLUSIVE")
+        assert_commands_fail(ratings, url, 3, "locked")
         started = time.monotonic()
         assert ratings(*RECORD, db=f"sqlite:///{file}?timeout=1").exit_code == 3
         assert time.monotonic() - started > 0.9
-        other.execute("ROLLBACK")
+        blocker.execute("ROLLBACK")
     assert ratings(*RECORD, db=url).exit_code == 0
 
 
 @pytest.mark.slow
-def test_held_append_lock_is_given_up(postgres_url: str, ratings: Ratings) -> None:
-    """A server whose append lock is held elsewhere is given up after the timeout."""
+def test_held_append_lock_times_out(postgres_url: str, ratings: Ratings) -> None:
+    """An append on a server whose append lock is held elsewhere fails after the timeout."""
     upgrade(postgres_url)
-    impatient = make_url(postgres_url).update_query_dict({"timeout": "0.2"}).render_as_string(hide_password=False)
-    with psycopg.connect(postgres_url) as other:
-        other.execute(f"SELECT pg_advisory_xact_lock({POSTGRES_APPEND_LOCK})")
-        result = ratings(*RECORD, db=impatient)
+    url_with_timeout = (
+        make_url(postgres_url).update_query_dict({"timeout": "0.2"}).render_as_string(hide_password=False)
+    )
+    with psycopg.connect(postgres_url) as blocker:
+        blocker.execute(f"SELECT pg_advisory_xact_lock({POSTGRES_APPEND_LOCK})")
+        result = ratings(*RECORD, db=url_with_timeout)
         assert (result.exit_code, "busy" in result.stderr) == (3, True)
-        assert ratings("status", db=impatient).exit_code == 0
-        other.execute("LOCK TABLE events IN ACCESS EXCLUSIVE MODE")
-        assert ratings("status", db=impatient).exit_code == 3
-    assert ratings(*RECORD, db=impatient).exit_code == 0
+        assert ratings("status", db=url_with_timeout).exit_code == 0
+        blocker.execute("LOCK TABLE events IN ACCESS EXCLUSIVE MODE")
+        assert ratings("status", db=url_with_timeout).exit_code == 3
+    assert ratings(*RECORD, db=url_with_timeout).exit_code == 0
 
 
 def test_bad_timeout_is_refused(file: Path, ratings: Ratings) -> None:
     """A timeout that is not a number is a usage error."""
-    assert_all_end(ratings, f"sqlite:///{file}?timeout=soon", 2, "seconds")
+    assert_commands_fail(ratings, f"sqlite:///{file}?timeout=soon", 2, "seconds")
 
 
-def test_open_transaction_stops_only_appends(file: Path, ratings: Ratings) -> None:
-    """Another process's write transaction stops appends but no readers."""
+def test_write_transaction_blocks_only_appends(file: Path, ratings: Ratings) -> None:
+    """Another process's write transaction blocks appends but no readers."""
     url = f"sqlite:///{file}?timeout=0.2"
-    with closing(sqlite3.connect(file, isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
+    with closing(sqlite3.connect(file, isolation_level=None)) as blocker:
+        blocker.execute("BEGIN IMMEDIATE")
         result = ratings(*RECORD, db=url)
         assert (result.exit_code, result.stdout) == (3, "")
         assert "locked" in result.stderr
@@ -142,24 +144,24 @@ def test_open_transaction_stops_only_appends(file: Path, ratings: Ratings) -> No
     assert len(read_all_records(url)) == 2
 
 
-def test_open_reader_stops_appends(file: Path, ratings: Ratings) -> None:
-    """A reader that keeps its transaction open stops appends with a clear message."""
+def test_open_reader_blocks_appends(file: Path, ratings: Ratings) -> None:
+    """A reader that keeps its transaction open makes appends fail with a clear message."""
     url = f"sqlite:///{file}?timeout=0.2"
-    with closing(sqlite3.connect(file, isolation_level=None)) as other:
-        other.execute("BEGIN")
-        other.execute("SELECT count(*) FROM events").fetchone()
+    with closing(sqlite3.connect(file, isolation_level=None)) as blocker:
+        blocker.execute("BEGIN")
+        blocker.execute("SELECT count(*) FROM events").fetchone()
         result = ratings(*RECORD, db=url)
         assert (result.exit_code, "locked" in result.stderr) == (3, True)
     assert ratings(*RECORD, db=url).exit_code == 0
     assert list_findings(url) == []
 
 
-# files that may only be read
+# read-only files
 
 
 @pytest.fixture
 def readable_folder() -> Iterator[Path]:
-    """A folder that other users may look into, which pytest's own are not."""
+    """A folder that other users may read, unlike pytest's own folders."""
     with TemporaryDirectory(prefix="ratings-") as name:
         Path(name).chmod(0o755)
         yield Path(name)
@@ -177,7 +179,7 @@ def test_read_only_ledger_can_be_read(readable_folder: Path, ratings: Ratings) -
     path.chmod(0o444)
     readable_folder.chmod(0o555)
 
-    def try_all() -> None:
+    def run_commands_as_nobody() -> None:
         if os.geteuid() == 0:
             os.setuid(65_534)  # permissions do not stop root
         for command in (("record", "--game", "catan", "--game-id", "other", "anna", "ben"), ("rebuild",)):
@@ -189,11 +191,11 @@ def test_read_only_ledger_can_be_read(readable_folder: Path, ratings: Ratings) -
             assert result.exit_code == before.exit_code == 0, (command, result)
             assert command[0] == "status" or result.stdout == before.stdout, (command, result)
 
-    assert wait_for_exits([fork_child(try_all)]) == [0]
+    assert wait_for_exits([fork_child(run_commands_as_nobody)]) == [0]
 
 
 def test_read_only_ledger_can_be_verified(readable_folder: Path, ratings: Ratings) -> None:
-    """A read-only ledger can be verified, and the user's own state records how that ended."""
+    """A read-only ledger can be verified, and the user's state folder records the results."""
     path, state = readable_folder / "ratings.db", readable_folder / "state"
     assert ratings("init", db=path).exit_code == 0
     state.mkdir()
@@ -201,7 +203,7 @@ def test_read_only_ledger_can_be_verified(readable_folder: Path, ratings: Rating
     path.chmod(0o444)
     readable_folder.chmod(0o555)
 
-    def verify_and_look() -> None:
+    def verify_as_nobody() -> None:
         os.environ["XDG_STATE_HOME"] = str(state)
         if os.geteuid() == 0:
             os.setuid(65_534)
@@ -211,16 +213,16 @@ def test_read_only_ledger_can_be_verified(readable_folder: Path, ratings: Rating
         assert (runs["last"]["result"], runs["last_success"]["result"]) == ("failed", "done")
         assert ratings("status", "--no-failures", db=path).exit_code == 1
 
-    assert wait_for_exits([fork_child(verify_and_look)]) == [0]
+    assert wait_for_exits([fork_child(verify_as_nobody)]) == [0]
 
 
-# what is no ledger
+# stores that are no ledgers
 
 
 def test_only_init_creates_a_file(tmp_path: Path, ratings: Ratings) -> None:
-    """No command but `init` creates a missing file, and not even `init` creates a missing folder."""
-    assert_all_end(ratings, f"sqlite:///{tmp_path / 'ratings.db'}", 3, "init")
-    assert_all_end(ratings, f"sqlite:///{tmp_path / 'absent' / 'ratings.db'}", 3, "init")
+    """No command but `init` creates a missing file, and `init` creates no missing folder."""
+    assert_commands_fail(ratings, f"sqlite:///{tmp_path / 'ratings.db'}", 3, "init")
+    assert_commands_fail(ratings, f"sqlite:///{tmp_path / 'absent' / 'ratings.db'}", 3, "init")
     assert ratings("init", db=tmp_path / "absent" / "ratings.db").exit_code == 3
     assert list(tmp_path.iterdir()) == []
 
@@ -232,21 +234,21 @@ def test_foreign_file_is_left_alone(tmp_path: Path, ratings: Ratings, content: b
     """A file that is not a ledger is refused and left as it is."""
     path = tmp_path / "ratings.db"
     path.write_bytes(content)
-    assert_all_end(ratings, f"sqlite:///{path}", 2, str(path))
+    assert_commands_fail(ratings, f"sqlite:///{path}", 2, str(path))
     assert ratings("init", db=path).exit_code == 2
     assert path.read_bytes() == content
 
 
 def test_folder_is_refused(tmp_path: Path, ratings: Ratings) -> None:
     """A folder in place of a ledger is refused."""
-    assert_all_end(ratings, f"sqlite:///{tmp_path}", 2, "folder")
+    assert_commands_fail(ratings, f"sqlite:///{tmp_path}", 2, "folder")
 
 
-def test_store_without_tables_is_no_ledger(store: str, ratings: Ratings) -> None:
+def test_store_without_tables_is_refused(store: str, ratings: Ratings) -> None:
     """A store without tables is refused because it holds no ledger."""
     if store.startswith("sqlite"):
         Path(store.removeprefix("sqlite:///")).touch()
-    assert_all_end(ratings, store, 3, "holds no ledger")
+    assert_commands_fail(ratings, store, 3, "holds no ledger")
 
 
 def test_other_programs_database_is_left_alone(store: str, ratings: Ratings) -> None:
@@ -256,7 +258,7 @@ def test_other_programs_database_is_left_alone(store: str, ratings: Ratings) -> 
         connection.execute("INSERT INTO alembic_version VALUES ('0002')")
         connection.execute("CREATE TABLE events (id INTEGER, name TEXT)")
         connection.execute("INSERT INTO events VALUES (1, 'birthday')")
-    assert_all_end(ratings, store, 3, "holds no ledger")
+    assert_commands_fail(ratings, store, 3, "holds no ledger")
     assert ratings("init", db=store).exit_code == 2
     with closing(open_plain_connection(store)) as connection:
         assert connection.execute("SELECT * FROM events").fetchall() == [(1, "birthday")]
@@ -266,25 +268,25 @@ def test_newer_ledger_is_refused(ledger_url: str, ratings: Ratings) -> None:
     """A ledger made by a newer version of the program is refused."""
     with closing(open_plain_connection(ledger_url)) as connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
-    assert_all_end(ratings, ledger_url, 2, "newer")
+    assert_commands_fail(ratings, ledger_url, 2, "newer")
     result = ratings("init", db=ledger_url)
     assert (result.exit_code, "newer" in result.stderr) == (2, True)
 
 
 def test_dropped_events_table_is_reported(ledger_url: str, ratings: Ratings) -> None:
-    """`verify` and all other commands say that the events table was dropped."""
+    """`verify` and all other commands report a dropped events table."""
     with closing(open_plain_connection(ledger_url)) as connection:
         for view in ("events_readable", *reversed(build_history_views(DIALECTS["sqlite"]()))):
             connection.execute(f"DROP VIEW {view}")
         connection.execute("DROP TABLE events")
-    verified = ratings("verify", db=ledger_url)
-    assert (verified.exit_code, "schema: the table events is missing" in verified.stdout) == (1, True), verified
-    assert_all_end(ratings, ledger_url, 1, "events", [command for command in COMMANDS if command != ("verify",)])
+    result = ratings("verify", db=ledger_url)
+    assert (result.exit_code, "schema: the table events is missing" in result.stdout) == (1, True), result
+    assert_commands_fail(ratings, ledger_url, 1, "events", [command for command in COMMANDS if command != ("verify",)])
 
 
 @pytest.mark.parametrize("store_kind", ["postgres"], indirect=True)
 def test_absent_server_is_unreachable(store: str, ratings: Ratings) -> None:
     """A server or database that does not exist is reported as unreachable."""
     name = store.partition("?")[0].rpartition("/")[2]
-    assert_all_end(ratings, store.replace(name, f"{name}_absent"), 3, "cannot be reached")
-    assert_all_end(ratings, "postgresql://ratings@127.0.0.1:1/ratings", 3, "cannot be reached")
+    assert_commands_fail(ratings, store.replace(name, f"{name}_absent"), 3, "cannot be reached")
+    assert_commands_fail(ratings, "postgresql://ratings@127.0.0.1:1/ratings", 3, "cannot be reached")

@@ -1,7 +1,7 @@
-"""What can be done to the tables, columns, constraints and indexes of a fresh ledger in PostgreSQL, one by one.
+"""Mutations of the tables, columns, constraints and indexes of a fresh ledger in PostgreSQL.
 
-A mutation is SQL that somebody with all rights runs. What `verify` then says must name the object once, and
-nothing else but what goes with it or changes with it (`more`). The names of what a mutation makes begin with `zz`.
+A mutation is SQL that a superuser runs. Then `verify` must name the object once, and besides it only objects that
+depend on it (`more`). The names of added objects begin with `zz`.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from sqlalchemy import Connection, text
 
 
 class Mutation(NamedTuple):
-    """What is done (`how`) to which object; the name that a finding must have, and those that findings may have."""
+    """A mutation of one object: the name that a finding must have, and the names that further findings may have."""
 
     object: str
     how: str
@@ -24,8 +24,8 @@ class Mutation(NamedTuple):
 
 
 Mutations = Iterator[Mutation]
-# a schema of somebody else's, before ours in the search path
-EVIL = (
+# a foreign schema before the ledger's in the search path
+FOREIGN_SCHEMA_FIRST = (
     "CREATE SCHEMA zevil",
     "GRANT USAGE ON SCHEMA zevil TO PUBLIC",
     "ALTER DEFAULT PRIVILEGES IN SCHEMA zevil GRANT SELECT ON TABLES TO PUBLIC",
@@ -51,18 +51,18 @@ class Shape(NamedTuple):
         return sum(map(len, self[1:]))
 
 
-def shape(connection: Connection) -> Shape:
-    """Read from the schema `public`, which holds nothing but a ledger."""
+def read_shape(connection: Connection) -> Shape:
+    """Read the objects of the schema `public`, which has no others than a ledger's."""
 
     def rows(query: str) -> list[Any]:
         return list(connection.execute(text(query)).all())
 
-    ours = "= 'public'::regnamespace"
+    in_public = "= 'public'::regnamespace"
     columns = rows(
         "SELECT relname AS tbl, attname AS name, format_type(atttypid, atttypmod) AS type, attnotnull AS required, "
         "atthasdef AS has_default, EXISTS (SELECT FROM pg_index WHERE indrelid = attrelid AND indisprimary "
         "AND attnum = ANY(indkey)) AS key FROM pg_attribute "
-        f"JOIN pg_class c ON c.oid = attrelid WHERE relnamespace {ours} AND relkind = 'r' AND attnum > 0 "
+        f"JOIN pg_class c ON c.oid = attrelid WHERE relnamespace {in_public} AND relkind = 'r' AND attnum > 0 "
         "ORDER BY relname, attnum"
     )
     return Shape(
@@ -71,30 +71,32 @@ def shape(connection: Connection) -> Shape:
         columns,
         rows(
             "SELECT conrelid::regclass::text AS tbl, conname AS name, contype AS type, "
-            "pg_get_constraintdef(oid) AS told, oid "
-            f"FROM pg_constraint WHERE connamespace {ours} AND contype IN ('c', 'f', 'p', 'u') ORDER BY conname"
+            "pg_get_constraintdef(oid) AS definition, oid "
+            f"FROM pg_constraint WHERE connamespace {in_public} AND contype IN ('c', 'f', 'p', 'u') ORDER BY conname"
         ),
         rows(
-            "SELECT indrelid::regclass::text AS tbl, relname AS name, pg_get_indexdef(c.oid) AS told, "
+            "SELECT indrelid::regclass::text AS tbl, relname AS name, pg_get_indexdef(c.oid) AS definition, "
             "indisunique AS unique_, indnatts AS width FROM pg_index JOIN pg_class c ON c.oid = indexrelid "
-            f"WHERE relnamespace {ours} AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = c.oid "
+            f"WHERE relnamespace {in_public} AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = c.oid "
             "AND contype IN ('p', 'u')) ORDER BY relname"
         ),
         rows(
-            "SELECT tgrelid::regclass::text AS tbl, tgname AS name, pg_get_triggerdef(oid) AS told, "
+            "SELECT tgrelid::regclass::text AS tbl, tgname AS name, pg_get_triggerdef(oid) AS definition, "
             "tgfoid::regproc::text AS function FROM pg_trigger WHERE NOT tgisinternal ORDER BY tgname"
         ),
-        dict(rows(f"SELECT relname, pg_get_viewdef(oid) FROM pg_class WHERE relnamespace {ours} AND relkind = 'v'")),
+        dict(
+            rows(f"SELECT relname, pg_get_viewdef(oid) FROM pg_class WHERE relnamespace {in_public} AND relkind = 'v'")
+        ),
         rows(
-            "SELECT proname AS name, oid::regprocedure::text AS signature, pg_get_functiondef(oid) AS told, "
+            "SELECT proname AS name, oid::regprocedure::text AS signature, pg_get_functiondef(oid) AS definition, "
             "pg_get_function_identity_arguments(oid) AS arguments, pg_get_function_result(oid) AS result, "
-            f"prosrc AS body, proconfig AS settings FROM pg_proc WHERE pronamespace {ours} ORDER BY proname"
+            f"prosrc AS body, proconfig AS settings FROM pg_proc WHERE pronamespace {in_public} ORDER BY proname"
         ),
     )
 
 
-def depending(connection: Connection, table: str, column: str | None = None) -> frozenset[str]:
-    """The names of the views, constraints and indexes that depend on a table or on one of its columns."""
+def find_dependents(connection: Connection, table: str, column: str | None = None) -> frozenset[str]:
+    """Return the names of the views, constraints and indexes that depend on a table or on one of its columns."""
     query = text("""SELECT DISTINCT coalesce(v.relname, k.conname, i.relname) FROM pg_depend d
     LEFT JOIN pg_rewrite r ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid
     LEFT JOIN pg_class v ON v.oid = r.ev_class
@@ -103,9 +105,9 @@ def depending(connection: Connection, table: str, column: str | None = None) -> 
     WHERE d.refobjid = to_regclass(:table) AND d.refclassid = 'pg_class'::regclass
     AND (:column = '' OR d.refobjsubid = (SELECT attnum FROM pg_attribute WHERE attrelid = d.refobjid
       AND attname = :column))""")
-    given = {"table": table, "column": column or ""}
-    names = {name for name in connection.execute(query, given).scalars() if name}
-    if column is None:  # its own go with it, and are no findings
+    parameters = {"table": table, "column": column or ""}
+    names = {name for name in connection.execute(query, parameters).scalars() if name}
+    if column is None:  # the table's own constraints and indexes go with it and are no findings
         own = """SELECT conname FROM pg_constraint WHERE conrelid = to_regclass(:table) UNION ALL
         SELECT relname FROM pg_class JOIN pg_index ON oid = indexrelid WHERE indrelid = to_regclass(:table)"""
         names -= set(connection.execute(text(own), {"table": table}).scalars())
@@ -114,287 +116,349 @@ def depending(connection: Connection, table: str, column: str | None = None) -> 
     return frozenset(names | set(connection.execute(text(keys), {"names": list(names)}).scalars()))
 
 
-def dropped_views(connection: Connection, names: frozenset[str]) -> list[str]:
-    views = set(shape(connection).views) & names
+def drop_views(connection: Connection, names: frozenset[str]) -> list[str]:
+    views = set(read_shape(connection).views) & names
     return [f"DROP VIEW {name}" for name in sorted(views)]
 
 
-def of_tables(connection: Connection, ledger: Shape) -> Mutations:
+def mutate_tables(connection: Connection, ledger: Shape) -> Mutations:
     for table, columns in ledger.tables.items():
-        more = depending(connection, table)
+        more = find_dependents(connection, table)
 
-        def mutation(
+        def build_mutation(
             how: str, *sql: str, name: str = f"the table {table}", more: frozenset[str] = frozenset()
         ) -> Mutation:
             return Mutation(f"table {table}", how, sql, name, more)  # noqa: B023
 
-        def shadow(how: str, *sql: str) -> Mutation:
-            return mutation(f"shadowed by {how}", *sql, name=f"the same name as public.{table}")  # noqa: B023
+        def build_shadow(how: str, *sql: str) -> Mutation:
+            return build_mutation(f"shadowed by {how}", *sql, name=f"the same name as public.{table}")  # noqa: B023
 
-        own = {one.name for one in ledger.constraints if one.type == "f" and one.tbl == table}
+        own_keys = {
+            constraint.name for constraint in ledger.constraints if constraint.type == "f" and constraint.tbl == table
+        }
         alter = f"ALTER TABLE {table}"
-        yield mutation("dropped", f"DROP TABLE {table} CASCADE", more=more)
-        yield mutation("renamed", f"{alter} RENAME TO zz", more=more | own)
-        yield mutation("moved out of the path", "CREATE SCHEMA zevil", f"{alter} SET SCHEMA zevil", more=more | own)
-        yield mutation("moved within the path", *EVIL, f"{alter} SET SCHEMA zevil", more=more | own)
-        yield mutation(
-            "a view instead", f"{alter} RENAME TO zz", f"CREATE VIEW {table} AS SELECT * FROM zz", more=more | own
+        yield build_mutation("dropped", f"DROP TABLE {table} CASCADE", more=more)
+        yield build_mutation("renamed", f"{alter} RENAME TO zz", more=more | own_keys)
+        yield build_mutation(
+            "moved out of the path", "CREATE SCHEMA zevil", f"{alter} SET SCHEMA zevil", more=more | own_keys
         )
-        yield mutation("owner", ROLE, f"{alter} OWNER TO zz_role_of_a_mutation")
+        yield build_mutation(
+            "moved within the path", *FOREIGN_SCHEMA_FIRST, f"{alter} SET SCHEMA zevil", more=more | own_keys
+        )
+        yield build_mutation(
+            "a view instead", f"{alter} RENAME TO zz", f"CREATE VIEW {table} AS SELECT * FROM zz", more=more | own_keys
+        )
+        yield build_mutation("owner", ROLE, f"{alter} OWNER TO zz_role_of_a_mutation")
         if table != "generations":  # a table that is kept refers to it
-            yield mutation("unlogged", f"{alter} SET UNLOGGED")
-        yield mutation("row security", f"{alter} ENABLE ROW LEVEL SECURITY")
-        yield mutation("row security for all", f"{alter} FORCE ROW LEVEL SECURITY")
-        yield mutation("inherits", f"CREATE TABLE zz (LIKE {table} INCLUDING ALL)", f"{alter} INHERIT zz")
+            yield build_mutation("unlogged", f"{alter} SET UNLOGGED")
+        yield build_mutation("row security", f"{alter} ENABLE ROW LEVEL SECURITY")
+        yield build_mutation("row security for all", f"{alter} FORCE ROW LEVEL SECURITY")
+        yield build_mutation("inherits", f"CREATE TABLE zz (LIKE {table} INCLUDING ALL)", f"{alter} INHERIT zz")
         members = ", ".join(f"{c.name} {c.type}" for c in ledger.columns if c.tbl == table)
-        yield mutation("of a type", f"CREATE TYPE zz AS ({members})", f"{alter} OF zz")
+        yield build_mutation("of a type", f"CREATE TYPE zz AS ({members})", f"{alter} OF zz")
         if ledger.version >= 15:
-            yield mutation(
+            yield build_mutation(
                 "stored otherwise",
                 "CREATE ACCESS METHOD zzheap TYPE TABLE HANDLER heap_tableam_handler",
                 f"{alter} SET ACCESS METHOD zzheap",
             )
-        # another one of its name
-        yield shadow("a table", *EVIL, f"CREATE TABLE zevil.{table} AS TABLE public.{table}")
-        yield shadow("a view", *EVIL, f"CREATE VIEW zevil.{table} AS TABLE public.{table}")
-        yield shadow("a materialized view", *EVIL, f"CREATE MATERIALIZED VIEW zevil.{table} AS TABLE public.{table}")
-        yield shadow("a temporary table", f"CREATE TEMP TABLE {table} AS TABLE public.{table}")
-        yield shadow("one behind", *EVIL[:3], f"CREATE TABLE zevil.{table} AS TABLE public.{table}",
-                       "SELECT set_config('search_path', 'public, zevil, pg_temp', true)")  # fmt: skip
-        # what is put on it
-        yield mutation("an inheriting table", f"CREATE TABLE zz () INHERITS ({table})", name="zz")
-        yield mutation("a column more", f"{alter} ADD COLUMN zz text", name="zz")
-        yield mutation("a column that runs something", f"{alter} ADD COLUMN zz timestamptz DEFAULT now()", name="zz")
-        yield mutation(
+        # a second object of the same name
+        yield build_shadow("a table", *FOREIGN_SCHEMA_FIRST, f"CREATE TABLE zevil.{table} AS TABLE public.{table}")
+        yield build_shadow("a view", *FOREIGN_SCHEMA_FIRST, f"CREATE VIEW zevil.{table} AS TABLE public.{table}")
+        yield build_shadow(
+            "a materialized view",
+            *FOREIGN_SCHEMA_FIRST,
+            f"CREATE MATERIALIZED VIEW zevil.{table} AS TABLE public.{table}",
+        )
+        yield build_shadow("a temporary table", f"CREATE TEMP TABLE {table} AS TABLE public.{table}")
+        yield build_shadow(
+            "one behind",
+            *FOREIGN_SCHEMA_FIRST[:3],
+            f"CREATE TABLE zevil.{table} AS TABLE public.{table}",
+            "SELECT set_config('search_path', 'public, zevil, pg_temp', true)",
+        )
+        # objects added to it
+        yield build_mutation("an inheriting table", f"CREATE TABLE zz () INHERITS ({table})", name="zz")
+        yield build_mutation("a column more", f"{alter} ADD COLUMN zz text", name="zz")
+        yield build_mutation(
+            "a column that runs something", f"{alter} ADD COLUMN zz timestamptz DEFAULT now()", name="zz"
+        )
+        yield build_mutation(
             "a generated column more", f"{alter} ADD COLUMN zz int GENERATED ALWAYS AS (1) STORED", name="zz"
         )
-        yield mutation("a condition more", f"{alter} ADD CONSTRAINT zz CHECK ({columns[0]} IS NOT NULL)", name="zz")
-        yield mutation(
+        yield build_mutation(
+            "a condition more", f"{alter} ADD CONSTRAINT zz CHECK ({columns[0]} IS NOT NULL)", name="zz"
+        )
+        yield build_mutation(
             "a condition that is not checked",
             f"{alter} ADD CONSTRAINT zz CHECK ({columns[0]} IS NOT NULL) NOT VALID",
             name="zz",
         )
-        yield mutation("a key more", f"{alter} ADD CONSTRAINT zz UNIQUE ({columns[-1]})", name="zz")
-        yield mutation(
+        yield build_mutation("a key more", f"{alter} ADD CONSTRAINT zz UNIQUE ({columns[-1]})", name="zz")
+        yield build_mutation(
             "an exclusion", f"{alter} ADD CONSTRAINT zz EXCLUDE USING btree ({columns[-1]} WITH =)", name="zz"
         )
-        yield mutation(
+        yield build_mutation(
             "a reference more",
             f"CREATE TABLE zt (x {next(c.type for c in ledger.columns if c.tbl == table)} PRIMARY KEY)",
             f"INSERT INTO zt SELECT {columns[0]} FROM {table}",
             f"{alter} ADD CONSTRAINT zz FOREIGN KEY ({columns[0]}) REFERENCES zt",
             name="zz",
         )
-        yield mutation("a rule", f"CREATE RULE zz AS ON INSERT TO {table} DO ALSO NOTHING", name="zz")
-        yield mutation("a policy", f"CREATE POLICY zz ON {table} USING (true)", name="zz")
+        yield build_mutation("a rule", f"CREATE RULE zz AS ON INSERT TO {table} DO ALSO NOTHING", name="zz")
+        yield build_mutation("a policy", f"CREATE POLICY zz ON {table} USING (true)", name="zz")
         for when in ("BEFORE INSERT", "AFTER UPDATE", "BEFORE TRUNCATE", "AFTER DELETE"):
-            yield mutation(
+            yield build_mutation(
                 f"a trigger {when}",
                 TRIGGER,
                 f"CREATE TRIGGER zz {when} ON {table} FOR EACH STATEMENT EXECUTE FUNCTION zz()",
                 name="zz",
             )
-        yield mutation(
+        yield build_mutation(
             "a trigger that waits",
             TRIGGER,
             f"CREATE CONSTRAINT TRIGGER zz AFTER INSERT ON {table} DEFERRABLE INITIALLY DEFERRED "
             "FOR EACH ROW EXECUTE FUNCTION zz()",
             name="zz",
         )
-        yield mutation("a unique index", f"CREATE UNIQUE INDEX zz ON {table} ({columns[-1]})", name="zz")
-        yield mutation("an index that computes", f"CREATE INDEX zz ON {table} (length({columns[-1]}::text))", name="zz")
-        some = f"({columns[-1]}) WHERE {columns[-1]} IS NULL"
-        yield mutation("an index of some rows", f"CREATE INDEX zz ON {table} {some}", name="zz")
-        kind = next(c.type for c in ledger.columns if c.tbl == table)
+        yield build_mutation("a unique index", f"CREATE UNIQUE INDEX zz ON {table} ({columns[-1]})", name="zz")
+        yield build_mutation(
+            "an index that computes", f"CREATE INDEX zz ON {table} (length({columns[-1]}::text))", name="zz"
+        )
+        some_rows = f"({columns[-1]}) WHERE {columns[-1]} IS NULL"
+        yield build_mutation("an index of some rows", f"CREATE INDEX zz ON {table} {some_rows}", name="zz")
+        first_type = next(c.type for c in ledger.columns if c.tbl == table)
         compared = {"smallint": "btint2cmp", "integer": "btint4cmp", "bigint": "btint8cmp", "text": "bttextcmp"}
-        if kind in compared:
+        if first_type in compared:
             signs = ("<", "<=", "=", ">=", ">")
             operators = ", ".join(f"OPERATOR {n} {sign}" for n, sign in enumerate(signs, 1))
-            yield mutation(
+            yield build_mutation(
                 "an index by functions of somebody's",
-                f"CREATE OPERATOR CLASS zzops FOR TYPE {kind} USING btree AS {operators}, "
-                f"FUNCTION 1 {compared[kind]}({kind}, {kind})",
+                f"CREATE OPERATOR CLASS zzops FOR TYPE {first_type} USING btree AS {operators}, "
+                f"FUNCTION 1 {compared[first_type]}({first_type}, {first_type})",
                 f"CREATE INDEX zz ON {table} ({columns[0]} zzops)",
                 name="zz",
             )
 
 
-def of_columns(connection: Connection, ledger: Shape) -> Mutations:
+def mutate_columns(connection: Connection, ledger: Shape) -> Mutations:
     for column in ledger.columns:
         table, name, kind = column.tbl, column.name, column.type
-        more = depending(connection, table, name)
+        more = find_dependents(connection, table, name)
         if name in ("version_num", "ledger_id"):
-            more |= {"alembic_version holds", "ledger_identity holds"}  # what is in it goes, too
+            more |= {"alembic_version holds", "ledger_identity holds"}  # the identity goes with its column
         alter = f"ALTER TABLE {table} ALTER COLUMN {name}"
-        views = dropped_views(connection, more)
+        views = drop_views(connection, more)
 
-        def mutation(how: str, *sql: str, more: frozenset[str] = frozenset()) -> Mutation:
+        def build_mutation(how: str, *sql: str, more: frozenset[str] = frozenset()) -> Mutation:
             return Mutation(f"column {table}.{name}", how, sql, f"{name} of {table}", more)  # noqa: B023
 
-        again = f"ALTER TABLE {table} DROP COLUMN {name} CASCADE", f"ALTER TABLE {table} ADD COLUMN {name} {kind}"
-        yield mutation("dropped", again[0], more=more)
-        yield mutation("renamed", f"ALTER TABLE {table} RENAME {name} TO zz", more=more | {f"zz of {table}"})
-        other = f"{alter} {'DROP' if column.required else 'SET'} NOT NULL"
-        yield mutation("made again, and may be empty or not", *again, other, more=more)
-        yield mutation("a domain", f"CREATE DOMAIN zd AS {kind}", *views, f"{alter} TYPE zd", more=more)
-        others = {
+        drop_and_add = (
+            f"ALTER TABLE {table} DROP COLUMN {name} CASCADE",
+            f"ALTER TABLE {table} ADD COLUMN {name} {kind}",
+        )
+        yield build_mutation("dropped", drop_and_add[0], more=more)
+        yield build_mutation("renamed", f"ALTER TABLE {table} RENAME {name} TO zz", more=more | {f"zz of {table}"})
+        change_null = f"{alter} {'DROP' if column.required else 'SET'} NOT NULL"
+        yield build_mutation("made again, and may be empty or not", *drop_and_add, change_null, more=more)
+        yield build_mutation("a domain", f"CREATE DOMAIN zd AS {kind}", *views, f"{alter} TYPE zd", more=more)
+        other_types = {
             "text": "character varying(99)", "smallint": "integer", "integer": "bigint", "bigint": "numeric",
             "boolean": "text", "character varying(32)": "character varying(99)",
         }  # fmt: skip
-        if kind in others:
-            yield mutation("another type", *views, f"{alter} TYPE {others[kind]}", more=more)
+        if kind in other_types:
+            yield build_mutation("another type", *views, f"{alter} TYPE {other_types[kind]}", more=more)
         if kind == "text":
-            yield mutation("another collation", *views, f'{alter} TYPE text COLLATE "C"', more=more)
+            yield build_mutation("another collation", *views, f'{alter} TYPE text COLLATE "C"', more=more)
         if column.required and not column.key:
-            yield mutation("may be empty", f"{alter} DROP NOT NULL")
+            yield build_mutation("may be empty", f"{alter} DROP NOT NULL")
             if ledger.version >= 18:
-                yield mutation("may have been empty", f"{alter} DROP NOT NULL",
+                yield build_mutation("may have been empty", f"{alter} DROP NOT NULL",
                                f"ALTER TABLE {table} ADD CONSTRAINT zz NOT NULL {name} NOT VALID")  # fmt: skip
         if not column.required:
-            yield mutation("must not be empty", f"{alter} SET NOT NULL")
+            yield build_mutation("must not be empty", f"{alter} SET NOT NULL")
         default = "''" if kind in ("text", "bytea", "character varying(32)") else "true" if kind == "boolean" else "7"
-        yield mutation("another default", f"{alter} SET DEFAULT {default}")
-        yield mutation("a default of NULL", f"{alter} SET DEFAULT nullif({default}::{kind}, NULL)")
+        yield build_mutation("another default", f"{alter} SET DEFAULT {default}")
+        yield build_mutation("a default of NULL", f"{alter} SET DEFAULT nullif({default}::{kind}, NULL)")
         if column.has_default:
-            yield mutation("no default", f"{alter} DROP DEFAULT")
+            yield build_mutation("no default", f"{alter} DROP DEFAULT")
         if kind in ("smallint", "integer", "bigint") and column.required:
             drop = f"{alter} DROP DEFAULT"
-            yield mutation("identity", drop, f"{alter} ADD GENERATED BY DEFAULT AS IDENTITY")
-            yield mutation("identity always", drop, f"{alter} ADD GENERATED ALWAYS AS IDENTITY")
+            yield build_mutation("identity", drop, f"{alter} ADD GENERATED BY DEFAULT AS IDENTITY")
+            yield build_mutation("identity always", drop, f"{alter} ADD GENERATED ALWAYS AS IDENTITY")
         for how in ("STORED", "VIRTUAL") if ledger.version >= 18 else ("STORED",):
-            yield mutation(
-                f"generated {how}", again[0], f"{again[1]} GENERATED ALWAYS AS ({default}::{kind}) {how}", more=more
+            yield build_mutation(
+                f"generated {how}",
+                drop_and_add[0],
+                f"{drop_and_add[1]} GENERATED ALWAYS AS ({default}::{kind}) {how}",
+                more=more,
             )
 
 
-def of_constraints(connection: Connection, ledger: Shape) -> Mutations:
-    for one in ledger.constraints:
-        table, name = one.tbl, one.name
+def mutate_constraints(connection: Connection, ledger: Shape) -> Mutations:
+    for constraint in ledger.constraints:
+        table, name = constraint.tbl, constraint.name
         alter = f"ALTER TABLE {table}"
         drop = f"{alter} DROP CONSTRAINT {name} CASCADE"
         more = frozenset(
-            other.name
-            for other in ledger.constraints
-            if one.type in "pu" and other.type == "f" and f"REFERENCES {table}(" in other.told and other.name != name
+            other_constraint.name
+            for other_constraint in ledger.constraints
+            if constraint.type in "pu"
+            and other_constraint.type == "f"
+            and f"REFERENCES {table}(" in other_constraint.definition
+            and other_constraint.name != name
         )
 
-        def mutation(how: str, *sql: str, name: str = name, more: frozenset[str] = more) -> Mutation:
-            return Mutation(f"constraint {one.name}", how, sql, name, more)  # noqa: B023
+        def build_mutation(how: str, *sql: str, name: str = name, more: frozenset[str] = more) -> Mutation:
+            return Mutation(f"constraint {constraint.name}", how, sql, name, more)  # noqa: B023
 
-        def made(told: str) -> str:
-            return f"{alter} ADD CONSTRAINT {name} {told}"  # noqa: B023
+        def add_constraint(definition: str) -> str:
+            return f"{alter} ADD CONSTRAINT {name} {definition}"  # noqa: B023
 
-        yield mutation("dropped", drop)
-        yield mutation("renamed", f"{alter} RENAME CONSTRAINT {name} TO zz", more=more | {"zz"})
-        yield mutation("duplicated", f"{alter} ADD CONSTRAINT zz " + (
-            one.told if one.type != "p" else one.told.replace("PRIMARY KEY", "UNIQUE")), name="zz")  # fmt: skip
-        if one.type == "c":
-            yield mutation("says nothing", drop, made("CHECK (true)"))
-            yield mutation("says less", drop, made(one.told.replace("CHECK (", "CHECK (true OR ")))
-            yield mutation("says more", drop, made(one.told.replace("CHECK (", "CHECK (1 = 1 AND ")))
-            yield mutation("not checked", drop, made(f"{one.told} NOT VALID"))
+        yield build_mutation("dropped", drop)
+        yield build_mutation("renamed", f"{alter} RENAME CONSTRAINT {name} TO zz", more=more | {"zz"})
+        yield build_mutation(
+            "duplicated",
+            f"{alter} ADD CONSTRAINT zz "
+            + (
+                constraint.definition
+                if constraint.type != "p"
+                else constraint.definition.replace("PRIMARY KEY", "UNIQUE")
+            ),
+            name="zz",
+        )
+        if constraint.type == "c":
+            yield build_mutation("says nothing", drop, add_constraint("CHECK (true)"))
+            yield build_mutation(
+                "says less", drop, add_constraint(constraint.definition.replace("CHECK (", "CHECK (true OR "))
+            )
+            yield build_mutation(
+                "says more", drop, add_constraint(constraint.definition.replace("CHECK (", "CHECK (1 = 1 AND "))
+            )
+            yield build_mutation("not checked", drop, add_constraint(f"{constraint.definition} NOT VALID"))
             members = ", ".join(f"{c.name} {c.type}" for c in ledger.columns if c.tbl == table)
-            there = f"CREATE TABLE zt ({members}, CONSTRAINT {name} {one.told})"
-            yield mutation("on another table", drop, there)
-            yield mutation("not for those that inherit", drop, made(f"{one.told} NO INHERIT"))
+            add_to_another_table = f"CREATE TABLE zt ({members}, CONSTRAINT {name} {constraint.definition})"
+            yield build_mutation("on another table", drop, add_to_another_table)
+            yield build_mutation(
+                "not for those that inherit", drop, add_constraint(f"{constraint.definition} NO INHERIT")
+            )
             if ledger.version >= 18:
-                yield mutation("not enforced", drop, made(f"{one.told} NOT ENFORCED"))
-            yield mutation("by a function of somebody's",
+                yield build_mutation("not enforced", drop, add_constraint(f"{constraint.definition} NOT ENFORCED"))
+            yield build_mutation("by a function of somebody's",
                            "CREATE FUNCTION zf() RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true'", drop,
-                           made("CHECK (zf())"))  # fmt: skip
-        elif one.type in "pu":
+                           add_constraint("CHECK (zf())"))  # fmt: skip
+        elif constraint.type in "pu":
             column = ledger.tables[table][-1]
-            told = one.told.partition("(")
+            keyword, bracket, keys = constraint.definition.partition("(")
             if table != "alembic_version":
-                yield mutation(
-                    "of another column", drop, made(f"{told[0]}({column})"), more=more | {f"{column} of {table}"}
+                yield build_mutation(
+                    "of another column",
+                    drop,
+                    add_constraint(f"{keyword}({column})"),
+                    more=more | {f"{column} of {table}"},
                 )
-            yield mutation("deferrable", drop, made(f"{one.told} DEFERRABLE"))
-            yield mutation("deferred", drop, made(f"{one.told} DEFERRABLE INITIALLY DEFERRED"))
-            if column not in one.told:
-                yield mutation("with a column more", drop, made(f"{told[0]}({told[2][:-1]}, {column})"),
+            yield build_mutation("deferrable", drop, add_constraint(f"{constraint.definition} DEFERRABLE"))
+            yield build_mutation(
+                "deferred", drop, add_constraint(f"{constraint.definition} DEFERRABLE INITIALLY DEFERRED")
+            )
+            if column not in constraint.definition:
+                yield build_mutation("with a column more", drop, add_constraint(f"{keyword}({keys[:-1]}, {column})"),
                                more=more | {f"{column} of {table}"})  # fmt: skip
-                yield mutation("including", drop, made(f"{one.told} INCLUDE ({column})"))
-            if one.type == "u" and ledger.version >= 15:
-                yield mutation("one NULL only", drop, made(one.told.replace("UNIQUE", "UNIQUE NULLS NOT DISTINCT")))
+                yield build_mutation("including", drop, add_constraint(f"{constraint.definition} INCLUDE ({column})"))
+            if constraint.type == "u" and ledger.version >= 15:
+                yield build_mutation(
+                    "one NULL only",
+                    drop,
+                    add_constraint(constraint.definition.replace("UNIQUE", "UNIQUE NULLS NOT DISTINCT")),
+                )
             for flag in ("indisvalid", "indisready", "indislive"):
-                yield mutation(
+                yield build_mutation(
                     f"not {flag}", f"UPDATE pg_index SET {flag} = false WHERE indexrelid = '{name}'::regclass"
                 )
-            instead = f"INDEX {name} ON {table} {told[1]}{told[2]}"
-            yield mutation("a plain index instead", drop, f"CREATE {instead}")
-            yield mutation("a unique index instead", drop, f"CREATE UNIQUE {instead}")
-            yield mutation("shadowed", *EVIL, f"CREATE TABLE zevil.{name} (x int)")
+            instead = f"INDEX {name} ON {table} {bracket}{keys}"
+            yield build_mutation("a plain index instead", drop, f"CREATE {instead}")
+            yield build_mutation("a unique index instead", drop, f"CREATE UNIQUE {instead}")
+            yield build_mutation("shadowed", *FOREIGN_SCHEMA_FIRST, f"CREATE TABLE zevil.{name} (x int)")
         else:
             for action in ("DELETE CASCADE", "DELETE SET NULL", "DELETE RESTRICT", "UPDATE CASCADE"):
-                yield mutation(f"on {action}", drop, made(f"{one.told} ON {action}"))
-            yield mutation("not checked", drop, made(f"{one.told} NOT VALID"))
-            yield mutation("deferrable", f"{alter} ALTER CONSTRAINT {name} DEFERRABLE")
-            yield mutation("deferred", f"{alter} ALTER CONSTRAINT {name} DEFERRABLE INITIALLY DEFERRED")
-            yield mutation("all or nothing", drop, made(one.told.replace(")", ") ", 1) + " MATCH FULL"))
+                yield build_mutation(f"on {action}", drop, add_constraint(f"{constraint.definition} ON {action}"))
+            yield build_mutation("not checked", drop, add_constraint(f"{constraint.definition} NOT VALID"))
+            yield build_mutation("deferrable", f"{alter} ALTER CONSTRAINT {name} DEFERRABLE")
+            yield build_mutation("deferred", f"{alter} ALTER CONSTRAINT {name} DEFERRABLE INITIALLY DEFERRED")
+            yield build_mutation(
+                "all or nothing", drop, add_constraint(constraint.definition.replace(")", ") ", 1) + " MATCH FULL")
+            )
             if ledger.version >= 18:
-                yield mutation("not enforced", drop, made(f"{one.told} NOT ENFORCED"))
-            kind = "text" if "event_id" in one.told else "integer"
-            yield mutation("of another table", f"CREATE TABLE zt (x {kind} PRIMARY KEY)", drop,
-                           made(f"{one.told.partition(' REFERENCES')[0]} REFERENCES zt (x)"))  # fmt: skip
+                yield build_mutation("not enforced", drop, add_constraint(f"{constraint.definition} NOT ENFORCED"))
+            kind = "text" if "event_id" in constraint.definition else "integer"
+            yield build_mutation(
+                "of another table",
+                f"CREATE TABLE zt (x {kind} PRIMARY KEY)",
+                drop,
+                add_constraint(f"{constraint.definition.partition(' REFERENCES')[0]} REFERENCES zt (x)"),
+            )
             triggers = connection.execute(
                 text("SELECT tgrelid::regclass::text, tgname FROM pg_trigger WHERE tgconstraint = :oid"),
-                {"oid": one.oid},
+                {"oid": constraint.oid},
             ).all()
             for number, (on, trigger) in enumerate(triggers):
                 for how in ("DISABLE", "ENABLE REPLICA"):
-                    yield mutation(f"trigger {number} {how}", f'ALTER TABLE {on} {how} TRIGGER "{trigger}"')
+                    yield build_mutation(f"trigger {number} {how}", f'ALTER TABLE {on} {how} TRIGGER "{trigger}"')
 
 
-def of_indexes(_: Connection, ledger: Shape) -> Mutations:
-    for one in ledger.indexes:
-        name, table = one.name, one.tbl
+def mutate_indexes(_: Connection, ledger: Shape) -> Mutations:
+    for index in ledger.indexes:
+        name, table = index.name, index.tbl
         drop = f"DROP INDEX {name}"
 
-        def mutation(how: str, *sql: str, name: str = name, more: frozenset[str] = frozenset()) -> Mutation:
-            return Mutation(f"index {one.name}", how, sql, name, more)  # noqa: B023
+        def build_mutation(how: str, *sql: str, name: str = name, more: frozenset[str] = frozenset()) -> Mutation:
+            return Mutation(f"index {index.name}", how, sql, name, more)  # noqa: B023
 
-        unique = "UNIQUE " if one.unique_ else ""
-        where = f" WHERE {one.told.partition(' WHERE ')[2]}" if " WHERE " in one.told else ""
-        columns = one.told.partition("btree (")[2].partition(")")[0]
+        unique = "UNIQUE " if index.unique_ else ""
+        where = f" WHERE {index.definition.partition(' WHERE ')[2]}" if " WHERE " in index.definition else ""
+        columns = index.definition.partition("btree (")[2].partition(")")[0]
 
-        def made(
+        def create_index(
             columns: str = columns, unique: str = unique, where: str = where, how: str = "btree", rest: str = ""
         ) -> str:
             return f"CREATE {unique}INDEX {name} ON {table} USING {how} ({columns}){rest}{where}"  # noqa: B023
 
         last = columns.split(", ")[-1]
         types = {column.name: column.type for column in ledger.columns if column.tbl == table}
-        # a column that the index has not, and one of numbers
-        other = next(column for column in reversed(types) if column not in columns.split(", "))
-        number = next(column for column, kind in types.items() if kind in ("bigint", "integer"))
-        yield mutation("dropped", drop)
-        yield mutation("renamed", f"ALTER INDEX {name} RENAME TO zz", more=frozenset({"zz"}))
-        yield mutation("of another column", drop, made(other))
-        yield mutation("with a column more", drop, made(f"{columns}, {other}"))
-        yield mutation("including a column", drop, made(rest=f" INCLUDE ({other})"))
-        yield mutation("unique or not", drop, made(unique="" if unique else "UNIQUE "))
-        yield mutation("of some rows", drop, made(where=f" WHERE {number} > 5"))
+        # a column that the index lacks, and a column of numbers
+        other_column = next(column for column in reversed(types) if column not in columns.split(", "))
+        number_column = next(column for column, kind in types.items() if kind in ("bigint", "integer"))
+        yield build_mutation("dropped", drop)
+        yield build_mutation("renamed", f"ALTER INDEX {name} RENAME TO zz", more=frozenset({"zz"}))
+        yield build_mutation("of another column", drop, create_index(other_column))
+        yield build_mutation("with a column more", drop, create_index(f"{columns}, {other_column}"))
+        yield build_mutation("including a column", drop, create_index(rest=f" INCLUDE ({other_column})"))
+        yield build_mutation("unique or not", drop, create_index(unique="" if unique else "UNIQUE "))
+        yield build_mutation("of some rows", drop, create_index(where=f" WHERE {number_column} > 5"))
         if where:
-            yield mutation("of all rows", drop, made(where=""))
-            yield mutation("of rows by another name", drop, made(where=where.replace("recorded", "recordedx")))
-            yield mutation("of fewer rows", drop, made(where=f"{where} AND {number} > 5"))
-        yield mutation("downwards", drop, made(f"{columns} DESC"))
-        yield mutation("NULL first", drop, made(f"{columns} NULLS FIRST"))
+            yield build_mutation("of all rows", drop, create_index(where=""))
+            yield build_mutation(
+                "of rows by another name", drop, create_index(where=where.replace("recorded", "recordedx"))
+            )
+            yield build_mutation("of fewer rows", drop, create_index(where=f"{where} AND {number_column} > 5"))
+        yield build_mutation("downwards", drop, create_index(f"{columns} DESC"))
+        yield build_mutation("NULL first", drop, create_index(f"{columns} NULLS FIRST"))
         if not unique:
-            yield mutation("by hash", drop, made(columns.split(", ")[0], how="hash"))
+            yield build_mutation("by hash", drop, create_index(columns.split(", ")[0], how="hash"))
         computed = f"({last} || '')" if types[last] == "text" else f"({last} + 1)"
-        yield mutation("computed", drop, made(columns.replace(last, computed)))
+        yield build_mutation("computed", drop, create_index(columns.replace(last, computed)))
         for text_column in [column for column in columns.split(", ")[:1] if types[column] == "text"]:
             ordered = columns.replace(text_column, f"{text_column} text_pattern_ops")
-            yield mutation("of another order", drop, made(ordered))
+            yield build_mutation("of another order", drop, create_index(ordered))
             collated = columns.replace(text_column, f'{text_column} COLLATE "POSIX"')
-            yield mutation("of another collation", drop, made(collated))
+            yield build_mutation("of another collation", drop, create_index(collated))
         if unique and ledger.version >= 15:
-            yield mutation("one NULL only", drop, made(rest=" NULLS NOT DISTINCT"))
+            yield build_mutation("one NULL only", drop, create_index(rest=" NULLS NOT DISTINCT"))
         for flag in ("indisvalid", "indisready", "indislive"):
-            yield mutation(f"not {flag}", f"UPDATE pg_index SET {flag} = false WHERE indexrelid = '{name}'::regclass")
-        yield mutation("on another table", drop, "CREATE TABLE zt (x int)", f"CREATE INDEX {name} ON zt (x)")
-        yield mutation("shadowed", *EVIL, f"CREATE TABLE zevil.{name} (x int)")
+            yield build_mutation(
+                f"not {flag}", f"UPDATE pg_index SET {flag} = false WHERE indexrelid = '{name}'::regclass"
+            )
+        yield build_mutation("on another table", drop, "CREATE TABLE zt (x int)", f"CREATE INDEX {name} ON zt (x)")
+        yield build_mutation("shadowed", *FOREIGN_SCHEMA_FIRST, f"CREATE TABLE zevil.{name} (x int)")
         if unique:
-            yield mutation("duplicated", made().replace(name, "zz"), name="zz")
+            yield build_mutation("duplicated", create_index().replace(name, "zz"), name="zz")

@@ -1,4 +1,4 @@
-"""Events that somebody appends by SQL."""
+"""Events that an attacker appends by SQL."""
 
 from typing import Any
 
@@ -12,16 +12,21 @@ from ratings_ledger.ledger.events.types import TYPES, default_id
 from ratings_ledger.ledger.store.log import Log, head
 
 
-def append(
+def append_by_sql(
     connection: Connection, type_name: str, data: dict[str, Any], at: str, by: str = "eve", event_id: str = "forged"
 ) -> None:
-    """An event by SQL, with right hashes, and superseding what it can; a game has the id that it gets without one."""
+    """Append an event by SQL with right hashes, superseding what its type does; a game gets its default id."""
     before = head(connection)
     event = {
-        "by": by, "data": data, "id": event_id, "occurred_at": at, "position": before.position + 1,
-        "recorded_at": format_instant(before.recorded_at), "schema_version": TYPES[type_name].schema_version,
+        "by": by,
+        "data": data,
+        "id": event_id,
+        "occurred_at": at,
+        "position": before.position + 1,
+        "recorded_at": format_instant(before.recorded_at),
+        "schema_version": TYPES[type_name].schema_version,
         "type": type_name,
-    }  # fmt: skip
+    }
     if type_name == "game.recorded":
         event["id"] = default_id(type_name, 0, data)
     try:

@@ -1,6 +1,6 @@
-"""What can be done to the tables, indexes, triggers and views of a fresh ledger in SQLite, one by one.
+"""Mutations of the tables, indexes, triggers and views of a fresh ledger in SQLite.
 
-No object can be shadowed: a file has one of each name, and nothing beside it is searched.
+SQLite needs no mutations that shadow an object: a file has one object of each name, and nothing besides it is searched.
 """
 
 import re
@@ -12,125 +12,132 @@ from ratings_ledger.ledger.store.catalogue import load_generated_objects
 from ratings_ledger.ledger.store.guards import SQLITE_TRIGGERS
 
 
-def sqlite_objects() -> dict[tuple[str, str], tuple[str, str]]:
-    """The table and the definition of each object, by kind and name."""
+def load_sqlite_objects() -> dict[tuple[str, str], tuple[str, str]]:
+    """Return the table and the definition of each object, by kind and name."""
     objects = {(kind, name): (table, sql) for (kind, table, name), sql in load_generated_objects("sqlite").items()}
     guards = {("trigger", name): (sql.partition(" ON ")[2].split()[0], sql) for name, sql in SQLITE_TRIGGERS.items()}
     return objects | guards
 
 
-def sqlite_mutations(kind: str, name: str) -> Iterator[Mutation]:
-    table, sql = sqlite_objects()[kind, name]
+def mutate_sqlite_object(kind: str, name: str) -> Iterator[Mutation]:
+    table, sql = load_sqlite_objects()[kind, name]
 
-    def mutation(how: str, *statements: str, named: str = name, more: frozenset[str] = frozenset()) -> Mutation:
+    def build_mutation(how: str, *statements: str, named: str = name, more: frozenset[str] = frozenset()) -> Mutation:
         return Mutation(f"{kind} {name}", how, statements, named, more)
 
-    def hand(what: str) -> tuple[str, ...]:
+    def edit_by_hand(what: str) -> tuple[str, ...]:
         return "PRAGMA writable_schema = ON", what, "PRAGMA writable_schema = OFF"
 
     where = f"WHERE type = '{kind}' AND name = '{name}'"
-    yield mutation("gone by hand", *hand(f"DELETE FROM sqlite_master {where}"))
+    yield build_mutation("gone by hand", *edit_by_hand(f"DELETE FROM sqlite_master {where}"))
     if not sql:
         return
-    yield mutation("altered by hand", *hand(f"UPDATE sqlite_master SET sql = sql || ' /* x */' {where}"))
+    yield build_mutation("altered by hand", *edit_by_hand(f"UPDATE sqlite_master SET sql = sql || ' /* x */' {where}"))
     renamed = f"UPDATE sqlite_master SET name = 'zz', sql = replace(sql, '{name}', 'zz')"
-    yield mutation("renamed by hand", *hand(f"{renamed} {where}"), more=frozenset({"zz"}))
+    yield build_mutation("renamed by hand", *edit_by_hand(f"{renamed} {where}"), more=frozenset({"zz"}))
     if kind == "table":
         column = _first_column(sql)
         off = "PRAGMA foreign_keys = OFF", "PRAGMA legacy_alter_table = ON"
-        yield mutation("dropped", *off, f"DROP TABLE {name}")
-        yield mutation("renamed", *off, f"ALTER TABLE {name} RENAME TO zz", more=frozenset({"zz"}))
-        yield mutation("a column more", f"ALTER TABLE {name} ADD COLUMN zz TEXT")
-        yield mutation("a generated column more", f"ALTER TABLE {name} ADD COLUMN zz AS (1)")
-        yield mutation("a reference more", f"ALTER TABLE {name} ADD COLUMN zz REFERENCES generations")
-        yield mutation(
+        yield build_mutation("dropped", *off, f"DROP TABLE {name}")
+        yield build_mutation("renamed", *off, f"ALTER TABLE {name} RENAME TO zz", more=frozenset({"zz"}))
+        yield build_mutation("a column more", f"ALTER TABLE {name} ADD COLUMN zz TEXT")
+        yield build_mutation("a generated column more", f"ALTER TABLE {name} ADD COLUMN zz AS (1)")
+        yield build_mutation("a reference more", f"ALTER TABLE {name} ADD COLUMN zz REFERENCES generations")
+        yield build_mutation(
             "other types",
-            *hand(f"UPDATE sqlite_master SET sql = replace(sql, 'TEXT', 'BLOB') {where}")
+            *edit_by_hand(f"UPDATE sqlite_master SET sql = replace(sql, 'TEXT', 'BLOB') {where}")
             if "TEXT" in sql
-            else hand(f"UPDATE sqlite_master SET sql = replace(sql, 'INTEGER', 'BLOB') {where}")
+            else edit_by_hand(f"UPDATE sqlite_master SET sql = replace(sql, 'INTEGER', 'BLOB') {where}")
             if "INTEGER" in sql
-            else hand(f"UPDATE sqlite_master SET sql = replace(sql, 'VARCHAR', 'CHAR') {where}"),
+            else edit_by_hand(f"UPDATE sqlite_master SET sql = replace(sql, 'VARCHAR', 'CHAR') {where}"),
         )
-        yield mutation("may be empty", *hand(f"UPDATE sqlite_master SET sql = replace(sql, ' NOT NULL', '') {where}"))
+        yield build_mutation(
+            "may be empty", *edit_by_hand(f"UPDATE sqlite_master SET sql = replace(sql, ' NOT NULL', '') {where}")
+        )
         for check in re.findall(r"CHECK \(.*\)", sql):
-            other = check.replace("CHECK (", "CHECK (1 OR ").replace("'", "''")
-            yield mutation(check, *hand(f"UPDATE sqlite_master SET sql = replace(sql, '{check}', '{other}') {where}"))
+            weaker_check = check.replace("CHECK (", "CHECK (1 OR ").replace("'", "''")
+            yield build_mutation(
+                check,
+                *edit_by_hand(f"UPDATE sqlite_master SET sql = replace(sql, '{check}', '{weaker_check}') {where}"),
+            )
         for verb in ("INSERT", "UPDATE", "DELETE"):
-            yield mutation(
+            yield build_mutation(
                 f"a trigger at {verb}", f"CREATE TRIGGER zz AFTER {verb} ON {name} BEGIN SELECT 1; END", named="zz"
             )
-        yield mutation(
+        yield build_mutation(
             "a unique index", f"CREATE UNIQUE INDEX zz ON {name} (ledger, zz)".replace("ledger, zz", column), named="zz"
         )
-        yield mutation("an index that computes", f"CREATE INDEX zz ON {name} (lower({column}))", named="zz")
-        yield mutation(
+        yield build_mutation("an index that computes", f"CREATE INDEX zz ON {name} (lower({column}))", named="zz")
+        yield build_mutation(
             "an index of some rows", f"CREATE INDEX zz ON {name} ({column}) WHERE {column} IS NULL", named="zz"
         )
-        yield mutation(
+        yield build_mutation(
             "a view instead",
             *off,
             f"ALTER TABLE {name} RENAME TO zz",
             f"CREATE VIEW {name} AS SELECT * FROM zz",
             more=frozenset({"zz"}),
         )
-        yield mutation(
+        yield build_mutation(
             "a trigger on another table",
             "CREATE TABLE mine (x)",
             f"CREATE TRIGGER zz AFTER INSERT ON mine BEGIN DELETE FROM {name.upper()}; END",
             named="zz",
         )
         if name not in ("events", "ledger_identity"):
-            yield mutation(
+            yield build_mutation(
                 "a table that goes with it", f"CREATE TABLE zz (x REFERENCES {name} ON DELETE CASCADE)", named="zz"
             )
     elif kind == "index":
         drop = f"DROP INDEX {name}"
-        yield mutation("dropped", drop)
-        yield mutation("of another column", drop, f"CREATE INDEX {name} ON events (recorded_at)")
-        yield mutation(
+        yield build_mutation("dropped", drop)
+        yield build_mutation("of another column", drop, f"CREATE INDEX {name} ON events (recorded_at)")
+        yield build_mutation(
             "unique or not",
             drop,
             sql.replace("UNIQUE ", "") if "UNIQUE" in sql else sql.replace("INDEX", "UNIQUE INDEX"),
         )
-        yield mutation("of some rows", drop, f"{sql.partition(' WHERE')[0]} WHERE {_first_column(sql)} > 5")
-        yield mutation("downwards", drop, sql.replace(")", " DESC)", 1))
-        yield mutation("of another collation", drop, sql.replace(")", " COLLATE NOCASE)", 1))
-        yield mutation("on another table", drop, "CREATE TABLE zt (x)", f"CREATE INDEX {name} ON zt (x)")
-        yield mutation("a table instead", drop, f"CREATE TABLE {name} (x)")
+        yield build_mutation("of some rows", drop, f"{sql.partition(' WHERE')[0]} WHERE {_first_column(sql)} > 5")
+        yield build_mutation("downwards", drop, sql.replace(")", " DESC)", 1))
+        yield build_mutation("of another collation", drop, sql.replace(")", " COLLATE NOCASE)", 1))
+        yield build_mutation("on another table", drop, "CREATE TABLE zt (x)", f"CREATE INDEX {name} ON zt (x)")
+        yield build_mutation("a table instead", drop, f"CREATE TABLE {name} (x)")
         if "UNIQUE" in sql:
-            yield mutation("duplicated", sql.replace(name, "zz"), named="zz")
+            yield build_mutation("duplicated", sql.replace(name, "zz"), named="zz")
     elif kind == "trigger":
         drop = f"DROP TRIGGER {name}"
         verb = sql.partition(" ON ")[0].split()[-1]
-        yield mutation("dropped", drop)
-        yield mutation("afterwards", drop, sql.replace(f"BEFORE {verb}", f"AFTER {verb}"))
-        yield mutation(
+        yield build_mutation("dropped", drop)
+        yield build_mutation("afterwards", drop, sql.replace(f"BEFORE {verb}", f"AFTER {verb}"))
+        yield build_mutation(
             "at another event",
             drop,
             f"CREATE TRIGGER {name} BEFORE {'INSERT' if verb != 'INSERT' else 'DELETE'} ON {table} BEGIN SELECT 1; END",
         )
-        yield mutation("never", drop, sql.replace("BEGIN", "WHEN 0 BEGIN", 1))
-        yield mutation("does nothing", drop, sql.partition("BEGIN")[0] + "BEGIN SELECT 1; END")
-        yield mutation("ignores", drop, re.sub(r"RAISE\(ABORT, '.*?'\)(?=[;\s])", "RAISE(IGNORE)", sql))
-        yield mutation(
+        yield build_mutation("never", drop, sql.replace("BEGIN", "WHEN 0 BEGIN", 1))
+        yield build_mutation("does nothing", drop, sql.partition("BEGIN")[0] + "BEGIN SELECT 1; END")
+        yield build_mutation("ignores", drop, re.sub(r"RAISE\(ABORT, '.*?'\)(?=[;\s])", "RAISE(IGNORE)", sql))
+        yield build_mutation(
             "on another table", drop, f"CREATE TRIGGER {name} BEFORE {verb} ON generations BEGIN SELECT 1; END"
         )
-        yield mutation("duplicated", sql.replace(name, "zz"), named="zz")
+        yield build_mutation("duplicated", sql.replace(name, "zz"), named="zz")
     else:
         drop = f"DROP VIEW {name}"
-        told = sql.partition(" AS")[2]
-        yield mutation("dropped", drop)
-        yield mutation("no row", drop, f"CREATE VIEW {name} AS SELECT * FROM ({told}) WHERE 0")
-        yield mutation("another column", drop, f"CREATE VIEW {name} AS SELECT *, 1 AS zz FROM ({told})")
-        yield mutation(
-            "rows twice", drop, f"CREATE VIEW {name} AS SELECT * FROM ({told}) UNION ALL SELECT * FROM ({told})"
+        query = sql.partition(" AS")[2]
+        yield build_mutation("dropped", drop)
+        yield build_mutation("no row", drop, f"CREATE VIEW {name} AS SELECT * FROM ({query}) WHERE 0")
+        yield build_mutation("another column", drop, f"CREATE VIEW {name} AS SELECT *, 1 AS zz FROM ({query})")
+        yield build_mutation(
+            "rows twice", drop, f"CREATE VIEW {name} AS SELECT * FROM ({query}) UNION ALL SELECT * FROM ({query})"
         )
-        yield mutation(
+        yield build_mutation(
             "a table instead", f"CREATE TABLE zz AS SELECT * FROM {name}", drop, f"ALTER TABLE zz RENAME TO {name}"
         )
-        yield mutation("a trigger", f"CREATE TRIGGER zz INSTEAD OF INSERT ON {name} BEGIN SELECT 1; END", named="zz")
+        yield build_mutation(
+            "a trigger", f"CREATE TRIGGER zz INSTEAD OF INSERT ON {name} BEGIN SELECT 1; END", named="zz"
+        )
 
 
 def _first_column(sql: str) -> str:
-    """The first column of a table, or of an index."""
+    """Return the first column of a table, or of an index."""
     return re.split(r"[\s,)]", sql.partition("(")[2].strip())[0].strip('"')

@@ -28,8 +28,8 @@ def test_flood_of_line_ends_is_refused(name: str, db: str, tmp_path: Path, ratin
     content = b"\n" * 3_000_000
     path = tmp_path / name
     path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
-    told = ratings("import", path, db=db)
-    assert (told.exit_code, "more than 100,000 lines are blank" in told.stderr) == (1, True), told
+    result = ratings("import", path, db=db)
+    assert (result.exit_code, "more than 100,000 lines are blank" in result.stderr) == (1, True), result
 
 
 def test_gzip_bomb_is_refused(db: str, tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,8 +37,8 @@ def test_gzip_bomb_is_refused(db: str, tmp_path: Path, ratings: Ratings, monkeyp
     set_thresholds(monkeypatch, expanded_bytes=10_000_000)
     path = tmp_path / "bomb.jsonl.gz"
     path.write_bytes(gzip.compress((b'{"type": "' + b" " * 900_000 + b'"}\n') * 30))
-    told = ratings("import", "--keep-going", path, db=db)
-    assert (told.exit_code, "expands to more than 200 times its size" in told.stderr) == (1, True), told
+    result = ratings("import", "--keep-going", path, db=db)
+    assert (result.exit_code, "expands to more than 200 times its size" in result.stderr) == (1, True), result
 
 
 ENDLESS = {
@@ -100,10 +100,10 @@ def test_excessive_ruleset_is_refused(what: str, db: str, tmp_path: Path, rating
     file = tmp_path / ("rules.json" if as_json else "rules.toml")
     file.write_text((JSON_RULESETS if as_json else RULESETS)[named], encoding="utf-8")
     for command in (("rules", "check"), ("rules", "publish"), ("whatif",)):
-        told = ratings(*command, file, db=db)
-        assert (told.exit_code, "bug" in told.stdout + told.stderr) == (1, False), told
-        assert "UTF-8" not in told.stdout + told.stderr
-        assert len(told.stdout) < 2_000
+        result = ratings(*command, file, db=db)
+        assert (result.exit_code, "bug" in result.stdout + result.stderr) == (1, False), result
+        assert "UTF-8" not in result.stdout + result.stderr
+        assert len(result.stdout) < 2_000
 
 
 def test_restore_from_a_pipe_is_refused(db: str, tmp_path: Path, ratings: Ratings) -> None:
@@ -128,11 +128,11 @@ def test_lack_of_memory_is_no_bug(db: str) -> None:
 
     text = "x = 1\n" * 20_000_000
     script = f"from ratings_ledger.cli.main import run_program; run_program(['--db', {db!r}, 'import', '-'])"
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", script], input=text, preexec_fn=little, capture_output=True, text=True, check=False
     )
-    assert "bug" not in done.stderr
-    assert "Traceback" not in done.stderr
+    assert "bug" not in process.stderr
+    assert "Traceback" not in process.stderr
 
 
 @pytest.mark.parametrize("name", [
@@ -152,8 +152,8 @@ def test_invisible_characters_are_refused(name: str, db: str, tmp_path: Path, ra
     table = f"game_id,occurred_at,game,1st,2nd\ng,2024-01-01T20:00Z,chess,ben,{name}x\n"
     for content in (json.dumps(game), table):
         for more in ((), ("--new-names", "accept")):
-            told = ratings("import", "-", *more, db=db, input=content)
-            assert (told.exit_code, "bad-identifier" in told.stderr) == (1, True), told
+            result = ratings("import", "-", *more, db=db, input=content)
+            assert (result.exit_code, "bad-identifier" in result.stderr) == (1, True), result
 
 
 @pytest.mark.parametrize("name", ["क्\u200dष", "می\u200cخواهم", "陳美", "Zoë", "O'Neill"])
@@ -165,5 +165,7 @@ def test_joiners_that_scripts_need_are_allowed(db: str, ratings: Ratings, name: 
 
 def test_excessive_whatif_key_is_refused(db: str, ratings: Ratings) -> None:
     """Trying a value under a key with thousands of parts is refused with a short message."""
-    told = ratings("whatif", "examples/elo-catan-2.toml", "--set", "a." * 3_000 + "b=1", db=db)
-    assert (told.exit_code, "more than 200 parts" in told.stderr, len(told.stderr) < 1_000) == (2, True, True), told
+    result = ratings("whatif", "examples/elo-catan-2.toml", "--set", "a." * 3_000 + "b=1", db=db)
+    assert (result.exit_code, "more than 200 parts" in result.stderr, len(result.stderr) < 1_000) == (2, True, True), (
+        result
+    )

@@ -1,7 +1,8 @@
-"""The objects of a ledger are compared with what the program makes: each of them, whatever is done, on each store.
+"""The objects of a ledger are compared with those that the program creates: every object, every mutation, each
+store.
 
-In PostgreSQL a mutation is made in a transaction that is rolled back, and compared by a role that can only read, in a
-transaction that cannot write. A fixed part of the mutations goes through the command line.
+In PostgreSQL a mutation is made in a transaction that is rolled back, and compared by a role that can only read, in
+a transaction that cannot write. A fixed part of the mutations goes through the command line.
 """
 
 import json
@@ -13,13 +14,22 @@ from itertools import chain
 from typing import Any
 
 import pytest
-from catalogue_mutations import EVIL, TRIGGER, Mutation, of_columns, of_constraints, of_indexes, of_tables, shape
+from catalogue_mutations import (
+    FOREIGN_SCHEMA_FIRST,
+    TRIGGER,
+    Mutation,
+    mutate_columns,
+    mutate_constraints,
+    mutate_indexes,
+    mutate_tables,
+    read_shape,
+)
 from ledgers import open_for_reading, open_for_writing
 from lengths import mark_long_values
-from running_mutations import of_functions, of_triggers, of_views, standing_in
+from running_mutations import mutate_functions, mutate_triggers, mutate_views, shadow_builtins
 from sqlalchemy import Connection, make_url
 from sqlalchemy.exc import ProgrammingError
-from sqlite_mutations import sqlite_mutations, sqlite_objects
+from sqlite_mutations import load_sqlite_objects, mutate_sqlite_object
 from stores import create_postgres_database, find_older_server_programs, make_empty_ledger, start_server_of
 
 from ratings_ledger.ledger import verification
@@ -29,21 +39,27 @@ from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
 
 Ratings = Callable[..., Any]
-KINDS = {
-    "tables": of_tables, "columns": of_columns, "constraints": of_constraints, "indexes": of_indexes,
-    "triggers": of_triggers, "views": of_views, "functions": of_functions, "what stands in": standing_in,
-}  # fmt: skip
+MUTATIONS_BY_KIND = {
+    "tables": mutate_tables,
+    "columns": mutate_columns,
+    "constraints": mutate_constraints,
+    "indexes": mutate_indexes,
+    "triggers": mutate_triggers,
+    "views": mutate_views,
+    "functions": mutate_functions,
+    "shadowed built-ins": shadow_builtins,
+}
 READER = "zz_reader_of_a_ledger"
-SHARED = "the one of all tests"
+SHARED_SERVER = "the one of all tests"
 
 
 @pytest.fixture(
     scope="module",
-    params=mark_long_values([SHARED, "on the path"], [SHARED, "on the path", "older"]),
+    params=mark_long_values([SHARED_SERVER, "on the path"], [SHARED_SERVER, "on the path", "older"]),
 )
-def made(request: pytest.FixtureRequest) -> Iterator[Ledger]:
-    """A ledger in each PostgreSQL that is there, with a role that may read it as docs/postgresql.md grants it."""
-    if request.param == SHARED:
+def mutated_ledger(request: pytest.FixtureRequest) -> Iterator[Ledger]:
+    """A ledger in each available PostgreSQL, with a role that may read it as docs/postgresql.md grants it."""
+    if request.param == SHARED_SERVER:
         running: Any = nullcontext(request.getfixturevalue("server"))
     elif (programs := find_older_server_programs()[request.param]) is not None:
         running = start_server_of(programs)
@@ -52,102 +68,115 @@ def made(request: pytest.FixtureRequest) -> Iterator[Ledger]:
     with running as server, create_postgres_database(server) as url:
         ledger = upgrade(url)
         with ledger.writing() as connection:
-            do(connection, f"CREATE ROLE {READER}", f"GRANT USAGE ON SCHEMA public TO {READER}",
+            run_statements(connection, f"CREATE ROLE {READER}", f"GRANT USAGE ON SCHEMA public TO {READER}",
                f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {READER}",
                f"ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT SELECT ON TABLES TO {READER}")  # fmt: skip
         yield ledger
         with ledger.writing() as connection:
-            do(connection, f"DROP OWNED BY {READER}", f"DROP ROLE {READER}")
+            run_statements(connection, f"DROP OWNED BY {READER}", f"DROP ROLE {READER}")
         ledger.close()
 
 
-def do(connection: Connection, *statements: str) -> None:
+def run_statements(connection: Connection, *statements: str) -> None:
     for statement in statements:
         connection.exec_driver_sql(statement.replace("%", "%%"))
 
 
-def found_after(ledger: Ledger, statements: Iterable[str]) -> list[str]:
-    """What `verify` says of the objects after somebody with all rights ran statements, to one who can only read."""
-    told: list[str] = []
+def list_findings_after(ledger: Ledger, statements: Iterable[str]) -> list[str]:
+    """Return the findings of `verify` about objects after a superuser ran statements, as a role that can only read."""
+    messages: list[str] = []
     with ledger.engine.connect() as connection, connection.begin() as transaction:
-        do(connection, *statements)
-        do(connection, f"SET LOCAL ROLE {READER}", "SET TRANSACTION READ ONLY")
+        run_statements(connection, *statements)
+        run_statements(connection, f"SET LOCAL ROLE {READER}", "SET TRANSACTION READ ONLY")
         findings = verification._check_schema(connection)
         try:
             while True:
-                told.append(next(findings).message)
+                messages.append(next(findings).message)
         except StopIteration as end:
             if end.value[1]:
-                told += [f"the guard {name}" for name in ledger.dialect.find_altered_guards(connection)]
+                messages += [f"the guard {name}" for name in ledger.dialect.find_altered_guards(connection)]
         except ProgrammingError as error:
             if "row-level security" not in str(error):
                 raise
-            told.append("(not readable)")
+            messages.append("(not readable)")
         transaction.rollback()
-    return told
+    return messages
 
 
-def names(told: str, name: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", told) is not None
+def is_named_in(message: str, name: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", message) is not None
 
 
-def wrong_with(mutation: Mutation, told: list[str]) -> str | None:
-    """Why what was said is not right: each object is to be named once, and nothing but what the mutation changes."""
-    right = [one for one in told if names(one, mutation.name)]
-    more = [one for one in told if one not in right and not any(names(one, name) for name in mutation.more)]
+def describe_fault(mutation: Mutation, messages: list[str]) -> str | None:
+    """Return None if the findings name the object once and only further objects that the mutation changes, else a
+    text."""
+    matching = [message for message in messages if is_named_in(message, mutation.name)]
+    surplus = [
+        message
+        for message in messages
+        if message not in matching and not any(is_named_in(message, name) for name in mutation.more)
+    ]
     if "row security" in mutation.how:
-        more = [one for one in more if one != "(not readable)"]
-    if len(right) == 1 and not more and len(set(told)) == len(told):
+        surplus = [message for message in surplus if message != "(not readable)"]
+    if len(matching) == 1 and not surplus and len(set(messages)) == len(messages):
         return None
-    return f"{mutation}: {told}"
+    return f"{mutation}: {messages}"
 
 
-def thinned(mutations: list[Mutation], server: str, at_length: bool) -> list[Mutation]:
-    """All at length, else one of each object, not the same kind for each; in other servers one of each kind."""
-    of_object: dict[str, list[Mutation]] = {}
+def select_mutations(mutations: list[Mutation], server: str, at_length: bool) -> list[Mutation]:
+    """Return all mutations at length, else one for each object; for further servers, one of each kind."""
+    by_object: dict[str, list[Mutation]] = {}
     for mutation in mutations:
-        of_object.setdefault(mutation.object, []).append(mutation)
+        by_object.setdefault(mutation.object, []).append(mutation)
     if at_length:
         return mutations
-    found = [several[number % len(several)] for number, several in enumerate(of_object.values())]
-    return found if server == SHARED else list({one.how: one for one in found}.values())
+    selected = [group[number % len(group)] for number, group in enumerate(by_object.values())]
+    return selected if server == SHARED_SERVER else list({mutation.how: mutation for mutation in selected}.values())
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_postgresql_mutation_is_found_once(
-    kind: str, made: Ledger, at_length: bool, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("kind", MUTATIONS_BY_KIND)
+def test_postgresql_mutation_is_reported_once(
+    kind: str,
+    mutated_ledger: Ledger,
+    at_length: bool,
+    request: pytest.FixtureRequest,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Any object dropped, altered, shadowed or duplicated in PostgreSQL is named by exactly one finding.
 
     Every object in the catalogue undergoes each mutation that makes sense for it.
     """
-    with made.engine.connect() as connection:
-        ledger = shape(connection)
-        every = list(KINDS[kind](connection, ledger))
-    mutations = thinned(every, request.node.callspec.params["made"], at_length)
-    failed = [wrong for one in mutations if (wrong := wrong_with(one, found_after(made, one.sql)))]
+    with mutated_ledger.engine.connect() as connection:
+        ledger = read_shape(connection)
+        all_mutations = list(MUTATIONS_BY_KIND[kind](connection, ledger))
+    mutations = select_mutations(all_mutations, request.node.callspec.params["mutated_ledger"], at_length)
+    faults = [
+        fault
+        for mutation in mutations
+        if (fault := describe_fault(mutation, list_findings_after(mutated_ledger, mutation.sql)))
+    ]
     with capsys.disabled() if at_length else nullcontext():
-        objects = len({one.object for one in mutations})
+        objects = len({mutation.object for mutation in mutations})
         print(f"\nPostgreSQL {ledger.version}, {kind}: {objects} objects x mutations = {len(mutations):,}")  # noqa: T201
 
-    assert not failed, "\n".join(failed)
-    assert found_after(made, []) == []
+    assert not faults, "\n".join(faults)
+    assert list_findings_after(mutated_ledger, []) == []
 
 
 @pytest.mark.slow_cases
-def test_all_postgresql_objects_are_compared(made: Ledger) -> None:
+def test_exactly_the_postgresql_objects_are_compared(mutated_ledger: Ledger) -> None:
     """In a fresh ledger in PostgreSQL, exactly the objects in the catalogue are compared."""
-    with made.reading() as connection:
-        ledger = shape(connection)
+    with mutated_ledger.reading() as connection:
+        ledger = read_shape(connection)
         compared = list(catalogue.find_object_differences(connection))
 
     assert set(compared) == {None}
     assert len(compared) + len(ledger.triggers) + len(ledger.functions) == len(ledger)
-    assert len(made.dialect.GUARDS) == len(ledger.triggers) + len(ledger.functions)
+    assert len(mutated_ledger.dialect.GUARDS) == len(ledger.triggers) + len(ledger.functions)
 
 
-NO_ALARM = {
+HARMLESS_STATEMENTS = {
     "a guard that always runs": ["ALTER TABLE events ENABLE ALWAYS TRIGGER events_guard_insert"],
     "all guards that always run": [
         f"ALTER TABLE {sql.partition(' ON ')[2].split()[0]} ENABLE ALWAYS TRIGGER {name}"
@@ -194,103 +223,120 @@ NO_ALARM = {
                          "CREATE EVENT TRIGGER mine ON ddl_command_end EXECUTE FUNCTION mine()"],
     "another owner of all": [
         "CREATE ROLE zz_mine", "GRANT CREATE ON SCHEMA public TO zz_mine",
-        "DO $$ DECLARE told text; BEGIN FOR told IN SELECT format('ALTER TABLE %I OWNER TO zz_mine', relname) "
+        "DO $$ DECLARE command text; BEGIN FOR command IN SELECT format('ALTER TABLE %I OWNER TO zz_mine', relname) "
         "FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'v') UNION ALL "
         "SELECT format('ALTER FUNCTION %s OWNER TO zz_mine', oid::regprocedure) FROM pg_proc "
-        "WHERE pronamespace = 'public'::regnamespace LOOP EXECUTE told; END LOOP; END $$"],
+        "WHERE pronamespace = 'public'::regnamespace LOOP EXECUTE command; END LOOP; END $$"],
     "another schema, with a name to be quoted": [
         'ALTER SCHEMA public RENAME TO "My \\ ledger"',
         """SELECT set_config('search_path', '"My \\ ledger", pg_temp', true)"""],
-    "a schema of somebody's in the path": [*EVIL, "CREATE TABLE zevil.mine (x int)"],
+    "a schema of somebody's in the path": [*FOREIGN_SCHEMA_FIRST, "CREATE TABLE zevil.mine (x int)"],
     "a domain and a type": ["CREATE DOMAIN mine AS text", "CREATE TYPE my_type AS ENUM ('a')"],
 }  # fmt: skip
 
 
 @pytest.mark.slow_cases
-@pytest.mark.parametrize("what", NO_ALARM)
-def test_own_postgresql_objects_raise_no_alarm(what: str, made: Ledger) -> None:
-    """Objects and settings of an operator's own in PostgreSQL raise no alarm."""
-    assert found_after(made, NO_ALARM[what]) == []
+@pytest.mark.parametrize("what", HARMLESS_STATEMENTS)
+def test_own_postgresql_objects_raise_no_alarm(what: str, mutated_ledger: Ledger) -> None:
+    """An operator's own objects and settings in PostgreSQL give no findings."""
+    assert list_findings_after(mutated_ledger, HARMLESS_STATEMENTS[what]) == []
 
 
-def test_extension_objects_raise_no_alarm(made: Ledger) -> None:
-    """Functions and operators of an extension, named like PostgreSQL's own, raise no alarm."""
-    with made.reading() as connection:
-        there = connection.exec_driver_sql(
+def test_extension_objects_raise_no_alarm(mutated_ledger: Ledger) -> None:
+    """Functions and operators of an extension, named like PostgreSQL's own, give no findings."""
+    with mutated_ledger.reading() as connection:
+        available = connection.exec_driver_sql(
             "SELECT name FROM pg_available_extensions WHERE name IN ('citext', 'hstore')"
         )
-        extensions = sorted(there.scalars())
+        extensions = sorted(available.scalars())
     if not extensions:
         pytest.skip("this server has no such extension")
-    assert found_after(made, [f"CREATE EXTENSION {name}" for name in extensions]) == []
+    assert list_findings_after(mutated_ledger, [f"CREATE EXTENSION {name}" for name in extensions]) == []
 
 
 @pytest.mark.slow
 def test_verify_reports_postgresql_mutations(
     server: str, original_databases: Callable[..., str], ratings: Ratings, at_length: bool
 ) -> None:
-    """For a fixed part of the mutations, `verify` exits with 1 and names it, or cannot open the ledger."""
+    """For a fixed part of the mutations, `verify` exits with 1 and names the object, or cannot open the ledger."""
     original = original_databases(make_empty_ledger)
     with open_for_reading(original) as connection:
-        ledger = shape(connection)
-        # roles are the server's, and what is temporary is gone with its session
+        ledger = read_shape(connection)
+        # roles belong to the server, and temporary objects end with their session
         possible = [
-            [one for one in make(connection, ledger) if "zz_role" not in str(one.sql) and "TEMP" not in str(one.sql)]
-            for make in KINDS.values()
+            [
+                mutation
+                for mutation in make(connection, ledger)
+                if "zz_role" not in str(mutation.sql) and "TEMP" not in str(mutation.sql)
+            ]
+            for make in MUTATIONS_BY_KIND.values()
         ]
     failed = []
-    of_each = [several[len(several) // 2] for several in possible]
-    for mutation in [*chain(*possible)][::7] if at_length else of_each:
+    one_of_each_kind = [several[len(several) // 2] for several in possible]
+    for mutation in [*chain(*possible)][::7] if at_length else one_of_each_kind:
         with create_postgres_database(server, original) as url:
-            # the search path is to be that of later sessions
+            # the search path must apply to later sessions
             setting = f"ALTER DATABASE {make_url(url).database} SET search_path = "
             with open_for_writing(url) as connection:
-                do(connection, *(re.sub(r"SELECT set_config\('search_path', '(.*)', true\)", rf"{setting}\1", one)
-                                 for one in mutation.sql))  # fmt: skip
-            told = ratings("verify", db=url)
-        opened = told.exit_code == 1 and bool(told.stdout)
-        said = told.exit_code in (1, 2, 3) and told.stderr.startswith("ratings: ")
-        if (wrong_with(mutation, schema_lines(told.stdout)) if opened else not said) or "Traceback" in told.stderr:
-            failed.append(f"{mutation}: {told}")
+                run_statements(
+                    connection,
+                    *(
+                        re.sub(r"SELECT set_config\('search_path', '(.*)', true\)", rf"{setting}\1", statement)
+                        for statement in mutation.sql
+                    ),
+                )
+            result = ratings("verify", db=url)
+        is_opened = result.exit_code == 1 and bool(result.stdout)
+        is_refused = result.exit_code in (1, 2, 3) and result.stderr.startswith("ratings: ")
+        if (
+            describe_fault(mutation, list_schema_lines(result.stdout)) if is_opened else not is_refused
+        ) or "Traceback" in result.stderr:
+            failed.append(f"{mutation}: {result}")
     assert not failed, "\n".join(failed)
 
 
-def schema_lines(output: str) -> list[str]:
+def list_schema_lines(output: str) -> list[str]:
     return [line for line in output.splitlines() if line.startswith(("schema: ", "guard: "))]
 
 
 @pytest.mark.slow
-def test_sqlite_mutation_is_found_once(
+def test_sqlite_mutation_is_reported_once(
     copied_file: Callable[..., str], ratings: Ratings, at_length: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Any SQLite object dropped, altered or duplicated is named by exactly one finding.
 
-    Where the ledger cannot be opened, that is said instead.
+    If the ledger cannot be opened, the error is reported instead.
     """
-    objects = sqlite_objects()
-    mutations = thinned([one for key in objects for one in sqlite_mutations(*key)], SHARED, at_length)
+    objects = load_sqlite_objects()
+    mutations = select_mutations(
+        [mutation for key in objects for mutation in mutate_sqlite_object(*key)], SHARED_SERVER, at_length
+    )
     failed: list[str] = []
     for number, mutation in enumerate(mutations):
         path = copied_file(make_empty_ledger, name=f"{number}.db")
         with closing(sqlite3.connect(path, isolation_level=None)) as connection:
             for statement in mutation.sql:
                 connection.execute(statement)
-        told = ratings("verify", db=f"sqlite:///{path}")
-        if told.exit_code == 1 and told.stdout:
-            storage = any(line.startswith("storage: ") for line in told.stdout.splitlines())
-            wrong = None if storage and "by hand" in mutation.how else wrong_with(mutation, schema_lines(told.stdout))
+        result = ratings("verify", db=f"sqlite:///{path}")
+        if result.exit_code == 1 and result.stdout:
+            storage = any(line.startswith("storage: ") for line in result.stdout.splitlines())
+            fault = (
+                None
+                if storage and "by hand" in mutation.how
+                else describe_fault(mutation, list_schema_lines(result.stdout))
+            )
         else:  # it cannot be opened
-            wrong = None if told.exit_code in (1, 2, 3) and told.stderr.startswith("ratings: ") else "silent"
-        failed += [f"{mutation}: {wrong}: {told}"] if wrong else []
+            fault = None if result.exit_code in (1, 2, 3) and result.stderr.startswith("ratings: ") else "silent"
+        failed += [f"{mutation}: {fault}: {result}"] if fault else []
     with capsys.disabled() if at_length else nullcontext():
         print(f"\nSQLite: {len(objects)} objects x mutations = {len(mutations):,}")  # noqa: T201
 
     assert not failed, "\n".join(failed)
-    assert len({one.object for one in mutations}) == len(objects)
+    assert len({mutation.object for mutation in mutations}) == len(objects)
     assert {name for kind, name in objects if kind == "trigger"} == set(SQLITE_TRIGGERS)
 
 
-SQLITE_NO_ALARM = {
+SQLITE_HARMLESS_STATEMENTS = {
     "an index": ["CREATE INDEX mine ON events (recorded_at)"],
     "an index of two columns": ["CREATE INDEX mine ON EVENTS (recorded_at DESC, recorded_by COLLATE NOCASE)"],
     "an index like one of ours": ["CREATE INDEX unique_mine ON events (subject)"],
@@ -304,13 +350,13 @@ SQLITE_NO_ALARM = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", SQLITE_NO_ALARM)
+@pytest.mark.parametrize("what", SQLITE_HARMLESS_STATEMENTS)
 def test_own_sqlite_objects_raise_no_alarm(what: str, copied_file: Callable[..., str], ratings: Ratings) -> None:
-    """Objects of an operator's own in SQLite raise no alarm."""
+    """An operator's own objects in SQLite give no findings."""
     path = copied_file(make_empty_ledger)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        for statement in SQLITE_NO_ALARM[what]:
+        for statement in SQLITE_HARMLESS_STATEMENTS[what]:
             connection.execute(statement)
-    told = ratings("verify", "--format", "json", db=f"sqlite:///{path}")
+    result = ratings("verify", "--format", "json", db=f"sqlite:///{path}")
 
-    assert (told.exit_code, json.loads(told.stdout)["findings"]) == (0, [])
+    assert (result.exit_code, json.loads(result.stdout)["findings"]) == (0, [])

@@ -36,8 +36,8 @@ def make_ledger(ratings: Ratings, url: str) -> None:
          "data": {"game_id": game_id, "game": "chess", "participants": participants}}
         for day, game_id in enumerate(("=1+1", "@game", "g"), 1)
     ]  # fmt: skip
-    told = ratings("import", "-", "--by", "=cmd", db=url, input="\n".join(map(json.dumps, lines)))
-    assert told.exit_code == 0, told.stderr
+    result = ratings("import", "-", "--by", "=cmd", db=url, input="\n".join(map(json.dumps, lines)))
+    assert result.exit_code == 0, result.stderr
     for number, reason in enumerate(("=cmd|' /C calc'!A0", "@SUM(1)")):
         said = (PLAYERS[0], "--reason", reason, "--", str(-number - 1))
         assert ratings("adjust", ALL, *said, db=url).exit_code == 0
@@ -110,16 +110,16 @@ def is_number(cell: str) -> bool:
 
 def test_negative_points_get_no_apostrophe(db: str, ratings: Ratings) -> None:
     """With `--csv-safe`, negative points get no apostrophe."""
-    told = ratings("export", "changes", ALL, "--format", "csv", "--csv-safe", db=db).stdout
-    changes = [row["change"] for row in csv.DictReader(io.StringIO(told))]
+    stdout = ratings("export", "changes", ALL, "--format", "csv", "--csv-safe", db=db).stdout
+    changes = [row["change"] for row in csv.DictReader(io.StringIO(stdout))]
     assert any(change.startswith("-") for change in changes)
     assert all(is_number(change) for change in changes)
 
 
 def test_verbatim_csv_reads_back_unchanged(db: str, ratings: Ratings) -> None:
     """Without `--csv-safe`, names that look like formulas read back unchanged."""
-    told = ratings("standings", ALL, "--format", "csv", db=db).stdout
-    assert {row["player"] for row in csv.DictReader(io.StringIO(told))} == set(PLAYERS)
+    stdout = ratings("standings", ALL, "--format", "csv", db=db).stdout
+    assert {row["player"] for row in csv.DictReader(io.StringIO(stdout))} == set(PLAYERS)
 
 
 @pytest.mark.parametrize("text", [*FORMULAS, *WHITE])
@@ -141,9 +141,9 @@ def test_csv_safe_needs_csv(form: tuple[str, ...], tmp_path: Path, ratings: Rati
     for command in (("log",), ("export", "standings"), ("rules", "show", "elo-chess")):
         if command[0] == "export" and "table" in form:
             continue
-        told = ratings(*command, *form, "--csv-safe", db=db)
-        assert (told.exit_code, told.stdout) == (2, "")
-        assert "it needs --format csv" in told.stderr
+        result = ratings(*command, *form, "--csv-safe", db=db)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "it needs --format csv" in result.stderr
 
 
 def test_exported_file_is_safe_too(db: str, tmp_path: Path, ratings: Ratings) -> None:

@@ -9,7 +9,7 @@ import make_catalogue
 import pytest
 from ledgers import open_for_reading, open_for_writing
 from stores import create_postgres_database, make_empty_ledger
-from test_verify import do, made
+from test_verify import create_published_ledger, run_statements
 
 from ratings_ledger import StoreDamaged
 from ratings_ledger.ledger.events.types import Draft
@@ -117,7 +117,7 @@ def test_foreign_object_refuses_every_write(what: str, ratings: Ratings, request
     statements = POSTGRES[name] if what.startswith("postgres: ") else SQLITE[name]
     db = request.getfixturevalue("postgres_db" if what.startswith("postgres: ") else "sqlite_db")
     assert ratings("rebuild", db=db).exit_code == 0
-    do(db, *statements)
+    run_statements(db, *statements)
     before = state(db)
     for command, told in writes(ratings, db).items():
         assert (told.exit_code, "bug" in told.stderr) == (1, False), (command, told)
@@ -130,12 +130,12 @@ def test_foreign_object_refuses_every_write(what: str, ratings: Ratings, request
 
 @pytest.fixture
 def sqlite_db(copied_file: Callable[..., str]) -> str:
-    return f"sqlite:///{copied_file(made)}"
+    return f"sqlite:///{copied_file(create_published_ledger)}"
 
 
 @pytest.fixture
 def postgres_db(server: str, original_databases: Callable[..., str]) -> Any:
-    with create_postgres_database(server, original_databases(made)) as url:
+    with create_postgres_database(server, original_databases(create_published_ledger)) as url:
         yield url
 
 
@@ -143,8 +143,8 @@ def postgres_db(server: str, original_databases: Callable[..., str]) -> Any:
 @pytest.mark.parametrize("what", OWN)
 def test_own_object_lets_everything_be_written(what: str, copied: Callable[..., str], ratings: Ratings) -> None:
     """An operator's views, tables and plain indexes are allowed, and a view that is gone stands in nobody's way."""
-    db = copied(made)
-    do(db, *OWN[what])
+    db = copied(create_published_ledger)
+    run_statements(db, *OWN[what])
     for command, told in writes(ratings, db).items():
         assert told.exit_code == 0, (command, told)
 
@@ -161,9 +161,9 @@ def trigger(db: str, drop: bool = False) -> None:
     """Put a trigger on events, or take it away again."""
     sqlite = db.startswith("sqlite")
     if drop:
-        do(db, "DROP TRIGGER zz" if sqlite else "DROP TRIGGER zz ON events")
+        run_statements(db, "DROP TRIGGER zz" if sqlite else "DROP TRIGGER zz ON events")
     else:
-        do(db, *(SQLITE if sqlite else POSTGRES)["a trigger on events"])
+        run_statements(db, *(SQLITE if sqlite else POSTGRES)["a trigger on events"])
 
 
 def test_ledger_that_stays_open_notices(ledger_url: str) -> None:
@@ -173,7 +173,7 @@ def test_ledger_that_stays_open_notices(ledger_url: str) -> None:
     """
     ledger = open_ledger(ledger_url, keep_open=True)
     assert [add(ledger, name) for name in "abcdefgh"] == [1, 2, 3, 4, 5, 6, 7, 8]
-    do(ledger_url, "CREATE INDEX mine ON events (recorded_at)")
+    run_statements(ledger_url, "CREATE INDEX mine ON events (recorded_at)")
     assert [add(ledger, name) for name in "ij"] == [9, 10]
     trigger(ledger_url)
     for _ in range(2):
@@ -216,7 +216,7 @@ def test_append_one_after_the_function_was_replaced(server: str, original_databa
     with create_postgres_database(server, original_databases(make_empty_ledger)) as url:
         ledger = open_ledger(url, keep_open=True)
         assert add(ledger, "a") == 1
-        do(url, *POSTGRES["a guard altered"])
+        run_statements(url, *POSTGRES["a guard altered"])
         with pytest.raises(StoreDamaged, match="events_guard_insert"):
             add(ledger, "b")
         ledger.close()

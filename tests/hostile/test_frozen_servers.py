@@ -95,8 +95,8 @@ def test_frozen_server_is_unreachable(
 ) -> None:
     """Any command says that a frozen server cannot be reached, and exits with 3."""
     freeze()
-    told = ratings(*command, *(("--game", "club-catan") if command[0] == "record" else ()), db=db)
-    assert (told.exit_code, "cannot be reached" in told.stderr) == (3, True), told
+    result = ratings(*command, *(("--game", "club-catan") if command[0] == "record" else ()), db=db)
+    assert (result.exit_code, "cannot be reached" in result.stderr) == (3, True), result
 
 
 @pytest.mark.slow

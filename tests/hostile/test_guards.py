@@ -9,7 +9,7 @@ from forging import GAME, OCCURRED_AT, insert_row
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy.exc import DBAPIError
-from test_verify import made, verified
+from test_verify import create_published_ledger, list_findings
 
 from ratings_ledger import LedgerError
 from ratings_ledger.ledger import clock
@@ -22,7 +22,7 @@ Ratings = Callable[..., Any]
 DAY = 86_400_000_000
 
 
-pytestmark = pytest.mark.ledger(make=made)
+pytestmark = pytest.mark.ledger(make=create_published_ledger)
 
 
 def row(ledger: Ledger, subject: str = "game:forged", **members: Any) -> EventRow:
@@ -111,7 +111,7 @@ def test_wrong_type_is_refused_in_sqlite(column: str, tmp_path: Path, ratings: R
     To an index another type is another value, and Python does not expect it.
     """
     db = f"sqlite:///{tmp_path / 'ratings.db'}"
-    made(ratings, db)
+    create_published_ledger(ratings, db)
     ledger = connect(db)
     values = row(ledger)
     value = getattr(values, column)
@@ -139,7 +139,7 @@ def test_record_with_two_endings_is_refused(db: str) -> None:
 @pytest.mark.slow
 def test_guard_ignores_own_functions(postgres_url: str, ratings: Ratings) -> None:
     """The guard in PostgreSQL uses the built-in functions and operators, not the writer's own."""
-    made(ratings, postgres_url)
+    create_published_ledger(ratings, postgres_url)
     ledger = connect(postgres_url)
     junk = row(ledger)._replace(record="junk", leaf_hash=b"x" * 32, chain_hash=b"x" * 32)
     own = """CREATE SCHEMA own;
@@ -153,7 +153,7 @@ def test_guard_ignores_own_functions(postgres_url: str, ratings: Ratings) -> Non
       CREATE OPERATOR own.<> (LEFTARG = text, RIGHTARG = text, FUNCTION = own.different);
       SET search_path = own, pg_catalog, public"""
     assert "the columns do not fit the record" in inserted(ledger, junk, before=own)
-    assert verified(ratings, postgres_url) == []
+    assert list_findings(ratings, postgres_url) == []
 
 
 @pytest.mark.parametrize("record", [
@@ -186,11 +186,11 @@ def test_clock_a_year_ahead_is_reported(db: str, ratings: Ratings, monkeypatch: 
     now = clock.now()
     monkeypatch.setattr(clock, "now", lambda: now + 366 * DAY)
     game = ("--game", "chess", "--game-id", "new", "--at", "2024-03-01T20:00Z", "anna", "ben")
-    done = ratings("record", *game, db=db)
-    assert (done.exit_code, done.stdout) == (3, "")
-    assert "ahead of the database's clock" in done.stderr
+    result = ratings("record", *game, db=db)
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert "ahead of the database's clock" in result.stderr
     monkeypatch.undo()
-    assert verified(ratings, db) == []
+    assert list_findings(ratings, db) == []
 
 
 NAMES = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=40) | st.text(
@@ -224,7 +224,7 @@ def test_guard_accepts_any_names_and_times(db: str, at_length: bool) -> None:
 @pytest.mark.slow
 def test_wrong_hashes_are_refused_in_postgresql(postgres_url: str, ratings: Ratings) -> None:
     """PostgreSQL refuses a row whose hashes do not fit its record."""
-    made(ratings, postgres_url)
+    create_published_ledger(ratings, postgres_url)
     ledger = connect(postgres_url)
     for name in ("leaf_hash", "chain_hash"):
         assert "the hashes do not fit the record" in inserted(ledger, row(ledger)._replace(**{name: bytes(32)}))

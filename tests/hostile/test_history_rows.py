@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from ledgers import create_ledger, downgrade, open_for_writing
 from sqlalchemy import make_url
-from test_verify import do, verified
+from test_verify import list_findings, run_statements
 
 Ratings = Callable[..., Any]
 
@@ -68,12 +68,12 @@ pytestmark = pytest.mark.ledger(make=made)
 def test_verify_finds_changed_history(what: str, db: str, ratings: Ratings) -> None:
     """`verify` names any changed, missing or extra history row, and `rebuild --check` repairs it."""
     statement, told = DONE[what]
-    do(db, statement)
-    found = verified(ratings, db)
+    run_statements(db, statement)
+    found = list_findings(ratings, db)
     assert found
     assert all(one.startswith("standings: ") and told in one for one in found), found
     assert ratings("rebuild", "--check", db=db).exit_code == 0
-    assert verified(ratings, db) == []
+    assert list_findings(ratings, db) == []
 
 
 @pytest.mark.parametrize("statement", [
@@ -89,8 +89,8 @@ def test_wrongly_typed_history_is_a_finding(statement: str, tmp_path: Any, ratin
         game = ("--game", "chess", "--game-id", f"g-{number}", "--at", f"2024-01-0{number}T20:00Z")
         assert ratings("record", "-q", *game, "anna", "ben", db=db).exit_code == 0
     assert ratings("rebuild", "--history", db=db).exit_code == 0
-    do(db, statement)
-    found = verified(ratings, db)
+    run_statements(db, statement)
+    found = list_findings(ratings, db)
     assert found
     assert all(one.startswith("standings: ") for one in found), found
 
@@ -98,17 +98,20 @@ def test_wrongly_typed_history_is_a_finding(statement: str, tmp_path: Any, ratin
 def test_verify_output_is_safe_for_terminals(db: str, ratings: Ratings) -> None:
     """`verify` prints no control characters from a forged ladder name in the history."""
     escape = "char(27)" if db.startswith("sqlite") else "chr(27)"
-    do(db, f"INSERT INTO history_parts SELECT generation, 'x' || {escape} || '[31m', block, 99, scale, rows, digest "
-           "FROM history_parts WHERE ladder = ''")  # fmt: skip
-    told = ratings("verify", db=db)
-    assert (told.exit_code, "\x1b" in told.stdout) == (1, False)
+    run_statements(
+        db,
+        f"INSERT INTO history_parts SELECT generation, 'x' || {escape} || '[31m', block, 99, scale, rows, digest "
+        "FROM history_parts WHERE ladder = ''",
+    )
+    result = ratings("verify", db=db)
+    assert (result.exit_code, "\x1b" in result.stdout) == (1, False)
 
 
 def test_stale_history_pointer_is_ignored(db: str, ratings: Ratings) -> None:
     """A live history pointer to another generation is ignored and is no finding."""
-    do(db, "UPDATE live_history SET generation = 7")
+    run_statements(db, "UPDATE live_history SET generation = 7")
     assert json.loads(ratings("status", "--format", "json", db=db).stdout)["generation"]["generation"] == 1
-    assert verified(ratings, db) == []
+    assert list_findings(ratings, db) == []
 
 
 @pytest.mark.parametrize("store_kind", ["postgres"], indirect=True)

@@ -100,8 +100,8 @@ def test_ignored_interrupts_stay_ignored(
     db = copied_file(make_ledger)
     command = f"{sys.executable} -m ratings_ledger --db {db} standings elo-chess/all"
     line = f"trap '' INT; {command} & sleep 0.1; kill -INT $!; wait $!"
-    done = subprocess.run(["sh", "-c", line], capture_output=True, cwd=ROOT, text=True, check=False)
-    assert (done.returncode, done.stderr, "anna" in done.stdout) == (0, "", True)
+    process = subprocess.run(["sh", "-c", line], capture_output=True, cwd=ROOT, text=True, check=False)
+    assert (process.returncode, process.stderr, "anna" in process.stdout) == (0, "", True)
 
 
 @pytest.mark.parametrize("error", ["RuntimeError('__set_name__')", "KeyboardInterrupt", "SystemError"])
@@ -121,8 +121,8 @@ def test_disguised_interrupt_is_an_interrupt(
         "main.ratings.main = other\n"
         "start.run()\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, cwd=ROOT, text=True, check=False)
-    assert (done.returncode, done.stderr) == (130, "ratings: interrupted\n")
+    process = subprocess.run([sys.executable, "-c", script], capture_output=True, cwd=ROOT, text=True, check=False)
+    assert (process.returncode, process.stderr) == (130, "ratings: interrupted\n")
 
 
 @pytest.mark.slow
@@ -145,9 +145,9 @@ def test_interrupt_while_a_connection_closes_is_one_line(copied: Callable[..., s
     command = [sys.executable, "-m", "ratings_ledger", *arguments]
     whole = subprocess.run(command, capture_output=True, cwd=ROOT, text=True, check=True).stdout
     command = [sys.executable, "-c", script, *arguments]
-    done = subprocess.run(command, capture_output=True, cwd=ROOT, text=True, check=False)
+    process = subprocess.run(command, capture_output=True, cwd=ROOT, text=True, check=False)
     assert "anna" in whole
-    assert (done.returncode, done.stdout, done.stderr) == (130, whole, "\nratings: interrupted\n")
+    assert (process.returncode, process.stdout, process.stderr) == (130, whole, "\nratings: interrupted\n")
 
 
 def test_interrupt_during_cleanup_is_kept() -> None:
@@ -165,5 +165,5 @@ def test_interrupt_during_cleanup_is_kept() -> None:
         "main.ratings.main = tidying\n"
         "start.run()\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, cwd=ROOT, text=True, check=False)
-    assert (done.returncode, done.stderr) == (130, "")
+    process = subprocess.run([sys.executable, "-c", script], capture_output=True, cwd=ROOT, text=True, check=False)
+    assert (process.returncode, process.stderr) == (130, "")

@@ -1,4 +1,4 @@
-"""A rebuild that lost its lock promotes nothing: the live pointer always leads to a whole generation."""
+"""A rebuild that lost its lock promotes nothing: the live pointer always leads to a complete generation."""
 
 import os
 import threading
@@ -23,166 +23,168 @@ from ratings_ledger.projections.stored.verification import verify_standings
 Ratings = Callable[..., Any]
 
 
-def made(ratings: Ratings, url: str) -> None:
+def create_with_three_games(ratings: Ratings, url: str) -> None:
     assert ratings("init", "--for", "chess", db=url).exit_code == 0
     for number in range(3):
-        play(ratings, url, number)
+        record_game(ratings, url, number)
     assert ratings("rebuild", db=url).exit_code == 0
 
 
-pytestmark = pytest.mark.ledger(make=made)
+pytestmark = pytest.mark.ledger(make=create_with_three_games)
 
 
-def play(ratings: Ratings, db: str, number: int) -> None:
+def record_game(ratings: Ratings, db: str, number: int) -> None:
     game = ("--game", "chess", "--game-id", f"g-{number}", "--at", f"2024-01-{number + 1:02d}T20:00Z")
     assert ratings("record", "-q", *game, "anna", "ben", "cleo", db=db).exit_code == 0
 
 
-def sound(db: str) -> int:
-    """The number of the live generation, which a replay confirms."""
+def verify_live_generation(db: str) -> int:
+    """Return the number of the live generation after verifying it by a replay."""
     with open_ledger(db).reading() as connection:
         assert list(verify_standings(connection)) == []
         generation = read_live_generation(connection)
         assert generation is not None
-        found = connection.execute(text("SELECT count(*) FROM live_standings")).scalar_one()
-        assert found > 0
+        row_count = connection.execute(text("SELECT count(*) FROM live_standings")).scalar_one()
+        assert row_count > 0
         return int(generation.generation)
 
 
-def while_building(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], Any]) -> None:
-    """Let something happen once, when a rebuild has written everything and is about to promote it."""
+def act_before_promotion(monkeypatch: pytest.MonkeyPatch, act: Callable[[], Any]) -> None:
+    """Call `act` once, when a rebuild has written everything and is about to promote it."""
     promote, calls = generations.promote, []
 
-    def interrupted(*arguments: Any) -> None:
+    def act_and_promote(*arguments: Any) -> None:
         calls.append(1)
         if len(calls) == 1:
-            happens()
+            act()
         promote(*arguments)
 
-    monkeypatch.setattr(generations, "promote", interrupted)
+    monkeypatch.setattr(generations, "promote", act_and_promote)
 
 
 @pytest.mark.slow_cases
-def test_late_rebuild_promotes_nothing(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_late_rebuild_is_not_promoted(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """A rebuild that lost its lock promotes nothing after another one has finished.
 
     The second runs from lock to promotion while the first is in its middle, and it stays live.
     """
-    play(ratings, db, 7)
+    record_game(ratings, db, 7)
 
-    def happens() -> None:
+    def run_second_rebuild() -> None:
         take_rebuild_lock(db)
         assert rebuild(open_ledger(db), clock.now).promoted
 
-    while_building(monkeypatch, happens)
-    before = sound_or_none(db)
-    with pytest.raises((LockLost, StoreUnavailable)) as told:
+    act_before_promotion(monkeypatch, run_second_rebuild)
+    before = read_live_generation_number(db)
+    with pytest.raises((LockLost, StoreUnavailable)) as error:
         rebuild(open_ledger(db), clock.now)
-    assert told.value.exit_code == 3
-    assert sound(db) > (before or 0)
+    assert error.value.exit_code == 3
+    assert verify_live_generation(db) > (before or 0)
     assert rebuild(open_ledger(db), clock.now).promoted
-    sound(db)
+    verify_live_generation(db)
 
 
-def sound_or_none(db: str) -> int | None:
+def read_live_generation_number(db: str) -> int | None:
     with open_ledger(db).reading() as connection:
         generation = read_live_generation(connection)
         return None if generation is None else int(generation.generation)
 
 
 def test_overtaken_rebuild_is_not_promoted(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A rebuild that lost its lock is refused if another one has begun, and that one is promoted.
+    """A rebuild that lost its lock is refused if another one has begun, and the other is promoted.
 
     The second waits in its middle until the first tries to promote.
     """
     if db.startswith("postgresql"):
         pytest.skip("the connection that held the lock is gone; the test above")
-    play(ratings, db, 7)
-    reached, go_on, ended = threading.Event(), threading.Event(), []
+    record_game(ratings, db, 7)
+    second_has_built, first_has_failed, promotions = threading.Event(), threading.Event(), []
     promote = generations.promote
 
-    def first(*arguments: Any) -> None:
+    def promote_first(*arguments: Any) -> None:
         take_rebuild_lock(db)
         second.start()
-        assert reached.wait(30)
+        assert second_has_built.wait(30)
         try:
             promote(*arguments)
         finally:
-            go_on.set()
+            first_has_failed.set()
 
-    def later(*arguments: Any) -> None:
-        reached.set()
-        assert go_on.wait(30)
+    def promote_second(*arguments: Any) -> None:
+        second_has_built.set()
+        assert first_has_failed.wait(30)
         promote(*arguments)
 
     monkeypatch.setattr(
-        generations, "promote", lambda *a: (first if threading.current_thread() is not second else later)(*a)
+        generations,
+        "promote",
+        lambda *a: (promote_first if threading.current_thread() is not second else promote_second)(*a),
     )
-    second = threading.Thread(target=lambda: ended.append(rebuild(open_ledger(db), clock.now).promoted))
+    second = threading.Thread(target=lambda: promotions.append(rebuild(open_ledger(db), clock.now).promoted))
     with pytest.raises(LockLost, match="another rebuild began generation"):
         rebuild(open_ledger(db), clock.now)
     second.join(30)
-    assert ended == [True]
-    sound(db)
+    assert promotions == [True]
+    verify_live_generation(db)
 
 
 @pytest.mark.slow
 def test_stale_sweep_keeps_promoted_generation(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The sweep of a rebuild that lost its lock leaves the generation that another promoted whole.
+    """The sweep of a rebuild that lost its lock leaves the generation that another rebuild promoted complete.
 
-    A second rebuild runs from lock to promotion while the first looks for what it may delete.
+    A second rebuild runs from lock to promotion while the first looks for generations to delete.
     """
-    play(ratings, db, 7)
-    other = threading.Thread(target=lambda: rebuild(open_ledger(db), clock.now))
+    record_game(ratings, db, 7)
+    second_rebuild = threading.Thread(target=lambda: rebuild(open_ledger(db), clock.now))
     promote, finished, promoted = generations.promote, generations._list_finished, []
 
-    def promoting(*arguments: Any) -> None:
+    def promote_and_note(*arguments: Any) -> None:
         promote(*arguments)
         promoted.append(arguments[1])
 
-    def looking(*arguments: Any) -> list[Any]:
-        found = finished(*arguments)
-        if len(promoted) == 1 and not other.ident:
+    def list_during_second_rebuild(*arguments: Any) -> list[Any]:
+        finished_generations = finished(*arguments)
+        if len(promoted) == 1 and not second_rebuild.ident:
             take_rebuild_lock(db)
-            other.start()
-            other.join(1)  # in SQLite it waits until the first is done with its look
-        return found
+            second_rebuild.start()
+            second_rebuild.join(1)  # in SQLite it waits until the first has read the list
+        return finished_generations
 
-    monkeypatch.setattr(generations, "promote", promoting)
-    monkeypatch.setattr(generations, "_list_finished", looking)
+    monkeypatch.setattr(generations, "promote", promote_and_note)
+    monkeypatch.setattr(generations, "_list_finished", list_during_second_rebuild)
     with suppress(StoreUnavailable):
         rebuild(open_ledger(db), clock.now)
-    other.join(30)
+    second_rebuild.join(30)
     assert len(promoted) == 2
-    assert sound(db) == promoted[-1]
+    assert verify_live_generation(db) == promoted[-1]
 
 
 @pytest.mark.slow_cases
 def test_stale_sweep_keeps_unfinished_generation(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The sweep of a rebuild that lost its lock does not touch a generation still being built.
+    """The sweep of a rebuild that lost its lock does not touch a generation that is still being built.
 
     The second rebuild has written everything when the first one sweeps, and is then promoted.
     """
-    play(ratings, db, 7)
-    written, swept, ended = threading.Event(), threading.Event(), []
+    record_game(ratings, db, 7)
+    written, swept, promotions = threading.Event(), threading.Event(), []
     promote, sweep = generations.promote, generations.sweep_generations
 
-    def second() -> None:
-        ended.append(rebuild(open_ledger(db), clock.now).promoted)
+    def run_second() -> None:
+        promotions.append(rebuild(open_ledger(db), clock.now).promoted)
 
-    other = threading.Thread(target=second)
+    second_rebuild = threading.Thread(target=run_second)
 
-    def promoting(*arguments: Any) -> None:
-        if threading.current_thread() is other:
+    def promote_after_sweep(*arguments: Any) -> None:
+        if threading.current_thread() is second_rebuild:
             written.set()
             assert swept.wait(30)
         promote(*arguments)
 
-    def sweeping(*arguments: Any, **options: Any) -> None:
-        first_of_two = threading.current_thread() is not other and not options.get("is_building")
+    def sweep_during_second_rebuild(*arguments: Any, **options: Any) -> None:
+        first_of_two = threading.current_thread() is not second_rebuild and not options.get("is_building")
         if first_of_two:
             take_rebuild_lock(db)
-            other.start()
+            second_rebuild.start()
             assert written.wait(30)
         try:
             sweep(*arguments, **options)
@@ -190,13 +192,13 @@ def test_stale_sweep_keeps_unfinished_generation(db: str, ratings: Ratings, monk
             if first_of_two:
                 swept.set()
 
-    monkeypatch.setattr(generations, "promote", promoting)
-    monkeypatch.setattr(generations, "sweep_generations", sweeping)
+    monkeypatch.setattr(generations, "promote", promote_after_sweep)
+    monkeypatch.setattr(generations, "sweep_generations", sweep_during_second_rebuild)
     with suppress(StoreUnavailable):
         rebuild(open_ledger(db), clock.now)
-    other.join(30)
-    assert ended == [True]
-    sound(db)
+    second_rebuild.join(30)
+    assert promotions == [True]
+    verify_live_generation(db)
 
 
 @pytest.mark.slow_cases
@@ -206,53 +208,53 @@ def test_rollback_prevents_promotion(db: str, ratings: Ratings, monkeypatch: pyt
     It rebuilds one ruleset and refers to standings of the generation that was live when it began.
     """
     assert rebuild(open_ledger(db), clock.now).promoted
-    play(ratings, db, 7)
-    while_building(monkeypatch, lambda: (take_rebuild_lock(db), generations.roll_back(open_ledger(db))))
+    record_game(ratings, db, 7)
+    act_before_promotion(monkeypatch, lambda: (take_rebuild_lock(db), generations.roll_back(open_ledger(db))))
     with pytest.raises((LockLost, StoreUnavailable)):
         rebuild(open_ledger(db), clock.now, ["elo-chess"])
-    sound(db)
+    verify_live_generation(db)
 
 
 def test_missing_standings_prevent_promotion(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A rebuild is not promoted if some of its standings vanish while it builds."""
-    before = sound(db)
-    play(ratings, db, 7)
+    """A rebuild is not promoted if some of its standings are deleted while it builds."""
+    before = verify_live_generation(db)
+    record_game(ratings, db, 7)
 
-    def happens() -> None:
+    def delete_standings() -> None:
         with open_ledger(db).writing() as connection:
             newest = "(SELECT max(generation) FROM generations)"
             connection.execute(text(f"DELETE FROM generation_standings WHERE build = {newest} AND ordinal = 1"))
 
-    while_building(monkeypatch, happens)
+    act_before_promotion(monkeypatch, delete_standings)
     with pytest.raises(LockLost, match="standings; nothing was promoted"):
         rebuild(open_ledger(db), clock.now)
-    assert sound(db) == before
+    assert verify_live_generation(db) == before
 
 
 @pytest.mark.parametrize("how", ["symbolic link", "hard link", "dotted path"])
-def test_other_path_to_file_shares_lock(
+def test_second_path_to_a_file_shares_its_lock(
     how: str, tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A rebuild is refused while another process runs one on the same file by another path."""
-    path, other = tmp_path / "ratings.db", tmp_path / "other.db"
+    """A rebuild is refused while another process rebuilds the same file by another path."""
+    path, second_path = tmp_path / "ratings.db", tmp_path / "other.db"
     assert ratings("init", "--for", "chess", db=path).exit_code == 0
-    play(ratings, f"sqlite:///{path}", 1)
+    record_game(ratings, f"sqlite:///{path}", 1)
     if how == "symbolic link":
-        other.symlink_to(path)
+        second_path.symlink_to(path)
     elif how == "hard link":
-        os.link(path, other)
+        os.link(path, second_path)
     else:
         (tmp_path / "deeper").mkdir()
-        other = tmp_path / "deeper" / ".." / "ratings.db"
-    told = []
-    while_building(monkeypatch, lambda: told.append(in_a_process(f"sqlite:///{other}")))
+        second_path = tmp_path / "deeper" / ".." / "ratings.db"
+    exit_codes = []
+    act_before_promotion(monkeypatch, lambda: exit_codes.append(rebuild_in_a_process(f"sqlite:///{second_path}")))
     assert rebuild(open_ledger(f"sqlite:///{path}"), clock.now).promoted
-    assert told == [4]
+    assert exit_codes == [4]
     assert [entry.name for entry in tmp_path.iterdir() if "lock" in entry.name] == []
 
 
-def in_a_process(db: str) -> int:
-    """What a rebuild in another process ends with."""
+def rebuild_in_a_process(db: str) -> int:
+    """Return the exit code of a rebuild in another process."""
     if (child := os.fork()) == 0:
         try:
             rebuild(open_ledger(db), clock.now)
@@ -268,41 +270,41 @@ def in_a_process(db: str) -> int:
     "DELETE FROM generations",
 ])  # fmt: skip
 def test_database_refuses_bad_live_pointer(db: str, statement: str) -> None:
-    """The database refuses a live pointer to nothing and a second live pointer."""
-    before = sound(db)
+    """The database refuses a live pointer to a missing generation and a second live pointer."""
+    before = verify_live_generation(db)
     with pytest.raises(Exception, match=r"(?i)constraint"), open_ledger(db).writing() as connection:
         connection.execute(text(statement))
-    assert sound(db) == before
+    assert verify_live_generation(db) == before
 
 
 @pytest.mark.slow_cases
 def test_live_pointer_survives_lost_locks(
     db: str, ratings: Ratings, at_length: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However often rebuilds lose their locks, the live pointer leads to a whole generation."""
-    rounds, ended = (20 if at_length else 3), {"promoted": 0, "lost": 0}
-    isolate = work.isolate  # something in the middle of a rebuild
+    """After repeated loss of the rebuild lock, the live pointer leads to a complete generation."""
+    rounds, outcomes = (20 if at_length else 3), {"promoted": 0, "lost": 0}
+    isolate = work.isolate  # called in the middle of a rebuild
 
-    def losing(ladders: Any, *rest: Any) -> Any:
+    def lose_lock_and_isolate(ladders: Any, *rest: Any) -> Any:
         take_rebuild_lock(db)
         return isolate(ladders, *rest)
 
-    monkeypatch.setattr(work, "isolate", losing)
+    monkeypatch.setattr(work, "isolate", lose_lock_and_isolate)
     for number in range(rounds):
-        play(ratings, db, 8 + number % 20) if number < 20 else None
-        threads = [threading.Thread(target=attempt, args=(open_ledger(db), ended)) for _ in range(2)]
+        record_game(ratings, db, 8 + number % 20) if number < 20 else None
+        threads = [threading.Thread(target=try_rebuild, args=(open_ledger(db), outcomes)) for _ in range(2)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(60)
-        sound(db)
-    assert sum(ended.values()) == 2 * rounds
-    assert ended["lost"]
+        verify_live_generation(db)
+    assert sum(outcomes.values()) == 2 * rounds
+    assert outcomes["lost"]
 
 
-def attempt(ledger: Ledger, ended: dict[str, int]) -> None:
+def try_rebuild(ledger: Ledger, outcomes: dict[str, int]) -> None:
     try:
         rebuild(ledger, clock.now)
-        ended["promoted"] += 1
+        outcomes["promoted"] += 1
     except LedgerError:
-        ended["lost"] += 1
+        outcomes["lost"] += 1

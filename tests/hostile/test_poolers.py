@@ -79,10 +79,10 @@ def test_session_pooling_changes_nothing(ratings: Ratings, postgres_url: str) ->
     """
     with pooled(postgres_url, "session") as db:
         for command in COMMANDS:
-            told = ratings(*command, db=db)
+            result = ratings(*command, db=db)
             # the role of the tests may more than it should, which `doctor` says
-            assert told.exit_code == 0 or command == ("doctor",), told
-            assert "bug" not in told.stderr
+            assert result.exit_code == 0 or command == ("doctor",), result
+            assert "bug" not in result.stderr
         for numbers in (range(1), range(3), range(300)):
             assert ratings("import", "-", db=db, input=lines(numbers)).exit_code == 0
         assert ratings("rebuild", db=db).exit_code == 0
@@ -126,9 +126,9 @@ def test_pooling_without_sessions_is_refused(
                 assert ratings("init", "--for", "chess", db=postgres_url).exit_code == 0
             before = ratings("log", db=postgres_url)
             for command in COMMANDS if made else COMMANDS[:1]:
-                told = ratings(*command, db=db)
-                shown = told.stdout + told.stderr
-                assert (told.exit_code, "pool_mode = session" in shown) == (2, True), (command, told)
+                result = ratings(*command, db=db)
+                shown = result.stdout + result.stderr
+                assert (result.exit_code, "pool_mode = session" in shown) == (2, True), (command, result)
             assert ratings("log", db=postgres_url) == before
     assert ratings("verify", db=postgres_url) == (0, "", "")
 
@@ -140,5 +140,5 @@ def test_single_pooled_connection_suffices(
     set_thresholds(monkeypatch, notify_seconds=1)
     assert ratings("init", "--for", "chess", db=postgres_url).exit_code == 0
     with pooled(postgres_url, "session", connections=1) as db:
-        told = ratings("status", db=db)
-        assert (told.exit_code, told.stderr) == (0, ""), told
+        result = ratings("status", db=db)
+        assert (result.exit_code, result.stderr) == (0, ""), result

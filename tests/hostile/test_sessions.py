@@ -134,10 +134,10 @@ def test_foreign_search_path_is_refused(table: str, how: str, ratings: Ratings, 
     else:
         url = with_options(db, "-csearch_path=evil,public")
     for command in (("standings", "elo-chess/all"), ("status",), ("verify",), ("rebuild",)):
-        told = ratings(*command, db=url)
-        assert (told.exit_code, told.stdout) == (2, ""), told
-        assert f"leads to the ledger in the schema 'public', but to {table} in the schema 'evil'" in told.stderr
-        assert told.stderr.endswith("names only the ledger's schema: options=-csearch_path%3Dpublic\n")
+        result = ratings(*command, db=url)
+        assert (result.exit_code, result.stdout) == (2, ""), result
+        assert f"leads to the ledger in the schema 'public', but to {table} in the schema 'evil'" in result.stderr
+        assert result.stderr.endswith("names only the ledger's schema: options=-csearch_path%3Dpublic\n")
     by_option = ratings("standings", "elo-chess/all", "--format", "json", db=with_options(db, "-csearch_path=public"))
     assert by_option == right
 
@@ -155,8 +155,11 @@ def test_other_encoding_is_refused(encoding: str, ratings: Ratings, postgres_url
     )
     other = make_url(postgres_url).set(database=name).render_as_string(hide_password=False)
     try:
-        told = ratings("init", db=other)
-        assert (told.exit_code, f"has the encoding {encoding}; create another with ENCODING 'UTF8'" in told.stderr) == (
+        result = ratings("init", db=other)
+        assert (
+            result.exit_code,
+            f"has the encoding {encoding}; create another with ENCODING 'UTF8'" in result.stderr,
+        ) == (
             2,
             True,
         )
@@ -199,8 +202,8 @@ def test_zero_timeout_does_not_wait_forever(ratings: Ratings, db: str) -> None:
     """With a timeout of zero, a held lock is reported as busy rather than waited for."""
     with open_for_writing(db) as connection:
         connection.execute(text("LOCK TABLE events IN ACCESS EXCLUSIVE MODE"))
-        told = ratings("status", db=f"{db}{'&' if '?' in db else '?'}timeout=0")
-    assert (told.exit_code, "is busy" in told.stderr) == (3, True)
+        result = ratings("status", db=f"{db}{'&' if '?' in db else '?'}timeout=0")
+    assert (result.exit_code, "is busy" in result.stderr) == (3, True)
 
 
 @pytest.mark.slow
@@ -226,11 +229,11 @@ def test_concurrent_inits_are_sound(ratings: Ratings, postgres_url: str) -> None
 ])  # fmt: skip
 def test_password_in_url_is_hidden(name: str, ratings: Ratings) -> None:
     """A password in the name of a ledger is hidden in every message."""
-    told = ratings("status", db=name)
-    assert told.exit_code in (2, 3)
-    assert "bug" not in told.stderr
+    result = ratings("status", db=name)
+    assert result.exit_code in (2, 3)
+    assert "bug" not in result.stderr
     for part in ("s3cret", "s3@cret", "cret"):
-        assert part not in told.stderr.replace("secret", ""), told.stderr
+        assert part not in result.stderr.replace("secret", ""), result.stderr
         assert part not in redact_password(name)
 
 
@@ -273,8 +276,8 @@ def test_service_leads_to_the_ledger(service: str, ratings: Ratings, monkeypatch
     assert ratings("verify", db=by_url) == (0, "", "")
     monkeypatch.setenv("PGSERVICE", service)
     assert json.loads(ratings("status", "--format", "json", db="postgresql://").stdout)["position"] == 2
-    told = ratings("status", db="postgresql://?service=club_b")
-    assert (told.exit_code, "club_b" in told.stderr, told.stdout) == (3, True, "")
+    result = ratings("status", db="postgresql://?service=club_b")
+    assert (result.exit_code, "club_b" in result.stderr, result.stdout) == (3, True, "")
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from unicodedata import category
 
 import pytest
 from builders import build_game_data
-from forged_events import append
+from forged_events import append_by_sql
 from ledgers import open_for_writing
 from terminals import run_on_terminal
 
@@ -83,12 +83,12 @@ def make_ledger(ratings: Ratings, url: str) -> None:
     with open_for_writing(url) as connection:
         for number, (type_name, data) in enumerate(EVENTS):
             once = type_name if type_name == "points.adjusted" and number < 12 else f"{type_name}{number}"
-            append(connection, type_name, data, AT, BY, name(once))
-    told = ratings("publish", LADDER, "--by", BY.replace("\n\t", ""), db=url)
-    assert told.exit_code == 0, told.stderr
+            append_by_sql(connection, type_name, data, AT, BY, name(once))
+    result = ratings("publish", LADDER, "--by", BY.replace("\n\t", ""), db=url)
+    assert result.exit_code == 0, result.stderr
     listed = json.loads(ratings("export", "events", db=url).stdout.split("\n")[-2])
     with open_for_writing(url) as connection:
-        append(connection, listed["type"], listed["data"], AT, BY, name("list"))
+        append_by_sql(connection, listed["type"], listed["data"], AT, BY, name("list"))
     assert ratings("rebuild", db=url).exit_code == 0
     assert ratings("verify", db=url) == (0, "", "")
 
@@ -143,19 +143,19 @@ def test_no_command_prints_hidden_characters(
     Path("go.toml").write_text(ratings("rules", "show", "elo-go", "--format", "toml", db=db).stdout, "utf-8")
     succeeded = 0
     for form in (None, *FORMS):
-        told = ratings(*command, *(() if form is None else ("--format", form)), db=db)
-        assert hidden(told.stdout + told.stderr) == set(), (form, told)
-        assert "bug" not in told.stderr
-        succeeded += told.exit_code == 0
+        result = ratings(*command, *(() if form is None else ("--format", form)), db=db)
+        assert hidden(result.stdout + result.stderr) == set(), (form, result)
+        assert "bug" not in result.stderr
+        succeeded += result.exit_code == 0
     # the role of the tests may more than it should, which `doctor` says
-    assert succeeded or command in WRONG or (command, store_kind) == (("doctor",), "postgres"), told
+    assert succeeded or command in WRONG or (command, store_kind) == (("doctor",), "postgres"), result
 
 
 def test_json_parses_to_recorded_texts(db: str, ratings: Ratings) -> None:
     """JSON output parses to exactly the texts that were recorded."""
-    told = ratings("log", "--limit", "0", "--format", "json", db=db).stdout
-    assert [row["data"] for row in json.loads(told)["rows"]][1 : 1 + len(EVENTS)] == [data for _, data in EVENTS]
-    assert "é" in told
+    stdout = ratings("log", "--limit", "0", "--format", "json", db=db).stdout
+    assert [row["data"] for row in json.loads(stdout)["rows"]][1 : 1 + len(EVENTS)] == [data for _, data in EVENTS]
+    assert "é" in stdout
     lines = ratings("export", "standings", LADDER, db=db).stdout.splitlines()
     assert json.loads(lines[0])["ladder"] == LADDER
 
@@ -164,10 +164,10 @@ def test_toml_parses_to_published_ruleset(db: str, ratings: Ratings, tmp_path: P
     """A ruleset shown as TOML parses to what was published."""
     import tomllib
 
-    told = ratings("rules", "show", "elo-go", "--format", "toml", db=db).stdout
-    found = tomllib.loads(told)
-    assert (found["source"], found["assumed"]) == (RULESET["source"], RULESET["assumed"])
-    assert found["scope"] == {**RULESET["scope"]}  # type: ignore[dict-item]
+    stdout = ratings("rules", "show", "elo-go", "--format", "toml", db=db).stdout
+    output = tomllib.loads(stdout)
+    assert (output["source"], output["assumed"]) == (RULESET["source"], RULESET["assumed"])
+    assert output["scope"] == {**RULESET["scope"]}  # type: ignore[dict-item]
 
 
 def test_export_and_piped_csv_are_verbatim(db: str, ratings: Ratings) -> None:
@@ -208,10 +208,10 @@ def test_hostile_file_is_not_printed_raw(
     db, file = copied_file(make_ledger), tmp_path / f"x\x1b[2J\u202e{UNSEEN}{suffix}"
     file.write_text(FILES[what], "utf-8")
     for more in ((), ("--format", "json"), ("--keep-going",), ("--restore",)):
-        told = ratings("import", file, *more, db=db)
-        assert told.exit_code in (1, 2, 3), told
-        assert hidden(told.stdout + told.stderr) == set(), told
-        assert "bug" not in told.stderr
+        result = ratings("import", file, *more, db=db)
+        assert result.exit_code in (1, 2, 3), result
+        assert hidden(result.stdout + result.stderr) == set(), result
+        assert "bug" not in result.stderr
     for path in tmp_path.glob("*.rejects.jsonl"):
         assert hidden(path.read_text("utf-8")) == set()
 
@@ -230,9 +230,9 @@ def test_hostile_ruleset_is_not_printed_raw(what: str, tmp_path: Path, ratings: 
     db = f"sqlite:///{tmp_path / 'ratings.db'}"
     assert ratings("init", "--no-rules", db=db).exit_code == 0
     for command in (("rules", "check"), ("rules", "publish"), ("whatif",)):
-        told = ratings(*command, file, db=db)
-        assert told.exit_code in (1, 2), told
-        assert hidden(told.stdout + told.stderr) == set(), told
+        result = ratings(*command, file, db=db)
+        assert result.exit_code in (1, 2), result
+        assert hidden(result.stdout + result.stderr) == set(), result
 
 
 @pytest.mark.parametrize(
@@ -247,10 +247,10 @@ def test_hostile_ledger_name_is_not_printed(
     """A hostile ledger name is not printed raw, whether from the option or the environment."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("RATINGS_DB", url)
-    told = ratings("status", db=url if how == "--db" else None)
-    assert told.exit_code in (2, 3), told
-    assert told.stderr
-    assert hidden(told.stdout + told.stderr) == set(), told
+    result = ratings("status", db=url if how == "--db" else None)
+    assert result.exit_code in (2, 3), result
+    assert result.stderr
+    assert hidden(result.stdout + result.stderr) == set(), result
 
 
 @pytest.mark.slow
@@ -264,12 +264,12 @@ def test_hostile_settings_are_not_printed_raw(
     odd = "\x1b[2J\u202e\u200b"
     settings = dict.fromkeys(("LOGNAME", "USER", "RATINGS_ENGINE", "TZ", "EDITOR", "COLUMNS"), odd)
     for arguments in (["init"], ["record", "--game", "go", "a", "b"], ["log"], ["doctor"], [b"\xff\x1b"], ["status"]):
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-m", "ratings_ledger", "--db", str(tmp_path / "ratings.db"), *arguments],
             capture_output=True, cwd=ROOT, check=False, env={**os.environ, **settings},
         )  # fmt: skip
-        assert hidden((done.stdout + done.stderr).decode()) == set(), done
-        assert b"Traceback" not in done.stderr
+        assert hidden((process.stdout + process.stderr).decode()) == set(), process
+        assert b"Traceback" not in process.stderr
 
 
 def test_output_goes_through_one_module() -> None:

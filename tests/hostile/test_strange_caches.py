@@ -1,6 +1,5 @@
-"""A stranger's ledger file, and what a neighbour may put into the folder of the cache: nothing beside it is touched, no
-command hangs or crashes, and the answer is that of the log.
-"""
+"""Hostile ledger files and cache files: nothing outside the cache is touched, no command hangs or crashes, and the
+answer is that of the log."""
 
 import json
 import os
@@ -25,7 +24,7 @@ LATER = ("record", "-q", "--game", "chess", "--game-id", "later", "--at", "2024-
 
 @pytest.fixture
 def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of all caches, which are kept from the first event on."""
+    """The folder of all caches, which are written from the first event on."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(decoding, "CACHED_EVENTS", 1)
     monkeypatch.setattr(decoding, "BULK_EVENTS", 10**9)
@@ -34,34 +33,34 @@ def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def db(copied_file: Callable[..., str], ratings: Ratings, caches: Path) -> str:
-    """A ledger with games, which has a cache."""
-    url = f"sqlite:///{copied_file(made)}"
-    shutil.rmtree(caches, ignore_errors=True)  # that of the original, if it was made just now
-    standings(ratings, url)
+    """The URL of a ledger with games and a cache."""
+    url = f"sqlite:///{copied_file(create_with_games)}"
+    shutil.rmtree(caches, ignore_errors=True)  # the cache of the original, if it has just been created
+    read_standings(ratings, url)
     return url
 
 
-def made(ratings: Ratings, url: str) -> None:
+def create_with_games(ratings: Ratings, url: str) -> None:
     assert ratings("init", "--for", "chess", db=url).exit_code == 0
     for number in range(4):
         game = ("--game", "chess", "--game-id", f"g-{number}", "--at", f"2024-01-0{number + 1}T20:00Z")
         assert ratings("record", "-q", *game, "anna", "ben", "cleo", db=url).exit_code == 0
 
 
-def standings(ratings: Ratings, db: str) -> Any:
-    done = ratings("standings", LADDER, "--format", "json", db=db)
-    assert done.exit_code == 0, done
-    return json.loads(done.stdout)["rows"]
+def read_standings(ratings: Ratings, db: str) -> Any:
+    result = ratings("standings", LADDER, "--format", "json", db=db)
+    assert result.exit_code == 0, result
+    return json.loads(result.stdout)["rows"]
 
 
-def own(caches: Path) -> Path:
-    """The one cache of columns that there is."""
+def find_cache(caches: Path) -> Path:
+    """Return the only cache folder."""
     (folder,) = (path for path in caches.iterdir() if path.name != "names")
     return folder
 
 
-def segment(root: Path) -> Path:
-    """The one segment of columns."""
+def find_segment(root: Path) -> Path:
+    """Return the only segment of columns."""
     (path,) = (root / "columns").glob("*-*-*")
     return path
 
@@ -70,9 +69,9 @@ def segment(root: Path) -> Path:
 def test_path_as_ledger_id_is_refused(name: str, ratings: Ratings, db: str, caches: Path, tmp_path: Path) -> None:
     """A file whose ledger id is a path is refused, and no folder is touched.
 
-    Folders with files beside the cache are all there afterwards.
+    Folders with files beside the cache are still there afterwards.
     """
-    standings(ratings, db)
+    read_standings(ratings, db)
     victim = tmp_path / "victim"
     (victim / "photos").mkdir(parents=True)
     (victim / "photos" / "one.jpg").write_bytes(b"of the summer")
@@ -82,21 +81,21 @@ def test_path_as_ledger_id_is_refused(name: str, ratings: Ratings, db: str, cach
         connection.execute("UPDATE ledger_identity SET ledger_id = ?", (name.replace("/VICTIM", str(victim)),))
         connection.commit()
     before = sorted(tmp_path.rglob("*"))
-    told = ratings("standings", LADDER, db=db)
-    assert (told.exit_code, told.stdout) == (2, "")
-    assert "not one UUID" in told.stderr
+    result = ratings("standings", LADDER, db=db)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "not one UUID" in result.stderr
     assert sorted(tmp_path.rglob("*")) == before
 
 
 @pytest.mark.parametrize("how", ["segment", "next", "old", "columns", "lock", "all"])
 def test_links_in_cache_are_not_followed(how: str, ratings: Ratings, db: str, caches: Path, tmp_path: Path) -> None:
-    """A growing cache writes nothing through links in it and deletes nothing behind them."""
-    before = standings(ratings, db)
+    """A growing cache writes nothing through links and deletes nothing behind them."""
+    before = read_standings(ratings, db)
     victim = tmp_path / "victim"
     victim.mkdir()
     (victim / "diary.txt").write_text("dear diary")
-    root = own(caches)
-    path = segment(root)
+    root = find_cache(caches)
+    path = find_segment(root)
     if how in ("columns", "all"):
         place = path.parent if how == "columns" else root
         shutil.rmtree(place)
@@ -108,28 +107,28 @@ def test_links_in_cache_are_not_followed(how: str, ratings: Ratings, db: str, ca
     elif how == "next":
         shutil.copytree(root, tmp_path / "before", symlinks=True)
         assert ratings(*LATER, db=db).exit_code == 0
-        standings(ratings, db)
+        read_standings(ratings, db)
         (name,) = {beside.name for beside in path.parent.iterdir()} - {path.name}
         shutil.rmtree(root)
         shutil.copytree(tmp_path / "before", root, symlinks=True)
         (path.parent / name).symlink_to(victim / "diary.txt")
-        assert standings(ratings, db) != before
+        assert read_standings(ratings, db) != before
     else:
         place = root / how if how == "lock" else path
         place.unlink(missing_ok=True)
         place.symlink_to(victim / "diary.txt")
     assert ratings(*LATER, db=db).exit_code == 0
-    assert standings(ratings, db) != before
+    assert read_standings(ratings, db) != before
     assert [path.name for path in victim.iterdir()] == ["diary.txt"]
     assert (victim / "diary.txt").read_text() == "dear diary"
 
 
 @pytest.mark.parametrize("how", ["lock", "columns", "segment"])
 def test_pipes_in_cache_block_no_command(how: str, ratings: Ratings, db: str, caches: Path) -> None:
-    """No command waits for a pipe in the cache that nobody writes to."""
-    standings(ratings, db)
-    root = own(caches)
-    path = segment(root)
+    """No command blocks on a pipe in the cache."""
+    read_standings(ratings, db)
+    root = find_cache(caches)
+    path = find_segment(root)
     place = {"lock": root / "lock", "columns": path.parent, "segment": path}[how]
     if how == "columns":
         shutil.rmtree(place)
@@ -137,138 +136,142 @@ def test_pipes_in_cache_block_no_command(how: str, ratings: Ratings, db: str, ca
         place.unlink(missing_ok=True)
     os.mkfifo(place)
     assert ratings(*LATER, db=db).exit_code == 0
-    assert len(standings(ratings, db)) == 3
+    assert len(read_standings(ratings, db)) == 3
 
 
-def with_column(name: str, *place: Any) -> Callable[[Any], Any]:
-    """A footer that says something else about a column."""
+def change_column(name: str, *place: Any) -> Callable[[Any], Any]:
+    """Return a function that replaces a column in a footer."""
     return lambda footer: {**footer, "columns": {**footer["columns"], name: place}}
 
 
-def with_columns(change: Callable[[str, Any, int, Any], Any]) -> Callable[[Any], Any]:
-    """A footer that says something else about every column."""
+def change_columns(change: Callable[[str, Any, int, Any], Any]) -> Callable[[Any], Any]:
+    """Return a function that changes every column of a footer."""
     return lambda footer: {**footer, "columns": {name: change(*place) for name, place in footer["columns"].items()}}
 
 
-def with_about(**about: Any) -> Callable[[Any], Any]:
-    """A footer that says something else about what is in the segment."""
+def change_about(**about: Any) -> Callable[[Any], Any]:
+    """Return a function that changes the description of a segment in its footer."""
     return lambda footer: {**footer, "about": {**footer["about"], **about}}
 
 
-FOOTERS: dict[str, Callable[[Any], Any]] = {
+FOOTER_CHANGES: dict[str, Callable[[Any], Any]] = {
     "no object": lambda footer: [],
-    "a number for the name": with_about(name=5),
-    "another name": with_about(name="../.."),
+    "a number for the name": change_about(name=5),
+    "another name": change_about(name="../.."),
     "another order of bytes": lambda footer: {**footer, "order": "middle"},
     "nothing about it": lambda footer: {**footer, "about": {}},
     "a list about it": lambda footer: {**footer, "about": []},
-    "another ledger": with_about(ledger="b425ae48-5805-4007-8c4a-5241658290ee"),
-    "a number for the ledger": with_about(ledger=5),
-    "other numbers before it": with_about(after="0" * 64),
-    "lengths of texts": with_columns(lambda code, shape, begin, crcs: [code, ["1"], begin, crcs]),
-    "lengths below 0": with_columns(lambda code, shape, begin, crcs: [code, [-8], begin, crcs]),
-    "lengths below 0 without checksums": with_columns(lambda code, shape, begin, crcs: [code, [-8], begin, []]),
-    "lengths that are odd": with_column("start", "q", [3.5], 0, [5]),
-    "true for a length": with_column("start", "q", [True], 0, [5]),
-    "no lengths": with_columns(lambda code, shape, begin, crcs: [code, [], begin, crcs]),
-    "a number for the lengths": with_columns(lambda code, shape, begin, crcs: [code, 4, begin, crcs]),
-    "rows": with_columns(lambda code, shape, begin, crcs: [code, [*shape, 1], begin, crcs]),
-    "too long": with_column("start", "q", [2**62], 0, [5]),
-    "too long for any file": with_column("start", "q", [2**80], 0, [5]),
-    "before the file": with_columns(lambda code, shape, begin, crcs: [code, shape, begin - 2**40, crcs]),
-    "behind the file": with_columns(lambda code, shape, begin, crcs: [code, shape, begin + 2**40, crcs]),
-    "beside its place": with_columns(lambda code, shape, begin, crcs: [code, shape, max(0, begin - 8), crcs]),
-    "other types": with_columns(lambda code, shape, begin, crcs: ["d", shape, begin, crcs]),
-    "a number for a type": with_columns(lambda code, shape, begin, crcs: [5, shape, begin, crcs]),
-    "no types": with_column("start"),
+    "another ledger": change_about(ledger="b425ae48-5805-4007-8c4a-5241658290ee"),
+    "a number for the ledger": change_about(ledger=5),
+    "other numbers before it": change_about(after="0" * 64),
+    "lengths of texts": change_columns(lambda code, shape, begin, crcs: [code, ["1"], begin, crcs]),
+    "lengths below 0": change_columns(lambda code, shape, begin, crcs: [code, [-8], begin, crcs]),
+    "lengths below 0 without checksums": change_columns(lambda code, shape, begin, crcs: [code, [-8], begin, []]),
+    "lengths that are odd": change_column("start", "q", [3.5], 0, [5]),
+    "true for a length": change_column("start", "q", [True], 0, [5]),
+    "no lengths": change_columns(lambda code, shape, begin, crcs: [code, [], begin, crcs]),
+    "a number for the lengths": change_columns(lambda code, shape, begin, crcs: [code, 4, begin, crcs]),
+    "rows": change_columns(lambda code, shape, begin, crcs: [code, [*shape, 1], begin, crcs]),
+    "too long": change_column("start", "q", [2**62], 0, [5]),
+    "too long for any file": change_column("start", "q", [2**80], 0, [5]),
+    "before the file": change_columns(lambda code, shape, begin, crcs: [code, shape, begin - 2**40, crcs]),
+    "behind the file": change_columns(lambda code, shape, begin, crcs: [code, shape, begin + 2**40, crcs]),
+    "beside its place": change_columns(lambda code, shape, begin, crcs: [code, shape, max(0, begin - 8), crcs]),
+    "other types": change_columns(lambda code, shape, begin, crcs: ["d", shape, begin, crcs]),
+    "a number for a type": change_columns(lambda code, shape, begin, crcs: [5, shape, begin, crcs]),
+    "no types": change_column("start"),
     "no columns": lambda footer: {**footer, "columns": {}},
     "a list of columns": lambda footer: {**footer, "columns": []},
-    "other columns": with_column("../../x", "q", [1], 0, [5]),
-    "no checksums": with_columns(lambda code, shape, begin, crcs: [code, shape, begin, []]),
-    "a checksum alone": with_column("start", "q", [4], 0, 5),
-    "a checksum too many": with_column("start", "q", [4], 0, [5, 6]),
-    "texts for checksums": with_column("start", "q", [4], 0, ["5"]),
+    "other columns": change_column("../../x", "q", [1], 0, [5]),
+    "no checksums": change_columns(lambda code, shape, begin, crcs: [code, shape, begin, []]),
+    "a checksum alone": change_column("start", "q", [4], 0, 5),
+    "a checksum too many": change_column("start", "q", [4], 0, [5, 6]),
+    "texts for checksums": change_column("start", "q", [4], 0, ["5"]),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", FOOTERS)
-def test_odd_metadata_gives_the_logs_answer(what: str, ratings: Ratings, db: str, caches: Path) -> None:
-    """With odd cache metadata under a valid checksum, the answer is still that of the log."""
-    before = standings(ratings, db)
-    rewrite_footer(segment(own(caches)), FOOTERS[what])
-    assert standings(ratings, db) == before
-    assert standings(ratings, db) == before
+@pytest.mark.parametrize("what", FOOTER_CHANGES)
+def test_invalid_footer_gives_the_answer_of_the_log(what: str, ratings: Ratings, db: str, caches: Path) -> None:
+    """With an invalid footer under a valid checksum, the answer is that of the log."""
+    before = read_standings(ratings, db)
+    rewrite_footer(find_segment(find_cache(caches)), FOOTER_CHANGES[what])
+    assert read_standings(ratings, db) == before
+    assert read_standings(ratings, db) == before
 
 
-ODD_NAMES = [
+UNUSUAL_NAMES = [
     "0-99999999999999999999-x", "0-18446744073709551615-x", "0-\N{ARABIC-INDIC DIGIT FOUR}-x", "{}-1-x", "{}-{}-x",
     "x-{}-x", "00-{}-x", "--", "0--1-x", "-1-{}-x", "0-{}-", "0-0-0", "99-999999-x",
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ODD_NAMES)
-def test_odd_names_of_segments_give_the_logs_answer(name: str, ratings: Ratings, db: str, caches: Path) -> None:
-    """Files with names that might be those of segments of columns, and of traces, do no harm."""
-    before = standings(ratings, db)
-    path = segment(own(caches))
+@pytest.mark.parametrize("name", UNUSUAL_NAMES)
+def test_unusual_file_names_give_the_answer_of_the_log(name: str, ratings: Ratings, db: str, caches: Path) -> None:
+    """Files with names like those of segments or traces do not change the answer."""
+    before = read_standings(ratings, db)
+    path = find_segment(find_cache(caches))
     _, last, rest = path.name.split("-", 2)
     beside = path.with_name(name.format(last, last).replace("x", rest))
-    traces = own(caches) / "traces"
+    traces = find_cache(caches) / "traces"
     traces.mkdir()
     shutil.copy(path, traces / beside.name)
     if beside != path:
         shutil.copy(path, beside)
-    assert standings(ratings, db) == before
+    assert read_standings(ratings, db) == before
     assert ratings(*LATER, db=db).exit_code == 0
-    assert standings(ratings, db) != before
+    assert read_standings(ratings, db) != before
     assert ratings("verify", db=db).exit_code == 0
 
 
-def test_format_of_another_program_is_left_alone_until_it_is_old(ratings: Ratings, db: str, caches: Path) -> None:
-    """What a program with another format wrote is neither read nor deleted, and goes once it is a week old."""
-    before = standings(ratings, db)
-    own_segment, root = segment(own(caches)), own(caches)
-    others = [root / "columns" / f"{own_segment.name[: -len(column_cache.FORMAT)]}{name}" for name in ("old", "new")]
-    for path in others:
+def test_files_of_another_format_are_kept_for_a_week(ratings: Ratings, db: str, caches: Path) -> None:
+    """Files of another format are neither read nor deleted until they are a week old."""
+    before = read_standings(ratings, db)
+    own_segment, root = find_segment(find_cache(caches)), find_cache(caches)
+    other_files = [
+        root / "columns" / f"{own_segment.name[: -len(column_cache.FORMAT)]}{name}" for name in ("old", "new")
+    ]
+    for path in other_files:
         path.write_bytes(b"of another program")
     (root / "columns" / "0-1-folder-of-files").mkdir()
-    assert standings(ratings, db) == before
-    assert all(path.read_bytes() == b"of another program" for path in others)
-    for path in (others[0], root / "columns" / "0-1-folder-of-files"):
+    assert read_standings(ratings, db) == before
+    assert all(path.read_bytes() == b"of another program" for path in other_files)
+    for path in (other_files[0], root / "columns" / "0-1-folder-of-files"):
         os.utime(path, (0, 0))
     assert ratings(*LATER, db=db).exit_code == 0
-    assert standings(ratings, db) != before
-    left = {path for path in (root / "columns").iterdir() if not path.name.endswith(f"-{column_cache.FORMAT}")}
-    assert left == {others[1]}
+    assert read_standings(ratings, db) != before
+    remaining = {path for path in (root / "columns").iterdir() if not path.name.endswith(f"-{column_cache.FORMAT}")}
+    assert remaining == {other_files[1]}
 
 
-NUMBERS = {
+INVALID_NUMBERS = {
     "player": [-1, 2**30, 3], "cell": [-1, 99], "start": [-5, 2**40], "count": [-1, 2**30], "status": [-1, 99],
     "replaced": [5], "kind_start": [-(2**40)], "first_position": [0], "occurred_at": [-(2**62)],
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in NUMBERS.items() for value in values])
-def test_odd_numbers_crash_no_command(
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name, values in INVALID_NUMBERS.items() for value in values]
+)
+def test_invalid_numbers_crash_no_command(
     name: str, value: int, compiled: bool, ratings: Ratings, db: str, caches: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Invalid numbers in the cache under a valid checksum crash no command.
 
     No number in a column causes a traceback or a signal; if it is impossible, the log answers.
     """
-    before = standings(ratings, db)
+    before = read_standings(ratings, db)
     if compiled:
         monkeypatch.setattr(compiling, "COMPILED_GAMES", 1)
-    root = own(caches)
-    columns, about = read_file(segment(root))
+    root = find_cache(caches)
+    columns, about = read_file(find_segment(root))
     columns[name][1] = value
-    rewrite_file(segment(root), columns, about)
-    told = ratings("standings", LADDER, "--format", "json", db=db)
-    assert told.exit_code == 0, told
-    assert "bug" not in told.stderr
+    rewrite_file(find_segment(root), columns, about)
+    result = ratings("standings", LADDER, "--format", "json", db=db)
+    assert result.exit_code == 0, result
+    assert "bug" not in result.stderr
     if name not in ("kind_start", "first_position", "occurred_at"):
-        assert json.loads(told.stdout)["rows"] == before
+        assert json.loads(result.stdout)["rows"] == before
 
 
 @pytest.mark.parametrize(("name", "line"), [
@@ -276,64 +279,66 @@ def test_odd_numbers_crash_no_command(
     ("cells", b"[0,0,99,0,0,0,3,0]\n"), ("cells", b'["a",0,0,0,0,0,3,0]\n'), ("others", b"not json\n"),
     ("others", b'{"type":"no.such"}\n'), ("players", b"\xff\n"),
 ])  # fmt: skip
-def test_odd_lines_give_the_logs_answer(name: str, line: bytes, ratings: Ratings, db: str, caches: Path) -> None:
-    """With other lines in a cache file under a valid checksum, the answer is that of the log."""
-    before = standings(ratings, db)
-    root = own(caches)
-    columns, about = read_file(segment(root))
+def test_invalid_lines_give_the_answer_of_the_log(
+    name: str, line: bytes, ratings: Ratings, db: str, caches: Path
+) -> None:
+    """With invalid lines in a cache file under a valid checksum, the answer is that of the log."""
+    before = read_standings(ratings, db)
+    root = find_cache(caches)
+    columns, about = read_file(find_segment(root))
     lines = columns[name].tobytes().splitlines(keepends=True)
     columns[name] = array("B", line + b"".join(lines[1:]))
-    rewrite_file(segment(root), columns, about)
-    assert standings(ratings, db) == before
+    rewrite_file(find_segment(root), columns, about)
+    assert read_standings(ratings, db) == before
 
 
-def test_few_file_handles_keep_the_cache(
+def test_missing_file_handles_keep_the_cache(
     ratings: Ratings, db: str, caches: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A command that can open no column does without the cache, and does not recreate it."""
-    before = standings(ratings, db)
-    asked = []
+    """A command that can open no column works without the cache and does not recreate it."""
+    before = read_standings(ratings, db)
+    opened_paths = []
 
-    def none_left(path: Path, mode: str) -> Any:
-        asked.append(path)
+    def fail_to_open(path: Path, mode: str) -> Any:
+        opened_paths.append(path)
         raise OSError(24, "Too many open files")
 
-    monkeypatch.setattr(column_files, "open_own", none_left)
-    kept = segment(own(caches))
-    content = kept.read_bytes()
-    told = ratings("standings", LADDER, "--format", "json", db=db)
-    assert (told.exit_code, json.loads(told.stdout)["rows"]) == (0, before)
-    assert len(asked) < 10
-    assert (segment(own(caches)), kept.read_bytes()) == (kept, content)
+    monkeypatch.setattr(column_files, "open_own", fail_to_open)
+    segment = find_segment(find_cache(caches))
+    content = segment.read_bytes()
+    result = ratings("standings", LADDER, "--format", "json", db=db)
+    assert (result.exit_code, json.loads(result.stdout)["rows"]) == (0, before)
+    assert len(opened_paths) < 10
+    assert (find_segment(find_cache(caches)), segment.read_bytes()) == (segment, content)
     (record,) = caplog.records
-    assert record.message.endswith(f"is not used: {kept.name} cannot be read: Too many open files")
+    assert record.message.endswith(f"is not used: {segment.name} cannot be read: Too many open files")
 
 
-def altered(ratings: Ratings, db: str, caches: Path) -> Path:
-    """Swap the winner and the second of one game in the cache, under right checksums; returns the cache's folder."""
-    before, root = standings(ratings, db), own(caches)
-    columns, about = read_file(segment(root))
+def alter_cache(ratings: Ratings, db: str, caches: Path) -> Path:
+    """Swap the first two players of a game in the cache, under right checksums, and return the cache's folder."""
+    before, root = read_standings(ratings, db), find_cache(caches)
+    columns, about = read_file(find_segment(root))
     columns["player"][0], columns["player"][1] = columns["player"][1], columns["player"][0]
-    rewrite_file(segment(root), columns, about)
-    assert standings(ratings, db) != before
+    rewrite_file(find_segment(root), columns, about)
+    assert read_standings(ratings, db) != before
     return root
 
 
-def test_published_lists_come_from_records(ratings: Ratings, db: str, caches: Path) -> None:
-    """A list is published as the records have it, whatever the cache says, and `verify` confirms it."""
-    altered(ratings, db, caches)
+def test_published_lists_are_computed_from_records(ratings: Ratings, db: str, caches: Path) -> None:
+    """A list is published as the records give it despite an altered cache, and `verify` confirms it."""
+    alter_cache(ratings, db, caches)
     for arguments in ((LADDER,), ("--due",)):
-        done = ratings("publish", *arguments, db=db)
-        assert done.exit_code == 0, done
-    verified = ratings("verify", db=db)
-    assert verified.exit_code == 0, verified
+        result = ratings("publish", *arguments, db=db)
+        assert result.exit_code == 0, result
+    result_of_verify = ratings("verify", db=db)
+    assert result_of_verify.exit_code == 0, result_of_verify
 
 
-def test_checked_rebuild_promotes_nothing_from_an_altered_cache(
+def test_checked_rebuild_detects_an_altered_cache(
     ratings: Ratings, db: str, caches: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """`rebuild --check` compares with a replay without the cache, and names the cache; once deleted, all is well."""
-    root = altered(ratings, db, caches)
+    """`rebuild --check` detects an altered cache, names it and promotes nothing; without the cache it succeeds."""
+    root = alter_cache(ratings, db, caches)
     refused = ratings("rebuild", "--check", db=db)
     assert refused.exit_code == 1
     assert "nothing was promoted" in refused.stderr
@@ -343,33 +348,33 @@ def test_checked_rebuild_promotes_nothing_from_an_altered_cache(
     assert ratings("verify", db=db).exit_code == 0
 
 
-def test_verify_finds_what_was_promoted_from_an_altered_cache(ratings: Ratings, db: str, caches: Path) -> None:
-    """`verify` compares what is stored with a replay without the cache."""
-    altered(ratings, db, caches)
+def test_verify_detects_standings_from_an_altered_cache(ratings: Ratings, db: str, caches: Path) -> None:
+    """`verify` compares the stored standings with a replay without the cache."""
+    alter_cache(ratings, db, caches)
     assert ratings("rebuild", db=db).exit_code == 0
-    verified = ratings("verify", db=db)
-    assert verified.exit_code == 1
-    assert "the stored standings differ from a replay" in verified.stdout
+    result = ratings("verify", db=db)
+    assert result.exit_code == 1
+    assert "the stored standings differ from a replay" in result.stdout
 
 
 @pytest.mark.parametrize("mode", [0o770, 0o707, 0o750])
-def test_nothing_is_promoted_from_a_shared_cache(mode: int, ratings: Ratings, db: str, caches: Path) -> None:
-    """A rebuild refuses a cache that other accounts have rights in, and takes it again after the command it names."""
-    root = own(caches)
+def test_rebuild_refuses_a_shared_cache(mode: int, ratings: Ratings, db: str, caches: Path) -> None:
+    """A rebuild refuses a cache that other accounts can access, and accepts it after the command in its message."""
+    root = find_cache(caches)
     assert root.stat().st_mode & 0o777 == 0o700
     root.chmod(mode)
-    standings(ratings, db)
-    for more in ((), ("--check",)):
-        refused = ratings("rebuild", *more, db=db)
+    read_standings(ratings, db)
+    for options in ((), ("--check",)):
+        refused = ratings("rebuild", *options, db=db)
         assert refused.exit_code == 3, refused
         assert f"type: chmod 0700 {root} " in refused.stderr
     root.chmod(0o700)
     assert ratings("rebuild", db=db).exit_code == 0
 
 
-def test_workers_use_no_folder_that_all_can_write(ratings: Ratings, db: str, caches: Path, tmp_path: Path) -> None:
-    """A place for segments that every account can write is refused; one that a group shares is taken."""
-    ledger_id = own(caches).name[:36]
+def test_workers_refuse_a_folder_that_all_can_write(ratings: Ratings, db: str, caches: Path, tmp_path: Path) -> None:
+    """A folder for segments that every account can write is refused; a folder shared with a group is accepted."""
+    ledger_id = find_cache(caches).name[:36]
     folder = tmp_path / "sealed" / ledger_id
     folder.mkdir(parents=True)
     rebuild = ("rebuild", "--on", "processes:1")
@@ -380,5 +385,5 @@ def test_workers_use_no_folder_that_all_can_write(ratings: Ratings, db: str, cac
     folder.chmod(0o770)
     assert ratings(*rebuild, "--segments", folder.parent, db=db).exit_code == 0
     assert ratings(*rebuild, db=db).exit_code == 0
-    (own(caches) / "sealed").chmod(0o770)
+    (find_cache(caches) / "sealed").chmod(0o770)
     assert "type: chmod 0700" in ratings(*rebuild, db=db).stderr

@@ -12,7 +12,7 @@ from oracle.ladders import ask
 from oracle.log import Log, identities, named
 from oracle.questions import Question
 from oracle.rulesets import versions_of
-from reported import Reported, number
+from reported import ReportParser, parse_exact_number
 from time_histories import ENDS, LADDERS, base_log, history
 from time_ledgers import enter
 
@@ -29,9 +29,11 @@ WANTED = [
 ]  # fmt: skip
 
 
-def reported(ledger: ratings_ledger.Ledger, player: str, ladder: str, as_of: str | None, *known_at: int) -> Reported:
+def reported(
+    ledger: ratings_ledger.Ledger, player: str, ladder: str, as_of: str | None, *known_at: int
+) -> ReportParser:
     """The report as it is read."""
-    return Reported(report_on(ledger, player, ladder, as_of, *known_at))
+    return ReportParser(report_on(ledger, player, ladder, as_of, *known_at))
 
 
 def points_of(log: Log, one: Question, ids: list[str]) -> Fraction | None:
@@ -60,14 +62,14 @@ def check(ledger: ratings_ledger.Ledger, log: Log, chance: Random, done: Counter
         return
     page = reported(ledger, player, ladder, as_of, *known_at)
     (numbers,) = page.tables["The numbers"]
-    shown = [None if text == "–" else number(text) for text in numbers[1][1:]]
+    shown = [None if text == "–" else parse_exact_number(text) for text in numbers[1][1:]]
     assert shown == ([wanted[1]] if known_at[0] == known_at[1] else wanted), (ladder, player, known_at, as_of)
     for heading in [one for one in page.tables if one.startswith("Changes of the points")]:
-        assert page.account(heading)[2] == wanted[0]
+        assert page.read_account(heading)[2] == wanted[0]
         done["on a pool"] += ladder == "galactic-points"
     done["on a list"] += ladder.startswith("catan-monthly")
     if "What has been recorded since" in page.tables:
-        opening, causes, closing = page.account("What has been recorded since")
+        opening, causes, closing = page.read_account("What has been recorded since")
         assert [opening if one is None else one for one in wanted[:1]] == [opening]
         assert wanted[1] in (None, closing)
         done["causes"] += len(causes)
@@ -79,7 +81,7 @@ def check(ledger: ratings_ledger.Ledger, log: Log, chance: Random, done: Counter
     for heading, tables in page.tables.items():
         for table in tables if heading in page.ids or f"game-{heading}" in page.ids else ():
             *terms, last = [row[-1] for row in table[1:]]
-            assert sum(map(number, terms)) == number(last), heading
+            assert sum(map(parse_exact_number, terms)) == parse_exact_number(last), heading
             done["games"] += 1
     done.update(
         name for name, is_so in (

@@ -1,4 +1,4 @@
-"""Ask the pages without a network: an ASGI application is called as a server would."""
+"""Request pages without a network: call the ASGI application as a server would."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
@@ -15,12 +15,12 @@ from ratings_ledger.web.report import report_page
 from ratings_ledger.web.server import Pages
 from ratings_ledger.web.visits import Visit
 
-# what a server of ASGI calls
+# an ASGI application
 Application = Callable[[Any, Any, Any], Awaitable[None]]
 
 
-class TimelineEntry(NamedTuple):
-    """What a request was told."""
+class Response(NamedTuple):
+    """The response to a request."""
 
     status: int
     headers: dict[str, str]
@@ -35,16 +35,16 @@ class TimelineEntry(NamedTuple):
 def get(
     pages: Application, address: str, headers: Mapping[str, str] | None = None, method: str = "GET",
     sent: list[dict[str, Any]] | None = None,
-) -> TimelineEntry:  # fmt: skip
-    """What a request for an address, with its query, is told; `sent` gets the messages to the server."""
-    return asyncio.run(asked(pages, address, headers, method, sent))
+) -> Response:  # fmt: skip
+    """Return the response to a request for an address with its query; append the ASGI messages to `sent`."""
+    return asyncio.run(get_async(pages, address, headers, method, sent))
 
 
-async def asked(
+async def get_async(
     pages: Application, address: str, headers: Mapping[str, str] | None = None, method: str = "GET",
     sent: list[dict[str, Any]] | None = None,
-) -> TimelineEntry:  # fmt: skip
-    """The same in a loop that runs already."""
+) -> Response:  # fmt: skip
+    """Return the response, for callers within a running loop."""
     path, _, query = address.partition("?")
     sent = [] if sent is None else sent
 
@@ -54,15 +54,15 @@ async def asked(
     async def receive() -> dict[str, Any]:
         return {"type": "http.request", "body": b"", "more_body": False}
 
-    given = {"host": "localhost:8000", **(headers or {})}
+    request_headers = {"host": "localhost:8000", **(headers or {})}
     scope = {
         "type": "http", "method": method, "path": path, "raw_path": path.encode(), "query_string": query.encode(),
-        "headers": [(name.encode(), value.encode()) for name, value in given.items()],
+        "headers": [(name.encode(), value.encode()) for name, value in request_headers.items()],
     }  # fmt: skip
     await pages(scope, receive, send)
     begun, *bodies = sent
-    found = {name.decode(): value.decode("ascii") for name, value in begun["headers"]}
-    return TimelineEntry(begun["status"], found, b"".join(one["body"] for one in bodies))
+    response_headers = {name.decode(): value.decode("ascii") for name, value in begun["headers"]}
+    return Response(begun["status"], response_headers, b"".join(part["body"] for part in bodies))
 
 
 def serve(
@@ -88,28 +88,28 @@ def report_on(ledger: ratings_ledger.Ledger, player: str, ladder: str, as_of: st
     return render_file(report_page(*sides, player, ladder), Site())
 
 
-def before_pages(patch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
-    """Let something happen each time before a server works out a page."""
+def act_before_pages(patch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
+    """Call `act` each time before a server builds a page."""
     build_page_at = server.build_page_at
 
-    def late(*arguments: Any) -> Any:
+    def act_and_build(*arguments: Any) -> Any:
         act()
         return build_page_at(*arguments)
 
-    patch.setattr(server, "build_page_at", late)
+    patch.setattr(server, "build_page_at", act_and_build)
 
 
 def break_off_games(patch: pytest.MonkeyPatch, failure: Exception) -> None:
-    """Let the file of all games fail after its first line."""
+    """Make the file of all games fail after its first line."""
 
-    def lost(_: Any) -> Iterator[bytes]:
+    def yield_one_line(_: Any) -> Iterator[bytes]:
         yield b"{}\n"
         raise failure
 
-    patch.setattr(server, "iterate_game_lines", lost)
+    patch.setattr(server, "iterate_game_lines", yield_one_line)
 
 
 def share_pages(patch: pytest.MonkeyPatch, cores: int) -> None:
-    """Let so many processes write even a few pages."""
+    """Let this number of processes write even a few pages."""
     patch.setattr(site, "available_cores", lambda: cores)
     patch.setattr(site, "FORKING_GAMES", 0)

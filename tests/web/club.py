@@ -1,4 +1,4 @@
-"""A small club's ledger as the tests of pages use it: three ladders, a correction, a published list, odd names."""
+"""A small club's ledger for the tests of pages: three ladders, a correction, a published list, unusual names."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,21 +14,24 @@ GAMES = (
     ("g-5", "2025-03-07T20:00Z", "ben", HOSTILE),
 )
 LADDER = "elo-catan/all"
-SHORT = "elo-catan"  # what people call it
+SHORT = "elo-catan"  # the short name that commands accept
 LATE = ("record", "-q", "--game", "catan", "--game-id", "g-6", "--at", "2025-03-14T20:00Z", "anna", "ben")
 
 
-def made(ratings: Ratings, url: str) -> None:
-    """Make it: five games, a published list of February, and then a correction of a game of January."""
-    ok(ratings, "init", "--for", "catan", "--zone", "Europe/Berlin", "--by", "mira", db=url)
+def create_club(ratings: Ratings, url: str) -> None:
+    """Create the ledger: five games, a published list of February, and then a correction of a January game."""
+    run_ok(ratings, "init", "--for", "catan", "--zone", "Europe/Berlin", "--by", "mira", db=url)
     for game_id, at, *players in GAMES:
-        ok(ratings, "record", "-q", "--game", "catan", "--game-id", game_id, "--at", at, "--by", "mira",
+        run_ok(ratings, "record", "-q", "--game", "catan", "--game-id", game_id, "--at", at, "--by", "mira",
            "--new-names", "accept", *players, db=url)  # fmt: skip
-    ok(ratings, "publish", LADDER, "--as-of", "2025-02-28", "--by", "mira", db=url)
-    ok(ratings, "correct", "g-1", "ben", "anna", "Łukasz", "--reason", "scores <read> wrong", "--by", "mira", db=url)
+    run_ok(ratings, "publish", LADDER, "--as-of", "2025-02-28", "--by", "mira", db=url)
+    run_ok(
+        ratings, "correct", "g-1", "ben", "anna", "Łukasz", "--reason", "scores <read> wrong", "--by", "mira", db=url
+    )
 
 
-def ok(ratings: Ratings, *arguments: str, db: str) -> Any:
-    told = ratings(*arguments, db=db)
-    assert told.exit_code == 0, told
-    return told
+def run_ok(ratings: Ratings, *arguments: str, db: str) -> Any:
+    """Run a command, which must succeed, and return its result."""
+    result = ratings(*arguments, db=db)
+    assert result.exit_code == 0, result
+    return result

@@ -1,19 +1,19 @@
-"""What tests of pages start from: the club's ledger, and its pages on a server."""
+"""Fixtures for the tests of pages: the club's ledger, and its pages on a server."""
 
 from collections.abc import Callable
 
 import pytest
 from asking import Application, serve
-from club import made
+from club import create_club
 
 
 @pytest.fixture
 def url(copied: Callable[..., str]) -> str:
-    """The club's ledger, in each kind of store."""
-    return copied(made)
+    """The URL of the club's ledger, in each kind of store in turn."""
+    return copied(create_club)
 
 
 @pytest.fixture
 def pages(url: str) -> Application:
-    """Its pages on a server."""
+    """The club's pages on a server."""
     return serve(url, "The club", hosts=["localhost", "pages.example"])

@@ -1,4 +1,4 @@
-"""A report on a player as it is read: its sentences, its tables by their headings, and each game with its terms."""
+"""Parse a report on a player: its sentences, its tables by their headings, and each game with its terms."""
 
 from fractions import Fraction
 from html.parser import HTMLParser
@@ -7,7 +7,7 @@ HEADINGS = ("h1", "h2", "h3")
 VOID = {"meta"}
 
 
-class Reported(HTMLParser):
+class ReportParser(HTMLParser):
     """The content of a report.
 
     `claims` are its first sentences, `tables` the rows of each table below a heading, of games by their id; `texts`
@@ -22,17 +22,17 @@ class Reported(HTMLParser):
         self.tables: dict[str, list[list[list[str]]]] = {}
         self.texts: dict[str, list[str]] = {}
         self.commands: list[tuple[str, str]] = []
-        self._heading, self._open, self._told = "", list[str](), ""
+        self._heading, self._open, self._label = "", list[str](), ""
         self.feed(page.decode())
         self.close()
         assert self._open == []
         self.claims = [text for text in next(iter(self.texts.values())) if text.startswith("As known")]
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        found = dict(attrs)
+        attributes = dict(attrs)
         self.elements.add(tag)
-        self.links += [found[name] or "" for name in ("href", "src", "xlink:href", "action") if name in found]
-        self.ids += [found["id"] or ""] if "id" in found else []
+        self.links += [attributes[name] or "" for name in ("href", "src", "xlink:href", "action") if name in attributes]
+        self.ids += [attributes["id"] or ""] if "id" in attributes else []
         if tag not in VOID:
             self._open.append(tag)
         if tag in HEADINGS:
@@ -63,30 +63,31 @@ class Reported(HTMLParser):
         elif "td" in inside or "th" in inside:
             self.tables[self._heading.strip()][-1][-1][-1] += data
         elif "dt" in inside:
-            self._told = data
+            self._label = data
         elif "dd" in inside and data.strip():
-            self.commands.append((self._told, data))
+            self.commands.append((self._label, data))
         elif "p" in inside or "li" in inside:
             self.texts[self._heading.strip()][-1] += data
 
-    def account(self, heading: str) -> tuple[Fraction, list[tuple[str, Fraction]], Fraction]:
-        """An account: what it begins with, each line and its change, and what it ends with. Every line sums."""
+    def read_account(self, heading: str) -> tuple[Fraction, list[tuple[str, Fraction]], Fraction]:
+        """Return the first points, each line with its change, and the last points of an account. Every line must add
+        up."""
         (table,) = self.tables[heading]
         _, first, *lines, last = table
-        points = opening = number(first[3])
+        points = opening = parse_exact_number(first[3])
         changes = []
         for _, what, change, after in lines:
-            points += number(change)
-            assert points == number(after), (heading, what)
-            changes.append((what, number(change)))
-        assert (number(last[2]), number(last[3])) == (points - opening, points), heading
+            points += parse_exact_number(change)
+            assert points == parse_exact_number(after), (heading, what)
+            changes.append((what, parse_exact_number(change)))
+        assert (parse_exact_number(last[2]), parse_exact_number(last[3])) == (points - opening, points), heading
         return opening, changes, points
 
 
-def number(text: str) -> Fraction:
-    """A number of a report, exactly.
+def parse_exact_number(text: str) -> Fraction:
+    """Return a number of a report as an exact fraction.
 
-    >>> number("−1,042.55"), number("+7"), number("20/3 (6.67)")
+    >>> parse_exact_number("−1,042.55"), parse_exact_number("+7"), parse_exact_number("20/3 (6.67)")
     (Fraction(-20851, 20), Fraction(7, 1), Fraction(20, 3))
     """
     return Fraction(text.partition(" ")[0].replace(",", "").replace("−", "-").replace("±", ""))

@@ -1,4 +1,4 @@
-"""`ratings serve` as a process of its own."""
+"""`ratings serve` in a process of its own."""
 
 import os
 import socket
@@ -11,8 +11,8 @@ from pathlib import Path
 
 
 @contextmanager
-def serving(url: str, folder: Path, *options: str) -> Iterator[tuple[int, subprocess.Popen[str]]]:
-    """A server of its own, by its port, and its process."""
+def run_server(url: str, folder: Path, *options: str) -> Iterator[tuple[int, subprocess.Popen[str]]]:
+    """Start a server, provide its port and process, and kill it at the end."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -28,8 +28,9 @@ def serving(url: str, folder: Path, *options: str) -> Iterator[tuple[int, subpro
             process.kill()
 
 
-def fetched(port: int, address: str) -> tuple[int, bytes]:
+def fetch_page(port: int, address: str) -> tuple[int, bytes]:
+    """Return the status and the body of a page."""
     with closing(HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
         connection.request("GET", address)
-        told = connection.getresponse()
-        return told.status, told.read()
+        response = connection.getresponse()
+        return response.status, response.read()

@@ -1,10 +1,10 @@
-"""A ledger as the tests of pages of rules with state use it: one ladder of each sort, with every cause of a change."""
+"""A ledger for the tests of pages of rules with state: one ladder of each sort, with every cause of a change."""
 
 from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
 
-from club import ok
+from club import run_ok
 
 from tests.builders import Event, build_draft, build_event
 from tests.ledgers import append_drafts
@@ -43,26 +43,38 @@ params = {points = [8, 5, 3, 1], parts = [{best = 2}]}
 """
 
 
-def made_systems(ratings: Ratings, url: str) -> None:
-    """Make it: games of four years, a seed, adjustments, corrections, a published list, and a month that is open."""
-    ok(ratings, "init", "--for", "chess", "--system", "glicko", "--zone", "Europe/Berlin", "--by", "mira", db=url)
+def create_systems(ratings: Ratings, url: str) -> None:
+    """Create the ledger: games of four years, a seed, adjustments, corrections, a published list, and an open month."""
+    run_ok(ratings, "init", "--for", "chess", "--system", "glicko", "--zone", "Europe/Berlin", "--by", "mira", db=url)
     for name, game in [*SYSTEMS.items()][1:]:
-        ok(ratings, "rules", "publish", "--shipped", name, "--game", game, "--zone", "Europe/Berlin", "--by", "mira",
-           db=url)  # fmt: skip
+        run_ok(
+            ratings,
+            "rules",
+            "publish",
+            "--shipped",
+            name,
+            "--game",
+            game,
+            "--zone",
+            "Europe/Berlin",
+            "--by",
+            "mira",
+            db=url,
+        )
     publish_without_trial(url, BY_MONTH)
     publish_without_trial(url, CUP)
     append_drafts(url, *map(build_draft, [*_list_seeds(), *_list_games(Random(7))]), by="mira")
-    ok(ratings, "publish", LADDERS["season"], "--as-of", "2023-06-30", "--by", "mira", db=url)
+    run_ok(ratings, "publish", LADDERS["season"], "--as-of", "2023-06-30", "--by", "mira", db=url)
     for ladder in (LADDERS["month"], LADDERS["game"], LADDERS["season"]):
         player = "rovers" if ladder == LADDERS["season"] else "anna"
-        ok(ratings, "adjust", ladder, player, "-25", "--at", "2024-02-10T12:00:00Z", "--reason", "a late <fee>",
+        run_ok(ratings, "adjust", ladder, player, "-25", "--at", "2024-02-10T12:00:00Z", "--reason", "a late <fee>",
            "--by", "mira", db=url)  # fmt: skip
-    ok(ratings, "correct", "chess-3", "ben", "anna", "--reason", "swapped", "--by", "mira", db=url)
-    ok(ratings, "void", "football-5", "--reason", "a friendly", "--by", "mira", db=url)
+    run_ok(ratings, "correct", "chess-3", "ben", "anna", "--reason", "swapped", "--by", "mira", db=url)
+    run_ok(ratings, "void", "football-5", "--reason", "a friendly", "--by", "mira", db=url)
 
 
 def _list_seeds() -> Iterator[Event]:
-    """Yield what somebody begins with on two ladders."""
+    """Yield the seeds of one player on two ladders."""
     for ladder in (LADDERS["month"], LADDERS["game"]):
         state = {"rating": "1710.5", "deviation": "90"}
         yield build_event(

@@ -68,5 +68,5 @@ def test_links_lead_where_they_should(start: tuple[str, ...], target: tuple[str,
             at.pop()
         elif part not in ("", "."):
             at.append(part)
-    wanted = addresses.name_file(target, ending)
-    assert "/".join(at) == f"site/{wanted}".rstrip("/")
+    expected = addresses.name_file(target, ending)
+    assert "/".join(at) == f"site/{expected}".rstrip("/")

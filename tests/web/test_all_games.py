@@ -9,8 +9,8 @@ from urllib.parse import urljoin, urlsplit
 
 import pytest
 from asking import Application, get
-from club import LADDER, LATE, ok
-from test_sites import Links, written
+from club import LADDER, LATE, run_ok
+from test_sites import Links, write_site
 from thresholds import set_thresholds
 
 Ratings = Callable[..., Any]
@@ -40,7 +40,7 @@ def value(text: str) -> float:
 def test_one_line_sums_earlier_games(pages: Application, url: str, ratings: Ratings) -> None:
     """Given a list, a correction and two games since, the account has the correction, a line for the first game that
     leads to all games, the last game, and the sum."""
-    ok(ratings, *LATE, db=url)
+    run_ok(ratings, *LATE, db=url)
     page = get(pages, BEN).text
     _, opening, corrected, earlier, last, end = account(page)
     assert opening[1] == "As published"
@@ -56,7 +56,7 @@ def test_one_line_sums_earlier_games(pages: Application, url: str, ratings: Rati
 
 def test_page_of_all_games_has_every_one(pages: Application, url: str, ratings: Ratings) -> None:
     """From the start on it has each game under its month, whose change is the sum of its games; as JSON the course."""
-    ok(ratings, *LATE, db=url)
+    run_ok(ratings, *LATE, db=url)
     rows = account(get(pages, f"{BEN}/_games").text)[1:]
     course = json.loads(get(pages, f"{BEN}.json").text)["course"]
     assert json.loads(get(pages, f"{BEN}/_games.json").text)["rows"] == course
@@ -74,12 +74,12 @@ def test_page_of_all_games_has_every_one(pages: Application, url: str, ratings: 
 def test_all_games_are_the_same_at_their_position(pages: Application, url: str, ratings: Ratings) -> None:
     """Known at the position that the page names it is the same; a game of others changes no byte of it."""
     before = get(pages, f"{BEN}/_games")
-    told = json.loads(get(pages, f"{BEN}/_games.json").text)
-    assert json.loads(get(pages, f"{BEN}/_games.json?known_at={told['known_at']}").text) == told
-    ok(ratings, "record", "-q", "--game", "catan", "--game-id", "g-9", "--at", "2025-04-14T20:00Z", "anna", "美咲",
+    output = json.loads(get(pages, f"{BEN}/_games.json").text)
+    assert json.loads(get(pages, f"{BEN}/_games.json?known_at={output['known_at']}").text) == output
+    run_ok(ratings, "record", "-q", "--game", "catan", "--game-id", "g-9", "--at", "2025-04-14T20:00Z", "anna", "美咲",
        db=url)  # fmt: skip
     assert get(pages, f"{BEN}/_games").body == before.body
-    ok(ratings, *LATE, db=url)
+    run_ok(ratings, *LATE, db=url)
     assert get(pages, f"{BEN}/_games").body != before.body
 
 
@@ -92,8 +92,8 @@ def test_strangers_have_no_games(pages: Application) -> None:
 @pytest.mark.slow
 def test_charts_lead_to_lines_of_earlier_games(url: str, ratings: Ratings, tmp_path: Path) -> None:
     """Where games have no pages of their own, the chart leads to the lines of all, here or on the page of all games."""
-    ok(ratings, *LATE, db=url)
-    files = written(url, tmp_path / "site", 1)
+    run_ok(ratings, *LATE, db=url)
+    files = write_site(url, tmp_path / "site", 1)
     name = f"players/ben/{LADDER}.html"
     found = {urlsplit(urljoin(f"http://site/{name}", link)) for link in Links(files[name]).links if "#game-" in link}
     assert {(target.path[1:], target.fragment) for target in found} == {

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from asking import Application, get
-from club import LADDER, LATE, ok
+from club import LADDER, LATE, run_ok
 from thresholds import set_thresholds
 
 Ratings = Callable[..., Any]
@@ -16,11 +16,11 @@ Ratings = Callable[..., Any]
 
 def test_compare_says_what_diff_says(pages: Application, url: str, ratings: Ratings) -> None:
     """Given coordinates as `diff` takes them, the page has its rows; the correction since moved those of that game."""
-    wanted = json.loads(ok(ratings, "diff", "published", "now", LADDER, "--format", "json", db=url).stdout)
-    found = json.loads(get(pages, f"/compare.json?a=published&b=now&ladder={LADDER}").text)
-    for one in found["ladders"]:
-        assert one.pop("quality")["before"] is None  # nothing is predicted by what was published
-    assert found == wanted
+    expected = json.loads(run_ok(ratings, "diff", "published", "now", LADDER, "--format", "json", db=url).stdout)
+    output = json.loads(get(pages, f"/compare.json?a=published&b=now&ladder={LADDER}").text)
+    for ladder in output["ladders"]:
+        assert ladder.pop("quality")["before"] is None  # nothing is predicted by what was published
+    assert output == expected
     page = get(pages, f"/compare?a=published&b=now&ladder={LADDER}").text
     assert "<h3>Gains</h3>" in page
     assert "<h3>Losses</h3>" in page
@@ -30,22 +30,22 @@ def test_compare_says_what_diff_says(pages: Application, url: str, ratings: Rati
 @pytest.mark.slow_cases
 def test_versions_over_the_same_games(pages: Application, url: str, ratings: Ratings, tmp_path: Path) -> None:
     """Given two versions, the page tells who gains and loses and how well each predicts, as `whatif` does."""
-    text = ok(ratings, "rules", "show", "elo-catan", "--format", "toml", db=url).stdout
+    text = run_ok(ratings, "rules", "show", "elo-catan", "--format", "toml", db=url).stdout
     later = tmp_path / "elo-catan-9.toml"
     text = re.sub(r"(?m)^version = .*$", 'version = "9"', text)
     text = re.sub(r"(?m)^effective_from = .*$", "effective_from = 2025-06-01", text)
     later.write_text(re.sub(r"(?m)^k_total = 32\b", "k_total = 64", text))
-    wanted = json.loads(
-        ok(ratings, "whatif", str(later), "--ladder", LADDER, "--format", "json", db=url).stdout
+    expected = json.loads(
+        run_ok(ratings, "whatif", str(later), "--ladder", LADDER, "--format", "json", db=url).stdout
     )["variants"][0]["ladders"][0]  # fmt: skip
-    ok(ratings, "rules", "publish", str(later), "--by", "mira", db=url)
+    run_ok(ratings, "rules", "publish", str(later), "--by", "mira", db=url)
     address = f"?a=rules%3Delo-catan%401&b=rules%3Delo-catan%409&ladder={LADDER}"
-    (found,) = json.loads(get(pages, f"/compare.json{address}").text)["ladders"]
-    assert found["quality"] == wanted["quality"]
-    assert {row["player"]: row["after"] for row in found["rows"]} == {
-        row["player"]: row["after"] for row in wanted["changes"]
+    (ladder,) = json.loads(get(pages, f"/compare.json{address}").text)["ladders"]
+    assert ladder["quality"] == expected["quality"]
+    assert {row["player"]: row["after"] for row in ladder["rows"]} == {
+        row["player"]: row["after"] for row in expected["changes"]
     }
-    assert len(found["rows"]) > 2
+    assert len(ladder["rows"]) > 2
     page = get(pages, f"/compare{address}").text
     for text in ("Log loss", "<h3>Gains</h3>", "<h3>Losses</h3>", "all games by elo-catan@9"):
         assert text in page
@@ -70,8 +70,8 @@ REFUSED = {
 def test_refusals_tell_the_reason(pages: Application, address: str) -> None:
     """What cannot be compared has the right status and says why."""
     status, why = REFUSED[address]
-    told = get(pages, address)
-    assert (told.status, why in told.text) == (status, True), told.text
+    response = get(pages, address)
+    assert (response.status, why in response.text) == (status, True), response.text
 
 
 def test_forms_alone(pages: Application) -> None:
@@ -87,9 +87,9 @@ def test_players_beside_each_other(pages: Application) -> None:
     """Several players are one line each, once however they are named, with their points as on their own pages."""
     address = f"?ladder={LADDER}&player=anna&player=ben&player=anna"
     page, told = get(pages, f"/compare/players{address}").text, get(pages, f"/compare/players.json{address}").text
-    found = json.loads(told)
-    assert [one["player"] for one in found] == ["anna", "ben"]
-    for one in found:
+    output = json.loads(told)
+    assert [one["player"] for one in output] == ["anna", "ben"]
+    for one in output:
         assert one == json.loads(get(pages, f"/players/{one['player']}/{LADDER}.json").text)
     assert page.count('class="step"') >= 2 * 2 * 2  # by date and by games, wide and narrow, two lines
     assert get(pages, f"/compare/players.csv{address}").status == 404
@@ -102,5 +102,5 @@ def test_new_games_are_compared(
     set_thresholds(monkeypatch, head_us=0)
     address = f"/compare.json?a=7&b=now&ladder={LADDER}"
     before = json.loads(get(pages, address).text)["ladders"][0]["b"]["known_at"]
-    ok(ratings, *LATE, db=url)
+    run_ok(ratings, *LATE, db=url)
     assert json.loads(get(pages, address).text)["ladders"][0]["b"]["known_at"] > before

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from asking import Application, get
-from club import LADDER, ok
+from club import LADDER, run_ok
 from thresholds import set_thresholds
 
 import ratings_ledger
@@ -88,12 +88,12 @@ def test_page_of_ranks_is_the_same_at_its_position(pages: Application, url: str)
     """The ranks of the page are those of the library, and known at the page's own position they are the same."""
     for player in ("anna", "ben", "~e7~be~8e~e5~92~b2"):
         address = f"/players/{player}/{LADDER}/_ranks"
-        told = json.loads(get(pages, f"{address}.json").text)
+        output = json.loads(get(pages, f"{address}.json").text)
         with ratings_ledger.open(url) as ledger:
-            wanted = ledger.at().ranks(LADDER, told["player"]).model_dump()
-        assert told["rows"] == wanted["rows"]
-        again = json.loads(get(pages, f"{address}.json?known_at={told['known_at']}").text)
-        assert again == told
+            expected = ledger.at().ranks(LADDER, output["player"]).model_dump()
+        assert output["rows"] == expected["rows"]
+        again = json.loads(get(pages, f"{address}.json?known_at={output['known_at']}").text)
+        assert again == output
         assert "Rank of" in get(pages, address).text
 
 
@@ -104,7 +104,7 @@ def test_games_of_others_change_ranks_alone(pages: Application, url: str, rating
     rows = json.loads(get(pages, f"/players/anna/{LADDER}/_ranks.json").text)["rows"]
     met = {"same": 0, "moved": 0}
     for number in range(12):
-        ok(ratings, "record", "-q", "--game", "catan", "--game-id", f"late-{number}", "--at",
+        run_ok(ratings, "record", "-q", "--game", "catan", "--game-id", f"late-{number}", "--at",
            f"2025-04-{number + 1:02d}T20:00Z", "美咲", "ben", db=url)  # fmt: skip
         told = json.loads(get(pages, f"/players/anna/{LADDER}/_ranks.json").text)["rows"]
         after = get(pages, f"/players/anna/{LADDER}/_ranks").body

@@ -9,7 +9,7 @@ import pytest
 from asking import get, serve, share_pages
 from club import LADDER
 from own_rules import load_built_in_rule, substitute_rule
-from test_sites import linked_files
+from test_sites import find_linked_files
 
 Ratings = Callable[..., Any]
 FAILS = f"{LADDER}: the rule failed at position 5 (game g-3): ZeroDivisionError: of the rule"
@@ -35,9 +35,9 @@ def broken(url: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
 def test_server_says_what_fails(url: str) -> None:
     """A server answers for such a ladder that it cannot just now, and why."""
     pages = serve(url)
-    told = get(pages, f"/ladders/{LADDER}.json")
-    assert (told.status, told.headers["retry-after"]) == (503, "5")
-    assert json.loads(told.text)["error"]["reason"].startswith(FAILS)
+    response = get(pages, f"/ladders/{LADDER}.json")
+    assert (response.status, response.headers["retry-after"]) == (503, "5")
+    assert json.loads(response.text)["error"]["reason"].startswith(FAILS)
     assert "That cannot be asked" not in get(pages, f"/ladders/{LADDER}").text
     assert get(pages, "/ladders/elo-catan/2").status == 200
 
@@ -50,9 +50,9 @@ def test_folder_has_all_other_pages(
     """A folder has all other pages, and for such a ladder, if it is listed, what a server would say; the command tells,
     too, also where other processes make the pages."""
     share_pages(monkeypatch, cores)
-    told = ratings("site", tmp_path / "site", db=url)
-    assert (told.exit_code, " files, " in told.stdout) == (1, True)
-    assert [line.partition(" (game")[0] for line in told.stderr.splitlines()] == [
+    result = ratings("site", tmp_path / "site", db=url)
+    assert (result.exit_code, " files, " in result.stdout) == (1, True)
+    assert [line.partition(" (game")[0] for line in result.stderr.splitlines()] == [
         f"ratings: {ladder}: the rule failed at position 5" for ladder in ("elo-catan/3-4", LADDER)
     ]
     files = {path.relative_to(tmp_path / "site").as_posix(): path.read_bytes()
@@ -65,4 +65,4 @@ def test_folder_has_all_other_pages(
     assert len(pages) == (2 if broken == "score" else 0)
     assert b"anna" in files["ladders/elo-catan/2.html"]
     assert b"as published" in files[f"lists/{LADDER}.html"]
-    assert linked_files(files) == files.keys() - {"MANIFEST.json"}
+    assert find_linked_files(files) == files.keys() - {"MANIFEST.json"}

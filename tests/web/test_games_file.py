@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from asking import break_off_games, get, serve, write_pages
-from club import LADDER, made, ok
+from club import LADDER, create_club, run_ok
 from lengths import mark_long_values
 from thresholds import set_thresholds
 
@@ -21,10 +21,10 @@ PEOPLE = ["anna", "ben", "cleo", "dora", "Łukasz", "美咲"]
 
 
 def lines(url: str, query: str = "") -> list[Event]:
-    told = get(serve(url), f"/games.jsonl{query}")
-    assert (told.status, told.headers["content-type"]) == (200, "application/jsonl"), told.text
-    assert "content-length" not in told.headers
-    return [json.loads(line) for line in told.text.splitlines()]
+    response = get(serve(url), f"/games.jsonl{query}")
+    assert (response.status, response.headers["content-type"]) == (200, "application/jsonl"), response.text
+    assert "content-length" not in response.headers
+    return [json.loads(line) for line in response.text.splitlines()]
 
 
 def ladders(url: str) -> dict[str, Any]:
@@ -38,18 +38,18 @@ def imported_elsewhere(ratings: Ratings, url: str, path: Path, *init: str) -> st
     """A new ledger with the games of another one's file."""
     file, copy = path / "games.jsonl", f"sqlite:///{path / 'copy.db'}"
     file.write_bytes(get(serve(url), "/games.jsonl").body)
-    ok(ratings, "init", *init, db=copy)
-    ok(ratings, "import", file, "--allow-uncounted", "--any-date", db=copy)
+    run_ok(ratings, "init", *init, db=copy)
+    run_ok(ratings, "import", file, "--allow-uncounted", "--any-date", db=copy)
     return copy
 
 
 def test_the_club_elsewhere(copied: Callable[..., str], ratings: Ratings, tmp_path: Path) -> None:
     """The club's games, one of them corrected, give the same standings in another ledger; a voided one is not there."""
-    url = copied(made)
+    url = copied(create_club)
     copy = imported_elsewhere(ratings, url, tmp_path, "--for", "catan")
     assert ladders(copy) == ladders(url)
     assert LADDER in ladders(copy)
-    ok(ratings, "void", "g-2", "--reason", "never played", "--by", "mira", db=url)
+    run_ok(ratings, "void", "g-2", "--reason", "never played", "--by", "mira", db=url)
     assert [line["data"]["game_id"] for line in lines(url)] == ["g-1", "g-3", "g-4", "g-5"]
     assert len(lines(url, "?known_at=8")) == len(lines(copy, "?as_of=2025-02-28")) + 1 == 5
 
@@ -83,7 +83,7 @@ def step(chance: Random, number: int) -> Event:
 
 def with_history(ratings: Ratings, url: str, seed: int) -> None:
     """Games with corrections, also of their dates, voids, reinstatements and renames, by chance."""
-    ok(ratings, "init", db=url)
+    run_ok(ratings, "init", db=url)
     chance = Random(seed)
     with ratings_ledger.open(url) as ledger:
         for number in range(1, 50):
@@ -108,13 +108,13 @@ def test_random_histories_elsewhere(
 @pytest.mark.slow
 def test_parts_are_the_whole(copied: Callable[..., str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Sent in many parts, the file is the same as in one, and as in a folder; what somebody has is not sent again."""
-    url = copied(made)
+    url = copied(create_club)
     pages = serve(url)
     whole = get(pages, "/games.jsonl")
     set_thresholds(monkeypatch, lines_together=1)
     assert get(pages, "/games.jsonl").body == whole.body
-    again = get(pages, "/games.jsonl", {"if-none-match": whole.headers["etag"]})
-    assert (again.status, again.body) == (304, b"")
+    response = get(pages, "/games.jsonl", {"if-none-match": whole.headers["etag"]})
+    assert (response.status, response.body) == (304, b"")
     assert get(pages, "/games.jsonl", method="HEAD").body == b""
     assert get(pages, "/games.jsonl?as_of=2025-01-31").headers["etag"] != whole.headers["etag"]
     write_pages(url, tmp_path / "site")
@@ -127,8 +127,8 @@ def test_file_that_breaks_off_has_no_end(url: str, monkeypatch: pytest.MonkeyPat
     pages = serve(url)
     break_off_games(monkeypatch, StoreUnavailable("gone", "unreachable"))
     sent: list[Any] = []
-    told = get(pages, "/games.jsonl", sent=sent)
-    assert (told.status, told.body) == (200, b"{}\n")
+    response = get(pages, "/games.jsonl", sent=sent)
+    assert (response.status, response.body) == (200, b"{}\n")
     assert all(one.get("more_body") for one in sent[1:])
     assert pages._downloads == 0
 
@@ -136,11 +136,11 @@ def test_file_that_breaks_off_has_no_end(url: str, monkeypatch: pytest.MonkeyPat
 @pytest.fixture
 def url(copied_file: Callable[..., str]) -> str:
     """The club's ledger in a file."""
-    return copied_file(made)
+    return copied_file(create_club)
 
 
 def test_not_too_many_at_once(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who comes while others read all games is told to come back."""
     set_thresholds(monkeypatch, files_at_once=0)
-    told = get(serve(url), "/games.jsonl")
-    assert (told.status, told.headers["retry-after"]) == (503, "5")
+    response = get(serve(url), "/games.jsonl")
+    assert (response.status, response.headers["retry-after"]) == (503, "5")

@@ -22,14 +22,14 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_everybody_is_on_a_page(pages: Application, url: str) -> None:
     """Pages follow each other without gaps: together they have the rows of the standings, each with its links."""
     with ratings_ledger.open(url) as ledger:
-        wanted = ledger.at().standings(LADDER)
+        expected = ledger.at().standings(LADDER)
     found = []
     for address in (f"/ladders/{LADDER}", f"/ladders/{LADDER}/_2", f"/ladders/{LADDER}/_3"):
-        told = json.loads(get(pages, f"{address}.json").text)
-        assert (told["digest"], told["players"]) == (wanted.digest, PLAYERS)
-        found += [(row["rank"], row["player"]) for row in told["rows"]]
+        output = json.loads(get(pages, f"{address}.json").text)
+        assert (output["digest"], output["players"]) == (expected.digest, PLAYERS)
+        found += [(row["rank"], row["player"]) for row in output["rows"]]
         assert 'aria-label="Pages"' in get(pages, address).text
-    assert found == [(row.rank, row.player) for row in wanted.rows]
+    assert found == [(row.rank, row.player) for row in expected.rows]
     assert 'href="all/_2"' in get(pages, f"/ladders/{LADDER}").text
     assert 'href="../all"' in get(pages, f"/ladders/{LADDER}/_2").text
 
@@ -54,15 +54,15 @@ def test_inactive_players_can_be_left_out(pages: Application, url: str) -> None:
     """Given a date, a ladder has whoever played from its start on, with the ranks among all and the ladder's digest."""
     with ratings_ledger.open(url) as ledger:
         every = ledger.at().standings(LADDER)
-    told = json.loads(get(pages, f"/ladders/{LADDER}.json?active_since=2025-02-21").text)
+    output = json.loads(get(pages, f"/ladders/{LADDER}.json?active_since=2025-02-21").text)
     rest = json.loads(get(pages, f"/ladders/{LADDER}/_2.json?active_since=2025-02-21").text)
-    found = [*told["rows"], *rest["rows"]]
+    found = [*output["rows"], *rest["rows"]]
     absent = {row.player for row in every.rows} - {row["player"] for row in found}
     assert absent == {"Łukasz"}
     assert [(row["player"], row["rank"]) for row in found] == [
         (row.player, row.rank) for row in every.rows if row.player not in absent
     ]
-    assert (told["digest"], told["players"]) == (every.digest, PLAYERS - 1)
+    assert (output["digest"], output["players"]) == (every.digest, PLAYERS - 1)
     page = get(pages, f"/ladders/{LADDER}?active_since=2025-02-21").text
     assert "Show all players" in page
     assert "all/_2?active_since=2025-02-21" in page
@@ -71,8 +71,8 @@ def test_inactive_players_can_be_left_out(pages: Application, url: str) -> None:
 
 def test_active_since_is_a_date_of_ladders_alone(pages: Application) -> None:
     """What is no date is refused with the reason, and so is the filter where there is nothing to filter."""
-    told = get(pages, f"/ladders/{LADDER}?active_since=yesterday")
-    assert (told.status, "yesterday" in told.text) == (400, True)
+    response = get(pages, f"/ladders/{LADDER}?active_since=yesterday")
+    assert (response.status, "yesterday" in response.text) == (400, True)
     assert get(pages, "/games/g-1?active_since=2025-01-01").status == 400
     assert get(pages, f"/ladders/{LADDER}?active_since=2030-01-01").text.count("No player has played since") == 1
 

@@ -10,8 +10,8 @@ from urllib.parse import unquote, urljoin, urlsplit
 import pytest
 from asking import Application, get, serve
 from builders import format_game_line, format_line
-from club import ok
-from test_sites import CLUB, Links, without_server, written
+from club import run_ok
+from test_sites import CLUB, Links, strip_server_parts, write_site
 
 Ratings = Callable[..., Any]
 PLAYERS = ["anna", "ben", "Łukasz", "<b>dora", "emil", "fay", "gus", "hana"]
@@ -30,7 +30,7 @@ def tick(name: str, at: int, **members: Any) -> str:
 
 def made(ratings: Ratings, url: str) -> None:
     """A league of eight of which one game is played, and a game in which ben ran out of time."""
-    ok(ratings, "init", db=url)
+    run_ok(ratings, "init", db=url)
     active = [
         placed(f"{number}-{evening}", "gonzaga", f"2026-01-0{evening}T20:00:00Z", player, "guest")
         for number, player in enumerate(PLAYERS) for evening in range(1, 6)
@@ -39,13 +39,13 @@ def made(ratings: Ratings, url: str) -> None:
     clock = [tick("started", 0, players=["anna", "ben"]), tick("offered", 5, player="ben", choice="fortune"), *silence,
              tick("heartbeat", 130_000, player="anna")]  # fmt: skip
     timed = placed("timed", "galactic-magnate", "2026-01-20T21:00:00Z", "anna", "ben")
-    told = ratings("import", "-", "--new-names", "accept", db=url, input="".join([*active, *clock, timed]))
-    assert told.exit_code == 0, told
+    result = ratings("import", "-", "--new-names", "accept", db=url, input="".join([*active, *clock, timed]))
+    assert result.exit_code == 0, result
     at = ("--at", "2026-02-02T12:00Z")
-    ok(ratings, "league", "create", "L 1", "--game", "cartagena", "--players-per-game", "3", *at, db=url)
+    run_ok(ratings, "league", "create", "L 1", "--game", "cartagena", "--players-per-game", "3", *at, db=url)
     for player in PLAYERS:
-        ok(ratings, "league", "join", "L 1", player, "--seed", "2026", *at, db=url)
-    first = json.loads(ok(ratings, "league", "show", "L 1", "--format", "json", db=url).stdout)["games"][0]
+        run_ok(ratings, "league", "join", "L 1", player, "--seed", "2026", *at, db=url)
+    first = json.loads(run_ok(ratings, "league", "show", "L 1", "--format", "json", db=url).stdout)["games"][0]
     played = placed(first["game_id"], "cartagena", "2026-02-05T20:00:00Z", *first["seats"], league="L 1")
     assert ratings("import", "-", db=url, input=played).exit_code == 0
 
@@ -65,11 +65,11 @@ def pages(url: str) -> Application:
 @pytest.mark.slow
 def test_league_has_its_table_and_schedule(pages: Application, url: str, ratings: Ratings) -> None:
     """The page of a league is what the command shows, as JSON; people see what is played and what is open."""
-    wanted = json.loads(ok(ratings, "league", "show", "L 1", "--format", "json", db=url).stdout)
-    assert json.loads(get(pages, "/leagues/~4c~201.json").text) == wanted
+    expected = json.loads(run_ok(ratings, "league", "show", "L 1", "--format", "json", db=url).stdout)
+    assert json.loads(get(pages, "/leagues/~4c~201.json").text) == expected
     page = get(pages, "/leagues/~4c~201").text
-    assert page.count(">open<") == len(wanted["games"]) - 1
-    assert f">{wanted['games'][0]['game_id']}</a>" in page
+    assert page.count(">open<") == len(expected["games"]) - 1
+    assert f">{expected['games'][0]['game_id']}</a>" in page
     assert "&lt;b&gt;dora" in page
     assert "<b>" not in page
     assert 'leagues/~4c~201"' in get(pages, "/").text
@@ -78,9 +78,9 @@ def test_league_has_its_table_and_schedule(pages: Application, url: str, ratings
 
 def test_clock_says_who_was_removed_and_why(pages: Application, url: str, ratings: Ratings) -> None:
     """The page of a clock has the timers at its last event, and line by line how who was removed used theirs up."""
-    wanted = json.loads(ok(ratings, "clock", "show", "timed", "--format", "json", db=url).stdout)
-    assert json.loads(get(pages, "/games/timed/_clock.json").text) == wanted
-    assert wanted["players"][1]["removed_at"] is not None
+    expected = json.loads(run_ok(ratings, "clock", "show", "timed", "--format", "json", db=url).stdout)
+    assert json.loads(get(pages, "/games/timed/_clock.json").text) == expected
+    assert expected["players"][1]["removed_at"] is not None
     page = get(pages, "/games/timed/_clock").text
     assert "Why <bdi>ben</bdi> was removed" in page
     assert "Why <bdi>anna</bdi>" not in page
@@ -92,7 +92,7 @@ def test_clock_says_who_was_removed_and_why(pages: Application, url: str, rating
 @pytest.mark.slow
 def test_links_lead_to_files_that_the_server_has(pages: Application, url: str, tmp_path: Path) -> None:
     """All that the folder has is linked, is as on the server, and no link leads elsewhere."""
-    files = written(url, tmp_path / "site")
+    files = write_site(url, tmp_path / "site")
     linked = {"index.html", "MANIFEST.json"}
     for name in (name for name in files if name.endswith(".html")):
         for link in Links(files[name]).links:
@@ -101,6 +101,6 @@ def test_links_lead_to_files_that_the_server_has(pages: Application, url: str, t
             linked.add(target)
         if name != "status.html":
             address = "/" + re.sub(r"(^|/)index$", "", name.removesuffix(".html"))
-            assert without_server(get(pages, address).text) == without_server(files[name].decode()), name
+            assert strip_server_parts(get(pages, address).text) == strip_server_parts(files[name].decode()), name
     assert files.keys() <= linked
     assert {"leagues/~4c~201.html", "games/timed/_clock.html"} <= files.keys()

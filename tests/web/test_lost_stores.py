@@ -13,8 +13,8 @@ from typing import Any
 
 import psycopg
 import pytest
-from asking import Application, TimelineEntry, before_pages, get, serve
-from club import LADDER, LATE, made, ok
+from asking import Application, Response, act_before_pages, get, serve
+from club import LADDER, LATE, create_club, run_ok
 from ledgers import create_older_store
 from sqlalchemy import make_url
 from stores import create_postgres_database, start_own_server
@@ -33,7 +33,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def file(copied_file: Callable[..., str]) -> Path:
     """The club's ledger in a file."""
-    return Path(copied_file(made))
+    return Path(copied_file(create_club))
 
 
 def pages_of(url: str) -> Application:
@@ -43,14 +43,14 @@ def pages_of(url: str) -> Application:
 def assert_unavailable(pages: Application, why: str, secret: str) -> None:
     """That pages and JSON are 503 with a reason that does not tell where the ledger is."""
     for address in ("/", STANDINGS, "/games.jsonl"):
-        told = get(pages, address)
-        assert (told.status, told.headers["retry-after"]) == (503, "5"), (address, told.text)
-        assert why in told.text, (address, told.text)
-        assert secret not in told.text
+        response = get(pages, address)
+        assert (response.status, response.headers["retry-after"]) == (503, "5"), (address, response.text)
+        assert why in response.text, (address, response.text)
+        assert secret not in response.text
     assert json.loads(get(pages, STANDINGS).text)["error"]["status"] == 503
 
 
-def players(told: TimelineEntry) -> set[str]:
+def players(told: Response) -> set[str]:
     assert told.status == 200, told.text
     return {row["player"] for row in json.loads(told.text)["rows"]}
 
@@ -82,9 +82,9 @@ def test_file_that_is_gone_or_damaged_comes_back(file: Path, tmp_path: Path) -> 
 
 def other_club(ratings: Ratings, url: str) -> None:
     """Another ledger that has as many events as the club's, or more: other people, the same ladder."""
-    ok(ratings, "init", "--for", "catan", "--zone", "Europe/Berlin", "--by", "otto", db=url)
+    run_ok(ratings, "init", "--for", "catan", "--zone", "Europe/Berlin", "--by", "otto", db=url)
     for number in range(1, 30):
-        ok(ratings, "record", "-q", "--game", "catan", "--game-id", f"g-{number}", "--by", "otto", "--at",
+        run_ok(ratings, "record", "-q", "--game", "catan", "--game-id", f"g-{number}", "--by", "otto", "--at",
            f"2025-01-{number:02}T20:00Z", "--new-names", "accept", "otto", "pia", db=url)  # fmt: skip
 
 
@@ -110,9 +110,9 @@ def test_answer_is_of_one_ledger(
 ) -> None:
     """A ledger that is replaced while an answer is worked out gives no answer, nor is one kept."""
     pages, other = pages_of(str(file)), Path(copied_file(other_club, name="other.db"))
-    before_pages(monkeypatch, lambda: other.exists() and other.replace(file))
-    told = get(pages, STANDINGS)
-    assert (told.status, "replaced by a different ledger" in told.text) == (503, True)
+    act_before_pages(monkeypatch, lambda: other.exists() and other.replace(file))
+    response = get(pages, STANDINGS)
+    assert (response.status, "replaced by a different ledger" in response.text) == (503, True)
     assert players(get(pages, STANDINGS)) == {"otto", "pia"}
 
 
@@ -127,9 +127,9 @@ def test_upgraded_schema_is_seen(older: str, ratings: Ratings) -> None:
     """An older ledger is refused with the reason until `init` has upgraded it; nothing has to be started again."""
     pages = pages_of(older)
     assert_unavailable(pages, "an older program made the ledger", str(make_url(older).database))
-    ok(ratings, "init", "--for", "catan", "--by", "mira", db=older)
+    run_ok(ratings, "init", "--for", "catan", "--by", "mira", db=older)
     assert get(pages, "/").status == 200
-    ok(ratings, *LATE, "--new-names", "accept", "--by", "mira", db=older)
+    run_ok(ratings, *LATE, "--new-names", "accept", "--by", "mira", db=older)
     assert players(get(pages, STANDINGS)) == {"anna", "ben"}
 
 
@@ -162,7 +162,7 @@ def test_full_disk_does_not_matter(file: Path, full_disk: Path, monkeypatch: pyt
 def test_restarted_server_is_found_again(ratings: Ratings) -> None:
     """While PostgreSQL is down, the reason is told; after it has started again, pages are shown."""
     with start_own_server() as started, create_postgres_database(started.url) as url:
-        made(ratings, url)
+        create_club(ratings, url)
         pages = pages_of(url)
         before = get(pages, STANDINGS)
         assert before.status == 200
@@ -170,14 +170,14 @@ def test_restarted_server_is_found_again(ratings: Ratings) -> None:
         assert_unavailable(pages, "the store cannot be reached", make_url(url).database or url)
         started.start()
         assert get(pages, STANDINGS) == before
-        ok(ratings, *LATE, db=url)
+        run_ok(ratings, *LATE, db=url)
         assert get(pages, STANDINGS) != before
 
 
 @pytest.mark.slow
 def test_locked_table_is_told_and_comes_back(postgres_url: str, ratings: Ratings) -> None:
     """While somebody has the log locked in PostgreSQL, the reason is told."""
-    made(ratings, postgres_url)
+    create_club(ratings, postgres_url)
     pages = pages_of(postgres_url)
     before = get(pages, STANDINGS)
     with psycopg.connect(postgres_url) as other:

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 import uvicorn
 from asking import serve, write_pages
-from club import HOSTILE, LADDER, made, ok
-from serving import fetched, serving
+from club import HOSTILE, LADDER, create_club, run_ok
+from serving import fetch_page, run_server
 from stores import create_postgres_database
 from thresholds import set_thresholds
 
@@ -44,22 +44,22 @@ ADDRESSES = [
 def test_fifty_at_once(copied: Callable[..., str], tmp_path: Path) -> None:
     """Fifty who ask at the same time, each for another address, are told the same as one after another."""
     assert len(ADDRESSES) > 50
-    with serving(copied(made), tmp_path) as (port, _), ThreadPoolExecutor(50) as people:
-        together = list(people.map(lambda address: fetched(port, address), ADDRESSES))
-        assert together == [fetched(port, address) for address in ADDRESSES]
+    with run_server(copied(create_club), tmp_path) as (port, _), ThreadPoolExecutor(50) as people:
+        together = list(people.map(lambda address: fetch_page(port, address), ADDRESSES))
+        assert together == [fetch_page(port, address) for address in ADDRESSES]
         assert [status for status, _ in together] == [404 if one == "/nothing" else 200 for one in ADDRESSES]
 
 
 def test_ends_cleanly_while_it_answers(copied_file: Callable[..., str], tmp_path: Path) -> None:
     """On SIGTERM a request that is being answered is answered before the server ends."""
-    file = copied_file(made)
+    file = copied_file(create_club)
     with (
-        serving(file, tmp_path) as (port, process),
+        run_server(file, tmp_path) as (port, process),
         closing(sqlite3.connect(file, isolation_level=None, check_same_thread=False)) as other,
         ThreadPoolExecutor(1) as people,
     ):
         other.execute("BEGIN EXCLUSIVE")
-        waiting = people.submit(fetched, port, f"/ladders/{LADDER}.json")
+        waiting = people.submit(fetch_page, port, f"/ladders/{LADDER}.json")
         Timer(0.5, process.send_signal, [signal.SIGTERM]).start()
         Timer(1, other.execute, ["ROLLBACK"]).start()
         status, body = waiting.result(20)
@@ -77,12 +77,12 @@ def test_sites_of_both_stores_are_equal(
     with create_postgres_database(server) as database:
         first, second = database, f"sqlite:///{tmp_path / 'copy.db'}"
         if towards == "postgres":
-            first, second = copied_file(made), database
+            first, second = copied_file(create_club), database
         else:
-            made(ratings, first)
-        ok(ratings, "export", "events", "-o", tmp_path / "events.jsonl", db=first)
-        ok(ratings, "init", "--no-rules", db=second)
-        ok(ratings, "import", "--restore", tmp_path / "events.jsonl", db=second)
+            create_club(ratings, first)
+        run_ok(ratings, "export", "events", "-o", tmp_path / "events.jsonl", db=first)
+        run_ok(ratings, "init", "--no-rules", db=second)
+        run_ok(ratings, "import", "--restore", tmp_path / "events.jsonl", db=second)
         assert site(first, tmp_path / "first") == site(second, tmp_path / "second")
 
 
@@ -98,14 +98,14 @@ def test_silent_connections_exhaust_nothing(copied_file: Callable[..., str], tmp
     its log says nothing of each."""
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (256, limits[1]))
-    with serving(copied_file(made), tmp_path) as (port, process), ExitStack() as held:
+    with run_server(copied_file(create_club), tmp_path) as (port, process), ExitStack() as held:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
         for number in range(300):
             silent = held.enter_context(socket.create_connection(("127.0.0.1", port), 10))
             if number % 2:
                 silent.sendall(b"GET / HTTP/1.1\r\nHost: local")
         begun = time.monotonic()
-        assert [fetched(port, address)[0] for address in ADDRESSES[:5]] == [200] * 5
+        assert [fetch_page(port, address)[0] for address in ADDRESSES[:5]] == [200] * 5
         assert time.monotonic() - begun < 10
         process.send_signal(signal.SIGTERM)
         assert process.stderr is not None
@@ -118,7 +118,7 @@ def test_slow_heads_are_not_waited_for(
 ) -> None:
     """A connection whose client does not send the whole head of a request in time is closed, whatever it sends."""
     set_thresholds(monkeypatch, header_seconds=1)
-    assert seconds_until_closed(copied_file(made), sent, b"X" if sent else b"") < 5
+    assert seconds_until_closed(copied_file(create_club), sent, b"X" if sent else b"") < 5
 
 
 def test_answers_that_are_not_taken_are_dropped(
@@ -128,7 +128,7 @@ def test_answers_that_are_not_taken_are_dropped(
     set_thresholds(monkeypatch, header_seconds=1, stalled_seconds=2)
     monkeypatch.setattr(server, "CSS", bytes(50_000_000))
     style = f"GET /{STYLE[0]}.css HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
-    assert 2 < seconds_until_closed(copied_file(made), style, b"") < 10
+    assert 2 < seconds_until_closed(copied_file(create_club), style, b"") < 10
 
 
 def seconds_until_closed(url: str, sent: bytes, slowly: bytes) -> float:

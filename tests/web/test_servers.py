@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asking import Application, asked, get, serve
-from club import LADDER, LATE, made, ok
+from asking import Application, get, get_async, serve
+from club import LADDER, LATE, create_club, run_ok
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from serving import fetched, serving
+from serving import fetch_page, run_server
 from sqlalchemy import make_url
 from thresholds import set_thresholds
 
@@ -28,12 +28,12 @@ Ratings = Callable[..., Any]
 def test_pages_have_safe_headers(pages: Application) -> None:
     """Every answer has the policy, is revalidated, and has a name by which nothing is sent twice."""
     for address in ("/", f"/ladders/{LADDER}", f"/ladders/{LADDER}.json", "/nothing"):
-        told = get(pages, address)
-        assert told.headers["content-security-policy"].startswith("default-src 'none'; style-src 'self'")
-        assert told.headers["x-content-type-options"] == "nosniff"
-        assert told.headers["cache-control"] == "no-cache"
-        if told.status == 200:
-            again = get(pages, address, {"if-none-match": told.headers["etag"]})
+        response = get(pages, address)
+        assert response.headers["content-security-policy"].startswith("default-src 'none'; style-src 'self'")
+        assert response.headers["x-content-type-options"] == "nosniff"
+        assert response.headers["cache-control"] == "no-cache"
+        if response.status == 200:
+            again = get(pages, address, {"if-none-match": response.headers["etag"]})
             assert (again.status, again.body) == (304, b"")
     style = "/" + get(pages, "/").text.split('href="')[1].split('"')[0]
     assert "immutable" in get(pages, style).headers["cache-control"]
@@ -42,16 +42,18 @@ def test_pages_have_safe_headers(pages: Application) -> None:
 
 def test_pages_at_coordinates(pages: Application, url: str, ratings: Ratings) -> None:
     """A page at coordinates says what the command says there, and is not for search engines."""
-    told = get(pages, f"/ladders/{LADDER}.json?as_of=2025-01-31&known_at=6")
-    wanted = json.loads(
-        ok(ratings, "standings", LADDER, "--as-of", "2025-01-31", "--known-at", "6", "--format", "json", db=url).stdout
+    response = get(pages, f"/ladders/{LADDER}.json?as_of=2025-01-31&known_at=6")
+    expected = json.loads(
+        run_ok(
+            ratings, "standings", LADDER, "--as-of", "2025-01-31", "--known-at", "6", "--format", "json", db=url
+        ).stdout
     )
-    found = json.loads(told.text)
-    assert {row["player"]: row["points"] for row in found["rows"]} == {
-        row["player"]: row["points"] for row in wanted["rows"]
+    output = json.loads(response.text)
+    assert {row["player"]: row["points"] for row in output["rows"]} == {
+        row["player"]: row["points"] for row in expected["rows"]
     }
-    assert (found["digest"], found["as_of"]) == (wanted["digest"], wanted["as_of"])
-    assert told.headers["x-robots-tag"] == "noindex"
+    assert (output["digest"], output["as_of"]) == (expected["digest"], expected["as_of"])
+    assert response.headers["x-robots-tag"] == "noindex"
 
 
 REFUSED = {
@@ -79,10 +81,10 @@ REFUSED = {
 def test_refusals_tell_the_reason(pages: Application, address: str) -> None:
     """What cannot be shown has the right status and says why, as a page and, where that was asked for, as JSON."""
     status, why = REFUSED[address]
-    told = get(pages, address)
-    assert told.status == status, told.text
-    assert why in told.text.replace("&#39;", "'").replace("&#34;", '"')
-    assert "Traceback" not in told.text
+    response = get(pages, address)
+    assert response.status == status, response.text
+    assert why in response.text.replace("&#39;", "'").replace("&#34;", '"')
+    assert "Traceback" not in response.text
     path, _, query = address.partition("?")
     if not path.endswith(".csv"):
         as_json = get(pages, f"{path}.json" + (f"?{query}" if query else ""))
@@ -96,8 +98,8 @@ def test_other_hosts_and_methods_are_refused(pages: Application) -> None:
     assert get(pages, "/", {"host": "evil.example"}).status == 421
     assert get(pages, "/", {"host": "pages.example:443"}).status == 200
     for method in ("POST", "PUT", "DELETE", "OPTIONS"):
-        told = get(pages, "/", method=method)
-        assert (told.status, told.headers["allow"]) == (405, "GET, HEAD")
+        response = get(pages, "/", method=method)
+        assert (response.status, response.headers["allow"]) == (405, "GET, HEAD")
 
 
 WORDS = sorted({word for route in ROUTES for word in route.pattern.split("/") if "{" not in word})
@@ -126,15 +128,15 @@ def test_no_address_breaks_the_server(
     address = (
         "/" + "/".join(path) + ending + ("?" + "&".join(f"{name}={value}" for name, value in query) if query else "")
     )
-    told = get(shared_club, address)
-    assert told.status in (200, 400, 404, 414), (address, told.status)
-    assert told.body
+    response = get(shared_club, address)
+    assert response.status in (200, 400, 404, 414), (address, response.status)
+    assert response.body
 
 
 @pytest.fixture(scope="module")
 def shared_club(original_files: Callable[..., str]) -> Application:
     """Pages of a ledger that nobody writes to."""
-    return serve(original_files(made), "The club")
+    return serve(original_files(create_club), "The club")
 
 
 @pytest.mark.slow_cases
@@ -144,7 +146,7 @@ def test_new_events_are_followed(
     """What is recorded while the server runs is on the pages that it concerns; others are the same bytes."""
     set_thresholds(monkeypatch, head_us=0)
     before = {address: get(pages, address) for address in (f"/ladders/{LADDER}", "/games/g-2", "/")}
-    ok(ratings, *LATE, db=url)
+    run_ok(ratings, *LATE, db=url)
     assert get(pages, f"/ladders/{LADDER}").body != before[f"/ladders/{LADDER}"].body
     assert get(pages, "/games/g-2").headers["etag"] == before["/games/g-2"].headers["etag"]
     assert get(pages, "/").body != before["/"].body
@@ -168,8 +170,8 @@ def test_slow_answers_are_given_up(pages: Application, monkeypatch: pytest.Monke
     monkeypatch.setattr(server, "build_page_at", lambda *_: time.sleep(0.6))
 
     async def at_once() -> list[Any]:
-        slow = [asked(pages, f"/ladders/{LADDER}?known_at={position}") for position in range(5, 9)]
-        return await asyncio.gather(*slow, asked(pages, "/"))
+        slow = [get_async(pages, f"/ladders/{LADDER}?known_at={position}") for position in range(5, 9)]
+        return await asyncio.gather(*slow, get_async(pages, "/"))
 
     *slow, quick = asyncio.run(at_once())
     assert [one.status for one in slow] == [503] * 4
@@ -186,8 +188,8 @@ def test_store_that_goes_and_comes_back(url: str, tmp_path: Path, monkeypatch: p
     pages = serve(url)
     assert get(pages, "/").status == 200
     path.rename(tmp_path / "away.db")
-    told = get(pages, "/")
-    assert (told.status, "retry-after" in told.headers) == (503, True)
+    response = get(pages, "/")
+    assert (response.status, "retry-after" in response.headers) == (503, True)
     (tmp_path / "away.db").rename(path)
     assert get(pages, "/").status == 200
     shutil.copy(path, tmp_path / "copy.db")
@@ -198,8 +200,8 @@ def test_store_that_goes_and_comes_back(url: str, tmp_path: Path, monkeypatch: p
 @pytest.mark.slow
 def test_serve_listens_and_ends(url: str, tmp_path: Path) -> None:
     """`ratings serve` says where it listens, answers, and ends cleanly on SIGTERM."""
-    with serving(url, tmp_path) as (port, process):
-        status, body = fetched(port, f"/ladders/{LADDER}")
+    with run_server(url, tmp_path) as (port, process):
+        status, body = fetch_page(port, f"/ladders/{LADDER}")
         assert (status, b"anna" in body) == (200, True)
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) in (0, -signal.SIGTERM)

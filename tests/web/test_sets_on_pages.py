@@ -37,17 +37,17 @@ def test_sets_are_shown_from_the_side_of_the_better_place(db: str, ratings: Rati
     (game,) = json.loads(ratings("games", "--limit", 1, "--format", "json", db=db).stdout)["rows"]
     assert game["extra"] == {"scores": "7:11 4:11 9:11"}
     assert f"1 ben (3), 2 anna (0), sets {TURNED}" in ratings("games", db=db).stdout
-    shown = ratings("games", "2024-11-22-1", db=db).stdout
-    assert TURNED in shown
-    assert [line.split() for line in shown.splitlines()[-2:]] == [["ben", "3"], ["anna", "0"]]
+    stdout = ratings("games", "2024-11-22-1", db=db).stdout
+    assert TURNED in stdout
+    assert [line.split() for line in stdout.splitlines()[-2:]] == [["ben", "3"], ["anna", "0"]]
     assert TURNED in ratings("log", db=db).stdout
 
 
 def test_explanations_and_pages_show_sets(db: str, ratings: Ratings) -> None:
     """An explanation of the game says them, as JSON too, and so does the page of the game."""
     assert f"Sets {TURNED}." in ratings("explain", "2024-11-22-1", "elo-tt/all", db=db).stdout
-    told = json.loads(ratings("explain", "2024-11-22-1", "elo-tt/all", "--format", "json", db=db).stdout)
-    assert told["sets"] == TURNED
+    explanation = json.loads(ratings("explain", "2024-11-22-1", "elo-tt/all", "--format", "json", db=db).stdout)
+    assert explanation["sets"] == TURNED
     assert f"Sets {TURNED}" in get(serve(db, "The club", hosts=["localhost"]), "/games/2024-11-22-1").text
 
 
@@ -59,8 +59,8 @@ def test_changed_sets_are_told_as_sets(db: str, ratings: Ratings, tmp_path: Path
     assert (
         "there 1 ben (3), 2 anna (0), sets 11:7 11:4 11:9; here 1 ben (3), 2 anna (0), sets 11:7 11:4 11:8" in refused
     )
-    shown = ratings("import", file, "--set", "game=tt", "--sync", "--dry-run", db=db).stdout
-    assert [line for line in shown.splitlines() if line.startswith("changed")] == [
+    stdout = ratings("import", file, "--set", "game=tt", "--sync", "--dry-run", db=db).stdout
+    assert [line for line in stdout.splitlines() if line.startswith("changed")] == [
         "changed  2024-11-22-1     2  sets 11:7 11:4 11:9  sets 11:7 11:4 11:8"
     ]
     corrected = ratings("correct", "2024-11-22-1", "--sets", "11:7 11:4 11:1", "--reason", "third set", db=db)
@@ -76,8 +76,8 @@ def test_forfeits_are_told_as_such(db: str, ratings: Ratings, tmp_path: Path) ->
     noted = ratings("import", file, "--set", "game=tt", db=db).stderr
     assert "1 forfeit, recorded but not rated; --forfeits rated rates those with a winner (line 2)" in noted
     assert "1 anna, 2 ben (forfeit, not rated)" in ratings("games", db=db).stdout
-    told = ratings("explain", "2024-11-23-1", "elo-tt", db=db).stdout
-    assert "Not counted: the game was not rated, because it was a forfeit (+:-)." in " ".join(told.split())
+    stdout = ratings("explain", "2024-11-23-1", "elo-tt", db=db).stdout
+    assert "Not counted: the game was not rated, because it was a forfeit (+:-)." in " ".join(stdout.split())
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A site as a folder: all links lead to files, the server says the same, and one game changes what it concerns."""
+"""A site in a folder: its links lead to files, it equals the server's pages, and updates write only affected pages."""
 
 import csv
 import io
@@ -13,7 +13,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
 from asking import get, serve, share_pages, write_pages
-from club import HOSTILE, LADDER, LATE, ok
+from club import HOSTILE, LADDER, LATE, run_ok
 from sqlalchemy import event
 
 import ratings_ledger
@@ -22,41 +22,43 @@ from ratings_ledger.web import site
 from ratings_ledger.web.addresses import GAME_PAGES
 
 Ratings = Callable[..., Any]
-Begun = Callable[[Path], dict[str, bytes]]
+BeginSite = Callable[[Path], dict[str, bytes]]
 CLUB: dict[str, Any] = {"title": "The club", "names": {"anna": "Anna Ö."}}
 
 
-def written(url: str, folder: Path, game_pages: int = GAME_PAGES) -> dict[str, bytes]:
+def write_site(url: str, folder: Path, game_pages: int = GAME_PAGES) -> dict[str, bytes]:
     write_pages(url, folder, **CLUB, game_pages=game_pages)
-    return tree(folder)
+    return read_tree(folder)
 
 
 @pytest.fixture(scope="module")
 def originals() -> dict[str, Path]:
-    """The club's site from each kind of store, once it was made."""
+    """The folder of the club's original site, by kind of store."""
     return {}
 
 
 @pytest.fixture
-def begun(store_kind: str, url: str, originals: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Begun:
-    """A function that does what `written` does for the first time; a copy of the ledger gives a copy of the site."""
+def begin_site(
+    store_kind: str, url: str, originals: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
+) -> BeginSite:
+    """A function that writes the club's first site; for a copy of the ledger it copies the site."""
 
-    def begin(folder: Path) -> dict[str, bytes]:
+    def copy_site(folder: Path) -> dict[str, bytes]:
         if store_kind not in originals:
             originals[store_kind] = tmp_path_factory.mktemp("original") / "site"
-            written(url, originals[store_kind])
+            write_site(url, originals[store_kind])
         shutil.copytree(originals[store_kind], folder)
-        return tree(folder)
+        return read_tree(folder)
 
-    return begin
+    return copy_site
 
 
-def tree(folder: Path) -> dict[str, bytes]:
+def read_tree(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 class Links(HTMLParser):
-    """The links of a page, where its forms lead, and its elements."""
+    """The links, form targets, elements and ids of a page."""
 
     def __init__(self, page: bytes) -> None:
         super().__init__()
@@ -73,41 +75,42 @@ class Links(HTMLParser):
         self.ids += [value or "" for name, value in attrs if name == "id"]
 
 
-def pages_of(files: dict[str, bytes]) -> Iterator[str]:
+def list_html_names(files: dict[str, bytes]) -> Iterator[str]:
     return (name for name in files if name.endswith(".html"))
 
 
-def linked_files(files: dict[str, bytes]) -> set[str]:
-    """The files to which the pages link, all of which are there, with the places in them."""
+def find_linked_files(files: dict[str, bytes]) -> set[str]:
+    """Return the files that pages link to, and assert that each file and fragment exists."""
     linked = {"index.html"}
-    for name in pages_of(files):
-        found = Links(files[name])
-        assert len({*found.ids}) == len(found.ids), name
-        for link in (*found.links, *found.forms):
+    for name in list_html_names(files):
+        page = Links(files[name])
+        assert len({*page.ids}) == len(page.ids), name
+        for link in (*page.links, *page.forms):
             target = urlsplit(urljoin(f"http://site/{name}", link))
             assert target.netloc == "site", link
             if link.startswith("#"):
-                assert unquote(link[1:]) in found.ids, (name, link)
+                assert unquote(link[1:]) in page.ids, (name, link)
             else:
-                there = unquote(target.path)[1:]
-                assert there in files, (name, link)
-                assert not target.fragment or unquote(target.fragment) in Links(files[there]).ids, (name, link)
-                linked.add(there)
+                linked_name = unquote(target.path)[1:]
+                assert linked_name in files, (name, link)
+                assert not target.fragment or unquote(target.fragment) in Links(files[linked_name]).ids, (name, link)
+                linked.add(linked_name)
     return linked
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("game_pages", [GAME_PAGES, 1])
-def test_every_link_leads_to_a_file(game_pages: int, url: str, tmp_path: Path) -> None:
-    """From index.html every page can be reached; no link leads elsewhere, or to what is not there."""
-    files = written(url, tmp_path / "site", game_pages)
-    assert linked_files(files) == files.keys() - {"MANIFEST.json"}
+def test_every_page_is_linked(game_pages: int, url: str, tmp_path: Path) -> None:
+    """Every page can be reached from index.html, and no link leads outside the site or to a missing file."""
+    files = write_site(url, tmp_path / "site", game_pages)
+    assert find_linked_files(files) == files.keys() - {"MANIFEST.json"}
     assert len(files) > 40
 
 
 @pytest.mark.slow
-def test_who_does_not_count_is_no_link(ruled_url: str, ratings: Ratings, tmp_path: Path) -> None:
-    """A game names who takes part and does not count on a ladder, though no page is theirs there."""
+def test_player_outside_a_ladder_has_no_link(ruled_url: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A game's page names a player who does not count on a ladder without a link to the ladder's page of that
+    player."""
     game = {"game_id": "g-1", "game": "catan", "group": "basic", "city": "Bonn", "participants": [
         {"player": player, "place": place} for place, player in enumerate(("anna", "ben", "cleo", "emil"), 1)
     ]}  # fmt: skip
@@ -116,11 +119,11 @@ def test_who_does_not_count_is_no_link(ruled_url: str, ratings: Ratings, tmp_pat
         {"type": "game.recorded", "data": game},
     ]
     (tmp_path / "e.jsonl").write_text(
-        "".join(json.dumps(one | {"occurred_at": "2010-01-03T19:30Z"}) + "\n" for one in events)
+        "".join(json.dumps(event | {"occurred_at": "2010-01-03T19:30Z"}) + "\n" for event in events)
     )
-    ok(ratings, "import", tmp_path / "e.jsonl", "--by", "mira", db=ruled_url)
-    files = written(ruled_url, tmp_path / "site")
-    assert linked_files(files) == files.keys() - {"MANIFEST.json"}
+    run_ok(ratings, "import", tmp_path / "e.jsonl", "--by", "mira", db=ruled_url)
+    files = write_site(ruled_url, tmp_path / "site")
+    assert find_linked_files(files) == files.keys() - {"MANIFEST.json"}
     page = files["games/g-1.html"].decode()
     assert '<h3>3. <a href="../players/cleo/catan-elo/basic.html"><bdi>cleo</bdi></a></h3>' in page
     assert "<h3>4. <bdi>emil</bdi></h3>" in page
@@ -130,87 +133,91 @@ def test_who_does_not_count_is_no_link(ruled_url: str, ratings: Ratings, tmp_pat
 @pytest.mark.parametrize(
     "query", ["", "as_of=2025-02-10", "as_of=2025-01-01", "as_of=2025-02-28&known_at=9", "rules=elo-catan%401"]
 )
-def test_every_link_of_a_server_leads_to_a_page(query: str, url: str) -> None:
-    """At any coordinates each page links to what is there at them, and to published lists, which have their own."""
+def test_every_server_link_leads_to_a_page(query: str, url: str) -> None:
+    """At any coordinates, the links of a page lead to pages at the same coordinates or to published lists."""
     pages = serve(url, **CLUB)
-    there, waiting = dict[str, int](), ["/?" + query, "/lists?" + query, f"/ladders/{LADDER}?{query}"]
-    while waiting:
-        address = waiting.pop()
-        if address in there:
+    statuses, open_addresses = dict[str, int](), ["/?" + query, "/lists?" + query, f"/ladders/{LADDER}?{query}"]
+    while open_addresses:
+        address = open_addresses.pop()
+        if address in statuses:
             continue
-        told = get(pages, address)
-        assert told.status == 200, (address, told.text)
-        there[address] = told.status
-        asked = urlsplit(address)
-        if asked.query != query or not told.headers["content-type"].startswith("text/html"):
+        response = get(pages, address)
+        assert response.status == 200, (address, response.text)
+        statuses[address] = response.status
+        parts = urlsplit(address)
+        if parts.query != query or not response.headers["content-type"].startswith("text/html"):
             continue
-        for link in Links(told.body).links:
+        for link in Links(response.body).links:
             target = urlsplit(urljoin(f"http://localhost{address}", link))
-            waiting.append(target.path + (f"?{target.query}" if target.query else ""))
-    assert [address for address in there if address.startswith(f"/lists/{LADDER}")]
+            open_addresses.append(target.path + (f"?{target.query}" if target.query else ""))
+    assert [address for address in statuses if address.startswith(f"/lists/{LADDER}")]
 
 
 @pytest.mark.slow
-def test_games_of_large_ledgers_are_lines(begun: Begun, url: str, tmp_path: Path) -> None:
-    """With more games than have pages of their own, a game is a line on its players' pages, to which the charts lead;
-    with fewer it has its page again.
+def test_games_of_large_ledgers_are_lines_of_player_pages(begin_site: BeginSite, url: str, tmp_path: Path) -> None:
+    """In a ledger with too many games for pages of their own, a game is a line on its players' pages, and charts
+    link there.
+
+    Below the limit each game has a page again.
     """
-    with_pages = begun(tmp_path / "site")
-    without = written(url, tmp_path / "site", 4)
-    assert {name for name in with_pages if name.startswith("games/")} == with_pages.keys() - without.keys()
-    page = Links(without["players/ben/elo-catan/all.html"])  # whose only game since the published list is this
+    with_pages = begin_site(tmp_path / "site")
+    without_pages = write_site(url, tmp_path / "site", 4)
+    assert {name for name in with_pages if name.startswith("games/")} == with_pages.keys() - without_pages.keys()
+    page = Links(without_pages["players/ben/elo-catan/all.html"])  # this is ben's only game since the published list
     assert [name for name in page.ids if name.startswith("game-")] == ["game-g-5"]
     assert "#game-g-5" in page.links
-    again = written(url, tmp_path / "site")
-    del again["MANIFEST.json"], with_pages["MANIFEST.json"]
-    assert again == with_pages
+    with_pages_again = write_site(url, tmp_path / "site")
+    del with_pages_again["MANIFEST.json"], with_pages["MANIFEST.json"]
+    assert with_pages_again == with_pages
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("spoilt", [b"", b'{"type":"x"}\n', None])
-def test_games_file_is_continued_only_as_it_was_made(
-    spoilt: bytes | None, begun: Begun, url: str, ratings: Ratings, tmp_path: Path
+def test_games_file_is_continued_only_if_unchanged(
+    spoilt: bytes | None, begin_site: BeginSite, url: str, ratings: Ratings, tmp_path: Path
 ) -> None:
-    """After more games their lines are added to the file of all games; one that was changed or taken is made anew."""
+    """New games are appended to the file of all games; a changed or missing file is written anew."""
     games = tmp_path / "site" / "games.jsonl"
-    made = begun(tmp_path / "site")["games.jsonl"]
+    first_content = begin_site(tmp_path / "site")["games.jsonl"]
     if spoilt is None:
         games.unlink()
-        assert written(url, tmp_path / "site")["games.jsonl"] == made
+        assert write_site(url, tmp_path / "site")["games.jsonl"] == first_content
         games.unlink()
     else:
-        games.write_bytes(made + spoilt)
-    ok(ratings, *LATE, db=url)
-    found = written(url, tmp_path / "site")["games.jsonl"]
-    assert found == written(url, tmp_path / "new")["games.jsonl"]
-    assert found.startswith(made)
-    assert found.count(b"\n") == made.count(b"\n") + 1
+        games.write_bytes(first_content + spoilt)
+    run_ok(ratings, *LATE, db=url)
+    second_content = write_site(url, tmp_path / "site")["games.jsonl"]
+    assert second_content == write_site(url, tmp_path / "new")["games.jsonl"]
+    assert second_content.startswith(first_content)
+    assert second_content.count(b"\n") == first_content.count(b"\n") + 1
 
 
 @pytest.mark.slow
-def test_server_and_folder_say_the_same(begun: Begun, url: str, tmp_path: Path) -> None:
-    """A file has the bytes of its address on a server, once links and what only a server can do are taken out."""
-    files = begun(tmp_path / "site")
+def test_server_and_folder_have_the_same_pages(begin_site: BeginSite, url: str, tmp_path: Path) -> None:
+    """A file equals the response of the server at its address, apart from links and parts that only a server has."""
+    files = begin_site(tmp_path / "site")
     pages = serve(url, **CLUB)
     compared = 0
-    # the status is that of the moment
+    # the status changes with time
     for name in files.keys() - {"MANIFEST.json", "status.html", "status.json"}:
         address = "/" + name.removesuffix(".html").removesuffix("index")
-        told = get(pages, "/index.json" if name == "index.json" else "/index.csv" if name == "index.csv" else address)
-        assert told.status == 200, (name, told.body)
+        response = get(
+            pages, "/index.json" if name == "index.json" else "/index.csv" if name == "index.csv" else address
+        )
+        assert response.status == 200, (name, response.body)
         if name.endswith(".html"):
-            assert without_server(told.text) == without_server(files[name].decode()), name
+            assert strip_server_parts(response.text) == strip_server_parts(files[name].decode()), name
         else:
-            assert told.body == files[name], name
+            assert response.body == files[name], name
         compared += 1
     assert compared > 40
 
 
-def without_server(page: str) -> str:
-    """A page without the forms and lists of moments that a folder does not have, and without the endings of links."""
-    several = [("<details", "</details>\n"), ('<ul class="axes">', "</ul>\n"), ('<a class="server"', "</a>\n"),
+def strip_server_parts(page: str) -> str:
+    """Return a page without the forms and lists that a folder does not have, and without the endings of links."""
+    parts = [("<details", "</details>\n"), ('<ul class="axes">', "</ul>\n"), ('<a class="server"', "</a>\n"),
                ('<section class="server"', "</section>\n")]  # fmt: skip
-    for opening, closing in several:
+    for opening, closing in parts:
         while opening in page:
             before, _, rest = page.partition(opening)
             page = before + rest.partition(closing)[2]
@@ -218,8 +225,8 @@ def without_server(page: str) -> str:
 
 
 @pytest.mark.slow
-def test_title_stays(url: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
-    """A site keeps its title until another is given; a new one is headed Ratings."""
+def test_title_is_kept(url: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
+    """A site keeps its title until another one is passed; a new site has the title Ratings."""
     folder = tmp_path / "site"
     for options, title in (((), "Ratings"), (("--title", "The Club"), "The Club"), ((), "The Club")):
         assert ratings("site", folder, *options, db=url).exit_code == 0
@@ -227,51 +234,54 @@ def test_title_stays(url: str, tmp_path: Path, ratings: Callable[..., Any]) -> N
         assert title in heading
 
 
-def test_manifest_names_every_file(begun: Begun, url: str, tmp_path: Path) -> None:
-    """The manifest has each file's hash and the head; writing again writes nothing."""
-    files = begun(tmp_path / "site")
+def test_manifest_names_every_file(begin_site: BeginSite, url: str, tmp_path: Path) -> None:
+    """The manifest has the hash of each file and the head; a second update writes nothing."""
+    files = begin_site(tmp_path / "site")
     manifest = json.loads(files.pop("MANIFEST.json"))
     assert manifest["files"] == {name: sha256(content).hexdigest() for name, content in files.items()}
     with ratings_ledger.open(url) as ledger:
         assert manifest["head"] == str(ledger.head)
-        again = write_pages(ledger, tmp_path / "site", **CLUB)
-    assert (again.files, again.written, again.removed) == (len(files), 0, 0)
+        summary = write_pages(ledger, tmp_path / "site", **CLUB)
+    assert (summary.files, summary.written, summary.removed) == (len(files), 0, 0)
 
 
 @pytest.mark.slow_cases
-def test_one_game_changes_what_it_concerns(begun: Begun, url: str, ratings: Ratings, tmp_path: Path) -> None:
-    """After a game of anna and ben, their pages, those of their ladders and the first have changed, and no others."""
-    before = begun(tmp_path / "site")
-    ok(ratings, *LATE, db=url)
-    after = written(url, tmp_path / "site")
+def test_game_changes_only_related_pages(begin_site: BeginSite, url: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A game of anna and ben changes their pages, their ladders' pages and the first page; of other players only
+    ranks."""
+    before = begin_site(tmp_path / "site")
+    run_ok(ratings, *LATE, db=url)
+    after = write_site(url, tmp_path / "site")
     changed = {name.rpartition(".")[0] for name in after if after[name] != before.get(name)} - {"MANIFEST"}
     assert changed >= {"index", "games/g-6", f"players/anna/{LADDER}", f"players/ben/{LADDER}", f"ladders/{LADDER}"}
     elsewhere = [name for name in changed if name.startswith("games/") and name != "games/g-6"]
     assert elsewhere == []
     assert not any(name.startswith("rules") for name in changed)
-    others = {name for name in changed if name.startswith("players/") and name.split("/")[1] not in ("anna", "ben")}
-    # whose rank has changed, or who is on a ladder of which they have a row
-    for name in others:
-        assert ranks(after, name) != ranks(before, name) or name.count("/") == 1, name
+    other_players = {
+        name for name in changed if name.startswith("players/") and name.split("/")[1] not in ("anna", "ben")
+    }
+    # their rank has changed, or their page shows a changed ladder
+    for name in other_players:
+        assert read_ranks(after, name) != read_ranks(before, name) or name.count("/") == 1, name
 
 
-def ranks(files: dict[str, bytes], name: str) -> Any:
-    told = json.loads(files[f"{name}.json"])
+def read_ranks(files: dict[str, bytes], name: str) -> Any:
+    output = json.loads(files[f"{name}.json"])
     if name.endswith("/_ranks"):
-        return told["rows"]
-    return told.get("standing", {}) and (told["standing"]["rank"], told["ranked"], told["players"])
+        return output["rows"]
+    return output.get("standing", {}) and (output["standing"]["rank"], output["ranked"], output["players"])
 
 
-def test_csv_has_the_rows_of_json(begun: Begun, tmp_path: Path) -> None:
-    """Each CSV has the rows of the JSON beside it: a column for every member, those inside by dots."""
-    files = begun(tmp_path / "site")
+def test_csv_has_the_rows_of_json(begin_site: BeginSite, tmp_path: Path) -> None:
+    """Each CSV file has the rows of the JSON file beside it, with a column for every simple member."""
+    files = begin_site(tmp_path / "site")
     compared = 0
     for name in (name for name in files if name.endswith(".csv")):
-        told = json.loads(files[f"{name.removesuffix('.csv')}.json"])
-        rows = told if isinstance(told, list) else told.get("rows") or told.get("course") or []
-        found = list(csv.DictReader(io.StringIO(files[name].decode(), newline="")))
-        assert len(found) == len(rows)
-        for row, line in zip(rows, found, strict=True):
+        output = json.loads(files[f"{name.removesuffix('.csv')}.json"])
+        rows = output if isinstance(output, list) else output.get("rows") or output.get("course") or []
+        csv_rows = list(csv.DictReader(io.StringIO(files[name].decode(), newline="")))
+        assert len(csv_rows) == len(rows)
+        for row, line in zip(rows, csv_rows, strict=True):
             compared += 1
             for member, value in row.items():
                 if not isinstance(value, dict | list | bool):
@@ -281,100 +291,102 @@ def test_csv_has_the_rows_of_json(begun: Begun, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_csv_has_no_formulas(url: str, ratings: Ratings, tmp_path: Path) -> None:
-    """A name that a spreadsheet would take for a formula has an apostrophe before it in every CSV."""
+def test_csv_escapes_formulas(url: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A name that a spreadsheet would read as a formula has an apostrophe before it in every row of the CSV file."""
     names = ["＝1+1", "+a", "－b", "@c", "-5 x"]
     for number, name in enumerate(names, 7):
-        ok(ratings, "record", "-q", "--game", "catan", "--game-id", f"g-{number}", "--at", "2025-03-20T20:00Z",
+        run_ok(ratings, "record", "-q", "--game", "catan", "--game-id", f"g-{number}", "--at", "2025-03-20T20:00Z",
            "--by", "mira", "--new-names", "accept", "--", name, "anna", db=url)  # fmt: skip
-    files = written(url, tmp_path / "site")
+    files = write_site(url, tmp_path / "site")
     rows = list(csv.reader(io.StringIO(files[f"ladders/{LADDER}.csv"].decode(), newline="")))
     for name in names:
         assert [row for row in rows if f"'{name}" in row]
         assert not [row for row in rows if name in row]
 
 
-def test_hostile_names_are_text(begun: Begun, tmp_path: Path) -> None:
-    """A name full of markup brings no element into any page, and is shown."""
-    files = begun(tmp_path / "site")
-    shown = 0
-    for name in pages_of(files):
+def test_hostile_names_are_escaped(begin_site: BeginSite, tmp_path: Path) -> None:
+    """A name full of markup adds no element to any page and is shown as text."""
+    files = begin_site(tmp_path / "site")
+    pages_with_name = 0
+    for name in list_html_names(files):
         assert "img" not in Links(files[name]).elements
         assert "script" not in Links(files[name]).elements
-        shown += b"&lt;img" in files[name]
-    assert shown > 5
-    assert HOSTILE not in "".join(files[name].decode() for name in pages_of(files))
+        pages_with_name += b"&lt;img" in files[name]
+    assert pages_with_name > 5
+    assert HOSTILE not in "".join(files[name].decode() for name in list_html_names(files))
 
 
-def test_names_are_shown_for_ids(begun: Begun, tmp_path: Path) -> None:
-    """The file of names decides what people read; addresses and JSON keep the ids."""
-    files = begun(tmp_path / "site")
+def test_display_names_replace_ids_in_pages(begin_site: BeginSite, tmp_path: Path) -> None:
+    """Pages show the names from the file of names; addresses and JSON keep the ids."""
+    files = begin_site(tmp_path / "site")
     page = files[f"players/anna/{LADDER}.html"].decode()
     assert "<h1><bdi>Anna Ö.</bdi></h1>" in page
     assert json.loads(files[f"players/anna/{LADDER}.json"])["player"] == "anna"
 
 
 @pytest.mark.slow
-def test_gone_pages_are_removed(begun: Begun, url: str, ratings: Ratings, tmp_path: Path) -> None:
-    """What is no page any more is removed, unless somebody has changed it; other files are left alone."""
+def test_obsolete_pages_are_removed(begin_site: BeginSite, url: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A page that no longer exists is removed unless it was edited by hand; other files are left alone."""
     folder = tmp_path / "site"
-    begun(folder)
+    begin_site(folder)
     (folder / "notes.txt").write_text("mine")
-    ok(ratings, "void", "g-5", "--reason", "never played", "--by", "mira", db=url)
-    gone = f"players/~{HOSTILE.encode()[0]:02x}"
+    run_ok(ratings, "void", "g-5", "--reason", "never played", "--by", "mira", db=url)
+    removed_prefix = f"players/~{HOSTILE.encode()[0]:02x}"
     changed = next(path for path in folder.glob("players/*.html") if path.name.startswith("~3cimg"))
     changed.write_text("by hand")
-    files = written(url, folder)
+    files = write_site(url, folder)
     assert files["notes.txt"] == b"mine"
     assert files[changed.relative_to(folder).as_posix()] == b"by hand"
-    left = [name for name in files if name.startswith(gone) and name != changed.relative_to(folder).as_posix()]
-    assert left == []
+    remaining = [
+        name for name in files if name.startswith(removed_prefix) and name != changed.relative_to(folder).as_posix()
+    ]
+    assert remaining == []
 
 
 @pytest.mark.slow
 def test_process_count_does_not_change_a_site(
     url: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two processes write the same files as one, and of one more game the same ones again."""
+    """Two processes write the same files as one, for a new site and after one more game."""
     folders = [tmp_path / "one", tmp_path / "two"]
     for late in (False, True):
         if late:
-            ok(ratings, *LATE, db=url)
-        found = []
+            run_ok(ratings, *LATE, db=url)
+        summaries = []
         for cores, folder in enumerate(folders, 1):
             share_pages(monkeypatch, cores)
-            found.append(write_pages(url, folder, **CLUB))
-        assert found[0] == found[1]
-        assert found[0].written < found[0].files if late else found[0].written == found[0].files
-        assert tree(folders[0]) == tree(folders[1])
+            summaries.append(write_pages(url, folder, **CLUB))
+        assert summaries[0] == summaries[1]
+        assert summaries[0].written < summaries[0].files if late else summaries[0].written == summaries[0].files
+        assert read_tree(folders[0]) == read_tree(folders[1])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cores", [1, 2])
-def test_what_is_interrupted_is_made_again(
-    cores: int, begun: Begun, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_interrupted_site_is_completed(
+    cores: int, begin_site: BeginSite, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A site that could not be finished is finished the next time, with what was written by half written again."""
-    folder, whole = tmp_path / "site", begun(tmp_path / "whole")
-    made = site.build_game_page
+    """An interrupted site is completed by the next run, which also replaces partly written files."""
+    folder, complete_site = tmp_path / "site", begin_site(tmp_path / "whole")
+    build_game_page = site.build_game_page
     share_pages(monkeypatch, cores)
 
-    def full_disk(visit: Any, story: Any) -> Any:
-        if story.game_id == "g-4":
+    def full_disk(visit: Any, timeline: Any) -> Any:
+        if timeline.game_id == "g-4":
             (folder / "games" / "g-4.html").write_bytes(b"<!doct")
             raise OSError(28, "No space left on device")
-        return made(visit, story)
+        return build_game_page(visit, timeline)
 
     monkeypatch.setattr(site, "build_game_page", full_disk)
     with pytest.raises(OSError, match="No space left"):
-        written(url, folder)
-    monkeypatch.setattr(site, "build_game_page", made)
-    assert written(url, folder) == whole
+        write_site(url, folder)
+    monkeypatch.setattr(site, "build_game_page", build_game_page)
+    assert write_site(url, folder) == complete_site
 
 
 @pytest.mark.parametrize("what", ["files", "a manifest of something else", "a file"])
-def test_other_folders_are_refused(what: str, url: str, tmp_path: Path) -> None:
-    """A folder with something else in it stays as it is."""
+def test_foreign_folders_are_refused(what: str, url: str, tmp_path: Path) -> None:
+    """A folder with foreign files, or a file, is refused and left unchanged."""
     folder = tmp_path / "site"
     if what == "a file":
         folder.write_text("mine")
@@ -390,59 +402,58 @@ def test_other_folders_are_refused(what: str, url: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("linked", ["players", "players/anna", ".index.html.new", ".games.jsonl.new"])
 def test_links_in_a_site_are_not_followed(
-    linked: str, begun: Begun, url: str, ratings: Ratings, tmp_path: Path
+    linked: str, begin_site: BeginSite, url: str, ratings: Ratings, tmp_path: Path
 ) -> None:
-    """No file behind a link in the folder is overwritten: a linked folder is refused, and where a file is written
-    beside, a link is replaced or refused."""
+    """No file behind a link in the folder is overwritten: a linked folder is refused, a linked file replaced or
+    refused."""
     folder, victim = tmp_path / "site", tmp_path / "victim"
-    begun(folder)
+    begin_site(folder)
     if linked.startswith("."):
         victim.write_text("mine")
     else:
         shutil.move(folder / linked, victim)
     (folder / linked).symlink_to(victim)
-    before = victim.read_text() if victim.is_file() else tree(victim)
-    ok(ratings, *LATE, db=url)
-    told = ratings("site", folder, db=url)
-    assert (victim.read_text() if victim.is_file() else tree(victim)) == before
+    before = victim.read_text() if victim.is_file() else read_tree(victim)
+    run_ok(ratings, *LATE, db=url)
+    result = ratings("site", folder, db=url)
+    assert (victim.read_text() if victim.is_file() else read_tree(victim)) == before
     if linked.startswith(".index"):
-        assert told.exit_code == 0
+        assert result.exit_code == 0
     else:
-        assert (told.exit_code in (2, 3), f"{folder / linked}" in told.stderr) == (True, True), told
+        assert (result.exit_code in (2, 3), f"{folder / linked}" in result.stderr) == (True, True), result
         (folder / linked).unlink(missing_ok=True)
-        ok(ratings, "site", folder, db=url)
+        run_ok(ratings, "site", folder, db=url)
 
 
-def test_manifest_cannot_name_files_elsewhere(begun: Begun, url: str, tmp_path: Path) -> None:
-    """A manifest that names files outside of the folder, or behind a link, removes none of them."""
+def test_manifest_cannot_remove_files_elsewhere(begin_site: BeginSite, url: str, tmp_path: Path) -> None:
+    """A manifest that names files outside the folder or behind a link does not remove them."""
     folder = tmp_path / "site"
-    begun(folder)
+    begin_site(folder)
     victim = tmp_path / "victim"
     victim.mkdir()
     (victim / "diary.html").write_text("dear diary")
     (folder / "linked").symlink_to(victim)
     manifest = json.loads((folder / "MANIFEST.json").read_text())
-    found = sha256(b"dear diary").hexdigest()
+    diary_hash = sha256(b"dear diary").hexdigest()
     manifest["files"] |= dict.fromkeys(
-        ["../victim/diary.html", str(victim / "diary.html"), "linked/diary.html"], found
+        ["../victim/diary.html", str(victim / "diary.html"), "linked/diary.html"], diary_hash
     )  # fmt: skip
     (folder / "MANIFEST.json").write_text(json.dumps(manifest))
-    written(url, folder)
+    write_site(url, folder)
     assert (victim / "diary.html").read_text() == "dear diary"
 
 
 @pytest.mark.slow_cases
-def test_home_zone_is_read_once_on_each_connection(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What must be made is found on one connection, and each part of the pages is made on one; each asks once which
-    zone is home, however many pages show times."""
+def test_home_zone_is_read_once_per_connection(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each connection reads the home zone once, however many pages show times."""
     monkeypatch.setattr(site, "available_cores", lambda: 1)
-    connections, read = list[Any](), list[str]()
+    connections, statements = list[Any](), list[str]()
     with ratings_ledger.open(url) as ledger:
         engine = ledger.at().ledger.engine
-        event.listen(engine, "connect", lambda *told: connections.append(told))
-        event.listen(engine, "before_cursor_execute", lambda *told: read.append(str(told[3])))
+        event.listen(engine, "connect", lambda *arguments: connections.append(arguments))
+        event.listen(engine, "before_cursor_execute", lambda *arguments: statements.append(str(arguments[3])))
         write_pages(ledger, tmp_path / "site", **CLUB)
-    pages = sum(name.endswith(".html") for name in tree(tmp_path / "site"))
-    zones = sum("ledger.zone_set" in asked for asked in read)
-    # one finds what must be made, one is for games, and the status of the ledger is asked for on one of its own
+    pages = sum(name.endswith(".html") for name in read_tree(tmp_path / "site"))
+    zones = sum("ledger.zone_set" in statement for statement in statements)
+    # one connection finds the pages to write, one reads games, and the status has one of its own
     assert 1 < zones <= len(connections) <= 4 + pages // site.UNIT_PAGES

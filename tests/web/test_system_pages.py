@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from asking import get, serve, write_pages
-from systems import LADDERS, made_systems
+from systems import LADDERS, create_systems
 
 import ratings_ledger
 from ratings_ledger import Absent
@@ -30,7 +30,7 @@ ODD = re.compile(r"\b(None|nan|inf|NaN|Infinity|ABSENT|Fraction|Absent)\b|(?<![\
 @pytest.fixture
 def systems(copied_file: Callable[..., str]) -> str:
     """The ledger of all systems."""
-    return copied_file(made_systems)
+    return copied_file(create_systems)
 
 
 def text_of(page: str) -> str:
@@ -93,13 +93,13 @@ def test_pages_at_other_coordinates_have_words(systems: str) -> None:
         for path in (f"ladders/{ladder}", f"players/{player}/{ladder}", f"players/{player}/{ladder}/_games",
                      f"players/{player}/{ladder}/_ranks"):  # fmt: skip
             for query in ("", "?as_of=2022-05-15", "?as_of=2024-02-15", "?known_at=60"):
-                told = get(pages, f"/{path}{query}")
-                assert told.status in (200, 404), (path, query, told.text)
-                odd += [(path, query, *around) for around in find_odd(text_of(told.text))]
+                response = get(pages, f"/{path}{query}")
+                assert response.status in (200, 404), (path, query, response.text)
+                odd += [(path, query, *around) for around in find_odd(text_of(response.text))]
     for game in ("chess-7", "football-13", "padel-4", "cup-1", "football-5"):
-        told = get(pages, f"/games/{game}")
-        assert told.status == 200
-        odd += [(game, "", *around) for around in find_odd(text_of(told.text))]
+        response = get(pages, f"/games/{game}")
+        assert response.status == 200
+        odd += [(game, "", *around) for around in find_odd(text_of(response.text))]
     assert odd == []
 
 
@@ -125,13 +125,13 @@ def test_rows_without_a_game_are_told_by_commands(ratings: Ratings, systems: str
         for player in ("city", "rovers") if "football" in ladder else ("anna", "emil"):
             for arguments in (("history", player, ladder), ("explain", player, ladder)):
                 for form in ("table", "csv"):
-                    told = ratings(*arguments, "--format", form, db=systems)
-                    assert told.exit_code == 0, told
-                    odd += [(arguments, form, *around) for around in find_odd(told.stdout)]
+                    result = ratings(*arguments, "--format", form, db=systems)
+                    assert result.exit_code == 0, result
+                    odd += [(arguments, form, *around) for around in find_odd(result.stdout)]
     for game, ladder in (("chess-7", "month"), ("chess-7", "game"), ("football-13", "season"), ("padel-4", "doubles")):
-        told = ratings("explain", game, LADDERS[ladder], db=systems)
-        assert told.exit_code == 0, told
-        odd += [(game, ladder, *around) for around in find_odd(told.stdout)]
+        result = ratings("explain", game, LADDERS[ladder], db=systems)
+        assert result.exit_code == 0, result
+        odd += [(game, ladder, *around) for around in find_odd(result.stdout)]
     assert odd == []
 
 
