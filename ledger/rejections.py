@@ -226,7 +226,7 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "�
 NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+|/[0-9]+)?")
 
 
-def did_you_mean(word: str, known: Iterable[str], current: Callable[[str], str] = str) -> str:
+def did_you_mean(word: str, known: Iterable[str], to_current_id: Callable[[str], str] = str) -> str:
     """Return the end of a message about an unknown word: a suggestion of the closest known word, or nothing.
 
     `current` returns the present id of a known player.
@@ -235,7 +235,7 @@ def did_you_mean(word: str, known: Iterable[str], current: Callable[[str], str] 
     '; did you mean mira?'
     """
     close = find_closest(word, known)
-    return "" if close is None else f"; did you mean {current(close)}?"
+    return "" if close is None else f"; did you mean {to_current_id(close)}?"
 
 
 def find_closest(word: str, known: Iterable[str]) -> str | None:

@@ -20,7 +20,7 @@ from ratings_ledger.ledger.events.revisions import SUPERSEDING, find_superseded
 from ratings_ledger.ledger.processes.forking import UNITS_MAX, available_cores, run_forked
 from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.store import catalogue
-from ratings_ledger.ledger.store.exports import Place
+from ratings_ledger.ledger.store.exports import ChainHead
 from ratings_ledger.ledger.store.log import Log, head, ledger_id
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
@@ -80,7 +80,7 @@ class VerifiedCounts(NamedTuple):
 
 
 def verify_log(
-    ledger: Ledger, connection: Connection, expected: Place | None = None, since: Place | None = None
+    ledger: Ledger, connection: Connection, expected: ChainHead | None = None, since: ChainHead | None = None
 ) -> Generator[Finding, None, VerifiedCounts]:
     """Yield all findings about the log up to the head at the start, in order; return the numbers of checked items.
 

@@ -21,7 +21,7 @@ from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.projections.queries.coordinates import CoordinateSpec, parse_coordinates
 
 if TYPE_CHECKING:
-    from ratings_ledger.ledger.store.exports import Place
+    from ratings_ledger.ledger.store.exports import ChainHead
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -129,11 +129,11 @@ ignore_clock_option = click.option(
 )
 
 
-def read_head(context: click.Context, parameter: click.Parameter, value: str | None) -> "Place | None":
+def read_head(context: click.Context, parameter: click.Parameter, value: str | None) -> "ChainHead | None":
     """Return the head in the value of an option. Raises `click.BadParameter`."""
-    from ratings_ledger.ledger.store.exports import parse_place  # slow to import, and few commands take a head
+    from ratings_ledger.ledger.store.exports import parse_chain_head  # slow to import, and few commands take a head
 
-    place = None if value is None else parse_place(value.strip())
+    place = None if value is None else parse_chain_head(value.strip())
     if value is not None and place is None:
         raise click.BadParameter("write POSITION:CHAINHASH as `ratings status` prints it")
     return place

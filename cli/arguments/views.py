@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from ratings_ledger.cli.arguments.command import print_note
 from ratings_ledger.cli.completion.names import is_up_to_date, write_names
 from ratings_ledger.cli.output import render
-from ratings_ledger.ledger.store.log import Head, head, list_newest_games
+from ratings_ledger.ledger.store.log import Head, head, list_newest_subject_ids
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.projections.facts.column_files import Damaged, Unreadable
 from ratings_ledger.projections.facts.columns import Facts
@@ -32,7 +32,7 @@ def decode_for_command(
     note_left_out(facts.left_out)
     db = click.get_current_context().find_root().obj
     if not is_up_to_date(db, facts.chain_hash) and (known_at is None or facts.position == head(connection).position):
-        games = list_newest_games(connection, facts.position)
+        games = list_newest_subject_ids(connection, facts.position)
         _save_names_at_exit(partial(_save_names, db, facts, games))
     return facts
 
@@ -67,7 +67,7 @@ def save_new_names(db: str, ledger: Ledger, known: Facts | None, last: Head) -> 
             else:
                 facts = known
                 catch_up(facts, connection, last.position, last.chain_hash)
-            _save_names(db, facts, list_newest_games(connection, facts.position))
+            _save_names(db, facts, list_newest_subject_ids(connection, facts.position))
 
     _save_names_at_exit(read_and_save)
 

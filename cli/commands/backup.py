@@ -12,7 +12,7 @@ from ratings_ledger.cli.output.render import emit
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.backups.backup_folder import BackupResult, make_backup, parse_policy
 from ratings_ledger.ledger.backups.restoring import BackupFiles
-from ratings_ledger.ledger.store.exports import Place
+from ratings_ledger.ledger.store.exports import ChainHead
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.stored.backup_checks import check_backup_files, describe_new_backup
 
@@ -78,7 +78,7 @@ def note_problems(folder: Path, result: BackupResult) -> bool:
 )
 @result_format
 @click.pass_obj
-def check_(db: str, files: tuple[str, ...], expected: Place | None, replay: bool, output_format: str) -> int:
+def check_(db: str, files: tuple[str, ...], expected: ChainHead | None, replay: bool, output_format: str) -> int:
     """Check that a backup is complete: all hashes, the order, the meaning of each event, and the head in the last line.
 
     This needs no ledger. If FILE.head is next to FILE, the heads must be equal. With --replay, all ladders are

@@ -16,7 +16,7 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.export import CHANGES, STANDINGS, format_change, format_standings
 from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.own_files import create_file
-from ratings_ledger.ledger.store.exports import export_lines, open_compressed, parse_place, read_place
+from ratings_ledger.ledger.store.exports import export_lines, open_compressed, parse_chain_head, read_chain_head
 from ratings_ledger.ledger.store.log import read_records
 from ratings_ledger.projections.queries.coordinates import resolve_known_at
 from ratings_ledger.projections.queries.results import ReplayFailure
@@ -66,14 +66,16 @@ def export_events(db: str, known_at: str | None, since: str | None, output: str)
 
 def _read_since(connection: Connection, text: str, until: int) -> int:
     """Return the position of --since. Raises `click.BadParameter` unless the log up to `until` has this position."""
-    place = parse_place(text)
+    place = parse_chain_head(text)
     if place is None and not (text.isascii() and text.isdigit() and len(text) <= 16):
         raise _build_since_error("write a POSITION, such as 52, or POSITION:CHAINHASH as `ratings status` prints it")
     position = int(text) if place is None else place.position
     if position > until:
         raise _build_since_error(f"the log ends at position {until}; nothing comes after {position}")
-    if place is not None and read_place(connection, position) != place:
-        raise _build_since_error(f"the ledger does not contain this history; it has {read_place(connection, position)}")
+    if place is not None and read_chain_head(connection, position) != place:
+        raise _build_since_error(
+            f"the ledger does not contain this history; it has {read_chain_head(connection, position)}"
+        )
     return position
 
 

@@ -29,7 +29,7 @@ from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.own_files import name_file_in_errors
 from ratings_ledger.ledger.processes.forking import available_cores
 from ratings_ledger.ledger.rejections import Rejection
-from ratings_ledger.ledger.store.exports import Place
+from ratings_ledger.ledger.store.exports import ChainHead
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.validation.batches import read_batches
 from ratings_ledger.ledger.validation.names import find_close_names
@@ -94,7 +94,7 @@ def import_(  # the parameters are the options of the command
     new_game: bool,
     following: bool,
     restoring: bool,
-    expected_head: Place | None,
+    expected_head: ChainHead | None,
     incomplete: bool,
 ) -> int:
     """Import games from tables (.xlsx, .ods, CSV), PGN, other programs, or JSON Lines.

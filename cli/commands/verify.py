@@ -16,7 +16,7 @@ from ratings_ledger.cli.arguments.options import read_head, result_format
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.maintenance import print_verification
 from ratings_ledger.cli.output.render import emit
-from ratings_ledger.ledger.store.exports import Place
+from ratings_ledger.ledger.store.exports import ChainHead
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.verification import Finding
 from ratings_ledger.projections.stored.verification import verify_all
@@ -38,8 +38,8 @@ from ratings_ledger.projections.stored.verification import verify_all
 @click.pass_obj
 def verify(
     db: str,
-    expected: Place | None,
-    since: Place | None,
+    expected: ChainHead | None,
+    since: ChainHead | None,
     rule_seconds: float,
     on: str | None,
     segments: str | None,

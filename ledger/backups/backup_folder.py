@@ -4,9 +4,9 @@
     ratings-2026-11-22T031700Z-50577.jsonl.gz         an export of that time, up to that position
     ratings-2026-11-22T031700Z-50577.jsonl.gz.head    50577:9f86d0...
 
-A policy such as 14d,8w,12m keeps, for each of the latest 14 days, 8 weeks and 12 months (UTC) with a backup, the one
-with the highest position. Other backups are deleted if they are in the list and unmodified. Orphaned head files, left
-by a killed process, are deleted too.
+A policy such as 14d,8w,12m looks at the latest 14 days, 8 weeks and 12 months (UTC) that have backups, and keeps the
+backup with the highest position in each. Other backups are deleted if they are in the list and unmodified. Orphaned
+head files, left by a killed process, are deleted too.
 """
 
 import errno
@@ -31,7 +31,13 @@ from ratings_ledger.ledger.errors import AlreadyRunning, BadBackupList
 from ratings_ledger.ledger.events.canonical import EPOCH, format_instant, parse_instant
 from ratings_ledger.ledger.own_files import create_file, open_own, replace_file
 from ratings_ledger.ledger.rejections import Refused, quote
-from ratings_ledger.ledger.store.exports import Place, export_lines, open_compressed, parse_place, read_place
+from ratings_ledger.ledger.store.exports import (
+    ChainHead,
+    export_lines,
+    open_compressed,
+    parse_chain_head,
+    read_chain_head,
+)
 from ratings_ledger.ledger.store.log import head, ledger_id, read_chain_hash
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.store.runs import record_run
@@ -47,7 +53,7 @@ class Backup(NamedTuple):
 
     file: str
     ledger_id: str
-    head: Place
+    head: ChainHead
     made_at: int
     size: int
 
@@ -71,7 +77,7 @@ class BackupResult(NamedTuple):
     ahead: list[Backup]
 
     def problems(self, folder: Path) -> list[str]:
-        """Describe why no backup was deleted, one sentence per backup."""
+        """Describe why no backup was deleted: a sentence for each diverged or future backup."""
         diverged = (
             "{} ends at {}, which is not in this ledger's history; no backup was deleted: move the file to another "
             "folder"
@@ -86,19 +92,20 @@ class BackupResult(NamedTuple):
 
 
 def parse_policy(text: str) -> dict[str, int]:
-    """Parse a policy such as 14d,8w,12m: the numbers of days, weeks and months by unit. Raises `ValueError`."""
-    numbers: dict[str, int] = {}
+    """Parse a policy such as 14d,8w,12m: how many days, weeks and months to keep, by unit. Raises `ValueError`."""
+    limits: dict[str, int] = {}
     for part in text.split(","):
         match = _POLICY_PART.fullmatch(part.strip())
-        if match is None or match.group(2) in numbers:
+        if match is None or match.group(2) in limits:
             raise ValueError(
                 f"{quote(text)} is not a policy; list how many days, weeks and months to keep, each at most once, such "
                 "as 14d,8w,12m"
             )
-        numbers[match.group(2)] = int(match.group(1))
-    return numbers
+        limits[match.group(2)] = int(match.group(1))
+    return limits
 
 
+# functions that map a day to its day, week or month
 _PERIODS: Mapping[str, Callable[[date], tuple[int, ...]]] = {
     "d": lambda day: (day.year, day.month, day.day),
     "w": lambda day: day.isocalendar()[:2],
@@ -109,8 +116,8 @@ _PERIODS: Mapping[str, Callable[[date], tuple[int, ...]]] = {
 def select_expired(backups: Sequence[Backup], policy: Mapping[str, int]) -> list[Backup]:
     """Return the backups of one ledger that a policy does not keep; `backups` must be in the order they were made.
 
-    For each day, week or month, the policy keeps the backup with the highest position. The last backup, and the one
-    with the highest position of all, are always kept.
+    For each of the latest days, weeks and months that it covers, the policy keeps the backup with the highest position.
+    It always keeps the last backup, and the backup with the highest position of all.
     """
 
     def get_position(index: int) -> tuple[int, int]:
@@ -127,9 +134,9 @@ def select_expired(backups: Sequence[Backup], policy: Mapping[str, int]) -> list
 
 
 def make_backup(ledger: Ledger, folder: Path, clock: Clock, policy: Mapping[str, int] | None = None) -> BackupResult:
-    """Make a full backup in a folder, creating it if need be, then delete the backups that a policy does not keep.
+    """Make a full backup in a folder, which is created if necessary, then delete the backups that a policy drops.
 
-    Records a run. Raises `OSError`, `BadBackupList`, `AlreadyRunning`, and `StoreDamaged` if the log is damaged.
+    The run is recorded. Raises `OSError`, `BadBackupList`, `AlreadyRunning`, and `StoreDamaged` if the log is damaged.
     """
     with record_run(ledger, "backup", clock) as run:
         make_folder(folder)
@@ -199,53 +206,60 @@ def _lock_folder(folder: Path) -> Iterator[None]:
 
 
 def _write_backup(connection: Connection, folder: Path, own_id: str, now: int) -> Backup:
-    """Write a new backup of all events to disk. The head file gets its final name first, so every backup has one."""
-    place = read_place(connection, head(connection).position)
-    stem = f"ratings-{format_instant(now)[:19].replace(':', '')}Z-{place.position}"
+    """Write a new backup of all events to disk. The head file gets its final name before the backup does.
+
+    So every backup has a head file.
+    """
+    latest = read_chain_head(connection, head(connection).position)
+    stem = f"ratings-{format_instant(now)[:19].replace(':', '')}Z-{latest.position}"
     paths = (folder / f"{stem}{f'-{number}' if number > 1 else ''}.jsonl.gz" for number in count(1))
     path = next(path for path in paths if not os.path.lexists(path) and not os.path.lexists(f"{path}{HEAD_SUFFIX}"))
     try:
         with create_file(str(path), 0o600) as file:
             with open_compressed(file) as lines:
-                lines.writelines(export_lines(connection, 0, place.position))
+                lines.writelines(export_lines(connection, 0, latest.position))
             file.flush()
             size = os.fstat(file.fileno()).st_size
             with create_file(f"{path}{HEAD_SUFFIX}", 0o600) as head_file:
-                head_file.write(_format_head(place))
+                head_file.write(_format_head(latest))
     except BaseException:
         _delete_orphans(folder)
         raise
-    return Backup(path.name, own_id, place, now, size)
+    return Backup(path.name, own_id, latest, now, size)
 
 
 def _delete_orphans(folder: Path) -> None:
-    """Delete this account's head files whose backup is missing; a killed process leaves them."""
+    """Delete this user's head files without a backup, which a killed process leaves behind."""
     for name in os.listdir(folder):
         backup = name.removesuffix(HEAD_SUFFIX)
         if backup != name and _FILE.fullmatch(backup) and not os.path.lexists(folder / backup):
             with suppress(OSError):
                 with open_own(folder / name, "rb") as file:
-                    is_head = parse_place(file.read(200).decode("ascii", "replace").strip()) is not None
+                    is_head = parse_chain_head(file.read(200).decode("ascii", "replace").strip()) is not None
                 if is_head:
                     (folder / name).unlink()
 
 
-def _format_head(place: Place) -> bytes:
-    return f"{place}\n".encode()
+def _format_head(head: ChainHead) -> bytes:
+    return f"{head}\n".encode()
 
 
-def read_head_file(file: str) -> Place | None:
-    """Read the head file of a backup; None if it has none. Raises `Refused` for bad content."""
+def read_head_file(file: str) -> ChainHead | None:
+    """Return the head in a backup's head file; None if the backup has no head file. Raises `Refused` for bad content.
+
+    `file` is the path of the backup.
+    """
     if not os.path.isfile(f"{file}{HEAD_SUFFIX}"):
         return None
     with open(f"{file}{HEAD_SUFFIX}", "rb") as head_file:
-        place = parse_place(head_file.read(200).decode("ascii", "replace").strip())
-    if place is None:
+        head = parse_chain_head(head_file.read(200).decode("ascii", "replace").strip())
+    if head is None:
         raise Refused(
             "end-mismatch",
-            f"{file}{HEAD_SUFFIX} does not contain POSITION:CHAINHASH; restore it, or delete it to check without it",
+            f"{file}{HEAD_SUFFIX} does not contain POSITION:CHAINHASH; restore this file, or delete it to check the "
+            "backup without it",
         )
-    return place
+    return head
 
 
 def _describe_mismatch(folder: Path, backup: Backup) -> str | None:
@@ -257,12 +271,12 @@ def _describe_mismatch(folder: Path, backup: Backup) -> str | None:
     if not stat.S_ISREG(status.st_mode):
         return "is no longer a regular file"
     if status.st_uid != os.geteuid():
-        return "no longer belongs to this account"
+        return "no longer belongs to this user"
     return None if status.st_size == backup.size else f"has {status.st_size:,} bytes instead of {backup.size:,}"
 
 
 def _delete_backup(folder: Path, backup: Backup) -> None:
-    """Delete a backup, then its head file if that still contains the backup's head."""
+    """Delete a backup, then its head file if the head file still contains the backup's head."""
     (folder / backup.file).unlink()
     head_file = folder / f"{backup.file}{HEAD_SUFFIX}"
     with suppress(OSError):
@@ -286,12 +300,12 @@ def read_list(folder: Path) -> list[Backup]:
         quoted_path = shlex.quote(str(path))
         raise BadBackupList(
             f"{path} is not a list of backups: {error}; to start a new list: mv {quoted_path} "
-            f"{shlex.quote(f'{path}.old')}; the backups in the old list will then never be deleted"
+            f"{shlex.quote(f'{path}.old')}; policies will then never delete the backups in the old list"
         ) from None
 
 
 def _parse_list(text: bytes) -> list[Backup]:
-    """Parse a list of backups. Raises `ValueError`, which says what is wrong, and in which entry."""
+    """Parse a list of backups. Raises `ValueError`, whose message names the error and its entry."""
     try:
         content = json.loads(text)
     except (ValueError, RecursionError):
@@ -312,7 +326,7 @@ def _parse_entry(entry: Any, number: int) -> Backup:
             values[name] = parse(entry[name])
         except (ValueError, TypeError):
             value = json.dumps(entry[name], ensure_ascii=False)
-            raise ValueError(f"entry {number} has {quote(value)} as {name}, which this program never writes") from None
+            raise ValueError(f"entry {number} has an invalid {name}: {quote(value)}") from None
     return Backup(values["file"], values["ledger_id"], values["head"], values["made_at"], values["bytes"])
 
 
@@ -322,20 +336,20 @@ def _parse_file_name(value: Any) -> str:
     return str(value)
 
 
-def _parse_head(value: Any) -> Place:
-    if (place := parse_place(value)) is None:
+def _parse_head(value: Any) -> ChainHead:
+    if (head := parse_chain_head(value)) is None:
         raise ValueError
-    return place
+    return head
 
 
 def _check_type(kind: type, value: Any) -> Any:
-    # a bool is an int, but no size
+    # bool is a subclass of int, but True is not a valid size
     if type(value) is not kind:
         raise TypeError
     return value
 
 
-# by member of an entry; each raises `ValueError` or `TypeError` for a value that the program never writes
+# a parser for each member of an entry; it raises `ValueError` or `TypeError` for a value that the program never writes
 _PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "file": _parse_file_name,
     "ledger_id": partial(_check_type, str),

@@ -19,7 +19,7 @@ from ratings_ledger.ledger.intake.intake import IntakeResult
 from ratings_ledger.ledger.intake.spool import Lines
 from ratings_ledger.ledger.rejections import Refused, Rejection, quote
 from ratings_ledger.ledger.store.appending import append_restored, require_empty
-from ratings_ledger.ledger.store.exports import BEGINNING, ExportEnd, Place, parse_end
+from ratings_ledger.ledger.store.exports import BEGINNING, ChainHead, ExportEnd, parse_end
 from ratings_ledger.ledger.store.log import Head
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.validation.identities import Identities
@@ -34,29 +34,29 @@ class BackupFiles(NamedTuple):
     """The files of a backup, a full export and then increments in order, and the requirements on them.
 
     files:      the paths
-    head:       the place at which the files must end; with it, they need no last lines
+    head:       the head at which the files must end; if it is given, the files need no last lines
     incomplete: whether to accept truncated files
     """
 
     files: Sequence[str]
-    head: Place | None = None
+    head: ChainHead | None = None
     incomplete: bool = False
 
 
 class BackupContents(NamedTuple):
     """The content of a backup: the head after each file, and the defects accepted because of `incomplete`."""
 
-    heads: list[Place]
+    heads: list[ChainHead]
     accepted_defects: list[str]
 
     @property
-    def head(self) -> Place:
+    def head(self) -> ChainHead:
         """Return the head after the last file."""
         return self.heads[-1] if self.heads else BEGINNING
 
 
 class RefusedFile(Exception):
-    """A file of a backup is refused."""
+    """A file of a backup is refused; `rejection` names the file."""
 
     def __init__(self, file: str, problem: Refused) -> None:
         super().__init__(problem.message)
@@ -68,7 +68,10 @@ def restore(
     backup: BackupFiles,
     ladders: LadderChecksAt = skip_ladder_checks,
 ) -> IntakeResult:
-    """Check a backup and store all of its lines, or none of them. Raises `NotEmpty`, `StoreUnavailable`."""
+    """Check a backup and store all of its lines, or none of them.
+
+    The result holds the rejection of a refused backup. Raises `NotEmpty`, `StoreUnavailable`.
+    """
     require_empty(ledger)
     try:
         contents = check_backup(backup)
@@ -102,7 +105,7 @@ def store_backup(
 
 def _find_line(backup: BackupFiles, contents: BackupContents, position: int) -> tuple[str, int]:
     """Return the file and the line of a position in a backup."""
-    ends = [place.position for place in contents.heads]
+    ends = [head.position for head in contents.heads]
     index = bisect_left(ends, position)
     return backup.files[index], position - (ends[index - 1] if index else 0)
 
@@ -123,7 +126,7 @@ def check_backup(backup: BackupFiles) -> BackupContents:
 
 
 def _read_rows(backup: BackupFiles, check: Callable[[EventRow], None]) -> Generator[EventRow, None, BackupContents]:
-    """Yield the rows of all files, each of which continues the previous one. Raises `RefusedFile`.
+    """Yield the rows of all files; each file must continue the previous one. Raises `RefusedFile`.
 
     `check` raises `Refused` for a row that contradicts the rows before it.
     """
@@ -133,9 +136,9 @@ def _read_rows(backup: BackupFiles, check: Callable[[EventRow], None]) -> Genera
             latest = yield from _read_rows_of_file(name, latest, backup=backup, contents=contents, check=check)
         except Refused as problem:
             raise RefusedFile(name, problem) from None
-        contents.heads.append(_to_place(latest))
+        contents.heads.append(_to_chain_head(latest))
     if backup.head not in (None, contents.head):
-        message = f"the backup ends at {contents.head}, not at {backup.head}; it is cut off, changed, or another backup"
+        message = f"the backup ends at {contents.head}, not at {backup.head}: it is cut off, changed, or another backup"
         raise RefusedFile(backup.files[-1], Refused("end-mismatch", message))
     return contents
 
@@ -153,7 +156,7 @@ def _read_rows_of_file(
             if end is not None:
                 raise Refused(
                     "end-mismatch",
-                    "this line comes after the last line of an export; name several files one by one: import "
+                    "this line comes after the last line of an export; name several files one by one: ratings import "
                     "--restore FULL INCREMENT...",
                 )
             end = parse_end(line)
@@ -189,9 +192,9 @@ def _refuse_another_ledger(name: str, before: Head, incomplete: bool) -> None:
     """Raise `Refused` if the last line of an increment names another history of the same length."""
     for number, line in _read_lines(name, incomplete, []):
         end = parse_end(line)
-        if end is not None and end.since.position == before.position and end.since != _to_place(before):
+        if end is not None and end.since.position == before.position and end.since != _to_chain_head(before):
             message = (
-                f"the file continues {end.since}, but the files before it end at {_to_place(before)}: it is an "
+                f"the file continues {end.since}, but the files before it end at {_to_chain_head(before)}: it is an "
                 "increment of another ledger"
             )
             raise Refused("restore-mismatch", message, number)
@@ -203,11 +206,11 @@ def _refuse_wrong_start(line: bytes, before: Head, contents: BackupContents) -> 
     if not isinstance(first, int) or first == before.position + 1:
         return
     if not contents.heads:
-        message = f"the file begins at position {first}: it is an increment; name first the backup that it continues"
+        message = f"the file begins at position {first}: it is an increment; name the backup that it continues first"
     elif first > before.position:
         message = (
-            f"the file begins at position {first}, but the files before it end at {before.position}; export the events "
-            f"between with: ratings export events --since {before.position}"
+            f"the file begins at position {first}, but the files before it end at {before.position}; export the "
+            f"missing events with: ratings export events --since {before.position}"
         )
     else:
         message = (
@@ -218,23 +221,23 @@ def _refuse_wrong_start(line: bytes, before: Head, contents: BackupContents) -> 
 
 
 def _check_end(end: ExportEnd | None, line: int, *, before: Head, latest: Head, backup: BackupFiles) -> str | None:
-    """Return a defect of a file's last line that the requirements accept, or None. Raises `Refused` for others.
+    """Return the defect of a file's last line that the requirements accept, or None. Raises `Refused` for others.
 
     Args:
         end: The last line of the export, if the file has one.
         line: The number of the file's last line.
         before: The head before the file.
-        latest: The head after it.
-        backup: The requirements.
+        latest: The head after the file.
+        backup: The files and the requirements on them.
     """
-    head = _to_place(latest)
+    head = _to_chain_head(latest)
     if end is None:
         message = f"the file ends at {head} without the last line of an export, so it may be cut off"
         if not backup.incomplete and backup.head is None:
             remedy = "if it came from standard output or an older version, pass its end with --head POSITION:CHAINHASH"
             raise Refused("end-missing", f"{message}; {remedy}; or restore the readable events with --incomplete")
-    elif end.since != _to_place(before):
-        message = f"the file continues {end.since}, but the files before it end at {_to_place(before)}"
+    elif end.since != _to_chain_head(before):
+        message = f"the file continues {end.since}, but the files before it end at {_to_chain_head(before)}"
         raise Refused("restore-mismatch", message, line)
     else:
         message = f"the last line names {end.head}, but the file ends at {head}: lines are missing or changed"
@@ -243,8 +246,8 @@ def _check_end(end: ExportEnd | None, line: int, *, before: Head, latest: Head, 
     return message if backup.incomplete and (end is None or end.head != head) else None
 
 
-def _to_place(head: Head) -> Place:
-    return Place(head.position, head.chain_hash)
+def _to_chain_head(head: Head) -> ChainHead:
+    return ChainHead(head.position, head.chain_hash)
 
 
 @contextmanager

@@ -36,22 +36,22 @@ class KnownEvent(NamedTuple):
 class EventLookup(Protocol):
     """A source of events to look up: the log, or the events that wait to be appended to it."""
 
-    def where(self, column: Column, value: str) -> Iterable[KnownEvent]:
+    def find_by_column(self, column: Column, value: str) -> Iterable[KnownEvent]:
         """Return the events with this value in a column, in order."""
 
     def about(self, subject: str) -> list[KnownEvent]:
         """Return the events about a subject, in order."""
-        return list(self.where("subject", subject))
+        return list(self.find_by_column("subject", subject))
 
     def event(self, event_id: str) -> KnownEvent | None:
         """Return the event with this id."""
-        return next(iter(self.where("event_id", event_id)), None)
+        return next(iter(self.find_by_column("event_id", event_id)), None)
 
     def successor(self, event_id: str) -> KnownEvent | None:
         """Return the event that supersedes the one with this id."""
-        return next(iter(self.where("supersedes", event_id)), None)
+        return next(iter(self.find_by_column("supersedes", event_id)), None)
 
-    def suggest_similar(self, kind: str, name: str, current: Callable[[str], str] = str) -> str:
+    def suggest_similar(self, kind: str, name: str, to_current_id: Callable[[str], str] = str) -> str:
         """Return the end of a message about an unknown game, league or player: a suggestion, or nothing."""
         return ""
 
@@ -67,14 +67,14 @@ class CombinedEvents(EventLookup):
     log: EventLookup
     waiting: EventLookup
 
-    def where(self, column: Column, value: str) -> Iterator[KnownEvent]:
+    def find_by_column(self, column: Column, value: str) -> Iterator[KnownEvent]:
         """Yield the events with this value in a column, in order."""
-        yield from self.log.where(column, value)
-        yield from self.waiting.where(column, value)
+        yield from self.log.find_by_column(column, value)
+        yield from self.waiting.find_by_column(column, value)
 
-    def suggest_similar(self, kind: str, name: str, current: Callable[[str], str] = str) -> str:
+    def suggest_similar(self, kind: str, name: str, to_current_id: Callable[[str], str] = str) -> str:
         """Return a suggestion of a game, league or player in the log, or nothing."""
-        return self.log.suggest_similar(kind, name, current)
+        return self.log.suggest_similar(kind, name, to_current_id)
 
     def list_league_names(self) -> list[str]:
         """Return the names of the live leagues in the log."""
@@ -261,7 +261,7 @@ class DraftBatch(EventLookup):
         """Return the number of drafts."""
         return len(self._drafts)
 
-    def naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
+    def find_events_naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
         """Return the drafts whose text holds one of these names as a whole string, in order."""
         texts = [dump(name) for name in names]
         return (to_known_event(draft) for draft in self._drafts if any(text in draft.data for text in texts))
@@ -272,7 +272,7 @@ class DraftBatch(EventLookup):
         for key in (("event_id", draft.event_id), ("subject", draft.subject), ("supersedes", supersedes)):
             self._by_column.setdefault(key, []).append(draft)
 
-    def where(self, column: Column, value: str) -> Iterator[KnownEvent]:
+    def find_by_column(self, column: Column, value: str) -> Iterator[KnownEvent]:
         """Return the drafts with this value in a column, in order."""
         return map(to_known_event, self._by_column.get((column, value), ()))
 

@@ -155,20 +155,24 @@ class ZoneSet(Members):
 
 
 class EventType(NamedTuple):
-    """A type of event: its model, its subject, and how other code treats it.
+    """A type of event.
 
-    subject:      a function from the data to the event's subject, such as game:wl-18
-    brings:       a function from the data to the players it names, who may be new; for a rename, the new id
-    is_silent:    no ladder depends on it
-    is_watched:   it can invalidate events that were checked before it was appended
-    is_far:       it depends on more than watched events, so it is checked again after any append
-    cause:        its name as the cause of a change of points
-    decided:      its name as a decision about recorded events; empty for play and for events that decide nothing
+    model:               the pydantic model of the data
+    subject:             a function from the data to the event's subject, such as game:wl-18
+    list_named_players:  a function from the data to the players that it names and that may be new; for a rename, the
+                         new id
+    is_silent:           whether no ladder depends on events of this type
+    is_watched:          whether such an event can invalidate events that were checked before it was appended
+    is_far:              whether such an event depends on more than watched events, so that any append between check and
+                         append makes another check necessary
+    cause:               the name of such an event as the cause of a change of points
+    decided:             the name of such an event as a decision about recorded events; empty if it decides nothing
+    schema_version:      the newest version of the data
     """
 
     model: type[Members]
     subject: Callable[[dict[str, Any]], str]
-    brings: Callable[[dict[str, Any]], list[str]] = lambda data: []
+    list_named_players: Callable[[dict[str, Any]], list[str]] = lambda data: []
     is_silent: bool = False
     is_watched: bool = False
     is_far: bool = False

@@ -155,7 +155,7 @@ class WaitingDrafts(EventLookup, Protocol):
     def find(self, draft: Draft) -> WaitingDraft | None:
         """Return the waiting draft with the same id or game, or None."""
 
-    def naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
+    def find_events_naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
         """Yield the drafts whose data contains one of these names as a string, in order."""
 
     def remove(self, event_id: str) -> None:
@@ -198,13 +198,13 @@ class DraftList(WaitingDrafts):
         is_game = waiting is None and draft.type == "game.recorded"
         return self.find_id(self._recorded.get(draft.subject, "")) if is_game else waiting
 
-    def where(self, column: Column, value: str) -> Iterator[KnownEvent]:
+    def find_by_column(self, column: Column, value: str) -> Iterator[KnownEvent]:
         """Yield the drafts with this value in a column, in order."""
-        return self._select_waiting(self._batch.where(column, value))
+        return self._select_waiting(self._batch.find_by_column(column, value))
 
-    def naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
+    def find_events_naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
         """Yield the drafts whose data contains one of these names as a string, in order."""
-        return self._select_waiting(self._batch.naming(names))
+        return self._select_waiting(self._batch.find_events_naming(names))
 
     def _select_waiting(self, events: Iterable[KnownEvent]) -> Iterator[KnownEvent]:
         return (event for event in events if event.event_id in self._waiting)
@@ -369,7 +369,7 @@ class Intake:
             self._refuse_item(entry, entry.outcome.rejection(), entry.names)
         elif (problem := self._admit_draft(entry.item, *entry.outcome, next(lookups))) is not None:
             draft, data = entry.outcome
-            self._refuse_item(entry, problem, TYPES[draft.type].brings(data))
+            self._refuse_item(entry, problem, TYPES[draft.type].list_named_players(data))
 
     def _refuse_item(self, entry: ParsedItem, problem: Rejection, names: Iterable[str]) -> None:
         item = entry.item
@@ -510,7 +510,7 @@ class Intake:
         if refused:
             accepted_names, reported = set[str](), self._replace_consequences(refused)
             for waiting in [*self.waiting]:
-                names = TYPES[waiting.draft.type].brings(parse_object(waiting.draft.data.encode()))
+                names = TYPES[waiting.draft.type].list_named_players(parse_object(waiting.draft.data.encode()))
                 refused_names = [name for name in names if newcomers.is_refused(name, refused, waiting.file)]
                 for name in refused_names:
                     opponents.setdefault(name, set()).update(opponent for opponent in names if opponent != name)

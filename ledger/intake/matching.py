@@ -40,9 +40,9 @@ from ratings_ledger.ledger.store.log import (
     head,
     read_events_of_type,
     read_known_events,
+    read_matching_records,
     read_records,
     read_records_at,
-    read_where,
 )
 from ratings_ledger.ledger.validation.batches import Batch, find_imported_name, read_batches
 from ratings_ledger.ledger.validation.identities import Identities, read_identities
@@ -238,7 +238,7 @@ def read_decisions(connection: Connection) -> dict[str, list[KnownEvent]]:
     """Return the corrections, voids and reinstatements of each game by game_id, in order."""
     until, decisions = head(connection).position, list[KnownEvent]()
     for type_name in DECISION_TYPES:
-        decisions += read_events_of_type(type_name, read_where(connection, until=until, type_name=type_name))
+        decisions += read_events_of_type(type_name, read_matching_records(connection, until=until, type_name=type_name))
     by_game: dict[str, list[KnownEvent]] = defaultdict(list)
     for event in sorted(decisions, key=lambda event: event.position or 0):
         by_game[event.data["game_id"]].append(event)

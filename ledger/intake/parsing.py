@@ -168,7 +168,9 @@ def _read_outcome(event: bytes | dict[str, Any]) -> Outcome:
 def _iterate_names(event: dict[str, Any]) -> Iterator[str]:
     """Yield the names in a refused event, whose structure may be incomplete."""
     with suppress(LookupError, TypeError, AttributeError):
-        yield from (to_nfc(name) for name in TYPES[event["type"]].brings(event["data"]) if isinstance(name, str))
+        yield from (
+            to_nfc(name) for name in TYPES[event["type"]].list_named_players(event["data"]) if isinstance(name, str)
+        )
 
 
 def _explain_joined_name(problem: Refused, names: Iterable[str], first: FirstOccurrence) -> Refused:

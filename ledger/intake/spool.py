@@ -124,14 +124,14 @@ class Spool(WaitingDrafts):
         is_recording = waiting is not None and (waiting.draft.type, waiting.draft.subject) == ("game.recorded", subject)
         return waiting if is_recording else None
 
-    def where(self, column: Column, value: str) -> Iterator[KnownEvent]:
+    def find_by_column(self, column: Column, value: str) -> Iterator[KnownEvent]:
         """Yield the waiting events with this value in a column, in order."""
         matching = self._read_numbered(_NUMBERS[column], value)
         if column == "subject" and (recording := self._find_recording(value)) is not None:
             matching = chain((recording,), matching)
         return (to_known_event(waiting.draft) for waiting in matching)
 
-    def naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
+    def find_events_naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
         """Yield the waiting events whose data contains one of these names as a string, in order."""
         texts = [dump(name) for name in names]
         condition = " OR ".join(["instr(hundred, ?) > 0"] * len(texts))
@@ -238,7 +238,7 @@ class Lines(EventLookup):
         insert = "INSERT OR IGNORE INTO lines VALUES (?,?,?,?,?,?,?)"
         return self._database.execute(insert, values).rowcount == 1
 
-    def where(self, column: Column, value: str) -> Iterator[KnownEvent]:
+    def find_by_column(self, column: Column, value: str) -> Iterator[KnownEvent]:
         """Yield the events with this value in a column, in order; for a subject, only the events of a game."""
         for condition in _CONDITIONS[column]:
             query = f"SELECT event_id, type, occurred_at, number, record FROM lines WHERE {condition}"

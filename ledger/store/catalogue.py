@@ -1,8 +1,9 @@
 """Compare the database catalogue with the objects that the migrations create.
 
-An object is *unexpected* if it differs from our definition and could run code on, reject or hide rows of our tables.
+An object is *unexpected* if it differs from this program's definition and could run code on, reject or hide rows of
+this program's tables.
 Every write transaction compares the catalogue with `catalogue.json`, which scripts/make_catalogue.py generates from the
-migrations. Each store reads its own part. An operator's own tables, views and indexes of plain columns are allowed.
+migrations. Each store reads its own part of that file. An operator may add tables, views and indexes of plain columns.
 """
 
 import json
@@ -38,10 +39,10 @@ def raise_on_difference(cursor: Any, differences: Iterable[str | None]) -> None:
         return
     revision = cursor.execute("SELECT version_num FROM alembic_version").fetchone()
     if revision is not None and revision[0] != SCHEMA_REVISION:
-        differs = f"the ledger has schema {revision[0]}, but this program needs {SCHEMA_REVISION}"
+        message = f"the ledger has schema {revision[0]}, but this program needs {SCHEMA_REVISION}"
         if revision[0] < SCHEMA_REVISION:
-            raise OldSchema(f"{differs}; upgrade it with: ratings upgrade")
-        raise NotALedger(f"{differs}; a newer ratings-ledger made it: upgrade the program", "new-schema")
+            raise OldSchema(f"{message}; upgrade it with: ratings upgrade")
+        raise NotALedger(f"{message}; a newer ratings-ledger made it: upgrade the program", "new-schema")
     raise StoreDamaged(f"nothing was written: {difference}; run: ratings verify")
 
 
@@ -60,5 +61,5 @@ def _list_views(connection: Connection) -> dict[str, str]:
     """Return the views that this program creates in a database of this kind, with their statements."""
     views = {name: sql for (kind, _, name), sql in load_generated_objects("sqlite").items() if kind == "view"}
     dialect = dialect_of(connection)
-    # each store has its own SQL for these
+    # each store has its own SQL for these views
     return {**views, "events_readable": dialect.READABLE_VIEW, **metadata.info[VIEWS_BY_DIALECT](dialect)}

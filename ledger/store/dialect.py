@@ -1,7 +1,7 @@
 """The interface of a store, which covers all differences between databases, and the table of the stores.
 
 A store is a module with every member of `Dialect`, and an entry in `DIALECTS`. A new store also needs its statements in
-the migrations if its SQL differs from that of SQLite and PostgreSQL. Code that all stores share is here, too.
+the migrations if its SQL differs from that of SQLite and PostgreSQL. This module also holds what all stores share.
 """
 
 import re
@@ -17,12 +17,18 @@ from sqlalchemy.pool import Pool
 
 from ratings_ledger.ledger.errors import LedgerError
 
-# the id, the subject, the type and the record of an event
-NamedEvent = tuple[str, str, str, str]
+
+class NamedEvent(NamedTuple):
+    """An event that was looked up by its id or subject."""
+
+    event_id: str
+    subject: str
+    type: str
+    record: str
 
 
 class Connections(Protocol):
-    """The members of an opened ledger that its store uses."""
+    """An opened ledger, as far as its store uses it."""
 
     @property
     def url(self) -> URL:
@@ -52,11 +58,9 @@ def transaction(connection: Connection, *begin: str) -> Iterator[None]:
 # how long to wait for a busy store
 BUSY_SECONDS = 30
 
-# settings, which `doctor` reads
-
 
 class Setting(NamedTuple):
-    """A setting: its name and value, the safe value (None: any), and how to change it."""
+    """A setting that `doctor` reads: its name and value, the safe value (None: any), and how to set it."""
 
     name: str
     value: str
@@ -69,14 +73,14 @@ class Setting(NamedTuple):
         return self.safe_value is None or self.value == self.safe_value
 
 
-# rights: problems with them, and the statements that grant them
-
+# the default beginning of the names of a ledger's roles
 PREFIX = "ratings_"
+# a name that SQL accepts without quotation marks
 NAME = re.compile(r"[a-z_][a-z0-9_]{0,39}", re.ASCII)
 
 
 class RightsProblem(NamedTuple):
-    """An excess or a missing right: a user, the problem ("may DELETE on events"), and the statement that fixes it."""
+    """An excess or a missing right: the user, the problem ("may DELETE on events"), and the statement that fixes it."""
 
     user: str
     problem: str
@@ -127,14 +131,15 @@ class Dialect(Protocol):
     def lock_appends(self, connection: Connection) -> None:
         """Keep others from appending until the transaction ends. The next read sees the true head.
 
-        Raises `StoreUnavailable` if the store may lose acknowledged events, and `StoreDamaged` as `refuse_unexpected`.
+        Raises `StoreUnavailable` if the store may lose acknowledged events, and `StoreDamaged` for unexpected objects.
         """
 
     def refuse_unexpected(self, connection: Connection) -> None:
         """Compare the catalogue with the generated one, in a transaction that writes. Raises `StoreDamaged`.
 
-        An unexpected object can run code on, reject or hide rows of our tables: a trigger, a rule, a policy, a unique
-        index or one of expressions, a default, a constraint, a foreign key, a function with our name, an altered guard.
+        An unexpected object can run code on, reject or hide rows of this program's tables: a trigger, a rule, a policy,
+        an index that is unique or has expressions, a default, a constraint, a foreign key, a function with the name of
+        one of this program's functions, an altered guard.
         """
 
     def lock_generations(self, connection: Connection) -> None:
@@ -143,8 +148,8 @@ class Dialect(Protocol):
     def begin_on_runs(self, connection: Connection, milliseconds: int, exclusive: bool) -> AbstractContextManager[None]:
         """Run the block in a transaction on the table `runs`, on a connection in autocommit mode.
 
-        The transaction waits at most so many milliseconds for a lock. With `exclusive` no other transaction changes the
-        table meanwhile. A failure leaves nothing behind. Raises `StoreDamaged` for unexpected objects.
+        The transaction waits at most `milliseconds` for a lock. With `exclusive` no other transaction changes the table
+        meanwhile. A failure leaves nothing behind. Raises `StoreDamaged` for unexpected objects.
         """
 
     # appending and reading
@@ -158,42 +163,47 @@ class Dialect(Protocol):
     def append_one(self, ledger: Connections, values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
         """Append one event in a transaction of its own; return the position, chain hash and time of the new head.
 
-        Append nothing and return None if the full append must decide: if the id or the game exists, or the head is
-        later than the event or has moved since the check.
+        Append nothing and return None if the full append must decide: if the id or the game exists, if the head is
+        later than the event, or if the head has moved since the check.
 
         Args:
             ledger: The opened ledger.
-            values: Returns the columns `event_id` to `recorded_at`, the recorder, the parts of the record before and
-                after its position, and the position of the head at the check, or None if it does not matter.
+            values: Returns the columns `event_id`, `type`, `schema_version`, `subject`, `occurred_at` and
+                `recorded_at`, the recorder, the parts of the record before and after its position, and the position of
+                the head at the check (None: any position).
 
         Raises:
             StoreDamaged: The store did not keep the row.
         """
 
     def insert(self, cursor: Any, table: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
-        """Insert rows in order, in the fastest way; each holds the values of these columns. 0 and 1 may be booleans."""
+        """Insert rows in order, in the fastest way; each row holds the values of these columns.
+
+        A value 0 or 1 may stand for a boolean.
+        """
 
     def join_records(self, connection: Connection, after: int, until: int) -> bytes | None:
-        """Return the records after `after` up to and including `until` as one text in UTF-8, each ending in a newline.
+        """Return the records at `after` < position <= `until` as one text in UTF-8, each ending in a newline.
 
-        Return None if a record is missing. The database joins them, since one value is much faster than many rows.
+        Return None if a record is missing. The database joins them, because it sends one value much faster than many
+        rows.
         """
 
     def find_events_named(self, cursor: Any, names: Sequence[str]) -> list[NamedEvent]:
-        """Look up the events whose id or subject is one of these names, in any order."""
+        """Return the events whose id or subject is one of these names, in any order."""
 
     # SQL expressions that differ between stores
 
     def sql_instant(self, column: str) -> str:
-        """Return SQL for microseconds since 1970 as views show them."""
+        """Return SQL that shows a column of microseconds since 1970 as views show times."""
 
     def sql_head(self, table: str) -> str:
         """Return SQL for the position and the chain hash of a row: POSITION:CHAINHASH."""
 
     def sql_as_bytes(self, column: str) -> str:
-        """Return SQL that reads a column of texts as bytes; a value that is not text becomes a note of its type."""
+        """Return SQL that reads a column of texts as bytes; another value becomes a note of its type."""
 
-    # maintenance; these functions only read
+    # maintenance: functions that only read
 
     def read_settings(self, connection: Connection) -> list[Setting]:
         """Read the settings that safety depends on, with their safe values."""
@@ -202,16 +212,16 @@ class Dialect(Protocol):
         """Return a key that identifies the database to this account, with links resolved; empty for one in memory."""
 
     def find_altered_guards(self, connection: Connection) -> list[str]:
-        """Return those of `GUARDS` that are missing or altered, sorted."""
+        """Return the names in `GUARDS` whose guards are missing or altered, sorted."""
 
     def find_object_differences(self, connection: Connection, views: dict[str, str]) -> Iterator[str | None]:
-        """Yield a message for each object that differs, and None for each that matches, except guards.
+        """Yield a message for each object that differs, and None for each object that matches, except guards.
 
         `views` are the statements that create this program's views, by name.
         """
 
     def find_storage_damage(self, connection: Connection) -> list[str]:
-        """Return a message for each damage that the store itself finds in its pages."""
+        """Return a message for each damage that the database itself finds in its pages."""
 
     # rights
 
@@ -225,7 +235,10 @@ class Dialect(Protocol):
         """Return the current user, the owner of the tables, and whether the current user may change the tables."""
 
     def describe_missing_rights(self, connection: Connection, role: str) -> str:
-        """Describe the rights that the current user lacks for the work of `writer` or `rebuilder`; empty if none."""
+        """Describe the rights that the current user lacks for a role's work; empty if the user lacks none.
+
+        `role` is `writer` or `rebuilder`.
+        """
 
     # jobs
 
@@ -236,10 +249,13 @@ class Dialect(Protocol):
         """
 
     def mark_running(self, ledger: Connections, number: int) -> AbstractContextManager[None]:
-        """Show to other processes inside the block that the run with this number is in progress."""
+        """Show other processes, while the block runs, that the run with this number is in progress."""
 
     def is_running(self, connection: Connection, number: int, process: str, started_at: int, now: int) -> bool:
-        """Tell whether a run is in progress; `process` is a name from `name_this_process`."""
+        """Tell whether the run with this number is in progress.
+
+        `process` is its process, a name from `name_this_process`. Both times are in microseconds.
+        """
 
 
 # functions that load a store, by the URL's backend; a command loads only the store it needs, since drivers load slowly

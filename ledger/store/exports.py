@@ -26,8 +26,8 @@ _POSITION = re.compile(rb'"position":(\d{1,16}),"recorded_at":"')
 _MEMORY_BYTES = 1 << 23
 
 
-class Place(NamedTuple):
-    """A position and its chain hash, which together identify the exact history up to that position."""
+class ChainHead(NamedTuple):
+    """The head of a log at some time: a position and its chain hash, which identify the exact history up to there."""
 
     position: int
     chain_hash: bytes
@@ -36,20 +36,20 @@ class Place(NamedTuple):
         return f"{self.position}:{self.chain_hash.hex()}"
 
 
-BEGINNING = Place(0, ZERO)
+BEGINNING = ChainHead(0, ZERO)
 
 
 class ExportEnd(NamedTuple):
     """The last line of an export: the head after the last record, and the head before the first one."""
 
-    head: Place
-    since: Place
+    head: ChainHead
+    since: ChainHead
 
 
-def parse_place(text: str) -> Place | None:
-    """Parse a place written as POSITION:CHAINHASH; return None for other texts."""
+def parse_chain_head(text: str) -> ChainHead | None:
+    """Parse a head written as POSITION:CHAINHASH; return None for other texts."""
     match = _PLACE.fullmatch(text)
-    return None if match is None else Place(int(match.group(1)), bytes.fromhex(match.group(2)))
+    return None if match is None else ChainHead(int(match.group(1)), bytes.fromhex(match.group(2)))
 
 
 def parse_end(line: bytes) -> ExportEnd | None:
@@ -58,28 +58,28 @@ def parse_end(line: bytes) -> ExportEnd | None:
     if match is None:
         return None
     position, chain, since_position, since_chain = match.groups()
-    since = BEGINNING if since_position is None else _build_place(since_position, since_chain)
-    return ExportEnd(_build_place(position, chain), since)
+    since = BEGINNING if since_position is None else _build_chain_head(since_position, since_chain)
+    return ExportEnd(_build_chain_head(position, chain), since)
 
 
-def _build_place(position: bytes, chain: bytes) -> Place:
-    return Place(int(position), bytes.fromhex(chain.decode()))
+def _build_chain_head(position: bytes, chain: bytes) -> ChainHead:
+    return ChainHead(int(position), bytes.fromhex(chain.decode()))
 
 
-def read_place(connection: Connection, position: int) -> Place:
+def read_chain_head(connection: Connection, position: int) -> ChainHead:
     """Return a position of the log with its chain hash. Raises `StoreDamaged` if the event is missing."""
     stored_hash = read_chain_hash(connection, position)
     if stored_hash is None:
         raise _build_damage_error(position, "is missing")
-    return Place(position, stored_hash)
+    return ChainHead(position, stored_hash)
 
 
 def export_lines(connection: Connection, since: int, until: int) -> Iterator[bytes]:
-    """Yield the lines of an export in a file: the records after `since` up to and including `until`, and the last line.
+    """Yield the lines of an export to a file: the records at `since` < position <= `until`, and the last line.
 
-    Raises `StoreDamaged` instead of the last line unless the records match the hashes of the log.
+    Raises `StoreDamaged` instead of yielding the last line if the records do not match the hashes of the log.
     """
-    begin, head = read_place(connection, since), read_place(connection, until)
+    begin, head = read_chain_head(connection, since), read_chain_head(connection, until)
     position, chain = begin
     for page in read_records(connection, since, until):
         lines = []
@@ -98,7 +98,7 @@ def export_lines(connection: Connection, since: int, until: int) -> Iterator[byt
 
 
 def open_compressed(file: IO[bytes]) -> IO[bytes]:
-    """Open a gzip compressor that writes to a file, without name and time, so that equal events give equal bytes."""
+    """Open a gzip compressor that writes to a file. It stores no name and time, so equal events give equal bytes."""
     return cast(IO[bytes], gzip.GzipFile("", "wb", 6, file, mtime=0))
 
 
@@ -110,9 +110,9 @@ def _build_damage_error(position: int, problem: str) -> StoreDamaged:
 
 
 def mark_last_lines(lines: Iterator[tuple[int, bytes | Refused]]) -> Iterator[tuple[int, bytes | Refused | None]]:
-    """Yield the numbered lines of a file of exports. Yield None instead of an export's last line if the head is right.
+    """Yield the numbered lines of a file of exports, with each export's last line checked.
 
-    For a last line with another head, yield a refusal. Another export may follow a last line.
+    A last line with the right head becomes None, one with a wrong head a refusal. Another export may follow it.
     """
     exported = _ExportLines()
     for number, line in lines:
@@ -125,22 +125,22 @@ def mark_last_lines(lines: Iterator[tuple[int, bytes | Refused]]) -> Iterator[tu
         if actual_head == end.head:
             yield number, None
         elif actual_head is None:
-            message = f"the lines before this one are not an export that ends at {end.head}; remove this last line"
+            message = f"the lines before this one are not an export that ends at {end.head}; remove this line"
             yield number, Refused("end-mismatch", message)
         else:
             message = (
                 f"this last line of an export names {end.head}, but the lines before it end at {actual_head}: lines "
-                "are missing, changed or added; if that is intended, remove the last line"
+                "are missing, changed or added; if that is intended, remove this line"
             )
             yield number, Refused("end-mismatch", message)
 
 
 class _ExportLines:
-    """The number of an export's lines that were read, and the data for their chain hash."""
+    """The number of lines read from an export, and the data for their chain hash."""
 
     def __init__(self) -> None:
         self._count = 0
-        # the chain hash of a full export; an increment names its start only at its end, so its leaf hashes are kept
+        # for a full export; an increment names its start only in its last line, so its leaf hashes are kept
         self._chain: bytes | None = None
         self._leaves: SpooledTemporaryFile[bytes] | None = None
 
@@ -158,13 +158,13 @@ class _ExportLines:
         elif self._leaves is not None:
             self._leaves.write(leaf_hash(line))
 
-    def head(self, since: Place) -> Place | None:
+    def head(self, since: ChainHead) -> ChainHead | None:
         """Return the head after the lines, if they continue the history up to `since`; else None."""
         position = since.position + self._count
         if self._count == 0:
             return since
         if self._chain is not None:
-            return Place(position, self._chain) if since == BEGINNING else None
+            return ChainHead(position, self._chain) if since == BEGINNING else None
         if self._leaves is None:
             return None
         chain = since.chain_hash
@@ -172,4 +172,4 @@ class _ExportLines:
             leaves.seek(0)
             while leaf := leaves.read(len(ZERO)):
                 chain = chain_hash(chain, leaf)
-        return Place(position, chain)
+        return ChainHead(position, chain)

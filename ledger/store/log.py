@@ -17,21 +17,23 @@ from ratings_ledger.ledger.events.records import ZERO, is_head, read_record
 from ratings_ledger.ledger.events.revisions import GAME_EVENTS, UNREADABLE, Column, EventLookup, KnownEvent, voided_ids
 from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
-from ratings_ledger.ledger.store.dialect import dialect_of
+from ratings_ledger.ledger.store.dialect import NamedEvent, dialect_of
 from ratings_ledger.ledger.store.schema import NEWEST, events, ledger_identity
 
 PAGE_EVENTS = 5_000
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 # how many positions one statement searches for a name
-PAGE_SEARCHED = 50_000
-# suggestions for unknown names come from this many of the newest games; only so many names get a suggestion
-NEWEST_GAMES, SUGGESTIONS_MAX = 2_000, 20
+SEARCH_POSITIONS = 50_000
+# the newest games whose names are suggested instead of an unknown name
+NEWEST_GAMES = 2_000
+# how many unknown names get a suggestion
+SUGGESTIONS_MAX = 20
 # how many values one statement looks up
 LOOKUP_SIZE = 400
 
 
 class Head(NamedTuple):
-    """The last position of the log with its chain hash and time in microseconds; position 0 before the first event."""
+    """The last position of a log, its chain hash, and its time in microseconds; an empty log has position 0."""
 
     position: int
     chain_hash: bytes
@@ -52,7 +54,7 @@ class Head(NamedTuple):
 def ledger_id(connection: Connection) -> str:
     """Return the random id of this ledger. Raises `NotALedger` unless the ledger has exactly one id, a UUID.
 
-    The check matters because folders are named after the id, and an untrusted file might hold a path.
+    The check matters because folders are named after the id, and an untrusted file might hold a path instead of it.
     """
     ids = connection.execute(select(ledger_identity.c.ledger_id)).scalars().all()
     if len(ids) != 1 or not isinstance(ids[0], str) or not _UUID.fullmatch(ids[0]):
@@ -86,13 +88,8 @@ def head(connection: Connection) -> Head:
         return _check_head(cursor.execute(NEWEST).fetchone())
 
 
-def lock_and_read_head(
-    connection: Connection, names: Sequence[str] = ()
-) -> tuple[Head, list[tuple[str, str, str, str]]]:
-    """Take the append lock; return the head, and (id, subject, type, record) of the events with these names.
-
-    A name is an event's id or subject.
-    """
+def lock_and_read_head(connection: Connection, names: Sequence[str] = ()) -> tuple[Head, list[NamedEvent]]:
+    """Take the append lock; return the head, and the events whose id or subject is one of these names."""
     row, named_events = dialect_of(connection).lock_and_read_head(connection, names)
     return _check_head(row), named_events
 
@@ -107,7 +104,7 @@ def _check_head(row: tuple[int, bytes, int] | None) -> Head:
 
 @contextmanager
 def open_driver_cursor(connection: Connection) -> Iterator[Any]:
-    """Provide the driver's own cursor, which makes the few statements of every append faster."""
+    """Provide the driver's own cursor, because SQLAlchemy's would slow down the few statements of every append."""
     cursor = connection.connection.cursor()
     try:
         yield cursor
@@ -143,7 +140,7 @@ def recorded_at(connection: Connection, position: int) -> int:
 
 
 def _to_text(record: object) -> str:
-    """Return a stored record; a value that is not text, which SQLite accepts, becomes an empty record."""
+    """Return a stored record. SQLite accepts values that are not text; they become `null`, an invalid record."""
     return record if isinstance(record, str) else "null"
 
 
@@ -158,7 +155,7 @@ _page = (
 def read_records(
     connection: Connection, after: int = 0, until: int | None = None, size: int = PAGE_EVENTS
 ) -> Iterator[Sequence[tuple[int, str]]]:
-    """Yield pages of (position, record) in log order, after `after` up to and including `until` (default: the head)."""
+    """Yield pages of (position, record) in log order, for `after` < position <= `until` (default: the head)."""
     until = head(connection).position if until is None else until
     while after < until:
         page = connection.execute(_page, {"after": after, "until": until, "size": size}).all()
@@ -169,7 +166,7 @@ def read_records(
 
 
 def read_page(connection: Connection, after: int, until: int) -> bytes:
-    """Return the records after `after` up to and including `until`, each ending in a newline, as one text in UTF-8.
+    """Return the records at `after` < position <= `until` as one text in UTF-8, each ending in a newline.
 
     The text is empty if a record is missing.
     """
@@ -186,7 +183,7 @@ def _select_rows_with(
 
 
 def find_first_positions(connection: Connection, game_ids: Iterable[str]) -> dict[str, int]:
-    """Return by game id the position at which each of these games was recorded, leaving out unrecorded ones."""
+    """Return the position at which each of these games was recorded, by game id, leaving out unrecorded games."""
     subjects = (f"game:{game_id}" for game_id in game_ids)
     rows = _select_rows_with(connection, events.c.subject, subjects, events.c.position, events.c.type)
     return {subject.removeprefix("game:"): position for subject, position, kind in rows if kind == "game.recorded"}
@@ -201,7 +198,7 @@ def find_recorded_games(connection: Connection, subjects: Sequence[str]) -> list
 
 
 def read_games_by_position(connection: Connection, until: int) -> dict[int, str]:
-    """Return the ids of the games recorded up to a position, by the position of each game, in log order."""
+    """Return the ids of the games recorded up to a position, by the position of their `game.recorded`, in log order."""
     recorded = (events.c.type == "game.recorded") & (events.c.position <= until)
     query = select(events.c.position, events.c.subject).where(recorded).order_by(events.c.position)
     return {position: subject.removeprefix("game:") for position, subject in connection.execute(query)}
@@ -214,18 +211,18 @@ def find_changed_games(connection: Connection, after: int) -> set[str]:
 
 
 def list_last_recorders(connection: Connection, limit: int) -> list[str]:
-    """Return the names of the latest recorders of events, the latest first."""
+    """Return the names of those who recorded the latest events, the latest first."""
     newest = func.max(events.c.position)
     query = select(events.c.recorded_by).group_by(events.c.recorded_by).order_by(newest.desc()).limit(limit)
     return list(connection.execute(query).scalars())
 
 
 def find_positions(connection: Connection, event_ids: Iterable[str]) -> dict[str, int]:
-    """Return by event id the positions of these events, leaving out unknown ids."""
+    """Return the positions of these events, by event id, leaving out unknown ids."""
     return {row[0]: row[1] for row in _select_rows_with(connection, events.c.event_id, event_ids, events.c.position)}
 
 
-def read_where(
+def read_matching_records(
     connection: Connection,
     *,
     until: int | None,
@@ -235,7 +232,7 @@ def read_where(
 ) -> list[tuple[int, str]]:
     """Return (position, record) of the events of a type, about a subject or both, in log order.
 
-    The events come after `after` up to `until` (None: the head).
+    Only events at `after` < position <= `until` (None: the head) are included.
     """
     query = select(events.c.position, events.c.record, events.c.type)
     if until is not None:
@@ -251,14 +248,15 @@ def read_where(
 def read_types(
     connection: Connection, types: Collection[str], *, until: int | None, after: int = 0
 ) -> list[KnownEvent]:
-    """Return the valid events of some types after `after` up to `until` (None: the head), in log order."""
+    """Return the valid events of some types at `after` < position <= `until` (None: the head), in log order."""
     query = select(events.c.position, events.c.record).where(events.c.type.in_(list(types)))
     if until is not None:
         query = query.where(events.c.position <= until)
     if after:
         query = query.where(events.c.position > after)
     rows = connection.execute(query.order_by(events.c.position))
-    return [event for event in read_known_events((at, _to_text(record)) for at, record in rows) if event.type in types]
+    records = ((position, _to_text(record)) for position, record in rows)
+    return [event for event in read_known_events(records) if event.type in types]
 
 
 def read_newest(
@@ -272,7 +270,8 @@ def read_newest(
 ) -> tuple[list[tuple[int, str]], int]:
     """Return (position, record) of the newest `limit` events (0: all) in log order, and the number of older ones.
 
-    The events come after `after` up to `until`. `by` selects the events of one recorder, `types` events of some types.
+    Only events at `after` < position <= `until` count. `by` selects the events of one recorder, `types` those of some
+    types.
     """
     condition = (events.c.position > after) & (events.c.position <= until)
     if by is not None:
@@ -285,8 +284,8 @@ def read_newest(
     return rows[::-1], max(0, count - len(rows))
 
 
-def list_newest_games(connection: Connection, until: int, type_name: str = "game.recorded") -> list[str]:
-    """Return the ids of the newest games up to a position, in log order; `type_name` selects other subjects instead."""
+def list_newest_subject_ids(connection: Connection, until: int, type_name: str = "game.recorded") -> list[str]:
+    """Return the ids in the subjects of the newest events of a type up to a position, in log order: ids of games."""
     condition = (events.c.type == type_name) & (events.c.position <= until)
     query = select(events.c.subject).where(condition).order_by(events.c.position.desc()).limit(NEWEST_GAMES)
     return [subject.partition(":")[2] for subject in connection.execute(query).scalars()][::-1]
@@ -295,18 +294,18 @@ def list_newest_games(connection: Connection, until: int, type_name: str = "game
 def read_live(
     connection: Connection, *, until: int | None, type_name: str, subject: str | None = None
 ) -> list[KnownEvent]:
-    """Return the live events of a type, in log order; with `subject` only those about it.
+    """Return the live events of a type, in log order; with `subject` only the events about that subject.
 
-    Only events up to the position `until` count (None: all). An event is live unless a later one withdraws it.
+    Only events up to the position `until` count (None: all). An event is live unless a later event withdraws it.
     """
-    if subject is None:  # reading the few voids, too, takes less time than a second statement
+    if subject is None:  # reading the few voids as well takes less time than a second statement
         events_read = read_types(connection, (type_name, "event.voided"), until=until)
         matching = [event for event in events_read if event.type == type_name]
         voids = [event for event in events_read if event.type == "event.voided"]
     else:
         assert until is not None
         matching = read_events_of_type(
-            type_name, read_where(connection, until=until, type_name=type_name, subject=subject)
+            type_name, read_matching_records(connection, until=until, type_name=type_name, subject=subject)
         )
         voids = read_types(connection, ("event.voided",), until=until) if matching else []
     withdrawn = _find_withdrawn(connection, voids) if matching and voids else {}
@@ -353,7 +352,7 @@ def read_known_events(rows: Iterable[tuple[int, str]]) -> Iterator[KnownEvent]:
 
 
 def read_events_of_type(type_name: str, rows: Iterable[tuple[int, str]]) -> list[KnownEvent]:
-    """Return the events whose record, rather than the column, has this type."""
+    """Return the events whose record states this type; the SQL column is not trusted."""
     return [event for event in read_known_events(rows) if event.type == type_name]
 
 
@@ -366,38 +365,41 @@ class Log(EventLookup):
 
     connection: Connection
     until: int = 2**62
+    # the names that may be suggested, by kind
     _known: dict[str, set[str]] = field(default_factory=dict, repr=False)
-    _suggestions: int = 0
+    _lookup_count: int = 0
 
-    def where(self, column: Column, value: str) -> list[KnownEvent]:
+    def find_by_column(self, column: Column, value: str) -> list[KnownEvent]:
         """Return the events with this value in a column, in log order."""
         query = select(events.c.position, events.c.record, events.c.event_id)
         query = query.where(events.c[column] == value, events.c.position <= self.until).order_by("position")
-        return [_read_placed_event(*row) for row in self.connection.execute(query)]
+        return [_read_event_or_unreadable(*row) for row in self.connection.execute(query)]
 
     def find_event_id(self, position: int) -> str | None:
         """Return the id of the event at a position."""
         query = select(events.c.event_id).where(events.c.position == position, events.c.position <= self.until)
         return self.connection.execute(query).scalar()
 
-    def suggest_similar(self, kind: str, name: str, current: Callable[[str], str] = str) -> str:
+    def suggest_similar(self, kind: str, name: str, to_current_id: Callable[[str], str] = str) -> str:
         """Suggest a recent game, league or player with a similar name, as the end of a message; empty if none is close.
 
-        `current` maps an id to the player's id after merges. Only the first `SUGGESTIONS_MAX` unknown names get a
-        suggestion, because each takes a while.
+        `to_current_id` maps a player's id to their id after renames. Only the first `SUGGESTIONS_MAX` unknown names get
+        a suggestion, because each one takes a while.
         """
-        self._suggestions += 1
-        if self._suggestions > SUGGESTIONS_MAX:
+        self._lookup_count += 1
+        if self._lookup_count > SUGGESTIONS_MAX:
             return ""
         if kind not in self._known and kind == "player":
             records, _ = read_newest(self.connection, self.until, types=["game.recorded"], limit=NEWEST_GAMES)
             self._known[kind] = {
-                name for event in read_known_events(records) for name in TYPES[event.type].brings(event.data)
+                player
+                for event in read_known_events(records)
+                for player in TYPES[event.type].list_named_players(event.data)
             }
         elif kind not in self._known:
             type_name = "league.created" if kind == "league" else "game.recorded"
-            self._known[kind] = {*list_newest_games(self.connection, self.until, type_name)}
-        return did_you_mean(name, sorted(self._known[kind]), current)
+            self._known[kind] = {*list_newest_subject_ids(self.connection, self.until, type_name)}
+        return did_you_mean(name, sorted(self._known[kind]), to_current_id)
 
     def list_league_names(self) -> list[str]:
         """Return the names of the live leagues, in order of their creation."""
@@ -405,7 +407,7 @@ class Log(EventLookup):
         return [event.data["league"] for event in created]
 
 
-def _read_placed_event(position: int, record: object, event_id: str) -> KnownEvent:
+def _read_event_or_unreadable(position: int, record: object, event_id: str) -> KnownEvent:
     try:
         return read_known_event(position, _to_text(record))
     except Refused:
@@ -418,8 +420,11 @@ def has_events_after(connection: Connection, after: int, types: Iterable[str]) -
     return connection.execute(later).first() is not None
 
 
-def read_naming(connection: Connection, names: Iterable[str], until: int | None = None) -> Iterator[KnownEvent]:
-    """Yield the events up to a position (default: the head) whose record contains one of these names as a string."""
+def read_events_naming(connection: Connection, names: Iterable[str], until: int | None = None) -> Iterator[KnownEvent]:
+    """Yield the events up to a position (default: the head) whose record contains one of these names as a string.
+
+    The events come in log order.
+    """
     after, until = 0, head(connection).position if until is None else until
     has_name = or_(*(events.c.record.contains(dump(name), autoescape=True) for name in names))
     position = events.c.position
@@ -427,10 +432,10 @@ def read_naming(connection: Connection, names: Iterable[str], until: int | None 
     # positions may be absent in a damaged log, perhaps billions of them
     while after < until and (first := connection.execute(next_position, {"after": after}).scalar()) is not None:
         after = first - 1
-        page = (position > after) & (position <= after + PAGE_SEARCHED) & (position <= until)
+        page = (position > after) & (position <= after + SEARCH_POSITIONS) & (position <= until)
         rows = connection.execute(select(position, events.c.record).where(page, has_name).order_by(position)).all()
         yield from read_known_events((row.position, _to_text(row.record)) for row in rows)
-        after += PAGE_SEARCHED
+        after += SEARCH_POSITIONS
 
 
 def read_records_at(connection: Connection, positions: Sequence[int]) -> dict[int, str]:
@@ -439,14 +444,14 @@ def read_records_at(connection: Connection, positions: Sequence[int]) -> dict[in
 
 
 def read_recorded_times(connection: Connection, positions: Sequence[int]) -> dict[int, int]:
-    """Return by position when the events at these positions were recorded."""
+    """Return the recording time of the event at each of these positions, in microseconds, by position."""
     return {position: int(instant) for position, instant in _read_column(connection, "recorded_at", positions)}
 
 
 def _read_column(connection: Connection, column: str, positions: Sequence[int]) -> Iterator[tuple[int, Any]]:
     """Yield (position, value of a column) of the events at these positions."""
     for start in range(0, len(positions), LOOKUP_SIZE):
-        # the SQL text lists the positions, since binding a parameter for each takes longer than the query
+        # the SQL text lists the positions, because binding a parameter for each takes longer than the query
         listed = ",".join(str(int(position)) for position in positions[start : start + LOOKUP_SIZE])
         query = f"SELECT position, {column} FROM events WHERE position IN ({listed})"
         yield from (tuple(row) for row in connection.exec_driver_sql(query).all())

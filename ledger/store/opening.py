@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Ledger:
-    """An opened store; `location` names it for people."""
+    """An opened ledger; `location` names its store for people, without a password."""
 
     engine: Engine
     dialect: Dialect
@@ -62,7 +62,7 @@ class Ledger:
         """Provide a connection in one transaction, which commits at the end or leaves nothing behind.
 
         `role` is as for `translate_errors`. Raises `StoreDamaged` if an unexpected object could run code on the tables.
-        With `appends` this check is left to the caller's append lock.
+        With `appends` the caller takes the append lock, which makes this check.
         """
         with self.translate_errors(role), self.engine.connect() as connection, connection.begin():
             self.dialect.begin(connection)
@@ -99,16 +99,16 @@ class Ledger:
             self._memory_connections.pop().close()
 
     def wait_closed(self, seconds: float) -> bool:
-        """Wait at most so many seconds until the ledger is closed; return whether it is closed."""
+        """Wait at most `seconds` until the ledger is closed; return whether it is closed."""
         return self._closed.wait(seconds)
 
     def close_late(self, _: Any, connection: Any) -> None:
-        """Close a connection that returns to the pool after `close`, because the pool would keep it open."""
+        """Close a connection that returns to the pool after `close`; the pool would keep it open."""
         if self._closed.is_set():
             connection.invalidate()
 
     def release(self) -> None:
-        """Close the idle connections now, and the others when they return to their pool."""
+        """Close the idle connections now, and all others when they return to their pool."""
         with suppress(IndexError):
             while True:
                 self._spare_connections.pop().close()
@@ -120,8 +120,8 @@ class Ledger:
     def translate_errors(self, role: str | None = None) -> Iterator[None]:
         """Convert errors of the driver to this program's.
 
-        With a `role` (`writer` or `rebuilder`) the message names the rights that the user lacks for its work. Raises
-        `BadArgument` if the ledger is closed.
+        With a `role` (`writer` or `rebuilder`) the message names the rights that the user lacks for the role's work.
+        Raises `BadArgument` if the ledger is closed.
         """
         if self._closed.is_set():
             raise BadArgument("the ledger is closed; open it again")
@@ -150,7 +150,7 @@ def _is_interrupt(error: BaseException | None) -> bool:
 # the location of a ledger in memory, which disappears when it is closed
 IN_MEMORY = ":memory:"
 
-# mistyped URLs, which must not count as names of files: postgresql//db, anna:secret@db
+# mistyped URLs, which must not be taken for names of files: postgresql//db, anna:secret@db
 _MISTYPED_URL = re.compile(r"(?i)[a-z+]*(sql|postgres)[a-z+]*(:|//|/.*:.*@)|[^:/@]*:[^@]*@")
 
 
@@ -175,7 +175,7 @@ def parse_url(name: str) -> URL:
 
 
 def busy_seconds(url: URL) -> float:
-    """Return how long to wait for a lock: the URL's `timeout`, or else `BUSY_SECONDS`. Raises `NotALedger`."""
+    """Return how many seconds to wait for a lock: the URL's `timeout`, or else `BUSY_SECONDS`. Raises `NotALedger`."""
     text = str(url.query.get("timeout", BUSY_SECONDS))
     if not re.fullmatch(r"\d{1,5}(\.\d{1,3})?", text, re.ASCII):
         raise NotALedger(f"the URL's timeout {text!r} is not a number of seconds, such as 30 or 0.5")
@@ -186,7 +186,7 @@ def connect(name: str, *, create: bool = False, keep_open: bool = False, checks_
     """Connect to the store of that name without reading its content; `keep_open` is as for `open_ledger`."""
     url = parse_url(name)
     dialect: Dialect = DIALECTS[url.get_backend_name()]()
-    # a lost connection raises an error where it is used; the pool's own log messages would only repeat it
+    # the user of a lost connection gets an error; the pool's own log messages would only repeat it
     logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
     engine = dialect.build_engine(url, create, QueuePool if keep_open else NullPool, busy_seconds(url))
     engine.update_execution_options(dialect=dialect)
@@ -238,7 +238,7 @@ def open_ledger(name: str, keep_open: bool = False) -> Ledger:
 
     Raises:
         NoLedger: The store holds no ledger.
-        NotALedger: The name is not a valid URL, or the schema is not the one this program needs.
+        NotALedger: The name is not a valid URL, or the store does not have the schema that this program needs.
         StoreUnavailable: The store cannot be reached.
     """
     ledger = connect(name, keep_open=keep_open, checks_catalogue=True)
@@ -246,7 +246,7 @@ def open_ledger(name: str, keep_open: bool = False) -> Ledger:
         with ledger.reading() as connection:
             _refuse_other_schema(ledger, schema_revision(connection))
     except BaseException:
-        ledger.close()  # the caller gets no ledger to close
+        ledger.close()  # because the caller gets no ledger that it could close
         raise
     return ledger
 
@@ -273,10 +273,10 @@ def _refuse_other_schema(ledger: Ledger, revision: str | None) -> None:
     if revision is None:
         raise NoLedger(f"{ledger.location} holds no ledger; create one with: {init}")
     if revision != SCHEMA_REVISION:
-        differs = f"{ledger.location} has schema {revision}, but this program needs {SCHEMA_REVISION}"
+        message = f"{ledger.location} has schema {revision}, but this program needs {SCHEMA_REVISION}"
         if revision < SCHEMA_REVISION:
-            raise OldSchema(f"{differs}; upgrade it with: {init.removesuffix('init')}upgrade")
-        raise NotALedger(f"{differs}; a newer ratings-ledger made it: upgrade the program", "new-schema")
+            raise OldSchema(f"{message}; upgrade it with: {init.removesuffix('init')}upgrade")
+        raise NotALedger(f"{message}; a newer ratings-ledger made it: upgrade the program", "new-schema")
 
 
 def schema_revision(connection: Connection) -> str | None:

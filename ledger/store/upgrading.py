@@ -23,14 +23,14 @@ from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
 
 
 def _find_other_program(connection: Connection) -> str | None:
-    """Return a sign that a store without a ledger belongs to another program, or None."""
+    """Return what shows that a store without a ledger belongs to another program; None if nothing does."""
     if inspect(connection).has_table("events"):
         return "a table 'events'"
     return "migrations" if MigrationContext.configure(connection).get_current_heads() else None
 
 
 def upgrade(name: str) -> Ledger:
-    """Create or upgrade the ledger of that name, and open it. Raises `NotALedger`, `StoreUnavailable`."""
+    """Create or upgrade the ledger of that name, and open the ledger. Raises `NotALedger`, `StoreUnavailable`."""
     _upgrade_store(connect(name, create=True))
     return open_ledger(name)
 
@@ -76,7 +76,7 @@ def _upgrade_store(ledger: Ledger, *, refuses_ledger: bool = False) -> None:
 class UpgradePlan(NamedTuple):
     """The plan of an upgrade: the current schema, (revision, description) of each step, and the missing views.
 
-    `may` tells whether `user` may change the tables, which belong to `owner`.
+    `can_change_tables` tells whether `user` may change the tables, which belong to `owner`.
     """
 
     ledger: Ledger
@@ -85,7 +85,7 @@ class UpgradePlan(NamedTuple):
     views: list[str]
     user: str
     owner: str
-    may: bool
+    can_change_tables: bool
 
 
 def plan_upgrade(name: str) -> UpgradePlan:
@@ -96,7 +96,7 @@ def plan_upgrade(name: str) -> UpgradePlan:
         revision = schema_revision(connection)
         revisions = [script.revision for script in scripts.walk_revisions()]
         if revision not in revisions:
-            open_ledger(name)  # raises the error for such a store
+            open_ledger(name)  # raises `NoLedger` or `NotALedger`, which name the problem with the store
         steps = list(scripts.iterate_revisions("head", revision))[::-1]
         views = [] if steps else sorted(find_missing_views(connection))
         change_rights = ledger.dialect.read_change_rights(connection)

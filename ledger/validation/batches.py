@@ -8,7 +8,13 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.events.batches import name_of_original
 from ratings_ledger.ledger.events.canonical import parse_object
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
-from ratings_ledger.ledger.store.log import find_withdrawn_ids, head, read_events_of_type, read_records_at, read_where
+from ratings_ledger.ledger.store.log import (
+    find_withdrawn_ids,
+    head,
+    read_events_of_type,
+    read_matching_records,
+    read_records_at,
+)
 
 
 class Batch(NamedTuple):
@@ -44,7 +50,7 @@ def read_batches(
     """
     until = head(connection).position if until is None else until
     subject = None if name is None else f"import:{name}"
-    rows = read_where(connection, until=until, type_name="import.recorded", subject=subject)
+    rows = read_matching_records(connection, until=until, type_name="import.recorded", subject=subject)
     batch_events = read_events_of_type("import.recorded", rows)
     if batch_events and not withdrawn:
         withdrawn_events = find_withdrawn_ids(connection, until)

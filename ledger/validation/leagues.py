@@ -123,13 +123,13 @@ def refuse_merge_of_league_players(
                 )
 
 
-def refuse_subscription(league: League, player: str, current: Callable[[str], str]) -> None:
+def refuse_subscription(league: League, player: str, to_current_id: Callable[[str], str]) -> None:
     """Raise `Refused` (league-joined, league-full) if a player cannot subscribe.
 
     `current` maps an id to the id that the player has after renames and merges.
     """
     for subscriber in league.players:
-        if current(subscriber) == current(player):
+        if to_current_id(subscriber) == to_current_id(player):
             note = "" if subscriber == player else f", as {quote(subscriber)}"
             raise Refused("league-joined", f"{quote(player)} is already in the league {quote(league.name)}{note}")
     if len(league.players) >= PLAYERS_PER_LEAGUE:
@@ -179,7 +179,7 @@ def refuse_schedule(events: EventLookup, league: League, games: Sequence[Mapping
             )
 
 
-def refuse_game(league: League, data: Mapping[str, Any], current: Callable[[str], str]) -> None:
+def refuse_game(league: League, data: Mapping[str, Any], to_current_id: Callable[[str], str]) -> None:
     """Raise `Refused` (not-scheduled, not-as-scheduled) unless a game and its players are on the league's schedule.
 
     `current` maps an id to the id that the player has after renames and merges.
@@ -198,9 +198,9 @@ def refuse_game(league: League, data: Mapping[str, Any], current: Callable[[str]
             f"{game_id} is not a game of the league {name}{player_note}; see: ratings league show "
             f"{shlex.quote(league.name)}",
         )
-    seats = [current(player) for player in league.games[data["game_id"]]]
+    seats = [to_current_id(player) for player in league.games[data["game_id"]]]
     # the players at the start; a substitute takes over a seat later
-    starting_seats = {current(p["player"]): p.get("seat") for p in data["participants"] if "replaces" not in p}
+    starting_seats = {to_current_id(p["player"]): p.get("seat") for p in data["participants"] if "replaces" not in p}
     if {*starting_seats} != {*seats}:
         expected, actual = (", ".join(map(csv_item, names)) for names in (seats, sorted(starting_seats)))
         raise Refused("not-as-scheduled", f"{game_id} is scheduled for {expected}, not {actual}")

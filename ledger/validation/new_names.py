@@ -168,7 +168,7 @@ class Newcomers:
         if type_name == "player.renamed":
             self._renamed.setdefault(data["new_player"], (data["player"], first))
             return
-        names = TYPES[type_name].brings(data)
+        names = TYPES[type_name].list_named_players(data)
         if type_name == "points.adjusted" or self._adjusted:
             self._collect_adjusted(type_name, names, data)
         self._record_first(names, first)

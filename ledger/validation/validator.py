@@ -27,12 +27,12 @@ from ratings_ledger.ledger.store.log import (
     Log,
     find_withdrawn_ids,
     has_events_after,
+    read_events_naming,
     read_events_of_type,
     read_known_events,
-    read_naming,
+    read_matching_records,
     read_records,
     read_records_at,
-    read_where,
 )
 from ratings_ledger.ledger.validation import leagues, published_lists
 from ratings_ledger.ledger.validation.batches import refuse_batch
@@ -96,7 +96,7 @@ class WaitingEvents(EventLookup, Protocol):
     def count(self) -> int:
         """Return the number of waiting events."""
 
-    def naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
+    def find_events_naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
         """Yield the waiting events whose record contains one of these names as a string, in order."""
 
 
@@ -293,8 +293,8 @@ class Validator:
         return None
 
     def _read_naming(self, names: set[str]) -> Iterator[KnownEvent]:
-        yield from read_naming(self._connection, sorted(names), self._until)
-        yield from self._waiting.naming(sorted(names))
+        yield from read_events_naming(self._connection, sorted(names), self._until)
+        yield from self._waiting.find_events_naming(sorted(names))
 
 
 # Below, each event of a log is validated against the events before it, as an import would have done. Both `verify` and
@@ -379,14 +379,14 @@ class _EarlierEvents(Log):
         """Return the number of earlier events."""
         return self.until
 
-    def naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
+    def find_events_naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
         """Yield the events with one of these names of renamed players, renamed clubs or leagues."""
         positions = {position for name in names for position in self._positions.get(name, ()) if position <= self.until}
         yield from read_known_events(sorted(read_records_at(self.connection, sorted(positions)).items()))
 
 
 def _read_data(connection: Connection, until: int, type_name: str) -> list[dict[str, str]]:
-    rows = read_where(connection, until=until, type_name=type_name)
+    rows = read_matching_records(connection, until=until, type_name=type_name)
     return [event.data for event in read_events_of_type(type_name, rows)]
 
 

@@ -96,7 +96,7 @@ class Known:
         elif (newest := head(connection).position) > self._position:
             for page in read_records(connection, self._position, newest):
                 for event in read_known_events(page):
-                    self._names.update(TYPES[event.type].brings(event.data))
+                    self._names.update(TYPES[event.type].list_named_players(event.data))
             self._position = newest
         return self._names
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
-from ratings_ledger.ledger.store.log import read_events_of_type, read_live, read_where
+from ratings_ledger.ledger.store.log import read_events_of_type, read_live, read_matching_records
 from ratings_ledger.ledger.validation.identities import read_identities
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
@@ -81,7 +81,7 @@ class SeedChecks:
             self._put(event.data, event.position)
         # ladder and id of each withdrawn seed
         live_ids = {event.event_id for event in live_seeds}
-        recorded = read_events_of_type(SEEDED, read_where(connection, until=until, type_name=SEEDED))
+        recorded = read_events_of_type(SEEDED, read_matching_records(connection, until=until, type_name=SEEDED))
         self._withdrawn = {_build_key(event.data) for event in recorded if event.event_id not in live_ids}
         # the current ids of the people with counted games, by ladder
         self._counted: dict[str, set[str]] = {}

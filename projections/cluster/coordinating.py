@@ -19,7 +19,13 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import StoreDamaged, StoreUnavailable
 from ratings_ledger.ledger.own_files import cache_folder, refuse_other_accounts
-from ratings_ledger.ledger.store.log import find_first_positions, ledger_id, read_chain_hash, read_page, read_where
+from ratings_ledger.ledger.store.log import (
+    find_first_positions,
+    ledger_id,
+    read_chain_hash,
+    read_matching_records,
+    read_page,
+)
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.arrays import np
@@ -225,7 +231,7 @@ def prepare(connection: Connection, cluster: Cluster, position: int, accounts: b
     recent_events = [
         row
         for name in RELEVANT_TYPES
-        for row in read_where(connection, after=sealed_log.position, until=position, type_name=name)
+        for row in read_matching_records(connection, after=sealed_log.position, until=position, type_name=name)
     ]
     games_at = find_first_positions(connection, facts.recorded.clocks)
     newest, numbers = _create_head(cluster.objects, facts, sealed_log)

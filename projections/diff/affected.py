@@ -12,7 +12,7 @@ from ratings_ledger.ledger.errors import Unknown
 from ratings_ledger.ledger.events.canonical import parse_object
 from ratings_ledger.ledger.events.revisions import GAME_EVENTS, KnownEvent
 from ratings_ledger.ledger.events.types import TYPES, Draft, Ruleset
-from ratings_ledger.ledger.store.log import read_events_of_type, read_known_events, read_records, read_where
+from ratings_ledger.ledger.store.log import read_events_of_type, read_known_events, read_matching_records, read_records
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.facts.columns import NONE, Facts
 from ratings_ledger.projections.facts.decoding import apply, extend_with_drafts, settle_facts
@@ -170,7 +170,7 @@ def _have_same_dates(left: Stream, right: Stream) -> bool:
 def find_first_version(connection: Connection, until: int, ruleset_id: str) -> Version | None:
     """Return the first usable version of a ruleset published up to a position, even if it was withdrawn."""
     published = read_events_of_type(
-        "ruleset.published", read_where(connection, until=until, subject=f"ruleset:{ruleset_id}")
+        "ruleset.published", read_matching_records(connection, until=until, subject=f"ruleset:{ruleset_id}")
     )
     bound = (bind(Ruleset.model_validate(event.data), event.position or 0)[0] for event in published)
     return next((version for version in bound if version is not None), None)

@@ -19,7 +19,7 @@ from typing import ClassVar
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.types import TYPES
-from ratings_ledger.ledger.store.exports import read_place
+from ratings_ledger.ledger.store.exports import read_chain_head
 from ratings_ledger.ledger.store.log import Log, recorded_at
 from ratings_ledger.ledger.validation.identities import read_identities
 from ratings_ledger.projections.diff.affected import (
@@ -143,7 +143,7 @@ def find_decisions(
     return Decisions(
         before=before,
         to=after,
-        head=str(read_place(connection, after)),
+        head=str(read_chain_head(connection, after)),
         games=games,
         decisions=tuple(decisions),
         shares=tuple(path.list_shares()),

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.canonical import parse_instant
 from ratings_ledger.ledger.events.types import DECISIONS
-from ratings_ledger.ledger.store.log import read_events_of_type, read_newest, read_where
+from ratings_ledger.ledger.store.log import read_events_of_type, read_matching_records, read_newest
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.queries.ladders_at import Ladders, Memo
 from ratings_ledger.projections.replay.ladders import parse_name
@@ -35,7 +35,7 @@ def _search_positions(connection: Connection, facts: Facts) -> frozenset[int]:
 def _find_late_games(connection: Connection, facts: Facts) -> list[int]:
     """Return the first positions of the games recorded after a list that should have counted them."""
     lists = read_events_of_type(
-        "list.published", read_where(connection, until=facts.position, type_name="list.published")
+        "list.published", read_matching_records(connection, until=facts.position, type_name="list.published")
     )
     lists_by_game = defaultdict[int | None, list[tuple[int, int]]](list)
     for published in lists:

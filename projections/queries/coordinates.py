@@ -34,7 +34,7 @@ from ratings_ledger.ledger.store.log import (
     head,
     home_zones,
     read_events_of_type,
-    read_where,
+    read_matching_records,
     recorded_at,
 )
 from ratings_ledger.ledger.validation.published_lists import PublishedList, read_published_lists, select_latest_lists
@@ -358,7 +358,7 @@ def find_ruleset_zone(connection: Connection, ladder: str) -> str:
     """Return the zone of a ladder's ruleset, which is the same for all versions. Raises `UnknownLadder`."""
     ruleset_id = parse_name(ladder).ruleset_id
     # include voided versions: queries at an earlier position need them, and all versions share one zone
-    records = read_where(connection, until=None, subject=f"ruleset:{ruleset_id}")
+    records = read_matching_records(connection, until=None, subject=f"ruleset:{ruleset_id}")
     published = next(iter(read_events_of_type("ruleset.published", records)), None)
     if published is None:
         raise build_unknown_ruleset_error(ruleset_id, list_ruleset_ids(connection))
@@ -376,7 +376,7 @@ def find_date_zone(connection: Connection, ladder: str, times: Times) -> str:
 
 def list_ruleset_ids(connection: Connection) -> set[str]:
     """Return the ids of all rulesets ever published."""
-    records = read_where(connection, until=None, type_name="ruleset.published")
+    records = read_matching_records(connection, until=None, type_name="ruleset.published")
     return {event.data["id"] for event in read_events_of_type("ruleset.published", records)}
 
 

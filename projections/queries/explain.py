@@ -17,8 +17,8 @@ from ratings_ledger.ledger.intake.forfeits import FORFEIT
 from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.log import (
     find_first_positions,
+    read_matching_records,
     read_records_at,
-    read_where,
 )
 from ratings_ledger.ledger.validation.repeated_games import describe_sets
 from ratings_ledger.projections.contract import Term
@@ -200,7 +200,9 @@ class GameEffect(NamedTuple):
 
 def find_game_row(connection: Connection, facts: Facts, game_id: str) -> int:
     """Return the row of a game in the facts. Raises `Unknown` (game-unknown)."""
-    recorded = read_where(connection, until=facts.position, subject=f"game:{game_id}", type_name="game.recorded")
+    recorded = read_matching_records(
+        connection, until=facts.position, subject=f"game:{game_id}", type_name="game.recorded"
+    )
     row = facts.row_of(recorded[0][0]) if recorded else NONE
     if row == NONE:
         later = {} if recorded else find_first_positions(connection, [game_id])
@@ -287,7 +289,7 @@ def _add_forfeit(reason: str | None, recorded: Mapping[str, Any]) -> str | None:
 
 def _read_recorded(connection: Connection, facts: Facts, game_id: str) -> dict[str, Any]:
     """Return the data of a game as recorded or last corrected; empty if no event has any."""
-    for _, text in reversed([*read_where(connection, until=facts.position, subject=f"game:{game_id}")]):
+    for _, text in reversed([*read_matching_records(connection, until=facts.position, subject=f"game:{game_id}")]):
         data = json.loads(text)["data"]
         game: dict[str, Any] = data["game"] if isinstance(data.get("game"), dict) else data
         if "participants" in game:

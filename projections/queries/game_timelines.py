@@ -15,9 +15,9 @@ from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.log import (
     find_first_positions,
     read_games_by_position,
+    read_matching_records,
     read_recorded_times,
     read_records_at,
-    read_where,
 )
 from ratings_ledger.ledger.validation.identities import Identities, read_identities
 from ratings_ledger.ledger.validation.repeated_games import describe_result
@@ -91,7 +91,7 @@ def last_positions_of_games(survey: Survey) -> dict[str, int]:
 
 def _read_events(survey: Survey, game_id: str) -> list[Event]:
     """Return the events about a game, as recorded."""
-    rows = read_where(survey.connection, until=survey.facts.position, subject=f"game:{game_id}")
+    rows = read_matching_records(survey.connection, until=survey.facts.position, subject=f"game:{game_id}")
     return [json.loads(record) for _, record in rows]
 
 

@@ -17,8 +17,8 @@ from ratings_ledger.ledger.store.log import (
     find_first_positions,
     read_events_of_type,
     read_known_event,
+    read_matching_records,
     read_records_at,
-    read_where,
 )
 from ratings_ledger.ledger.validation.identities import resolve_renames
 from ratings_ledger.projections import arrays
@@ -91,7 +91,7 @@ def find_last_changes(connection: Connection, facts: Facts) -> LastChanges:
                 player_changes[number] = max(last, player_changes.get(number, 0))
     changes.rows = _find_changes_by_row(facts, player_changes, _find_last_clock_events(facts, changes))
     changes.revisions = _load_revisions(connection, facts)
-    rows = read_where(connection, until=facts.position, type_name="list.published")
+    rows = read_matching_records(connection, until=facts.position, type_name="list.published")
     for event in read_events_of_type("list.published", rows):
         ladder = event.data["ladder"]
         position = recorded.positions.get(event.event_id, event.position or 0)
@@ -150,7 +150,7 @@ def _find_changes_by_row(facts: Facts, player_changes: dict[int, int], clocks: d
 
 def _load_revisions(connection: Connection, facts: Facts) -> list[GameRevision]:
     """Return each corrected game as it was before each of its corrections."""
-    rows = read_where(connection, until=facts.position, type_name="game.corrected")
+    rows = read_matching_records(connection, until=facts.position, type_name="game.corrected")
     corrections = [event for event in read_events_of_type("game.corrected", rows) if event.position not in facts.unread]
     firsts = find_first_positions(connection, {event.data["game_id"] for event in corrections})
     records, revisions = read_records_at(connection, [*firsts.values()]), []

@@ -21,13 +21,13 @@ from ratings_ledger.ledger.store.log import (
     Log,
     find_withdrawn_ids,
     head,
+    read_events_naming,
     read_events_of_type,
     read_known_event,
-    read_naming,
+    read_matching_records,
     read_newest,
     read_records,
     read_records_at,
-    read_where,
 )
 from ratings_ledger.ledger.validation.batches import Batch
 from ratings_ledger.ledger.validation.identities import list_players, read_identities
@@ -134,7 +134,9 @@ def _load_changed_games(connection: Connection, until: int) -> dict[str, Recorde
     """Return the corrected, voided and reinstated games in their current state, by game id."""
     games: dict[str, RecordedGame] = {}
     for type_name in sorted(GAME_EVENTS - {"game.recorded"}):
-        for event in read_events_of_type(type_name, read_where(connection, until=until, type_name=type_name)):
+        for event in read_events_of_type(
+            type_name, read_matching_records(connection, until=until, type_name=type_name)
+        ):
             game_id = event.data["game_id"]
             history = [] if game_id in games else Log(connection, until).about(f"game:{game_id}")
             if (game := live_game(history)) is not None:
@@ -216,8 +218,8 @@ def _read_about(connection: Connection, until: int, subject: str) -> dict[int, s
     """Return the records about a game, an event or a player, by position."""
     records = dict(
         [
-            *read_where(connection, until=until, subject=f"game:{subject}"),
-            *read_where(connection, until=until, subject=f"event:{subject}"),
+            *read_matching_records(connection, until=until, subject=f"game:{subject}"),
+            *read_matching_records(connection, until=until, subject=f"event:{subject}"),
         ]
     )
     ids = read_identities(connection, until).ids(subject)
@@ -235,7 +237,7 @@ def _read_batches(connection: Connection, batches: Iterable[Batch]) -> dict[int,
 
 def _find_player_positions(log: Log, ids: set[str]) -> Iterator[int]:
     """Yield the positions of the events about a player, and of the events that withdraw these events."""
-    for event in read_naming(log.connection, sorted(ids), log.until):
+    for event in read_events_naming(log.connection, sorted(ids), log.until):
         if ids & list_players(event):
             yield event.position or 0
             if event.type not in GAME_EVENTS:

@@ -16,7 +16,12 @@ from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.rejections import did_you_mean, quote
-from ratings_ledger.ledger.store.log import find_withdrawn_ids, read_events_of_type, read_records_at, read_where
+from ratings_ledger.ledger.store.log import (
+    find_withdrawn_ids,
+    read_events_of_type,
+    read_matching_records,
+    read_records_at,
+)
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, INLINE, NAMED_FROM, Absent, Answer, Result, Rows
 from ratings_ledger.projections.replay.eligibility import reads_teams
@@ -174,7 +179,7 @@ class RecordedVersion(NamedTuple):
 def _read_versions(connection: Connection, until: int) -> list[RecordedVersion]:
     """Return the versions published up to a position, in the order of the log, withdrawn ones included."""
     published = read_events_of_type(
-        "ruleset.published", read_where(connection, until=until, type_name="ruleset.published")
+        "ruleset.published", read_matching_records(connection, until=until, type_name="ruleset.published")
     )
     records = read_records_at(connection, [event.position or 0 for event in published])
     withdrawn = find_withdrawn_ids(connection, until)

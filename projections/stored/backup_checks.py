@@ -11,7 +11,7 @@ from typing import Any
 from ratings_ledger.ledger.backups.backup_folder import BackupResult, backup_json, read_head_file
 from ratings_ledger.ledger.backups.restoring import BackupContents, BackupFiles, RefusedFile, check_backup, store_backup
 from ratings_ledger.ledger.rejections import Refused, Rejection
-from ratings_ledger.ledger.store.exports import BEGINNING, Place
+from ratings_ledger.ledger.store.exports import BEGINNING, ChainHead
 from ratings_ledger.ledger.store.log import read_chain_hash
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
@@ -117,16 +117,16 @@ def _compare_with_live(
                 return int(end.value)
 
 
-def find_differing_ladders(restored: Ledger, live: Ledger, place: Place) -> Generator[Finding, None, int]:
+def find_differing_ladders(restored: Ledger, live: Ledger, head: ChainHead) -> Generator[Finding, None, int]:
     """Replay a restored and the live ledger at a head, and yield a finding for each ladder whose digests differ.
 
     Returns the number of ladders. Raises `StoreDamaged`, `WorkerLost`.
     """
     with live.reading() as connection:
-        if read_chain_hash(connection, place.position) != place.chain_hash:
-            yield Finding("head", place.position, f"{live.location} does not contain the history of this backup")
+        if read_chain_hash(connection, head.position) != head.chain_hash:
+            yield Finding("head", head.position, f"{live.location} does not contain the history of this backup")
             return 0
-    live_digests, restored_digests = _compute_digests(live, place.position), _compute_digests(restored, place.position)
+    live_digests, restored_digests = _compute_digests(live, head.position), _compute_digests(restored, head.position)
     for ladder in sorted(live_digests.keys() | restored_digests.keys()):
         live_digest, restored_digest = live_digests.get(ladder), restored_digests.get(ladder)
         for failure in {digest for digest in (live_digest, restored_digest) if isinstance(digest, LadderFailure)}:
@@ -136,7 +136,7 @@ def find_differing_ladders(restored: Ledger, live: Ledger, place: Place) -> Gene
             and not isinstance(live_digest, LadderFailure)
             and not isinstance(restored_digest, LadderFailure)
         ):
-            yield Finding("standings", place.position, f"{ladder}: the backup gives other standings than the ledger")
+            yield Finding("standings", head.position, f"{ladder}: the backup gives other standings than the ledger")
     return len(restored_digests)
 
 

@@ -10,7 +10,7 @@ from ratings_ledger.projections.stored.rebuild_lock import hold_rebuild_lock
 
 @dataclass(frozen=True, slots=True)
 class UpgradeStep(Result):
-    """A migration of an upgrade, with its description."""
+    """A migration that an upgrade runs; `does` describes it."""
 
     revision: str
     does: str
@@ -18,7 +18,10 @@ class UpgradeStep(Result):
 
 @dataclass(frozen=True, slots=True)
 class LedgerUpgrade(Result):
-    """An upgrade of a ledger: its steps, the current user and the owner, and whether it was carried out."""
+    """An upgrade of a ledger: the steps, the missing views, the current user, and the owner of the tables.
+
+    `may` tells whether the user may change the tables, `upgraded` whether the upgrade was carried out.
+    """
 
     ledger: str
     from_: str = field(metadata=NAMED_FROM)
@@ -39,14 +42,14 @@ class LedgerUpgrade(Result):
 
 
 def upgrade_ledger(name: str, *, dry_run: bool = False) -> LedgerUpgrade:
-    """Upgrade a ledger to the newest schema if it needs it and the user may, while no rebuild is running.
+    """Upgrade a ledger to the newest schema if the ledger needs it and the user may change its tables.
 
-    Raises `AlreadyRunning`, `NotALedger`, `StoreUnavailable`.
+    Raises `AlreadyRunning` while a rebuild is running, `NotALedger`, `StoreUnavailable`.
     """
     from ratings_ledger.ledger.store.upgrading import plan_upgrade, recreate_views, upgrade  # loads alembic
 
     plan = plan_upgrade(name)
-    should_upgrade = bool(plan.steps or plan.views) and plan.may and not dry_run
+    should_upgrade = bool(plan.steps or plan.views) and plan.can_change_tables and not dry_run
     if should_upgrade:
         with hold_rebuild_lock(plan.ledger):
             upgrade(name)
@@ -59,7 +62,7 @@ def upgrade_ledger(name: str, *, dry_run: bool = False) -> LedgerUpgrade:
         views=tuple(plan.views),
         user=plan.user,
         owner=plan.owner,
-        may=plan.may,
+        may=plan.can_change_tables,
         dry_run=dry_run,
         upgraded=should_upgrade,
         has_roles=plan.ledger.dialect.build_grant_statements("", PREFIX) is not None,

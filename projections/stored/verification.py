@@ -15,8 +15,8 @@ from ratings_ledger.ledger.events.games import STATUSES
 from ratings_ledger.ledger.events.records import ZERO
 from ratings_ledger.ledger.processes.forking import TimeLimitExceeded
 from ratings_ledger.ledger.rejections import quote
-from ratings_ledger.ledger.store.exports import Place, parse_place
-from ratings_ledger.ledger.store.log import head, read_chain_hash, read_where
+from ratings_ledger.ledger.store.exports import ChainHead, parse_chain_head
+from ratings_ledger.ledger.store.log import head, read_chain_hash, read_matching_records
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.store.runs import DONE, RUNNING, list_runs, record_run
 from ratings_ledger.ledger.validation.published_lists import PublishedList, read_published_lists
@@ -54,7 +54,7 @@ from ratings_ledger.projections.stored.work import WorkAt, create_local_work_at
 def verify_clocks(connection: Connection, after: int = 0) -> Generator[Finding, None, None]:
     """Yield the games with events after a position whose result contradicts the clock about a player's removal."""
     until = head(connection).position
-    if not read_where(connection, until=until, type_name="clock.started"):
+    if not read_matching_records(connection, until=until, type_name="clock.started"):
         return
     facts = decode(connection, until, cached=bool(after))
     for game_id, events in facts.recorded.clocks.items():
@@ -326,7 +326,7 @@ class Verification(Result):
 
     findings: tuple[Finding, ...]
     checked: VerifiedCounts
-    since: Place | None = field(metadata=HIDDEN)
+    since: ChainHead | None = field(metadata=HIDDEN)
 
 
 # a log with these findings can still be replayed
@@ -336,11 +336,11 @@ T = TypeVar("T")
 
 def verify_all(
     ledger: Ledger,
-    expected: Place | None = None,
+    expected: ChainHead | None = None,
     rule_seconds: float = RULE_SECONDS,
     on_finding: Callable[[Finding], None] = lambda finding: None,
     work_at: WorkAt | None = None,
-    since: Place | None = None,
+    since: ChainHead | None = None,
     only_new: bool = False,
 ) -> Verification:
     """Verify the log and everything computed from it, and report each finding at once. Records a run.
@@ -385,7 +385,7 @@ def verify_all(
             run.position = after + checked.events
             # move the verified place only if there is no unverified gap before this part
             if not findings and (since is None or (last is not None and after <= last.position)):
-                run.details["head"] = str(Place(run.position, read_chain_hash(connection, run.position) or ZERO))
+                run.details["head"] = str(ChainHead(run.position, read_chain_hash(connection, run.position) or ZERO))
         run.details |= {"checked": checked._asdict(), "findings": len(findings)}
         run.details |= {"without_cache": work_at is None} if since is None else {"since": str(since)}
         if findings:
@@ -397,7 +397,7 @@ def verify_all(
 class LastVerification(NamedTuple):
     """The last place up to which a verification had no findings, and whether the latest one had none."""
 
-    place: Place | None
+    place: ChainHead | None
     is_well: bool
 
 
@@ -409,7 +409,7 @@ def find_last_verification(ledger: Ledger, connection: Connection) -> LastVerifi
         return LastVerification(None, False)
     runs = [run for run in runs_by_time if run.kind == "verify" and run.result != RUNNING]
     heads = [run.details.get("head") for run in runs if run.result == DONE]
-    places = (parse_place(head) for head in heads if isinstance(head, str))
+    places = (parse_chain_head(head) for head in heads if isinstance(head, str))
     return LastVerification(next(filter(None, places), None), bool(runs) and runs[0].result == DONE)
 
 

@@ -20,7 +20,7 @@ from ratings_ledger import Ledger
 from ratings_ledger.ledger.errors import BadArgument, Unknown
 from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.rejections import quote
-from ratings_ledger.ledger.store.exports import Place, read_place
+from ratings_ledger.ledger.store.exports import ChainHead, read_chain_head
 from ratings_ledger.ledger.store.log import recorded_at
 from ratings_ledger.projections.diff.attribution import PointsAttributed
 from ratings_ledger.projections.diff.statements import Statement, build_cause_lines, build_change_lines
@@ -60,7 +60,7 @@ class ReportState:
 
     view: Snapshot
     ladder: Standings
-    head: Place
+    head: ChainHead
     recorded_at: datetime
     profile: Profile | None
     account: PlayerExplanation | None
@@ -211,7 +211,7 @@ def _load_state(ledger: Ledger, standings: Standings, ids: Sequence[str]) -> Rep
     at, ladder = standings.at, standings.ladder
     view = ledger.at(None if at.as_of is None else format_instant(at.as_of), at.known_at)
     with view.ledger.reading() as connection:
-        head, recorded = read_place(connection, at.known_at), moment(recorded_at(connection, at.known_at))
+        head, recorded = read_chain_head(connection, at.known_at), moment(recorded_at(connection, at.known_at))
     state = ReportState(
         view=view,
         ladder=standings,

@@ -38,7 +38,7 @@ from ratings_ledger.ledger.errors import (
     WorkerLost,
 )
 from ratings_ledger.ledger.rejections import Refused, quote
-from ratings_ledger.ledger.store.log import Head, read_chain_hash, read_events_of_type, read_where
+from ratings_ledger.ledger.store.log import Head, read_chain_hash, read_events_of_type, read_matching_records
 from ratings_ledger.ledger.store.opening import parse_url
 from ratings_ledger.projections.queries.coordinates import UnknownLadder
 from ratings_ledger.projections.rulesets.registry import BUILT_IN
@@ -360,7 +360,7 @@ class Pages:
         if self._needs_workers[0] != head:
             assert self._ledger is not None
             with _convert_errors(), self._reading_or_forking, self._ledger.at().ledger.reading() as connection:
-                rows = read_where(connection, until=head.position, type_name=PUBLISHED)
+                rows = read_matching_records(connection, until=head.position, type_name=PUBLISHED)
                 rules = [event.data["rule"] for event in read_events_of_type(PUBLISHED, rows)]
             self._needs_workers = head, not BUILT_IN.keys() >= {*rules}
         return self._needs_workers[1]

@@ -21,11 +21,11 @@ from ratings_ledger.ledger.store.log import (
     find_position_known_at,
     head,
     ledger_id,
-    list_newest_games,
+    list_newest_subject_ids,
     read_chain_hash,
+    read_matching_records,
     read_records,
     read_records_at,
-    read_where,
 )
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
@@ -285,12 +285,12 @@ def test_reading_selects_exact_events(ledger: Ledger) -> None:
         build_past_game("g-2", "anna", "ben"),
     )
     with ledger.reading() as connection:
-        assert [position for position, _ in read_where(connection, until=4, type_name="game.recorded")] == [2, 4]
-        assert [position for position, _ in read_where(connection, until=3, type_name="game.recorded")] == [2]
-        assert [position for position, _ in read_where(connection, until=4, after=2, type_name="game.recorded")] == [4]
-        assert [position for position, _ in read_where(connection, until=4, subject="player:ben")] == [3]
-        assert [list_newest_games(connection, until) for until in (4, 3, 1)] == [["g-1", "g-2"], ["g-1"], []]
-        assert list_newest_games(connection, 4, "player.registered") == ["anna", "ben"]
+        assert [p for p, _ in read_matching_records(connection, until=4, type_name="game.recorded")] == [2, 4]
+        assert [p for p, _ in read_matching_records(connection, until=3, type_name="game.recorded")] == [2]
+        assert [p for p, _ in read_matching_records(connection, until=4, after=2, type_name="game.recorded")] == [4]
+        assert [p for p, _ in read_matching_records(connection, until=4, subject="player:ben")] == [3]
+        assert [list_newest_subject_ids(connection, until) for until in (4, 3, 1)] == [["g-1", "g-2"], ["g-1"], []]
+        assert list_newest_subject_ids(connection, 4, "player.registered") == ["anna", "ben"]
         assert read_records_at(connection, [4, 1, 99]).keys() == {1, 4}
         assert count_by_type(connection) == {"player.registered": 2, "game.recorded": 2}
 
