@@ -1,14 +1,14 @@
-"""Operational errors: the few errors that stop a command although its input is fine.
+"""Operational errors: the few errors that stop a command although its data is valid.
 
-Bad data is not among them: a `Rejection` (see `rejections`) is returned as a value, and so is a finding of `verify`.
+Bad data is not among them: it is returned as a value, a `Rejection` (see `rejections`) or a finding of `verify`.
 """
 
 import copyreg
 from typing import Any
 
 CLOCK_AHEAD = (
-    "the event would be recorded more than a day ahead of the database's clock; correct the clock that is wrong, then "
-    "run the command again"
+    "the event would be recorded more than a day ahead of the database's clock; correct the wrong clock, then run the "
+    "command again"
 )
 NOT_STORED = (
     "the database did not store the appended events, so nothing was recorded: a foreign trigger, rule or table in the "
@@ -16,35 +16,39 @@ NOT_STORED = (
 )
 
 
-# why a command stopped, as reported in JSON; a reason is never renamed or reused
+# the reasons why a command stopped, as reported in JSON, with the exit code and a description; a reason is never
+# renamed or reused
 REASONS = {
     "usage": (2, "the command, its options or its arguments are wrong"),
-    "not-a-ledger": (2, "what `--db` names is not a ledger: a bad URL, no database file, or an unsupported encoding"),
+    "not-a-ledger": (
+        2,
+        "`--db` does not name a ledger: the URL is bad, the file is not a database, or the encoding is unsupported",
+    ),
     "old-schema": (2, "an older program made the ledger; `upgrade` brings it to the newest schema"),
     "new-schema": (2, "a newer program made the ledger"),
     "ruleset-unusable": (
         2,
         "a published ruleset names a rule that is not installed here, or whose parameters do not match",
     ),
-    "bad-backup-list": (2, "a folder's list of backups is not one that this program wrote"),
-    "no-ledger": (3, "no ledger exists there"),
+    "bad-backup-list": (2, "the list of backups in a folder is not valid"),
+    "no-ledger": (3, "no ledger exists at the location"),
     "unreachable": (3, "the store cannot be reached"),
     "busy": (3, "the store was locked for longer than the program waits"),
-    "no-space": (3, "there is no space left where the ledger is, or where something is written"),
+    "no-space": (3, "the disk of the ledger or of an output file is full"),
     "server-limit": (3, "the server has reached one of its limits, such as connections or memory"),
     "read-only": (3, "the store accepts no changes"),
-    "no-right": (3, "permission denied"),
+    "no-right": (3, "the user or the account lacks a right on the store"),
     "unsafe-settings": (3, "the server's settings can lose acknowledged commits"),
     "clock-ahead": (3, "the event would be recorded more than a day ahead of the database's clock"),
-    "lock-lost": (3, "a rebuild lost its lock, and promoted nothing"),
-    "worker-lost": (3, "a process that did part of the work is gone"),
+    "lock-lost": (3, "a rebuild lost its lock, so it promoted nothing"),
+    "worker-lost": (3, "a process that did part of the work ended unexpectedly"),
     "out-of-memory": (3, "there is not enough memory"),
     "file": (3, "a file cannot be read or written"),
     "already-running": (4, "another run of the same job is in progress"),
-    "unknown": (1, "no such player, game or published list is recorded; the code of the refusal says which"),
-    "ruleset-refused": (1, "the candidate ruleset is invalid; the code of the refusal says why"),
+    "unknown": (1, "no such player, game or published list is recorded; the rejection code says which"),
+    "ruleset-refused": (1, "the candidate ruleset is invalid; the rejection code says why"),
     "rule-failed": (1, "the rule of a ladder failed, so it cannot be replayed"),
-    "cannot-predict": (1, "the rule of the ladder gives no probabilities, or cannot score such a game"),
+    "cannot-predict": (1, "the rule of the ladder gives no probabilities, or cannot score this kind of game"),
     "damaged": (1, "stored data is corrupt; `ratings verify` locates it"),
     "clock-behind": (1, "the last event is dated more than five minutes after this machine's time"),
     "not-empty": (1, "a restore needs a ledger without events"),
@@ -58,7 +62,7 @@ REASONS = {
 class LedgerError(Exception):
     """A failure with a message for people.
 
-    `reason` is a key of `REASONS`, or the code of a rejection that says more; `exit_code` is the command's exit code.
+    `reason` is a key of `REASONS`, or the more precise code of a rejection; `exit_code` is the command's exit code.
     """
 
     exit_code = 2
@@ -73,7 +77,7 @@ class LedgerError(Exception):
             self.reason = reason
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # a worker process sends errors to its parent, whatever arguments their constructors take
+        # a worker process sends errors to its parent, so pickling must not depend on the constructor's parameters
         return copyreg.__newobj__, (type(self), *self.args), vars(self)  # type: ignore[attr-defined]
 
 
@@ -94,13 +98,13 @@ class StoreUnavailable(LedgerError):
 
 
 class NoLedger(StoreUnavailable, NotALedger):
-    """No ledger exists there, though a database may (exit code 3)."""
+    """No ledger exists at the location, though a database may (exit code 3)."""
 
     reason = "no-ledger"
 
 
 class CannotPredict(LedgerError):
-    """The rule of a ladder gives no probabilities, or cannot score such a game (exit code 1)."""
+    """The rule of a ladder gives no probabilities, or cannot score this kind of game (exit code 1)."""
 
     reason = "cannot-predict"
 
@@ -148,7 +152,8 @@ class BadArgument(LedgerError):
 class Unknown(LedgerError):
     """No such player, game or published list is recorded (exit code 1).
 
-    `reason` is the code of a rejection, such as player-unknown, or `unknown` if there is no code.
+    `reason` is the code of a rejection, such as player-unknown, or `unknown` without a code. As in `Refused`, the code
+    comes first.
     """
 
     reason = "unknown"
@@ -158,7 +163,10 @@ class Unknown(LedgerError):
 
 
 class RuleFailed(LedgerError):
-    """A rule failed, so a ladder cannot be replayed (exit code 1). `ladder` is its name; the message has the place."""
+    """A rule failed, so a ladder cannot be replayed (exit code 1).
+
+    `ladder` is the name of the ladder; the message also names the game and the error.
+    """
 
     reason = "rule-failed"
 
@@ -193,7 +201,7 @@ class NoEarlierGeneration(LedgerError):
 
 
 class WorkerLost(LedgerError):
-    """A process that did part of the work is gone, perhaps because memory ran out (exit code 3)."""
+    """A process that did part of the work ended unexpectedly, perhaps because memory ran out (exit code 3)."""
 
     reason = "worker-lost"
 

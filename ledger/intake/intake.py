@@ -25,7 +25,7 @@ from ratings_ledger.ledger.rejections import Refused, Rejection, quote
 from ratings_ledger.ledger.store.appending import (
     AppendResult,
     BuildLastDrafts,
-    Fresh,
+    FreshDrafts,
     append,
     build_game_exists_rejection,
     choose_recorded_at,
@@ -616,7 +616,7 @@ class Intake:
         self.result.existing += appended.existing
         self.result.head = appended.head
 
-    def _recheck(self, connection: Connection, before: Head, fresh: Fresh) -> list[tuple[int, Rejection]]:
+    def _recheck(self, connection: Connection, before: Head, fresh: FreshDrafts) -> list[tuple[int, Rejection]]:
         """Check drafts again under the lock if other writers appended; return (index, refusal) of refused drafts."""
         if before.position != self._validator.checked_head:
             try:

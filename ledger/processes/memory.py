@@ -1,20 +1,21 @@
-"""Memory: fewer garbage collections while many objects are created, return of freed memory, and memory limits."""
+"""Collect garbage less often, return freed memory to the system, and respect memory limits."""
 
 import gc
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-OBJECTS = 100_000
-# what two threads need to start: their stacks, and room for the interpreter
+# how many new objects start a collection while many objects are created; Python's default is 700 to 2,000
+GC_THRESHOLD = 100_000
+# the memory that two threads need to start: their stacks, and room for the interpreter
 THREADS_BYTES = 32 << 20
 
 
 @contextmanager
 def collect_rarely() -> Iterator[None]:
-    """Run the cyclic garbage collector less often; it would otherwise take a fifth of the time of an import."""
+    """Run the cyclic garbage collector less often while the block runs; it would take a fifth of an import's time."""
     thresholds = gc.get_threshold()
-    gc.set_threshold(max(thresholds[0], OBJECTS), *thresholds[1:])
+    gc.set_threshold(max(thresholds[0], GC_THRESHOLD), *thresholds[1:])
     try:
         yield
     finally:
@@ -22,23 +23,23 @@ def collect_rarely() -> Iterator[None]:
 
 
 def trim_heap() -> None:
-    """Return freed memory to the system, which the C library of Linux may keep."""
+    """Return freed memory that glibc still holds to the system."""
     import ctypes
 
-    with suppress(AttributeError, OSError):  # other libraries have no such function
+    with suppress(AttributeError, OSError):  # other C libraries have no `malloc_trim`
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def is_memory_limited() -> bool:
-    """Tell whether this process has a limit of memory, as `ulimit -v` sets it; then it avoids threads.
+    """Tell whether this process has a memory limit (`ulimit -v`). Callers then avoid threads.
 
-    With no memory left, a thread that starts or fails can block for ever within CPython 3.11, and all others with it.
+    Without memory, a thread that starts or fails can block for ever within CPython 3.11, and with it all other threads.
     """
     return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
 
 
 def refuse_threads_without_memory() -> None:
-    """Raise `MemoryError` if a new thread might find no memory; starting it would block for ever."""
+    """Raise `MemoryError` if there is too little memory for a new thread, which might otherwise block for ever."""
     require_memory(THREADS_BYTES)
 
 

@@ -1,6 +1,6 @@
-"""Append drafts to the log: skip those that the log already holds, and append all others or none.
+"""Append drafts to the log: skip drafts that the log already holds, and append all others or none.
 
-A batch is one transaction. It takes the store's append lock before it reads the head, so appends never overlap.
+Each append is one transaction. It takes the store's append lock before it reads the head, so appends never overlap.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -36,31 +36,34 @@ from ratings_ledger.ledger.events.revisions import (
 from ratings_ledger.ledger.events.types import Draft, Ruleset, meaning
 from ratings_ledger.ledger.processes.memory import collect_rarely, is_memory_limited
 from ratings_ledger.ledger.rejections import Refused, Rejection, quote
-from ratings_ledger.ledger.store.dialect import dialect_of
+from ratings_ledger.ledger.store.dialect import NamedEvent, dialect_of
 from ratings_ledger.ledger.store.log import Head, Log, head, lock_and_read_head, open_driver_cursor, read_known_event
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.store.schema import events
 
-# the number of rows that one statement inserts; a thread builds the next rows in about the same time
+# the number of rows that one statement inserts; a thread builds as many rows in about the same time
 ROWS_AHEAD = 160
 # how many drafts one statement looks up
 LOOKUP_SIZE = 1_000
 
-# drafts that the log does not hold, with their indices among all drafts of an append
-Fresh = Sequence[tuple[int, Draft]]
+# (index among all drafts of an append, draft) for each draft that the log does not hold
+FreshDrafts = Sequence[tuple[int, Draft]]
 
-# (position of the first draft, indices of the new drafts, time) -> the drafts to append after all others
+# (position of the first fresh draft, indices of the fresh drafts, time) -> the drafts to append after all others
 BuildLastDrafts = Callable[[int, Sequence[int], int], Sequence[Draft]]
 
-# (connection, head, new drafts) -> (index, refusal) of each draft that a check under the lock refuses
-Recheck = Callable[[Connection, Head, Fresh], list[tuple[int, Rejection]]]
+# (connection, head, fresh drafts) -> (index, refusal) of each draft that a check under the lock refuses
+Recheck = Callable[[Connection, Head, FreshDrafts], list[tuple[int, Rejection]]]
 
 
 class AppendResult(NamedTuple):
     """The result of an append. If any draft was refused, nothing was appended.
 
-    `appended` and `existing` are numbers of drafts. `refused` holds (index of the draft, refusal). `known` are the
-    indices of the drafts that the log already held.
+    appended    the number of appended drafts
+    existing    the number of drafts that the log already held
+    refused     (index, refusal) of each refused draft
+    head        the head of the log after the append
+    known       the indices of the drafts that the log already held
     """
 
     appended: int
@@ -74,15 +77,18 @@ def find_existing(
     connection: Connection,
     drafts: Sequence[Draft],
     waiting: EventLookup | None = None,
-    named_events: Iterable[tuple[str, str, str, str]] | None = None,
+    named_events: Iterable[NamedEvent] | None = None,
 ) -> dict[int, Rejection | None]:
-    """Find the drafts that the log already holds: by index, None for the same content, else the refusal.
+    """Find the drafts that the log already holds.
 
     Args:
         connection: A connection to the ledger.
         drafts: The drafts to look up.
         waiting: Events that will be appended before the drafts.
-        named_events: The log's events with a unique name of the drafts, if the caller has read them.
+        named_events: The events of the log with a name in `list_unique_names(drafts)`, if the caller has read them.
+
+    Returns:
+        An entry for each draft that the log already holds, by index: None if the content is the same, else the refusal.
     """
     by_id: dict[str, str] = {}
     game_subjects: dict[str, str] = {}
@@ -92,9 +98,9 @@ def find_existing(
         by_id[event_id] = record
         if type_name == "game.recorded":
             game_subjects[subject] = event_id
-    outcomes: dict[int, Rejection | None] = {}
+    existing: dict[int, Rejection | None] = {}
     if not by_id and {draft.type for draft in drafts} == {"game.recorded"}:
-        return outcomes
+        return existing
     log, batch = Log(connection), DraftBatch()
     before = CombinedEvents(log if waiting is None else CombinedEvents(log, waiting), batch)
     for index, draft in enumerate(drafts):
@@ -106,23 +112,23 @@ def find_existing(
         if draft.type == "ruleset.published":
             is_published, rejection = _find_published_version(log, before, draft)
         if is_published:
-            outcomes[index] = rejection
+            existing[index] = rejection
         elif draft.event_id in by_id:
-            outcomes[index] = (
+            existing[index] = (
                 None if has_same_content(by_id[draft.event_id], draft) else build_id_conflict_rejection(draft)
             )
         elif draft.type == "game.recorded" and draft.subject in game_subjects:
-            outcomes[index] = build_game_exists_rejection(draft, game_subjects[draft.subject])
-    return outcomes
+            existing[index] = build_game_exists_rejection(draft, game_subjects[draft.subject])
+    return existing
 
 
 def list_unique_names(drafts: Sequence[Draft]) -> list[str]:
-    """List the names that only one event may have: event ids, and the subjects of recorded games."""
+    """List the names of these drafts that only one event may have: event ids, and the subjects of recorded games."""
     game_subjects = (draft.subject for draft in drafts if draft.type == "game.recorded")
     return list({*(draft.event_id for draft in drafts), *game_subjects})
 
 
-def _iterate_named(connection: Connection, drafts: Sequence[Draft]) -> Iterator[tuple[str, str, str, str]]:
+def _iterate_named(connection: Connection, drafts: Sequence[Draft]) -> Iterator[NamedEvent]:
     for start in range(0, len(drafts), LOOKUP_SIZE):
         with open_driver_cursor(connection) as cursor:
             yield from dialect_of(connection).find_events_named(
@@ -131,9 +137,10 @@ def _iterate_named(connection: Connection, drafts: Sequence[Draft]) -> Iterator[
 
 
 def _find_published_version(log: Log, before: EventLookup, draft: Draft) -> tuple[bool, Rejection | None]:
-    """Tell whether the log holds the version that a draft publishes; also return the refusal if the contents differ.
+    """Tell whether the log holds the version that a draft publishes, and return the refusal if the contents differ.
 
-    The event's id and date do not matter. `before` holds all events before the draft, which may withdraw a version.
+    The event's id and date do not matter. `before` holds all events before the draft; one of them may withdraw a
+    version.
     """
     ruleset = Ruleset.model_validate(parse_object(draft.data.encode()))
     for event in log.about(draft.subject):
@@ -175,7 +182,7 @@ def build_game_exists_rejection(draft: Draft, event_id: str) -> Rejection:
 
 
 def has_same_content(record: str, draft: Draft) -> bool:
-    """Tell whether a record and a draft have the same content, with defaults filled in."""
+    """Tell whether a record and a draft have the same content after defaults are filled in."""
     if has_same_data(record, draft):
         return True
     try:
@@ -186,7 +193,7 @@ def has_same_content(record: str, draft: Draft) -> bool:
 
 
 def have_same_content(left: Draft, right: Draft) -> bool:
-    """Tell whether two drafts have the same content, with defaults filled in."""
+    """Tell whether two drafts have the same content after defaults are filled in."""
     return left.type == right.type and _has_equal_data(left, right.occurred_at, parse_object(right.data.encode()))
 
 
@@ -198,9 +205,9 @@ def _has_equal_data(draft: Draft, occurred_at: int, data: dict[str, Any]) -> boo
 
 
 def choose_recorded_at(before: Head, clock: Clock, ignore_clock: bool) -> int:
-    """Return the time for the next record: now, or the head's time if it is slightly later. Raises `ClockBehind`.
+    """Return the time for the next record: now, or the head's time if that is later.
 
-    With `ignore_clock` the head's time may be much later.
+    Raises `ClockBehind` if the head's time is much later, except with `ignore_clock`.
     """
     now = clock()
     if is_ahead(before.recorded_at, now) and not ignore_clock:
@@ -232,8 +239,8 @@ def append(
         clock: Returns the time in microseconds.
         ignore_clock: Use the head's time if the clock is behind it.
         recheck: A check to call under the lock.
-        absent_at: A position of the head at which `find_existing` found none of the drafts. While the head is there,
-            they are not looked up again.
+        absent_at: A position of the head at which `find_existing` found none of the drafts. If the head is still at
+            this position, the drafts are not looked up again.
         build_last: Builds drafts to append last in the same transaction. The result does not count them.
 
     Raises:
@@ -280,9 +287,9 @@ def append(
 def _append_one(
     ledger: Ledger, draft: Draft, *, by: str, clock: Clock, checked_head: int | None
 ) -> AppendResult | None:
-    """Append a plain draft in the fewest steps of the store; append nothing and return None if it needs the full path.
+    """Append a plain draft in the fewest steps; append nothing and return None if the full append must decide.
 
-    `checked_head` is the position of the head at the check of the draft, or None if the head may have moved since.
+    `checked_head` is the position of the head at the check of the draft, or None if no check depends on the head.
     """
     is_plain = draft.type not in SUPERSEDING and draft.type != "ruleset.published" and draft.supersedes is None
     if not is_plain or not is_surely_small(draft, by):
@@ -299,9 +306,9 @@ def _append_one(
 
 
 def _resolve_superseded(
-    log: Log, fresh: Fresh, *, first_position: int, recorded_at: int, by: str
+    log: Log, fresh: FreshDrafts, *, first_position: int, recorded_at: int, by: str
 ) -> tuple[dict[int, str], list[tuple[int, Rejection]]]:
-    """Return by index the ids of the events that the drafts supersede, and (index, refusal) of each refused draft.
+    """Return the ids of the events that the drafts supersede, by index, and (index, refusal) of each refused draft.
 
     `first_position` is the position that the first draft will get.
     """
@@ -331,9 +338,9 @@ def _find_superseded_id(events: EventLookup, draft: Draft) -> str | None:
 
 
 def _build_rows(
-    fresh: Fresh, before: Head, *, recorded_at: int, by: str, supersedes: Mapping[int, str]
+    fresh: FreshDrafts, before: Head, *, recorded_at: int, by: str, supersedes: Mapping[int, str]
 ) -> Iterator[EventRow]:
-    """Yield the rows of drafts that follow the head `before`."""
+    """Yield the rows of the drafts, which follow the head `before`."""
     chain = before.chain_hash
     for position, (index, draft) in enumerate(fresh, before.position + 1):
         recorded_by, superseded = draft.by or by, supersedes.get(index)
@@ -357,7 +364,7 @@ def _build_rows(
 
 
 def _build_ahead(rows: Iterator[EventRow]) -> Iterator[EventRow]:
-    """Yield the rows. If there are many, a thread builds the next ones while the store inserts the previous ones."""
+    """Yield the rows. If there are many, a thread builds the next rows while the store inserts the previous ones."""
     block = list(islice(rows, ROWS_AHEAD))
     if len(block) < ROWS_AHEAD or is_memory_limited():
         yield from block
@@ -411,7 +418,7 @@ def append_restored(
 ) -> Head:
     """Insert the rows of an export into an empty ledger.
 
-    One transaction inserts them, since a partial ledger would look complete. `check` may refuse the rows before the
+    One transaction inserts them, because a partial ledger would look complete. `check` may refuse the rows before the
     commit. Raises `NotEmpty`, and the errors of `check`.
     """
     with ledger.writing("writer", appends=True) as connection:

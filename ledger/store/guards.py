@@ -15,15 +15,15 @@ from collections.abc import Callable
 POSTGRES_APPEND_LOCK = 7_236_836_021
 
 
-# the message for a row dated in the future, after which `CLOCK_AHEAD` is reported
+# the message of a guard for a row dated in the future; this program then reports `CLOCK_AHEAD`
 AHEAD = "recorded more than a day ahead of the clock"
-_DAY = 86_400_000_000
-# the characters of a name that JSON escapes, each with the character after the backslash
+_DAY = 86_400_000_000  # microseconds
+# the characters of a name that JSON escapes, each with the character that follows the backslash
 _ESCAPED = {"\\": "\\", '"': '"', "\n": "n", "\t": "t"}
 
 
 def _sql_json_string(column: str, character: str) -> str:
-    """Return SQL for a name as a JSON string; `character` is the SQL function that makes a character of its code."""
+    """Return SQL for a name as a JSON string; `character` is the SQL function that converts a code to a character."""
     escaped = column
     for plain, letter in _ESCAPED.items():
         escaped = f"replace({escaped}, {character}({ord(plain)}), {character}(92) || {character}({ord(letter)}))"
@@ -53,8 +53,8 @@ def sqlite_instant(column: str) -> str:
 
 
 def _postgres_instant(column: str) -> str:
-    # fractions are handled apart, because PostgreSQL multiplies an interval as a floating-point number; explicit types
-    # keep added operators and functions from matching better than the built-in ones
+    # the fraction is handled separately, because PostgreSQL multiplies an interval as a floating-point number; explicit
+    # types keep added operators and functions from matching better than the built-in ones
     million = "1000000::bigint"
     fraction = f"mod(mod({column}, {million}) + {million}, {million})"
     whole = f"TIMESTAMP 'epoch' + (({column} - {fraction}) / {million})::double precision * INTERVAL '1 second'"
@@ -65,8 +65,8 @@ def _postgres_json_string(column: str) -> str:
     return _sql_json_string(column, "chr")
 
 
-# objects of free content, such as `extra`, may contain a `game_id`; the last object before the member `game` ends with
-# this text, and the next `game_id` names the game
+# objects with free content, such as `extra`, may contain a `game_id`. The last object before the member `game` ends
+# with this text, and the next `game_id` after it names the game
 _OBJECT_END = '},"game":'
 _SQLITE_RECORD_END = _sql_record_end(sqlite_instant, _sqlite_json_string)
 # the name in an event's subject, as a JSON string
@@ -74,7 +74,7 @@ _SQLITE_NAME = _sqlite_json_string("substr(NEW.subject, instr(NEW.subject, ':') 
 _POSTGRES_RECORD_END = _sql_record_end(_postgres_instant, _postgres_json_string)
 _POSTGRES_NAME = _postgres_json_string("substr(NEW.subject, strpos(NEW.subject, ':') + 1)")
 
-# the record from the end of the last such object on
+# the part of the record that begins with `_OBJECT_END`, or the whole record without it
 _SQLITE_DATA = f"""substr(NEW.record, instr(NEW.record, '{_OBJECT_END}'))"""
 _POSTGRES_DATA = f"""substr(NEW.record, greatest(strpos(NEW.record, '{_OBJECT_END}'), 1))"""
 
@@ -131,7 +131,7 @@ BEGIN
 END""",
 }
 
-# a session keeps using a plan that it made while the log was short, so the plan must use indexes from the start
+# a session keeps using a plan that it made when the log was short, so the plan must use indexes from the start
 _PLANNED_ONCE = "LANGUAGE plpgsql SET enable_seqscan = off"
 
 POSTGRES_FUNCTIONS = {
@@ -192,7 +192,8 @@ POSTGRES_TRIGGERS = {
     },
 }
 
-# appends one event in one statement; it appends nothing and returns no row if a full append must decide
+# the function that appends one event in one statement; it appends nothing and returns no row if a full append must
+# decide
 POSTGRES_APPEND = {
     "events_append_one": f"""CREATE FUNCTION events_append_one(
   new_id text, new_type text, new_schema_version smallint, new_subject text, new_occurred_at bigint, now bigint,

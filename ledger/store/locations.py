@@ -1,4 +1,4 @@
-"""Show the location of a ledger, a URL or a path, without passwords."""
+"""Prepare the location of a ledger, a URL or a path, for messages: without passwords or users."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The migrations that come with this program; only this module runs alembic."""
+"""Run the migrations that come with this program; no other module runs alembic."""
 
 from pathlib import Path
 

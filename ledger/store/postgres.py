@@ -45,16 +45,16 @@ if TYPE_CHECKING:
     from psycopg import Cursor
 
 # looks up each name in the indexes; a condition on many names might scan the whole table if statistics are outdated
-_NAMED = """SELECT event.* FROM unnest(%(names)s::text[]) AS names (name) CROSS JOIN LATERAL
+_NAMED_QUERY = """SELECT event.* FROM unnest(%(names)s::text[]) AS names (name) CROSS JOIN LATERAL
 (SELECT event_id, subject, type, record FROM events WHERE event_id = name OR subject = name) AS event"""
 # keeps other sessions from adding objects to the table until the transaction ends; only the holder of the append lock
 # takes this lock
-_KEEP_TABLE = "LOCK TABLE events IN ROW EXCLUSIVE MODE"
-# statements that are sent together are one transaction; the lock of the second one makes the third see the true
+_LOCK_TABLE = "LOCK TABLE events IN ROW EXCLUSIVE MODE"
+# statements that are sent together are one transaction; the lock on the table makes the last statement see the true
 # catalogue
-_APPEND_ONE = f"""EXECUTE ratings_append_lock; {_KEEP_TABLE};
+_APPEND_ONE = f"""EXECUTE ratings_append_lock; {_LOCK_TABLE};
 EXECUTE ratings_append_one({", ".join(["%s"] * 10)})"""
-# whether acknowledged rows survive a crash, and no other table adds rows
+# SQL for the state of the table `events`: `kept` if acknowledged rows survive a crash, and no other table adds rows
 _EVENTS_STATE = """CASE WHEN (SELECT relpersistence FROM pg_class WHERE oid = 'events'::regclass) <> 'p' THEN 'unlogged'
 WHEN EXISTS (SELECT FROM pg_inherits WHERE inhparent = 'events'::regclass) THEN 'inherited by another table'
 ELSE 'kept' END"""
@@ -80,15 +80,15 @@ SAFE_SETTINGS: dict[str, tuple[str | None, str]] = {
 }
 
 # the records of a range as one text, or NULL if a record is missing; no record contains a newline
-_JOINED_RECORDS = """SELECT CASE count(*) WHEN {until} - {after} THEN string_agg(record, E'\\n' ORDER BY position) END
+_JOIN_QUERY = """SELECT CASE count(*) WHEN {until} - {after} THEN string_agg(record, E'\\n' ORDER BY position) END
 FROM events WHERE position > {after} AND position <= {until}"""
-# how many records one text joins; the server takes twice as long for a text of more than a megabyte
-JOINED_TOGETHER = 1_700
+# how many records are joined to one text; the server takes twice as long for a text of more than a megabyte
+JOINED_RECORDS = 1_700
 
 _SCHEMA = """SELECT n.nspname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.oid = 'ledger_identity'::pg_catalog.regclass"""
 
-# the schemas in which the session finds our tables, each with their names, the schema with most tables first
+# the schemas in which the session finds this program's tables, each with their names; the schema with most tables first
 _SCHEMAS_WITH_TABLES = """SELECT n.nspname, pg_catalog.string_agg(t.name, ', ')
 FROM pg_catalog.unnest(%s::pg_catalog.text[]) t(name)
 JOIN pg_catalog.pg_class c ON c.oid = pg_catalog.to_regclass(t.name)
@@ -110,8 +110,8 @@ SESSION = (
     # the connection that holds the lock of a rebuild is idle for a long time
     "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'",
 )
-# parameters of the connection, which the URL may override; keepalives notice that a host has been replaced
-CONNECTION = {
+# parameters of the connection, which the URL may override; without keepalives a lost host would go unnoticed
+CONNECTION_PARAMETERS = {
     "connect_timeout": "10",
     "fallback_application_name": "ratings",
     "keepalives_idle": "60",
@@ -132,12 +132,12 @@ AND ((classid::bigint << 32) | objid::bigint) = {:d}"""
 
 def build_engine(url: URL, create: bool, pool: type[Pool], busy_seconds: float) -> Engine:
     """Return an engine on the URL's database, which must exist, even with `create`."""
-    # 0 would mean to wait for ever
+    # at least 1, because PostgreSQL waits for ever if lock_timeout is 0
     lock_timeout = f"SET lock_timeout = {max(int(busy_seconds * 1_000), 1)}"
     location = redact_password(url.render_as_string())
     url = url.set(drivername="postgresql+psycopg").difference_update_query(["timeout"])
     explicit = {*url.query, *(["connect_timeout"] if "PGCONNECT_TIMEOUT" in os.environ else [])}
-    url = url.update_query_dict({name: value for name, value in CONNECTION.items() if name not in explicit})
+    url = url.update_query_dict({name: value for name, value in CONNECTION_PARAMETERS.items() if name not in explicit})
 
     def connect() -> Any:
         _, parameters = new_engine.dialect.create_connect_args(url)
@@ -184,7 +184,7 @@ def open_session(
         poolers: The locations of poolers that are known to keep their client's session; updated.
 
     Raises:
-        NotALedger: The encoding is not UTF-8, a pooler does not keep the session, or the search path leads to tables of
+        NotALedger: The encoding is not UTF-8, a pooler does not keep the session, or the search path leads to tables in
             several schemas.
     """
     autocommit_before, connection.autocommit = connection.autocommit, True
@@ -193,7 +193,7 @@ def open_session(
         raise NotALedger(
             f"the database {location} has the encoding {encoding}; create another with ENCODING 'UTF8' for a ledger"
         )
-    # a pooler tells its client a different process number from the server's
+    # a pooler gives its client another process number than the server
     if process != connection.info.backend_pid and location not in poolers:
         if not _keeps_sessions(connection, connect):
             raise NotALedger(
@@ -207,7 +207,7 @@ def open_session(
 
 
 def _refuse_mixed_schemas(connection: Any, location: str) -> None:
-    """Raise `NotALedger` if the search path leads to tables with our names in different schemas."""
+    """Raise `NotALedger` if the search path leads to tables with this program's names in different schemas."""
     names = [name for kind, _, name in load_generated_objects("postgresql") if kind == "table"]
     schemas = connection.execute(_SCHEMAS_WITH_TABLES, (names,)).fetchall()
     if len(schemas) > 1:
@@ -224,7 +224,7 @@ def _refuse_mixed_schemas(connection: Any, location: str) -> None:
 def _keeps_sessions(connection: Any, connect: Callable[[], Any]) -> bool:
     """Tell whether a pooler keeps the session of an idle connection, by sending a notification to that session.
 
-    The answer is yes if it cannot be tested: if the pooler has no second connection, or the server forbids LISTEN.
+    Return True if this cannot be tested, because the pooler has no second connection or the server forbids LISTEN.
     """
     channel = f"ratings_{uuid4().hex}"
     try:
@@ -250,14 +250,14 @@ def begin(connection: Connection) -> None:
 
 
 def lock_schema(connection: Connection) -> None:
-    """Wait until no other session creates or upgrades the tables."""
+    """Wait until no other session creates or upgrades the tables, and keep others from it."""
     connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({POSTGRES_SCHEMA_LOCK})")
 
 
 def lock_appends(connection: Connection) -> None:
     """Take the append lock in a separate statement, so that the next statement sees the true head."""
     _refuse_unsafe(connection.exec_driver_sql(_build_settings_query(locking=True)).one())
-    connection.exec_driver_sql(_KEEP_TABLE)
+    connection.exec_driver_sql(_LOCK_TABLE)
     refuse_unexpected(connection)
 
 
@@ -288,7 +288,7 @@ def hold_rebuild_lock(ledger: Connections) -> Iterator[Connection]:
 
 
 def _release_lock(connection: Connection, number: int) -> None:
-    # explicit, because the server may notice late that a connection was closed; an already lost one raises an error
+    # an explicit release, because the server may notice late that a connection was closed; a lost one raises an error
     with suppress(SQLAlchemyError):
         connection.exec_driver_sql(f"SELECT pg_advisory_unlock({number:d})")
 
@@ -322,24 +322,24 @@ def is_running(connection: Connection, number: int, process: str, started_at: in
 def lock_and_read_head(connection: Connection, names: Sequence[str]) -> tuple[Any, list[NamedEvent]]:
     """Take the append lock; return the row of the head and the events whose id or subject is in `names`.
 
-    All statements are sent together, so that this program waits only once while others wait for the lock.
+    All statements are sent together: one round trip is the least time for which others wait for the lock.
     """
     driver: Any = connection.connection.driver_connection
     with driver.pipeline():
         lock = driver.execute(_build_settings_query(locking=True))
-        driver.execute(_KEEP_TABLE)
+        driver.execute(_LOCK_TABLE)
         head = driver.execute(NEWEST)
-        named_events = driver.execute(_NAMED, {"names": list(names)}, prepare=False) if names else None
+        named_events = driver.execute(_NAMED_QUERY, {"names": list(names)}, prepare=False) if names else None
         _refuse_unsafe(lock.fetchone())
         refuse_unexpected_objects(driver)
-        return head.fetchone(), [] if named_events is None else named_events.fetchall()
+        return head.fetchone(), [] if named_events is None else [NamedEvent(*row) for row in named_events.fetchall()]
 
 
 def append_one(ledger: Connections, values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
     """Append an event in one round trip; return the new head, or None if the full append must decide.
 
-    Under the append lock the server compares a value that changes with the catalogue; a full comparison for each event
-    would double the time.
+    Under the append lock the server only compares a value that changes with the catalogue, because a full comparison
+    for each event would double the time.
     """
     from psycopg.errors import InvalidSqlStatementName
 
@@ -352,7 +352,7 @@ def append_one(ledger: Connections, values: Callable[[], Sequence[Any]]) -> tupl
             if not driver.can_append:
                 return None
             row = driver.execute_last(_APPEND_ONE, arguments)
-            # no row may mean that the catalogue has changed: compare it in full before the next event
+            # if there is no row, the catalogue may have changed: compare it in full before the next event
             driver.can_append = row is not None
         except InvalidSqlStatementName:  # after a rollback the driver deallocates all statements; nothing was appended
             driver.can_append, row = False, None
@@ -370,7 +370,7 @@ def _refuse_unsafe(row: Sequence[Any]) -> None:
 
 
 def insert(cursor: "Cursor", table: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
-    """Insert rows in order; each holds the values of these columns."""
+    """Insert rows in order; each row holds the values of these columns."""
     rows = iter(rows)
     first_rows = list(islice(rows, 2))
     if len(first_rows) == 1:
@@ -385,15 +385,15 @@ def insert(cursor: "Cursor", table: str, columns: Sequence[str], rows: Iterable[
 
 
 def join_records(connection: Connection, after: int, until: int) -> bytes | None:
-    """Return the records after `after` up to and including `until`, one per line, or None if a record is missing."""
+    """Return the records at `after` < position <= `until`, one per line, or None if a record is missing."""
     from psycopg.types.string import ByteaBinaryLoader
 
     texts = list[bytes]()
     driver: Any = connection.connection.driver_connection
     with driver.cursor(binary=True) as cursor:
         cursor.adapters.register_loader("text", ByteaBinaryLoader)
-        for first in range(after, until, JOINED_TOGETHER):
-            query = _JOINED_RECORDS.format(after=first, until=min(first + JOINED_TOGETHER, until))
+        for start in range(after, until, JOINED_RECORDS):
+            query = _JOIN_QUERY.format(after=start, until=min(start + JOINED_RECORDS, until))
             (text,) = cursor.execute(query, prepare=False).fetchone()
             if text is None:
                 return None
@@ -402,8 +402,9 @@ def join_records(connection: Connection, after: int, until: int) -> bytes | None
 
 
 def find_events_named(cursor: "Cursor", names: Sequence[str]) -> list[NamedEvent]:
-    """Look up (id, subject, type, record) of the events whose id or subject is one of these names."""
-    return cursor.execute(_NAMED, {"names": list(names)}, prepare=False).fetchall()
+    """Return the events whose id or subject is one of these names."""
+    rows = cursor.execute(_NAMED_QUERY, {"names": list(names)}, prepare=False).fetchall()
+    return [NamedEvent(*row) for row in rows]
 
 
 def sql_instant(column: str) -> str:
@@ -441,8 +442,8 @@ def _read_settings(row: Sequence[Any]) -> list[Setting]:
 def identify_database(connection: Connection) -> tuple[str, ...]:
     """Return the host, port, name and schema, which identify the database to this account.
 
-    The server's own identifiers would not do: a copied server has the same ones, and a database recreated each night
-    has a new number.
+    The server's own identifiers cannot be used: a copied server has the same identifiers, and a database that is
+    recreated each night has a new number.
     """
     driver: Any = connection.connection.driver_connection
     schema = connection.exec_driver_sql(_SCHEMA).scalar_one()
@@ -455,17 +456,17 @@ def find_storage_damage(connection: Connection) -> list[str]:
 
 
 # the codes of the errors that mean damage: the server cannot read a page, an index or a text
-DAMAGED = ("XX001", "XX002", "22021", "22P05")
+DAMAGE_CODES = ("XX001", "XX002", "22021", "22P05")
 
 
 def is_damage(error: BaseException) -> bool:
     """Tell whether a driver's error means damaged data, not a lost connection, a lock, a right or a cancellation."""
     state = getattr(error, "sqlstate", None)
-    return state in DAMAGED or (state == "XX000" and "toast" in str(error))
+    return state in DAMAGE_CODES or (state == "XX000" and "toast" in str(error))
 
 
-# by the beginning of the server's code: the class of the error, the message with {location} and {server's message}, and
-# the reason; the first match counts
+# by the beginning of the server's code: the class of the error; the message, in which {} stands for the location and
+# then for the server's message; and the reason. The first match counts
 FAILURES: tuple[tuple[tuple[str, ...], type[LedgerError], str, str | None], ...] = (
     (("55P03", "57014", "40"), StoreUnavailable, "{} is busy: {}; try again", "busy"),
     (("25006",), StoreUnavailable, "{} is read-only: {}; name the primary server if this is a standby", "read-only"),
@@ -478,7 +479,7 @@ FAILURES: tuple[tuple[tuple[str, ...], type[LedgerError], str, str | None], ...]
     ),
     (("53",), StoreUnavailable, "the server of {} has reached a limit: {}; try again", "server-limit"),
     (("08", "28", "3D", "57", "58"), StoreUnavailable, "{} cannot be reached: {}", None),
-    (DAMAGED, StoreDamaged, "{} is damaged: {}; run: ratings verify", None),
+    (DAMAGE_CODES, StoreDamaged, "{} is damaged: {}; run: ratings verify", None),
     (("42P01", "42703"), StoreDamaged, "the schema of {} differs from the migrations: {}; run: ratings verify", None),
     (("23001",), StoreDamaged, "a guard of {} refused the events: {}; run: ratings verify", None),
 )
@@ -487,7 +488,7 @@ FAILURES: tuple[tuple[tuple[str, ...], type[LedgerError], str, str | None], ...]
 def translate_error(error: BaseException, location: str) -> LedgerError | None:
     """Convert a driver's error to one of this program's; return None if the error is a bug."""
     while getattr(error, "sqlstate", None) is None and error.__context__ and hasattr(error.__context__, "sqlstate"):
-        error = error.__context__  # report why the connection broke, rather than the rollback that failed next
+        error = error.__context__  # report the error that broke the connection, not the rollback that failed after it
     text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     state = getattr(error, "sqlstate", None) or "08000"
     if AHEAD in text:

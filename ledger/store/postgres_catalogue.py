@@ -1,4 +1,4 @@
-"""Compare the catalogue of a PostgreSQL database with the objects that this program creates.
+"""Compare the catalogue of a PostgreSQL database with the objects that this program creates ("our" objects).
 
 Each object is described in a form that PostgreSQL 13 to 18 all produce. The comparison only reads the catalogue, so the
 rights of `ratings_reader` are enough. It covers the objects on our tables, objects with our names anywhere in the
@@ -47,8 +47,8 @@ _REVISION = Table(
 )
 _FUNCTIONS = POSTGRES_FUNCTIONS | POSTGRES_APPEND
 _DIALECT = postgresql.dialect()  # type: ignore[no-untyped-call]
-# SQL: whether an extension created the object
-_EXTENSION = (
+# SQL for whether an extension created the object {0} of the catalogue's table {1}
+_FROM_EXTENSION = (
     "EXISTS (SELECT FROM pg_depend d WHERE d.objid = {0}.oid AND d.classid = '{1}'::regclass AND d.deptype = 'e')"
 )
 # the rows of these tables never change, so the triggers of foreign keys that refer to them never fire
@@ -61,7 +61,8 @@ Differences = Iterator[str | None]
 
 
 # the objects that can run code on, reject or hide rows of our tables: (kind, table, name, definition). Indexes of plain
-# columns are the operator's. Foreign-key triggers on immutable tables are left out, because they never fire
+# columns are left out, because an operator may add them; so are foreign-key triggers on immutable tables, because they
+# never fire
 _OBJECTS_QUERY = (
     """WITH ours AS MATERIALIZED (SELECT c.* FROM unnest(CAST(%s AS text[])) n JOIN pg_catalog.pg_class c
     ON c.oid = pg_catalog.to_regclass(n)),
@@ -93,7 +94,7 @@ UNION ALL SELECT 'index', ours.relname, c.relname, concat_ws(' ', indisunique, i
   WHERE indisunique OR indisexclusion OR indexprs IS NOT NULL OR indpred IS NOT NULL
   OR EXISTS (SELECT FROM pg_opclass o WHERE o.oid = ANY(indclass)
     AND opcnamespace <> 'pg_catalog'::regnamespace AND NOT """
-    + _EXTENSION.format("o", "pg_opclass")
+    + _FROM_EXTENSION.format("o", "pg_opclass")
     + """)
 UNION ALL SELECT 'function', '', concat(CASE WHEN pronamespace <> space THEN pronamespace::regnamespace || '.' END,
   proname, '(', oidvectortypes(proargtypes), ')'), concat_ws(' ', proowner = owner, lanname, prokind, prosecdef,
@@ -135,7 +136,7 @@ _APPEND_STATE = """ARRAY(SELECT xmin FROM pg_catalog.pg_class WHERE oid = {event
   UNION ALL SELECT xmin FROM pg_catalog.pg_index WHERE indrelid = {events}
   UNION ALL SELECT xmin FROM pg_catalog.pg_trigger WHERE tgrelid = {events}
   UNION ALL SELECT xmin FROM pg_catalog.pg_proc WHERE oid IN ({functions}))::text"""
-# the settings make the server plan the statement once, with indexes: scans of the catalogue's tables would take longer
+# the settings make the server plan the statements once, with indexes: scans of the catalogue's tables would take longer
 # than the append
 _PREPARE_APPEND = """SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; DEALLOCATE ALL;
 PREPARE ratings_append_lock AS SELECT pg_catalog.pg_advisory_xact_lock({lock});
@@ -146,8 +147,9 @@ EXPLAIN EXECUTE ratings_append_one ({nothing}); RESET plan_cache_mode; RESET ena
 
 
 def prepare_append(connection: Any) -> bool:
-    """Prepare the statements that append one event on a driver's connection. They append nothing once the catalogue
-    changes. Return False if there are unexpected objects.
+    """Prepare the statements that append one event on a driver's connection; return whether that was possible.
+
+    It is not if there are unexpected objects. The statements append nothing after the catalogue has changed.
     """
     row = connection.execute(
         "SELECT c.oid, relnamespace::regnamespace::text, (SELECT string_agg(p.oid::text, ',') FROM pg_proc p "
@@ -158,7 +160,7 @@ def prepare_append(connection: Any) -> bool:
     if function_oids is None:
         return False
     state_sql = _APPEND_STATE.format(events=events_oid, functions=function_oids)
-    # read before the comparison, so that an append notices a change during the comparison
+    # read the state before the comparison, so that an append notices a change during the comparison
     state = connection.execute(f"SELECT {state_sql}").fetchone()[0]
     if any(_find_unexpected_objects(connection)):
         return False
@@ -175,10 +177,13 @@ def prepare_append(connection: Any) -> bool:
 
 
 class _Location(NamedTuple):
-    """The place of a ledger in its database; the numbers are oids.
+    """The location of a ledger in its database; all numbers are oids.
 
-    `path` lists the schemas of the effective search path. `schema` is the ledger's, and `prefix` its quoted name with a
-    period. `tables` and `views` map the names in the schema to oids. `owner` is the role that owns most of them.
+    path            the schemas of the effective search path
+    schema          the ledger's schema
+    prefix          the quoted name of that schema with a period
+    tables, views   our tables and views in that schema, by name
+    owner           the role that owns most of them
     """
 
     path: list[int]
@@ -190,9 +195,9 @@ class _Location(NamedTuple):
 
 
 def find_object_differences(connection: Connection, views: dict[str, str]) -> Differences:
-    """Yield a message for each object that differs, and None for each that matches, except guards.
+    """Yield a message for each object that differs, and None for each object that matches.
 
-    `find_altered_guards` checks the guards.
+    Guards are left out, because `find_altered_guards` checks them.
     """
     with use_catalogue_path(connection) as path:
         location = _find_ledger(connection, path, views)
@@ -208,7 +213,7 @@ def find_object_differences(connection: Connection, views: dict[str, str]) -> Di
     # a view's query can only be planned on tables with the right columns
     has_columns = expected_columns.items() <= actual_columns.items()
     can_plan = has_columns and len(location.tables) == len(_list_own_tables())
-    # these queries fail if a policy hides rows, so the search path is set and reset for them alone
+    # these queries fail if a policy hides rows, so they get a search path of their own, which is reset after a failure
     with use_catalogue_path(connection):
         yield from list(_compare_views(connection, location, views, can_plan))
 
@@ -248,9 +253,9 @@ def _find_table(trigger: str) -> str:
 
 @contextmanager
 def use_catalogue_path(connection: Connection) -> Iterator[list[int]]:
-    """Restrict the search path to pg_catalog inside the block; provide the oids of the original path's schemas.
+    """Restrict the search path to pg_catalog while the block runs; provide the oids of the original path's schemas.
 
-    This way no object can shadow a built-in one, and the server qualifies the names from all other schemas.
+    Then no object can shadow a built-in one, and the server qualifies the names from all other schemas.
     """
     original_path, path = connection.exec_driver_sql(
         "SELECT pg_catalog.current_setting('search_path'), pg_catalog.current_schemas(true)"
@@ -294,12 +299,12 @@ def _find_ledger(connection: Connection, path: list[int], views: dict[str, str])
 
 
 def _list_own_tables() -> dict[str, Table]:
-    """Return our tables as declared, by name. The module of the stored standings adds its tables when imported."""
+    """Return our declared tables, by name. The module of the stored standings adds its tables when it is imported."""
     return {table.name: table for table in (*metadata.tables.values(), _REVISION)}
 
 
 def _read_rows(connection: Connection, query: str, location: _Location) -> Sequence[Any]:
-    """Return the rows of a query, which may use the parameters defined here. `relations` are our tables and views."""
+    """Return the rows of a query, which may use any of the parameters below; `relations` are our tables and views."""
     parameters = {
         "path": location.path,
         "schema": location.schema,
@@ -314,7 +319,7 @@ def _read_rows(connection: Connection, query: str, location: _Location) -> Seque
 
 
 def _compare_relations(connection: Connection, location: _Location, views: dict[str, str]) -> Differences:
-    """Report missing tables and views, tables stored the wrong way, and other objects with our names."""
+    """Report missing tables and views, tables with wrong storage, and other objects with our names."""
     indexes = {str(index.name) for table in _list_own_tables().values() for index in table.indexes}
     keys = {
         str(constraint.name)
@@ -344,16 +349,16 @@ def _compare_relations(connection: Connection, location: _Location, views: dict[
         if not is_ours and name not in missing:
             yield f"{full_name} has the same name as {location.prefix}{name}, and may shadow it"
     for name, *flags in _read_rows(connection, _STORAGE_QUERY, location):
-        faults = [fault for fault, applies in zip(_STORAGE_FAULTS, flags, strict=True) if applies]
-        yield f"the table {name} {' and '.join(faults)}" if faults else None
+        problems = [problem for problem, applies in zip(_STORAGE_PROBLEMS, flags, strict=True) if applies]
+        yield f"the table {name} {' and '.join(problems)}" if problems else None
 
 
-# a table's name, and a flag for each of `_STORAGE_FAULTS`
+# a table's name, and a flag for each of `_STORAGE_PROBLEMS`
 _STORAGE_QUERY = """SELECT c.relname, c.relpersistence <> 'p', c.relrowsecurity OR c.relforcerowsecurity,
   c.relowner <> :owner, a.amname <> 'heap',
   c.reloftype <> 0 OR EXISTS (SELECT FROM pg_inherits i WHERE i.inhrelid = c.oid)
 FROM pg_class c JOIN pg_am a ON a.oid = c.relam WHERE c.oid = ANY(:tables) ORDER BY c.relname"""
-_STORAGE_FAULTS = (
+_STORAGE_PROBLEMS = (
     "is unlogged: a crash empties it",
     "has row security switched on, which may hide rows",
     "is owned by a different role from the other tables",
@@ -413,7 +418,7 @@ def _compare_descriptions(
 
 def _compare_constraints(connection: Connection, location: _Location) -> Differences:
     """Compare the keys, foreign keys and checks of our tables; report foreign keys of other tables to ours."""
-    # a key's definition includes its index; a foreign key's definition tells whether its four triggers are enabled
+    # a key's definition includes its index, and a foreign key's whether its four triggers are enabled
     query = """SELECT r.relname, c.conname, concat_ws(' ', pg_get_constraintdef(c.oid), pg_get_indexdef(i.indexrelid),
       CASE WHEN NOT (i.indisvalid AND i.indisready AND i.indislive) THEN '(not valid)' END,
       CASE WHEN c.contype = 'f' AND 4 <> (SELECT count(*) FROM pg_trigger t WHERE t.tgconstraint = c.oid
@@ -477,14 +482,14 @@ def _describe_index(index: Index) -> str:
 def _compare_indexes(connection: Connection, location: _Location) -> Differences:
     """Compare the indexes that do not belong to a key.
 
-    Additional indexes of plain columns are allowed, because they reject no row and run no code.
+    An operator may add indexes of plain columns, because they reject no row and run no code.
     """
-    builtin = _EXTENSION.format("o", "pg_opclass")
+    from_extension = _FROM_EXTENSION.format("o", "pg_opclass")
     query = f"""SELECT r.relname, c.relname, concat_ws(' ', pg_get_indexdef(i.indexrelid),
       CASE WHEN NOT (i.indisvalid AND i.indisready AND i.indislive) THEN '(not valid)' END),
       NOT (i.indisunique OR i.indisexclusion OR i.indexprs IS NOT NULL OR i.indpred IS NOT NULL
         OR EXISTS (SELECT FROM pg_opclass o WHERE o.oid = ANY(i.indclass)
-          AND o.opcnamespace <> 'pg_catalog'::regnamespace AND NOT {builtin}))
+          AND o.opcnamespace <> 'pg_catalog'::regnamespace AND NOT {from_extension}))
     FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_class r ON r.oid = i.indrelid
     WHERE i.indrelid = ANY(:tables) AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = i.indexrelid
       AND k.conrelid = i.indrelid AND k.contype IN ('p', 'u', 'x'))"""
@@ -508,7 +513,7 @@ def _compare_indexes(connection: Connection, location: _Location) -> Differences
     yield from _compare_descriptions("index", expected, actual)
 
 
-# queries for objects that must not exist, by the message for each row
+# queries for objects that must not exist, by the message about each row
 _ADDED_QUERIES = {
     "the trigger {} on {} was not created by this program": "SELECT t.tgname, c.relname, c.relname || '.' || t.tgname "
     "FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid WHERE NOT t.tgisinternal AND t.tgrelid = ANY(:relations)",
@@ -522,16 +527,16 @@ _ADDED_QUERIES = {
     "the operator {} may shadow a built-in operator": "SELECT o.oid::regoperator::text FROM pg_operator o "
     "WHERE o.oprnamespace = ANY(:path) AND o.oprnamespace <> 'pg_catalog'::regnamespace "
     "AND o.oprname IN (SELECT oprname FROM pg_operator WHERE oprnamespace = 'pg_catalog'::regnamespace) "
-    f"AND NOT {_EXTENSION.format('o', 'pg_operator')}",
+    f"AND NOT {_FROM_EXTENSION.format('o', 'pg_operator')}",
     "the function {} may shadow a built-in function": "SELECT p.oid::regprocedure::text FROM pg_proc p "
     "WHERE p.pronamespace = ANY(:path) AND p.pronamespace <> 'pg_catalog'::regnamespace "
     "AND p.proname IN (SELECT proname FROM pg_proc WHERE pronamespace = 'pg_catalog'::regnamespace) "
-    f"AND NOT {_EXTENSION.format('p', 'pg_proc')}",
-    # built-in casts have lower oids
+    f"AND NOT {_FROM_EXTENSION.format('p', 'pg_proc')}",
+    # the casts of users have oids from 16384
     "the cast from {} to {} may replace a built-in cast": "SELECT format_type(c.castsource, NULL), "
     "format_type(c.casttarget, NULL) FROM pg_cast c JOIN pg_type s ON s.oid = c.castsource "
     "JOIN pg_type t ON t.oid = c.casttarget WHERE c.oid >= 16384 AND s.typnamespace = 'pg_catalog'::regnamespace "
-    f"AND t.typnamespace = 'pg_catalog'::regnamespace AND NOT {_EXTENSION.format('c', 'pg_cast')}",
+    f"AND t.typnamespace = 'pg_catalog'::regnamespace AND NOT {_FROM_EXTENSION.format('c', 'pg_cast')}",
     # possible only if the search path names other schemas before pg_catalog
     "{} may shadow a built-in table or type": "SELECT full_name FROM (SELECT relname AS name, relnamespace AS space, "
     "oid::regclass::text AS full_name FROM pg_class UNION ALL SELECT typname, typnamespace, oid::regtype::text "
@@ -566,7 +571,7 @@ def _read_named_functions(connection: Connection, location: _Location) -> Sequen
 
 
 def _choose_own_functions(functions: Sequence[Any], location: _Location) -> dict[str, Any]:
-    """Return by name the function that is most likely ours: in our schema, then with our arguments."""
+    """Return the function that is most likely ours, by name: one in our schema, or else one with our arguments."""
     expected = {name: _parse_function(sql) for name, sql in _FUNCTIONS.items()}
 
     def match_quality(row: Any) -> tuple[bool, bool]:
@@ -577,13 +582,13 @@ def _choose_own_functions(functions: Sequence[Any], location: _Location) -> dict
 
 
 def _compare_functions(connection: Connection, location: _Location) -> dict[str, bool]:
-    """Return by name whether each of our functions exists with this program's definition."""
+    """Return whether each of our functions exists with our definition, by name."""
     own_functions = _choose_own_functions(_read_named_functions(connection, location), location)
     is_same = dict.fromkeys(_FUNCTIONS, False)
     for name, row in own_functions.items():
         actual = _parse_function(row.definition.replace("OR REPLACE ", "", 1).replace(location.prefix, "", 1))
         expected = _parse_function(_FUNCTIONS[name])
-        # compare the stored body, because a body in a definition might end early
+        # compare the stored body, because a body that is parsed from a definition might end too early
         has_definition = (*actual[:-1], row.body) == expected
         is_same[name] = has_definition and (row.schema, row.owner) == (location.schema, location.owner)
     return is_same
@@ -598,7 +603,7 @@ _SETTING = re.compile(r"\bSET (\w+) (?:=|TO) (.*?)(?= SET |$)")
 
 
 def _parse_function(definition: str) -> tuple[str, str, str, frozenset[str], str]:
-    """Return a function's arguments, result, language, options and body.
+    """Return a function's arguments, result, language, options and body, parsed from its definition.
 
     A server prints only the options that differ from PostgreSQL's defaults.
     """
@@ -620,17 +625,17 @@ def _compare_views(connection: Connection, location: _Location, views: dict[str,
             text(_VIEW_QUERY),
             {"view": oid, "relations": [oid, *location.tables.values()], "owner": location.owner},
         ).all()
-        faults = [fault for fault, applies in zip(_VIEW_FAULTS, flags, strict=True) if applies]
+        problems = [problem for problem, applies in zip(_VIEW_PROBLEMS, flags, strict=True) if applies]
         prefix = location.prefix.replace("\\", r"\\")
-        # a view on other objects is not planned, because planning might run their code
-        if not faults and can_plan:
+        # a view on other objects is not planned, because planning might run the code of those objects
+        if not problems and can_plan:
             query = re.sub(r"\b(FROM|JOIN) (\w+)", rf"\1 {prefix}\2", views[name].partition(" AS")[2].strip())
             if not _has_same_plan(connection, location, name, query):
-                faults = [_DIFFERS]
-        yield f"the view {name} {' and '.join(faults)}" if faults else None
+                problems = [_DIFFERS]
+        yield f"the view {name} {' and '.join(problems)}" if problems else None
 
 
-# a flag for each of `_VIEW_FAULTS`
+# a flag for each of `_VIEW_PROBLEMS`
 _VIEW_QUERY = """SELECT
   EXISTS (SELECT FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid AND d.classid = 'pg_rewrite'::regclass
     WHERE r.ev_class = :view AND NOT (d.refclassid = 'pg_class'::regclass AND d.refobjid = ANY(:relations))),
@@ -640,7 +645,7 @@ _VIEW_QUERY = """SELECT
     AND r.ev_enabled NOT IN ('O', 'A')),
   EXISTS (SELECT FROM pg_attrdef d WHERE d.adrelid = :view)
 FROM pg_class c WHERE c.oid = :view"""
-_VIEW_FAULTS = (
+_VIEW_PROBLEMS = (
     f"{_DIFFERS}: it selects from other objects, or runs other functions",
     "has additional options",
     "is owned by a different role from the other views",
@@ -650,7 +655,7 @@ _VIEW_FAULTS = (
 
 
 def _has_same_plan(connection: Connection, location: _Location, name: str, query: str) -> bool:
-    """Tell whether a view has the columns of a query, and the server makes the same plan for both."""
+    """Tell whether a view and a query have the same columns, and the server makes the same plan for both."""
     attributes = text(
         "SELECT attname, atttypid FROM pg_attribute WHERE attrelid = :view AND attnum > 0 ORDER BY attnum"
     )

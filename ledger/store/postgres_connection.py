@@ -1,9 +1,9 @@
 """A psycopg connection that pings a silent server instead of waiting for ever.
 
-The driver waits even while a server is frozen or a cable is unplugged. After some silence this connection pings the
-server over a new connection, as `pg_isready` does. If the server answers, it is busy with a long task, and the wait
-continues. If it does not answer, the connection fails. Until the server answers again, other connections to it ping it
-at once.
+The driver waits even if the server is frozen or a cable is unplugged. After `SILENT_SECONDS` without an answer, this
+connection pings the server over a new connection, as `pg_isready` does. If the server answers the ping, it is busy with
+a long task, and the wait continues; if not, the connection fails. Other connections to this server then ping it
+immediately, until it answers again.
 """
 
 import time
@@ -23,7 +23,8 @@ _unresponsive = set[str]()
 class AnsweringConnection(Connection[Any]):
     """A connection whose statements fail with `OperationalError` when the server no longer answers.
 
-    `can_append` tells whether the statement that appends one event is prepared for the last compared catalogue.
+    `can_append` tells whether the statements that append one event are prepared for the catalogue that was compared
+    last.
     """
 
     can_append = False
@@ -37,11 +38,11 @@ class AnsweringConnection(Connection[Any]):
             return cursor.fetchone()
 
     def wait(self, gen: Generator[Any, Any, Any], *arguments: Any, **options: Any) -> Any:
-        """Drive a generator of the driver, as `Connection.wait` does. Raises `OperationalError` for a silent server."""
+        """Drive a generator of the driver like `Connection.wait`. Raises `OperationalError` if the server is silent."""
         return super().wait(self._watch_silence(gen), *arguments, **options)
 
     def _watch_silence(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-        """Drive the generator as the driver does, but check the clock whenever no data has arrived for a moment."""
+        """Drive the generator like the driver, but check the clock whenever no data has arrived for a moment."""
         silent_since = None
         try:
             state = next(gen)
@@ -61,11 +62,11 @@ class AnsweringConnection(Connection[Any]):
             return end.value
 
     def _ping_server(self) -> None:
-        """Close the connection and raise `OperationalError` unless the server answers a ping; any answer counts."""
+        """Close the connection and raise `OperationalError` unless the server answers a ping, even with an error."""
         dsn = self.info.dsn
         if PGconn.ping(make_conninfo(dsn, connect_timeout=PING_SECONDS).encode()) == Ping.NO_RESPONSE:
             silence = "is still silent" if dsn in _unresponsive else f"has been silent for {SILENT_SECONDS:g} s"
             _unresponsive.add(dsn)
             self.pgconn.finish()
-            raise OperationalError(f"the server {silence}, and does not answer a ping")
+            raise OperationalError(f"the server {silence} and does not answer a ping")
         _unresponsive.discard(dsn)

@@ -1,4 +1,4 @@
-"""Roles for a ledger in PostgreSQL: the statements that create them, and a check of the rights of all users.
+"""Build the statements that create the PostgreSQL roles of a ledger, and check the rights of all users.
 
 Rights, not names, define a role: a role that may append is a writer. `find_rights_problems` asks the server for the
 effective rights of each role, including inherited ones.
@@ -25,22 +25,22 @@ _STANDINGS = [
     "history_games",
     "history_participants",
 ]
-# by role and table: the rights besides SELECT; only the owner has further rights
-WRITES: dict[str, dict[str, tuple[str, ...]]] = {
+# by role and table: the rights in addition to SELECT; only the owner has further rights
+WRITE_RIGHTS: dict[str, dict[str, tuple[str, ...]]] = {
     "writer": {"events": ("INSERT",)},
     "rebuilder": dict.fromkeys(_STANDINGS, ("INSERT", "UPDATE", "DELETE")),
 }
-# the work of each role, for messages
+# a verb for the work of each role, for messages
 _WORK = {"writer": "append", "rebuilder": "store standings"}
 # the views of the role for dashboards, which must not read events
 DASHBOARD = ("live_changes", "live_games", "live_info", "live_ladders", "live_participants", "live_standings")
-# tables and views that only the owner changes
+# tables and views that only the owner may change
 OWNER_ONLY = ("alembic_version", "events_readable", "ledger_identity")
 
 # the roles that read everything
 _READERS = ("writer", "rebuilder", "reader")
 _PRIVILEGES = ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER")
-# the privileges that may be granted on single columns
+# the privileges that can be granted on single columns
 _COLUMN_PRIVILEGES = ("SELECT", "INSERT", "UPDATE", "REFERENCES")
 PUBLIC = "PUBLIC"
 _ROLES_REMEDY = "set up the roles of docs/postgresql.md: ratings grants --sql"
@@ -53,8 +53,8 @@ def build_grant_statements(database: str, prefix: str = PREFIX) -> Grants:
     database_name = _quote_name(database)
     write_grants = [
         f"GRANT {rights} ON {', '.join(f'public.{table}' for table in tables)} TO {prefix}{role}"
-        for role in WRITES
-        for rights, tables in _group_by_rights(WRITES[role])
+        for role in WRITE_RIGHTS
+        for rights, tables in _group_by_rights(WRITE_RIGHTS[role])
     ]
     return Grants(
         administrator=[
@@ -94,7 +94,7 @@ def find_rights_problems(connection: Connection) -> tuple[str, list[RightsProble
 
 
 def read_change_rights(connection: Connection) -> tuple[str, str, bool]:
-    """Return the current user, the owners of the tables, and whether the current user may change them."""
+    """Return the current user, the owners of the tables, and whether the current user may change the tables."""
     schema = connection.exec_driver_sql(_SCHEMA).scalar_one()
     with use_catalogue_path(connection):
         parameters = {"schema": schema, "tables": [*_list_readable_tables(), *DASHBOARD]}
@@ -103,7 +103,7 @@ def read_change_rights(connection: Connection) -> tuple[str, str, bool]:
 
 
 def describe_missing_rights(connection: Connection, role: str) -> str:
-    """Describe the rights that the current user lacks for the work of a role; empty if none is missing."""
+    """Describe the rights that the current user lacks for the work of a role; empty if the user lacks none."""
 
     def has_right(table: str, right: str) -> bool:
         return bool(connection.execute(text(_HAS_RIGHT), {"table": table, "right": right}).scalar())
@@ -117,8 +117,8 @@ def describe_missing_rights(connection: Connection, role: str) -> str:
 
 
 def _find_required_rights(roles: Iterable[str]) -> dict[str, set[str]]:
-    """Return by table the rights that the work of these roles needs."""
-    writes = [(table, rights) for role in roles for table, rights in WRITES[role].items()]
+    """Return the rights that the work of these roles needs, by table."""
+    writes = [(table, rights) for role in roles for table, rights in WRITE_RIGHTS[role].items()]
     required = {table: {"SELECT"} for table in (*(table for table, _ in writes), *_list_readable_tables(), *DASHBOARD)}
     for table, rights in writes:
         required[table].update(rights)
@@ -155,7 +155,7 @@ _OWNERS = """SELECT c.relname, r.rolname FROM pg_class c JOIN pg_roles r ON r.oi
 WHERE c.relnamespace = :schema AND c.relname = ANY(:tables) ORDER BY c.relname"""
 _CHANGE_RIGHTS = """SELECT current_user, array_agg(DISTINCT r.rolname), bool_and(pg_has_role(c.relowner, 'USAGE'))
 FROM pg_class c JOIN pg_roles r ON r.oid = c.relowner WHERE c.relnamespace = :schema AND c.relname = ANY(:tables)"""
-# a row for each role, with the rights that `_check_other_rights` names
+# a row for each role, with the rights that `_check_other_rights` unpacks
 _OTHER_RIGHTS = """SELECT r.rolname, r.rolcanlogin, r.rolcreaterole,
   has_database_privilege(r.oid, current_database(), 'CONNECT'),
   has_database_privilege(r.oid, current_database(), 'TEMP'),
@@ -163,7 +163,7 @@ _OTHER_RIGHTS = """SELECT r.rolname, r.rolcanlogin, r.rolcreaterole,
   has_schema_privilege(r.oid, CAST(:schema AS oid), 'CREATE'),
   pg_has_role(r.oid, CAST(:owner AS regrole), 'MEMBER')
 FROM pg_roles r WHERE r.rolname = ANY(:roles) AND NOT r.rolsuper AND r.oid <> CAST(:owner AS regrole)"""
-# the rights of all users that `check_public` names, and the schema's quoted name
+# the rights of PUBLIC that `check_public` reports, and the schema's quoted name
 _PUBLIC_RIGHTS = """SELECT has_database_privilege('public', current_database(), 'CONNECT'),
   has_database_privilege('public', current_database(), 'TEMP'),
   has_database_privilege('public', current_database(), 'CREATE'),
@@ -201,13 +201,13 @@ class _ServerRights:
         self.public_may_make_schemas, self.public_may_create = public_flags[2:]
 
     def check_owner(self) -> Iterator[RightsProblem]:
-        """Check that one role owns all tables, and that other roles do the daily work."""
+        """Check that one role owns all tables, and that other roles can do the daily work."""
         for name, owner in self.owners.items():
             if owner != self.owner:
                 remedy = f"ALTER TABLE {self.schema}.{name} OWNER TO {_quote_name(self.owner)}"
                 yield RightsProblem(owner, f"owns {name}, but {self.owner} owns the other tables", remedy)
         for role, work in _WORK.items():
-            if not any(right in WRITES[role].get(table, ()) for _, table, right in self.granted):
+            if not any(right in WRITE_RIGHTS[role].get(table, ()) for _, table, right in self.granted):
                 problem = f"owns the ledger and can switch its guards off, and no other role may {work}"
                 yield RightsProblem(self.owner, problem, _ROLES_REMEDY)
 
@@ -228,12 +228,12 @@ class _ServerRights:
             )
 
     def check_role(self, role: str) -> Iterator[RightsProblem]:
-        """Check that a role has no excess right, and all rights for its work."""
-        # a single right to write a table makes a role a writer or a rebuilder
+        """Check that a role has all rights for its work, and no other rights."""
+        # one right to write to a table is enough to make a role a writer or a rebuilder
         role_rights = self.rights[role]
         kinds = [
             kind
-            for kind, tables in WRITES.items()
+            for kind, tables in WRITE_RIGHTS.items()
             if any(role_rights.get(table, set()) & {*rights} for table, rights in tables.items())
         ]
         yield from self._find_excess_rights(role)
@@ -255,7 +255,7 @@ class _ServerRights:
         granted: dict[str, set[str]] = {}
         inherited: dict[str, set[str]] = {}
         for table, rights in sorted(self.rights[role].items()):
-            allowed = {"SELECT"}.union(*(tables.get(table, ()) for tables in WRITES.values()))
+            allowed = {"SELECT"}.union(*(tables.get(table, ()) for tables in WRITE_RIGHTS.values()))
             excess = rights - allowed - self.public_rights.get(table, set())
             granted[table] = {right for right in excess if (role, table, right) in self.granted}
             inherited[table] = excess - granted[table]
@@ -267,7 +267,7 @@ class _ServerRights:
             yield RightsProblem(role, f"may {rights_text} on {', '.join(tables)}", remedy)
 
     def _check_other_rights(self, role: str, *, writes: bool) -> Iterator[RightsProblem]:
-        """Check rights outside the tables: those that lead to further rights, and those needed to reach the tables."""
+        """Check the rights on other objects than tables: risky ones, and those needed to reach the tables."""
         logs_in, makes_roles, connects, makes_temporary, uses_schema, creates, may_be_owner = self.other_rights[role]
         name, is_granted = _quote_name(role), any(role == row[0] for row in self.granted)
         makes_temporary = makes_temporary and not self.public_may_make_temporary
@@ -317,5 +317,5 @@ def _group_by_rights(tables: Mapping[str, Collection[str]]) -> Iterator[tuple[st
 
 
 def _list_readable_tables() -> Sequence[str]:
-    """List the tables and views that only roles for reading everything may read, unlike a dashboard's views."""
-    return [*(table for tables in WRITES.values() for table in tables), *OWNER_ONLY]
+    """List the tables and views that only the roles with access to everything may read; the dashboard may not."""
+    return [*(table for tables in WRITE_RIGHTS.values() for table in tables), *OWNER_ONLY]

@@ -1,20 +1,20 @@
-"""Record the runs of a ledger's maintenance jobs, such as `rebuild`, `verify` and `backup`, one row per run.
+"""Record the runs of a ledger's maintenance jobs, such as `rebuild`, `verify` and `backup`: one row per run.
 
     with record_run(ledger, "backup", clock) as run:
         ...
         run.position = 50_577            # the last position that the job covered
         run.fail("two of 14 old backups could not be deleted")    # if the job fails without an exception
 
-The row is stored when the run begins. A killed run leaves it without an end, and the next reader reports that. Runs are
-operational state, not part of the log. If a user may not write rows, such as a role that only reads or the user of a
-read-only file, the account's state folder keeps the runs instead:
+The row is stored when the run begins. If the run is killed, its row has no end, and the next reader reports the run as
+lost. Runs are operational state, not part of the log. If a user may not write rows, such as a role that only reads or
+the user of a read-only file, the account's state folder keeps the runs instead:
 
     ~/.local/state/ratings-ledger/LEDGER-ID-DATABASE/verify-4177382.json
 
 The state folder also keeps a run that cannot reach its ledger, in `unreached-DATABASE`. Such a run counts as the last
-of its kind until the next run that reaches the ledger stores it there.
+of its kind until a later run reaches the ledger and stores the earlier run in it.
 
-A run's number gives the order in which runs began, since a clock may be wrong.
+The numbers of runs give the order in which the runs began, because a clock may be wrong.
 """
 
 import getpass
@@ -45,18 +45,20 @@ from ratings_ledger.ledger.store.log import ledger_id
 from ratings_ledger.ledger.store.opening import Ledger, busy_seconds
 from ratings_ledger.ledger.store.schema import job_runs
 
-# the number of runs of each kind to keep, besides the last success and the last failure
+# the number of runs of each kind to keep, in addition to the last success and the last failure
 KEPT_RUNS = 50
-# a run's number consists of this bit, a counter and a random part, which keeps simultaneous runs apart; earlier
+# the number of a run consists of this bit, a counter and a random part, which keeps simultaneous runs apart; earlier
 # versions of this program used random numbers without the bit
-ORDERED, COUNTER_BITS, RANDOM_BITS = 1 << 62, 40, 22
-# the first number of the runs that could not reach their ledger, so that they come last until the ledger numbers them
-UNREACHED = ORDERED | 1 << 61
+ORDERED_BIT, COUNTER_BITS, RANDOM_BITS = 1 << 62, 40, 22
+# runs that could not reach their ledger have numbers from here on, so that they count as the last ones until the ledger
+# numbers them
+UNREACHED_MIN = ORDERED_BIT | 1 << 61
 # the values of `result`: `failed` and `lost` are failures, `running` is never stored
 DONE, FAILED, LOST, RUNNING = "done", "failed", "lost", "running"
 NO_EXIT_STATUS = "no exit status was recorded: the process was killed or the machine crashed"
 # how long a job waits to record its start, its end, and its end after Ctrl-C, when the user does not want to wait
 BEGIN_SECONDS, END_SECONDS, INTERRUPTED_SECONDS = 2.0, 30.0, 0.3
+# limits: the characters of a text, the runs that are read, and the bytes of a run's file
 TEXT_MAX, READ_MAX, FILE_BYTES_MAX = 4_000, 2_000, 1 << 20
 _KIND = re.compile(r"[a-z][a-z-]{0,30}", re.ASCII)
 _FILE = re.compile(r"[a-z][a-z-]{0,30}-\d{1,19}\.json", re.ASCII)
@@ -89,7 +91,7 @@ class Run(NamedTuple):
     @property
     def order(self) -> tuple[int, int, int]:
         """Return the sort key of a run: its number; runs with a random number come first, by date."""
-        return self.run if self.run >= ORDERED else 0, self.started_at, self.run
+        return self.run if self.run >= ORDERED_BIT else 0, self.started_at, self.run
 
     @property
     def latest_instant(self) -> int:
@@ -99,7 +101,7 @@ class Run(NamedTuple):
 
 @dataclass
 class RunOutcome:
-    """The outcome of a run, which the job fills in; with `no_trace` the run is not recorded at all."""
+    """The outcome of a run. The job fills it in; with `no_trace` the run is not recorded at all."""
 
     position: int | None = None
     message: str = ""
@@ -108,12 +110,12 @@ class RunOutcome:
     details: dict[str, Any] = field(default_factory=dict)
 
     def fail(self, message: str) -> None:
-        """Mark the run as failed, with the reason."""
+        """Mark the run as failed; `message` says why."""
         self.failed, self.message = True, message
 
 
 class LatestRuns(NamedTuple):
-    """The latest run of a kind, the latest success and the latest failure."""
+    """The latest run of a kind, its latest success and its latest failure."""
 
     last: Run
     done: Run | None
@@ -135,18 +137,18 @@ def record_run(
     only_after_success: bool = False,
     exclusive: bool = False,
 ) -> Iterator[RunOutcome]:
-    """Record the start and the outcome of a run of a kind (a word in lower case).
+    """Record the start and the outcome of a run; `kind` is a word in lower case.
 
     An exception passes through and makes the run a failure; `AlreadyRunning` leaves no trace. A job continues even if
-    its run cannot be recorded. With `only_after_success` the ledger's file is not written unless the run succeeds: the
-    file may be damaged, and a write might destroy sound data. With `exclusive` another run of the kind in progress
-    raises `AlreadyRunning`.
+    its run cannot be recorded. With `only_after_success` a SQLite file is only written to if the run succeeds: the file
+    may be damaged, and a write might destroy intact data. With `exclusive` the start raises `AlreadyRunning` if another
+    run of this kind is in progress.
     """
     assert _KIND.fullmatch(kind)
     keeps_out_of_ledger = only_after_success and ledger.file is not None
     folder, number = _prepare_run(ledger, keeps_out_of_ledger)
     run = _start_run(number, kind, clock(), by)
-    outcome, seconds, is_unreached = RunOutcome(), END_SECONDS, number >= UNREACHED
+    outcome, seconds, is_unreached = RunOutcome(), END_SECONDS, number >= UNREACHED_MIN
     with ledger.dialect.mark_running(ledger, run.run):
         is_in_ledger = not (keeps_out_of_ledger or is_unreached) and _store_run(
             ledger, run, BEGIN_SECONDS, exclusive=exclusive
@@ -179,12 +181,12 @@ def record_run(
 def record_unreached_run(ledger: Ledger, kind: str, message: str, clock: own_clock.Clock = own_clock.now) -> None:
     """Record in the state folder a run that failed because it could not reach its ledger."""
     folder, now = _find_unreached_folder(ledger), clock()
-    run = _start_run(_choose_number(_read_folder(folder), UNREACHED), kind, now)
+    run = _start_run(_choose_number(_read_folder(folder), UNREACHED_MIN), kind, now)
     _write_to_folder(folder, run._replace(finished_at=now, result=FAILED, message=message[:TEXT_MAX]))
 
 
 def _start_run(number: int, kind: str, now: int, by: str | None = None) -> Run:
-    """Return a run that begins now in this process; the default for `by` is the operating system's account."""
+    """Return a run that begins now in this process; without `by` it is run by the operating system's account."""
     return Run(
         run=number,
         kind=kind,
@@ -236,7 +238,7 @@ def _prepare_run(ledger: Ledger, keeps_out_of_ledger: bool) -> tuple[Path | None
         with ledger.reading() as connection:
             folder, recorded = _find_folder(ledger, connection), _read_runs(ledger, connection)
     except _store_errors(ledger):
-        return unreached, _choose_number(_read_folder(unreached), UNREACHED)
+        return unreached, _choose_number(_read_folder(unreached), UNREACHED_MIN)
     number = _choose_number(recorded)
     for run in sorted(_read_folder(unreached), key=lambda run: run.order):
         if run.result is None and is_process_running(run.process, run.started_at, own_clock.now()):
@@ -249,14 +251,14 @@ def _prepare_run(ledger: Ledger, keeps_out_of_ledger: bool) -> tuple[Path | None
     return folder, number
 
 
-def _choose_number(runs: Iterable[Run], base: int = ORDERED) -> int:
-    """Return a number for a new run, above the numbers of all these runs and of `base`."""
+def _choose_number(runs: Iterable[Run], base: int = ORDERED_BIT) -> int:
+    """Return a number for a new run, above the numbers of all these runs and above `base`."""
     counter = max(max((run.run for run in runs), default=0) - base, 0) >> RANDOM_BITS
     return base + (min(counter + 1, (1 << COUNTER_BITS - 1) - 1) << RANDOM_BITS) + secrets.randbits(RANDOM_BITS)
 
 
 def find_latest_runs(runs: Iterable[Run]) -> dict[str, LatestRuns]:
-    """Return the latest runs of each kind; `runs` come newest first."""
+    """Return the latest runs of each kind; `runs` are sorted newest first."""
     return {
         kind: LatestRuns(
             last=runs_of_kind[0],
@@ -268,11 +270,11 @@ def find_latest_runs(runs: Iterable[Run]) -> dict[str, LatestRuns]:
 
 
 def find_runs_ahead(runs: Iterable[Run], now: int) -> list[Run]:
-    """Return the runs dated after now, unless a later run of their kind succeeded at a credible time.
+    """Return the runs dated in the future, unless a later run of their kind succeeded at a credible time.
 
     Args:
         runs: All runs, newest first.
-        now: In microseconds.
+        now: The current time in microseconds.
     """
     return [
         run
@@ -285,14 +287,14 @@ def find_runs_ahead(runs: Iterable[Run], now: int) -> list[Run]:
 
 
 def _group_by_kind(runs: Iterable[Run]) -> dict[str, list[Run]]:
-    kinds: dict[str, list[Run]] = {}
+    runs_by_kind: dict[str, list[Run]] = {}
     for run in runs:
-        kinds.setdefault(run.kind, []).append(run)
-    return kinds
+        runs_by_kind.setdefault(run.kind, []).append(run)
+    return runs_by_kind
 
 
 def _update_result(connection: Connection, run: Run, now: int) -> Run:
-    """Return a run with its current result: a run without an end is either running or lost."""
+    """Return a run with its current result; a run without an end is either running or lost."""
     if run.result is not None:
         return run
     if dialect_of(connection).is_running(connection, run.run, run.process, run.started_at, now):
@@ -306,7 +308,8 @@ def _update_result(connection: Connection, run: Run, now: int) -> Run:
 def _store_run(ledger: Ledger, run: Run, seconds: float, *, no_trace: bool = False, exclusive: bool = False) -> bool:
     """Store a run in place of its earlier row, and delete old runs; return whether the ledger now holds it.
 
-    With `no_trace` only delete its row. With `exclusive` raise `AlreadyRunning` if another run of the kind is going on.
+    With `no_trace` only delete its row. With `exclusive` raise `AlreadyRunning` if another run of the kind is in
+    progress.
     """
     try:
         milliseconds = max(int(min(seconds, busy_seconds(ledger.url)) * 1_000), 1)
@@ -323,8 +326,8 @@ def _store_run(ledger: Ledger, run: Run, seconds: float, *, no_trace: bool = Fal
             if exclusive and blocking is not None:
                 since = format_instant(blocking.started_at)[:19]
                 raise AlreadyRunning(
-                    f"the {blocking.kind} run of {ledger.location} that began at {since}Z, by {blocking.run_by}, is "
-                    "still going on; this one did nothing"
+                    f"another {blocking.kind} run of {ledger.location}, begun by {blocking.run_by} at {since}Z, is "
+                    "still in progress, so this one did nothing; try again when it has finished"
                 )
             lost = [earlier.run for earlier in earlier_runs if earlier.result == LOST]
             lost_rows = update(job_runs).where(job_runs.c.run.in_(lost), job_runs.c.result.is_(None))
@@ -344,14 +347,14 @@ def _store_run(ledger: Ledger, run: Run, seconds: float, *, no_trace: bool = Fal
 
 
 def _select_kept(runs: Iterable[Run]) -> set[int]:
-    """Return the numbers of a kind's runs to keep; `runs` come newest first."""
+    """Return the numbers of the runs to keep; `runs` are of one kind, newest first."""
     newest_first = list(runs)
     last_results = (run for latest in find_latest_runs(newest_first).values() for run in (latest.done, latest.failed))
     return {run.run for run in (*newest_first[:KEPT_RUNS], *last_results) if run is not None}
 
 
 def _store_errors(ledger: Ledger) -> tuple[type[Exception], ...]:
-    """Return the errors of a store that must not stop a job while its run is recorded."""
+    """Return the types of errors that must not stop a job while its run is recorded."""
     return (LedgerError, SQLAlchemyError, ValueError, OSError, ledger.engine.dialect.loaded_dbapi.Error)
 
 
@@ -381,12 +384,12 @@ def _has_valid_type(name: str, value: Any) -> bool:
 
 
 def _find_folder(ledger: Ledger, connection: Connection) -> Path | None:
-    """Return the state folder for a ledger's runs; None if the account has no home folder."""
+    """Return the state folder of a ledger's runs; None if the account has no home folder."""
     return _find_state_folder(ledger, ledger_id(connection))
 
 
 def _find_unreached_folder(ledger: Ledger) -> Path | None:
-    """Return the state folder for the runs that could not reach the ledger; None if the account has no home folder."""
+    """Return the state folder of the runs that could not reach the ledger; None if the account has no home folder."""
     return _find_state_folder(ledger, "unreached")
 
 
@@ -402,7 +405,7 @@ def _find_state_folder(ledger: Ledger, name: str) -> Path | None:
 
 
 def _identify_database(ledger: Ledger) -> str:
-    """Return a text that identifies the database, the same for all its users."""
+    """Return a text that identifies the database and is the same for all its users."""
     if ledger.file is not None:
         return os.path.realpath(ledger.file)
     parameters = {

@@ -1,4 +1,7 @@
-"""Declare the tables and views of the ledger. The migrations create them, and a test compares both."""
+"""Declare the tables of a ledger, except those of stored standings.
+
+The migrations create the tables, and a test compares them with this module.
+"""
 
 from sqlalchemy import (
     BigInteger,
@@ -18,10 +21,10 @@ from sqlalchemy import (
 # the number of the newest migration; `ratings upgrade` runs the migrations that a ledger lacks
 SCHEMA_REVISION = "0012"
 
-# the query for the head; every append runs it, so the drivers get it as plain SQL
+# the query for the head, as plain SQL, because every append runs it and SQLAlchemy would be slow
 NEWEST = "SELECT position, chain_hash, recorded_at FROM events ORDER BY position DESC LIMIT 1"
 
-# SQLite's rowid is an INTEGER, 64 bits wide
+# only an INTEGER becomes SQLite's rowid; it has 64 bits, too
 Position = BigInteger().with_variant(Integer(), "sqlite")
 
 # the key in `metadata.info` of a function that returns the views whose SQL differs between stores, by name
@@ -59,7 +62,8 @@ events = Table(
         "events_game_recorded_once",
         "subject",
         unique=True,
-        # PostgreSQL has the same condition; declaring it here would load SQLAlchemy's dialect in every command
+        # the migration gives PostgreSQL the same condition; declared here, it would load SQLAlchemy's dialect for
+        # PostgreSQL in every command
         sqlite_where=text("type = 'game.recorded'"),
     ),
 )
@@ -74,7 +78,7 @@ ledger_identity = Table(
 )
 
 # one row per run of a maintenance job (see runs.py), not part of the log. `result` is empty while the job runs;
-# `finished_at` stays empty if it is killed; `details` is a JSON object
+# `finished_at` stays empty if the job is killed; `details` is a JSON object
 job_runs = Table(
     "runs",
     metadata,

@@ -52,7 +52,8 @@ from ratings_ledger.ledger.store.schema import NEWEST
 
 # the number of values in one statement, 160 rows of the log; SQLite before 3.32 accepts at most 999
 VALUES_PER_STATEMENT = 1_920 if sqlite3.sqlite_version_info >= (3, 32) else 960
-# the default journal mode, DELETE, loses the last acknowledged commit in some power cuts; see docs/architecture.md
+# settings of each connection. SQLite's default journal mode, DELETE, loses the last acknowledged commit in some power
+# cuts; see docs/architecture.md
 PRAGMAS: dict[str, str | int] = {
     "journal_mode": "truncate",
     "synchronous": 2,  # FULL
@@ -67,7 +68,7 @@ PRAGMAS: dict[str, str | int] = {
     **({"fullfsync": 1} if sys.platform == "darwin" else {}),
 }
 
-REMEDY = "another program keeps this setting in effect: close every program that uses the file, then reopen it"
+REMEDY = "another program keeps its own setting in effect: close every program that uses the file, then open it again"
 
 _COLUMNS = EventRow._fields
 # SQLITE_DBCONFIG_DEFENSIVE keeps SQL from damaging the file
@@ -76,7 +77,7 @@ IS_FILE = True
 GUARDS = tuple(SQLITE_TRIGGERS)
 READABLE_VIEW = SQLITE_VIEW
 sql_instant = sqlite_instant
-# max(position) of a damaged table is unreliable; counting the entries of an index that can be read comes first
+# the number of entries in a readable index comes first, because max(position) of a damaged table is unreliable
 LAST_POSITIONS: tuple[str, ...] = (
     "SELECT count(*) FROM events INDEXED BY events_by_type",
     "SELECT count(*) FROM events INDEXED BY events_by_subject",
@@ -91,7 +92,7 @@ _LAST_ROW_QUERY = f"SELECT {', '.join(_COLUMNS)} FROM events ORDER BY position D
 
 # the records of a range as one blob, or NULL if a record is missing; no record contains a newline, and a value that is
 # not text becomes `null`, which is an invalid record
-_JOINED_RECORDS = """SELECT CASE count(*) WHEN {until} - {after} THEN CAST(group_concat(record, '') AS BLOB) END FROM (
+_JOIN_QUERY = """SELECT CASE count(*) WHEN {until} - {after} THEN CAST(group_concat(record, '') AS BLOB) END FROM (
 SELECT CASE typeof(record) WHEN 'text' THEN record ELSE 'null' END || char(10) AS record
 FROM events WHERE position > {after} AND position <= {until} ORDER BY position)"""
 
@@ -100,10 +101,12 @@ def build_engine(url: URL, create: bool, pool: type[Pool], busy_seconds: float) 
     """Return an engine on the URL's file. Raises `NoLedger` if the file does not exist and `create` is false."""
     path = Path(url.database or "")
     if not url.database or url.database == ":memory:":
-        raise NotALedger("a database in memory cannot be opened; name a file such as club.db, or a PostgreSQL URL")
+        raise NotALedger(
+            "a database in memory cannot be opened by name; name a file such as club.db, or a PostgreSQL URL"
+        )
     try:
         is_folder, has_file = path.is_dir(), path.exists()
-    except OSError as problem:  # a name that is too long, or a folder that this account may not look into
+    except OSError as problem:  # the name is too long, or this account may not read the folder
         raise StoreUnavailable(f"{quote(str(path))} cannot be reached: {problem.strerror}") from None
     if is_folder:
         raise NotALedger(f"{path} is a folder; name the ledger's file in it, such as {path / 'club.db'}")
@@ -126,7 +129,7 @@ def build_memory_engine(pool: type[Pool]) -> Engine:
     """
     if sqlite3.sqlite_version_info < (3, 36):
         raise NotALedger(f"a ledger in memory needs SQLite 3.36; this Python has SQLite {sqlite3.sqlite_version}")
-    # the virtual file system memdb locks like a file, but a journal on disk would be useless
+    # the virtual file system memdb has locks like a file; a journal on disk would be useless
     pragmas = PRAGMAS | {"journal_mode": "memory"}
     engine = _create_engine(f"file:/{uuid4()}?vfs=memdb", pragmas, pool, BUSY_SECONDS)
     engine.update_execution_options(in_memory=True)
@@ -156,7 +159,10 @@ def _create_engine(uri: str, pragmas: Mapping[str, str | int], pool: type[Pool],
 
 
 def set_autocommit(connection: Connection) -> Connection:
-    """Return the connection, which is always in autocommit mode; setting it would prepare all statements again."""
+    """Return the connection unchanged: it is always in autocommit mode.
+
+    Setting the mode would make SQLite prepare all statements again.
+    """
     return connection
 
 
@@ -170,7 +176,7 @@ def lock_schema(connection: Connection) -> None:
 
 
 def lock_appends(connection: Connection) -> None:
-    """Check the catalogue, under the lock that BEGIN IMMEDIATE has taken. Raises `StoreDamaged`."""
+    """Check the catalogue under the lock that BEGIN IMMEDIATE has taken. Raises `StoreDamaged`."""
     refuse_unexpected(connection)
 
 
@@ -210,9 +216,9 @@ def is_running(connection: Connection, number: int, process: str, started_at: in
 
 
 def lock_and_read_head(connection: Connection, names: Sequence[str]) -> tuple[Any, list[NamedEvent]]:
-    """Return the row of the head, and the events whose id or subject is in `names`; BEGIN IMMEDIATE holds the lock.
+    """Return the row of the head, and the events whose id or subject is in `names`.
 
-    Raises `StoreDamaged` for unexpected objects.
+    BEGIN IMMEDIATE has already taken the lock. Raises `StoreDamaged` for unexpected objects.
     """
     cursor: Any = connection.connection.cursor()
     refuse_unexpected_objects(cursor)
@@ -222,8 +228,7 @@ def lock_and_read_head(connection: Connection, names: Sequence[str]) -> tuple[An
 def append_one(ledger: Connections, values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
     """Append an event in one short transaction; return the new head, or None if the full append must decide.
 
-    `values` is called under the lock. The guard and the unique indexes make the checks that PostgreSQL's function
-    `events_append_one` makes itself.
+    `values` is called under the lock. The guard and the unique indexes refuse an id or a game that exists.
     """
     with ledger.driving() as driver:
         driver.execute("BEGIN IMMEDIATE")
@@ -252,9 +257,9 @@ def append_one(ledger: Connections, values: Callable[[], Sequence[Any]]) -> tupl
 
 
 def insert(cursor: sqlite3.Cursor, table: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
-    """Insert rows in order; each holds the values of these columns.
+    """Insert rows in order; each row holds the values of these columns.
 
-    Many rows per statement take half the time, because SQLite keeps undo data for each statement.
+    Many rows per statement take half the time of single rows, because SQLite keeps undo data for each statement.
     """
     rows, batch_size = iter(rows), VALUES_PER_STATEMENT // len(columns)
     while len(batch := list(islice(rows, batch_size))) == batch_size:
@@ -269,21 +274,21 @@ def _insert_statement(table: str, columns: tuple[str, ...], rows: int) -> str:
 
 
 def join_records(connection: Connection, after: int, until: int) -> bytes | None:
-    """Return the records after `after` up to and including `until`, one per line, or None if a record is missing."""
-    query = _JOINED_RECORDS.format(after=int(after), until=int(until))
+    """Return the records at `after` < position <= `until`, one per line, or None if a record is missing."""
+    query = _JOIN_QUERY.format(after=int(after), until=int(until))
     records: bytes | None = connection.exec_driver_sql(query).scalar()
     return records
 
 
 def find_events_named(cursor: sqlite3.Cursor, names: Sequence[str]) -> list[NamedEvent]:
-    """Look up (id, subject, type, record) of the events whose id or subject is one of these names."""
+    """Return the events whose id or subject is one of these names."""
     # CROSS JOIN makes SQLite look up each name in the indexes
     cursor.execute(
         "SELECT events.event_id, events.subject, events.type, events.record FROM json_each(?) AS names "
         "CROSS JOIN events ON events.event_id = names.value OR events.subject = names.value",
         (json.dumps(names),),
     )
-    return cursor.fetchall()
+    return [NamedEvent(*row) for row in cursor.fetchall()]
 
 
 def sql_head(table: str) -> str:
@@ -292,7 +297,7 @@ def sql_head(table: str) -> str:
 
 
 def sql_as_bytes(column: str) -> str:
-    """Return SQL that reads a text as bytes, since it may not be UTF-8; other values become a note of their type."""
+    """Return SQL that reads a text as bytes, because it may not be UTF-8; another value becomes a note of its type."""
     return (
         f"CASE WHEN typeof({column}) IN ('text', 'null') THEN CAST({column} AS BLOB) "
         f"ELSE 'a value of type ' || typeof({column}) END"
@@ -350,7 +355,8 @@ def _find_code(error: BaseException) -> str | None:
 
 _BUSY = "{} is locked by another program; try again when it is done"
 _INACCESSIBLE = "{} cannot be read or written: {}; check the file's and the folder's permissions"
-# by SQLite's code: the class of the error, the message with {location} and {driver's message}, and the reason
+# by SQLite's code: the class of the error; the message, in which {} stands for the location and then for the driver's
+# message; and the reason
 FAILURES: dict[str, tuple[type[LedgerError], str, str | None]] = {
     "BUSY": (StoreUnavailable, _BUSY, "busy"),
     "LOCKED": (StoreUnavailable, _BUSY, "busy"),
@@ -385,31 +391,31 @@ def build_grant_statements(database: str, prefix: str) -> Grants | None:
 
 
 def find_rights_problems(connection: Connection) -> tuple[str, list[RightsProblem]]:
-    """Return this account, and a problem for the file and for its folder if every account may write it."""
+    """Return this account, and a problem each for the file and its folder if every account may write to it."""
     path = Path(*identify_database(connection))
     problems = []
     for file_or_folder, kind in ((path, "the file"), (path.parent, "the folder")):
         if file_or_folder.stat().st_mode & stat.S_IWOTH:
             remedy = f"chmod o-w {file_or_folder}"
-            problem = f"may write {kind} {file_or_folder}, bypassing all guards"
+            problem = f"may write to {kind} {file_or_folder}, bypassing all guards"
             problems.append(RightsProblem("every account", problem, remedy))
     return f"the account {_read_account_name(os.geteuid())}", problems
 
 
 def read_change_rights(connection: Connection) -> tuple[str, str, bool]:
-    """Return this account, the file's owner, and whether this account may write the file and its folder."""
+    """Return this account, the file's owner, and whether this account may write to the file and its folder."""
     path = Path(*identify_database(connection))
     return _read_account_name(os.geteuid()), _read_account_name(path.stat().st_uid), not _find_unwritable(path)
 
 
 def describe_missing_rights(connection: Connection, role: str) -> str:
-    """Name the file or folder that this account may not write; every role needs the same rights on a file."""
+    """Name the file or folder to which this account may not write; every role needs the same rights on a file."""
     unwritable = _find_unwritable(Path(*identify_database(connection)))
-    return f"this account may not write {' and '.join(unwritable)}" if unwritable else ""
+    return f"this account may not write to {' and '.join(unwritable)}" if unwritable else ""
 
 
-def _find_unwritable(path: Path) -> list[str]:
-    return [str(place) for place in (path, path.parent) if not os.access(place, os.W_OK)]
+def _find_unwritable(file: Path) -> list[str]:
+    return [str(path) for path in (file, file.parent) if not os.access(path, os.W_OK)]
 
 
 def _read_account_name(number: int) -> str:
@@ -421,9 +427,10 @@ def _read_account_name(number: int) -> str:
 
 @contextmanager
 def hold_rebuild_lock(ledger: Connections) -> Iterator[None]:
-    """Lock the file inside the block, rather than a lock file: all links share this lock, and it cannot be deleted.
+    """Lock the ledger's file while the block runs. Raises `BlockingIOError` if another process holds the lock.
 
-    Raises `BlockingIOError` if another process holds the lock, and `StoreUnavailable`.
+    Unlike a lock file, this lock is the same for all links to the file, and cannot be deleted. Raises
+    `StoreUnavailable` if the file cannot be opened.
     """
     path = str(ledger.url.database)
     try:
@@ -445,8 +452,8 @@ def hold_rebuild_lock(ledger: Connections) -> Iterator[None]:
 
 
 _OBJECTS_QUERY = "SELECT type, tbl_name, name, CAST(sql AS BLOB) FROM sqlite_master"
-# the rows of the last catalogue that was compared without a difference
-_compared: list[Sequence[Any]] = [()]
+# the rows of the last catalogue that had no difference, in a list of one item
+_last_compared: list[Sequence[Any]] = [()]
 
 
 def read_objects(cursor: Any) -> Objects:
@@ -467,12 +474,12 @@ def refuse_unexpected_objects(cursor: Any) -> None:
     The check holds until the transaction ends, because no other connection can change the schema while this one writes.
     """
     rows = cursor.execute(_OBJECTS_QUERY).fetchall()
-    if rows != _compared[0]:
+    if rows != _last_compared[0]:
         raise_on_difference(
             cursor, (f"the guard {name} is missing or altered" for name in _list_altered_guards(cursor))
         )
         raise_on_difference(cursor, _find_differences(cursor, _to_objects(rows), all_objects=False))
-        _compared[0] = rows
+        _last_compared[0] = rows
 
 
 def _list_altered_guards(cursor: Any) -> list[str]:
@@ -489,7 +496,8 @@ def find_object_differences(connection: Connection, views: dict[str, str]) -> It
 def _find_differences(cursor: Any, objects: Objects, all_objects: bool) -> Iterator[str | None]:
     """Compare the objects with this program's, and report unexpected triggers, indexes and foreign keys.
 
-    Without `all_objects` leave out views and plain indexes: without them no row is lost, and no code runs.
+    Without `all_objects`, views and plain indexes are not compared: if they are missing, no row is lost and no code
+    runs.
     """
     generated = load_generated_objects("sqlite")
     tables = {table.lower() for _, table, _ in generated}
@@ -502,14 +510,14 @@ def _find_differences(cursor: Any, objects: Objects, all_objects: bool) -> Itera
     definitions = {(kind, name): (table, sql) for (kind, table, name), sql in objects.items()}
     for kind, name in expected:
         if kind == "index" and ("table", expected[kind, name][0]) not in definitions:
-            continue  # a missing table's indexes are missing, too
+            continue  # the indexes of a missing table are missing, too
         if (kind, name) not in definitions:
             note = f"; a {kinds_by_name[name]} with that name exists" if name in kinds_by_name else ""
             yield f"the {kind} {name} is missing{note}"
         else:
             is_same = definitions[kind, name] == expected[kind, name]
             yield None if is_same else f"the {kind} {name} differs from this program's definition"
-    # SQLite ignores case in table names, but keeps their spelling
+    # table names are compared in lower case, because SQLite ignores case but keeps the spelling
     for kind, name in sorted(definitions.keys() - expected.keys()):
         table, sql = definitions[kind, name]
         is_own_table = table.lower() in tables
@@ -520,15 +528,15 @@ def _find_differences(cursor: Any, objects: Objects, all_objects: bool) -> Itera
             yield f"the index {name} on {table} was not created by this program"
     own_tables = {name for kind, _, name in generated if kind == "table"}
     for name, table in cursor.execute(_FOREIGN_KEYS_QUERY).fetchall():
-        if name not in own_tables and str(table).lower() in tables - _NEVER_CHANGED:
+        if name not in own_tables and str(table).lower() in tables - _IMMUTABLE_TABLES:
             yield f"a foreign key of {name} takes effect when a row of {table} is deleted"
 
 
 _WORD = re.compile(r"\w+")
 _FOREIGN_KEYS_QUERY = """SELECT DISTINCT m.name, f."table" FROM sqlite_master m, pragma_foreign_key_list(m.name) f
 WHERE m.type = 'table' ORDER BY 1, 2"""
-# the rows of these tables are never deleted, so foreign keys that refer to them never take effect
-_NEVER_CHANGED = {name.partition("_refuse_")[0] for name in SQLITE_TRIGGERS if "_refuse_" in name}
+# the tables whose rows are never deleted, so that foreign keys that refer to them never take effect
+_IMMUTABLE_TABLES = {name.partition("_refuse_")[0] for name in SQLITE_TRIGGERS if "_refuse_" in name}
 
 
 def _is_plain_index(sql: str) -> bool:

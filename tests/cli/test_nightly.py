@@ -150,7 +150,8 @@ def test_second_concurrent_night_does_nothing(db: str, ratings: Ratings) -> None
     with record_run(open_ledger(db), "nightly", by="cron"):
         result = ratings("nightly", "--format", "json", db=db)
         assert (result.exit_code, result.stdout) == (4, "")
-        assert "by cron, is still going on; this one did nothing" in result.stderr
+        assert "begun by cron at " in result.stderr
+        assert "is still in progress, so this one did nothing" in result.stderr
         assert json.loads(result.stderr.splitlines()[-1])["reason"] == "already-running"
         assert read_run_results(ratings, db) == {"nightly": "running"}
     assert ratings("nightly", db=db).exit_code == 0

@@ -15,7 +15,7 @@ from stores import make_empty_ledger
 
 from ratings_ledger.ledger.store.dialect import DIALECTS
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.ledger.store.postgres_roles import DASHBOARD, OWNER_ONLY, WRITES, build_grant_statements
+from ratings_ledger.ledger.store.postgres_roles import DASHBOARD, OWNER_ONLY, WRITE_RIGHTS, build_grant_statements
 from ratings_ledger.ledger.store.schema import metadata
 from ratings_ledger.projections.stored.rebuild_lock import hold_rebuild_lock
 from ratings_ledger.projections.stored.schema import VIEWS
@@ -42,7 +42,7 @@ def wrong(ratings: Ratings, url: str, what: str = "rights") -> list[tuple[str, s
 
 def test_every_table_has_decided_rights() -> None:
     """Every table and view is listed exactly once, with who may write it and who may see it."""
-    written = {table for tables in WRITES.values() for table in tables}
+    written = {table for tables in WRITE_RIGHTS.values() for table in tables}
     named = [*written, *OWNER_ONLY, *DASHBOARD]
     assert len(named) == len(set(named))
     assert set(named) == {
