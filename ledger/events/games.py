@@ -1,6 +1,6 @@
 """Games of every type: members, participants, sides, and seats that changed hands.
 
-A module of `ledger.events.game_types` adds what a game type has of its own.
+Each module of `ledger.events.game_types` adds the specifics of one game type.
 """
 
 from bisect import bisect_left
@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from ratings_ledger.ledger.events.fields import CustomNumbers, Extra, GameId, Label, Members, PlayerId, Slug, Team
-from ratings_ledger.ledger.rejections import Refused, quote
+from ratings_ledger.ledger.rejections import Refused, count, quote
 
 Status = Literal["finished", "abandoned", "substitute", "surrendered", "removed"]
 STATUSES: tuple[Status, ...] = ("finished", "abandoned", "substitute", "surrendered", "removed")
@@ -50,28 +50,26 @@ class Game(Members):
     extra: Extra | None = None
 
 
-# seats with their participants: one, or a leaver and their substitute
+# for each seat its participants: one player, or a leaver and their substitute
 Seats = list[list[dict[str, Any]]]
 
 
-def draw_seats(count: int, names: Iterator[str], chance: Random) -> Seats:
-    """Draw the seats of a random game, which tests and trials use to cover everything that games may hold.
+def draw_seats(seat_count: int, names: Iterator[str], rng: Random) -> Seats:
+    """Generate the seats of a random game. Tests and trials of rules use it to cover everything that games may hold.
 
-    Some players leave, some of them are replaced, and seats and seconds may be absent.
+    Some players leave, some leavers are replaced, and the members `seat` and `seconds_played` may be absent.
     """
-    has_seats, has_seconds = chance.random() < 0.5, chance.random() < 0.5
+    has_seats, has_seconds = rng.random() < 0.5, rng.random() < 0.5
     seats: Seats = []
-    for number in range(1, count + 1):
+    for number in range(1, seat_count + 1):
         seat: list[dict[str, Any]] = [{"player": next(names)}]
-        if chance.random() < 0.06:
-            seat[0]["status"] = chance.choice(LEAVER_STATUSES)
-            if chance.random() < 0.5:
+        if rng.random() < 0.06:
+            seat[0]["status"] = rng.choice(LEAVER_STATUSES)
+            if rng.random() < 0.5:
                 seat.append({"player": next(names), "status": "substitute", "replaces": seat[0]["player"]})
         for participant in seat:
             participant |= {"seat": number} if has_seats else {}
-            participant |= (
-                {"seconds_played": chance.choice((0, 1, 3_600, chance.randrange(10**6)))} if has_seconds else {}
-            )
+            participant |= {"seconds_played": rng.choice((0, 1, 3_600, rng.randrange(10**6)))} if has_seconds else {}
         seats.append(seat)
     return seats
 
@@ -81,15 +79,15 @@ def list_participants(seats: Seats) -> list[dict[str, Any]]:
     return [participant for seat in seats for participant in seat]
 
 
-def check_seats(participants: list[dict[str, Any]], shared: tuple[str, ...]) -> None:
-    """Check for at least two seats, no repeated player, and one substitute per leaver. Raises `Refused`.
+def check_seats(participants: list[dict[str, Any]], shared_members: tuple[str, ...]) -> None:
+    """Check for at least two seats, no repeated player, and at most one substitute per leaver. Raises `Refused`.
 
-    Leaver and substitute have equal `shared` members; a member that the leaver omits is the substitute's.
+    Leaver and substitute must have equal `shared_members`, except members that the leaver omits.
     """
     by_player: dict[str, dict[str, Any]] = {}
     for participant in participants:
         if by_player.setdefault(participant["player"], participant) is not participant:
-            raise Refused("player-twice", f"{quote(participant['player'])} takes part twice")
+            raise Refused("player-twice", f"{quote(participant['player'])} takes part twice; name each player once")
     if len(participants) > 1 and not any("status" in p or "replaces" in p for p in participants):
         return
     replaced: set[str] = set()
@@ -98,7 +96,7 @@ def check_seats(participants: list[dict[str, Any]], shared: tuple[str, ...]) -> 
         if (participant.get("status") == "substitute") != (leaver_name is not None):
             raise Refused(
                 "substitute-without-leaver",
-                f"{quote(name)}: only a substitute names a player they replace, and each substitute does",
+                f"{quote(name)}: `replaces` and the status `substitute` must come together; add the missing one",
             )
         if leaver_name is None:
             continue
@@ -106,39 +104,47 @@ def check_seats(participants: list[dict[str, Any]], shared: tuple[str, ...]) -> 
         if leaver.get("status") not in LEAVER_STATUSES:
             raise Refused(
                 "substitute-without-leaver",
-                f"{quote(name)} replaces {quote(leaver_name)}, who did not leave this game "
-                f"(status {', '.join(LEAVER_STATUSES)})",
+                f"{quote(name)} replaces {quote(leaver_name)}, who did not leave this game; a leaver has the status "
+                f"{' or '.join(LEAVER_STATUSES)}",
             )
         if leaver_name in replaced:
-            raise Refused("leaver-replaced-twice", f"{quote(leaver_name)} is replaced twice")
+            raise Refused(
+                "leaver-replaced-twice",
+                f"{quote(leaver_name)} is replaced twice; if {quote(name)} took over later, name the previous "
+                "substitute in `replaces`",
+            )
         replaced.add(leaver_name)
-        for member in (*shared, "seat", "team"):
+        for member in (*shared_members, "seat", "team"):
             if leaver.get(member, participant.get(member)) != participant.get(member):
                 raise Refused(
-                    "seat-disagrees", f"{quote(leaver_name)} and {quote(name)} share a seat, but not the {member}"
+                    "seat-disagrees",
+                    f"{quote(leaver_name)} and {quote(name)} share a seat, but not the {member}; give both the same "
+                    f"{member}, or leave it out for {quote(leaver_name)}",
                 )
     if len(participants) - len(replaced) < 2:
-        raise Refused(
-            "too-few-participants", f"a game has at least two seats, this one has {len(participants) - len(replaced)}"
-        )
+        seats = count(len(participants) - len(replaced), "seat")
+        raise Refused("too-few-participants", f"this game has {seats}; it needs at least two")
 
 
-# members of participants who share a side or a seat
-_SHARED = frozenset({"team", "replaces"})
-# members that decide the sides of a game, and its numbers
+# the members by which participants share a side or a seat
+_SHARING_MEMBERS = frozenset({"team", "replaces"})
+# the members that `check_sides` checks
 _SIDE_MEMBERS = frozenset({"team", "home", "numbers"})
 
 
-def check_sides(game: dict[str, Any], shared: tuple[str, ...], places: Callable[[dict[str, Any]], list[int]]) -> None:
+def check_sides(
+    game: dict[str, Any], shared_members: tuple[str, ...], places: Callable[[dict[str, Any]], list[int]]
+) -> None:
     """Check that teams, the home side and numbers are consistent, in a game with valid seats. Raises `Refused`.
 
-    The members of a team have one place and equal `shared` members. A member that a leaver omits is the substitute's.
+    The players of a team must have one place and equal `shared_members`. For a member that a leaver omits, the
+    substitute's value counts.
     """
     if _SIDE_MEMBERS.isdisjoint(set().union(*game["participants"])):
         return
     teams = seat_values(game, methodcaller("get", "team"))
     if any(team is not None for team in teams.values()):
-        _check_teams(game, teams, shared, places)
+        _check_teams(game, teams, shared_members, places)
     sides = zip(number_sides(game), game["participants"], strict=True)
     if len({side for side, participant in sides if participant.get("home")}) > 1:
         raise Refused("two-homes", "participants of two sides have `home` true; at most one side plays at home")
@@ -153,18 +159,19 @@ def check_sides(game: dict[str, Any], shared: tuple[str, ...], places: Callable[
 
 
 def _check_teams(
-    game: dict[str, Any], teams: dict[str, Any], shared: tuple[str, ...], places: Callable[[dict[str, Any]], list[int]]
+    game: dict[str, Any],
+    teams: dict[str, Any],
+    shared_members: tuple[str, ...],
+    places: Callable[[dict[str, Any]], list[int]],
 ) -> None:
     without_team = next((seat for seat, team in teams.items() if team is None), None)
     if without_team is not None:
-        raise Refused(
-            "team-missing", f"{quote(without_team)} has no team; either all participants have one, or none has"
-        )
+        raise Refused("team-missing", f"{quote(without_team)} has no team; give all participants a team, or none")
     if len(set(teams.values())) < 2:
         raise Refused(
-            "one-side", f"all participants are in team {next(iter(teams.values()))}; a game has at least two sides"
+            "one-side", f"all participants are in team {next(iter(teams.values()))}; a game needs at least two sides"
         )
-    values_by_member = {member: seat_values(game, methodcaller("get", member)) for member in shared}
+    values_by_member = {member: seat_values(game, methodcaller("get", member)) for member in shared_members}
     place_of = dict(zip((p["player"] for p in game["participants"]), places(game), strict=True))
     values_by_member["place"] = {seat: place_of[seat] for seat in teams}
     first_seats: dict[Any, str] = {}
@@ -178,7 +185,7 @@ def _check_teams(
 
 
 def number_sides(game: Mapping[str, Any]) -> list[int]:
-    """Number the sides of a game: for each participant a number from 0, in the order in which sides first appear.
+    """Return the number of each participant's side, counted from 0 in the order in which the sides first appear.
 
     A side is a team, the `side` of a battle, or else a seat.
     """
@@ -189,9 +196,9 @@ def number_sides(game: Mapping[str, Any]) -> list[int]:
     return [numbers.setdefault(key, len(numbers)) for key in keys]
 
 
-def are_alone(participants: list[dict[str, Any]]) -> bool:
-    """Tell whether each participant of a game is a seat and a side alone, as in most games."""
-    return _SHARED.isdisjoint(set().union(*participants))
+def has_teams_or_substitutes(participants: list[dict[str, Any]]) -> bool:
+    """Tell whether participants of a game may share a team or a seat; in most games none do."""
+    return not _SHARING_MEMBERS.isdisjoint(set().union(*participants))
 
 
 def count_seats(game: Mapping[str, Any]) -> int:
@@ -199,18 +206,21 @@ def count_seats(game: Mapping[str, Any]) -> int:
     return sum(["replaces" not in participant for participant in game["participants"]])
 
 
-def seat_values(game: dict[str, Any], value: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
-    """Return a value by seat: the substitute's if there is one, else the player's. The first player names the seat."""
-    values = {p["player"]: value(p) for p in game["participants"]}
+def seat_values(game: dict[str, Any], get_value: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
+    """Return a value for each seat: the substitute's if there is one, else the player's.
+
+    The keys are the first players of the seats.
+    """
+    values = {p["player"]: get_value(p) for p in game["participants"]}
     for substitute in [p for p in game["participants"] if "replaces" in p]:
         values[substitute["replaces"]] = values.pop(substitute["player"])
     return values
 
 
 def competition_places(game: dict[str, Any], keys: Mapping[str, Any]) -> list[int]:
-    """Return places such as 1, 2, 2, 4 in the order of the participants, given a key by seat; less is better.
+    """Return places such as 1, 2, 2, 4 in the order of the participants, given a sort key for each seat.
 
-    A team takes one place.
+    A lower key is better. A team counts as one in the places.
     """
     ordered = sorted(keys.values())
     if any("team" in participant for participant in game["participants"]):
@@ -220,6 +230,6 @@ def competition_places(game: dict[str, Any], keys: Mapping[str, Any]) -> list[in
 
 
 def rank_keys(keys: Sequence[Any]) -> list[int]:
-    """Return competition places such as 1, 2, 2, 4 for keys; less is better."""
+    """Return competition places such as 1, 2, 2, 4 for sort keys; a lower key is better."""
     ordered = sorted(keys)
     return [bisect_left(ordered, key) + 1 for key in keys]

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from ratings_ledger.ledger.events.game_types import has_partners, places
-from ratings_ledger.ledger.events.games import are_alone
+from ratings_ledger.ledger.events.games import has_teams_or_substitutes
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.forfeits import FORFEIT, lacks_sets
 from ratings_ledger.ledger.intake.intake import IntakeResult
@@ -209,7 +209,7 @@ def _preview_game(item: Item, played_at: int, data: dict[str, Any]) -> Previewed
 def has_ties(game: dict[str, Any]) -> bool:
     """Tell whether two sides of a game share a place. Partners are one side; a game without places has no ties."""
     participants = game["participants"]
-    is_simple = are_alone(participants)
+    is_simple = not has_teams_or_substitutes(participants)
     recorded = [participant.get("place") for participant in participants]
     if is_simple and None not in recorded:  # as in most games
         return len({*recorded}) < len(recorded)

@@ -527,7 +527,7 @@ SHEETS = {
     ),
     "a place that nobody has": sheet(
         LONG[0], [D22, "anna", 1], [D22, "ben", 3],
-        refused=[("2 place-gap", "the places 1, 3 have a gap: is a player missing? Ties are 1, 2, 2, 4 or 1, 2, 2, 3")],
+        refused=[("2 place-gap", "the places 1, 3 have a gap; add the missing player, or write ties as 1, 2, 2, 4 or")],
     ),
     "a hidden sheet": sheet(
         *WIDE, others=[("Old", "hidden", [["x"]])], games=TWO, told=["read sheet Results, not Old"]

@@ -18,7 +18,7 @@ FAULTS = [
     ("3 bad-cell", "Ergebnisse!C3: the error #N/A"), ("4 bad-cell", "Ergebnisse!B4: the error #N/A"),
     ("5 bad-cell", "Ergebnisse!B5: the error #REF!"),
 ]  # fmt: skip
-ALONE = ("2 too-few-participants", "a game has at least two seats, this one has 1")
+ALONE = ("2 too-few-participants", "this game has 1 seat; it needs at least two")
 MEMBERS = [
     "2024-11-05-1 2024-11-05T11:00 Anna =10 Jürgen =7.5",
     "2024-11-12-1 2024-11-12T11:00 Jürgen =8 Łukasz =8.25",

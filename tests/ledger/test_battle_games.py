@@ -88,7 +88,7 @@ BAD_PARTICIPANTS = {
     "a score beyond all bounds": ([ANNA, {**BEN, "score": 1_000_001}], "out-of-range", "participants.2.score"),
     "a place": ([{**ANNA, "place": 1}, BEN], "unknown-member", "participants.1.place"),
     "the same player twice": ([ANNA, BEN, {**CLEO, "player": "ben"}], "player-twice", "'ben' takes part twice"),
-    "one player": ([ANNA], "too-few-participants", "at least two seats"),
+    "one player": ([ANNA], "too-few-participants", "this game has 1 seat; it needs at least two"),
 }  # fmt: skip
 
 
@@ -108,9 +108,9 @@ def test_unknown_end_is_refused(ended: object) -> None:
 
 
 SIDES = {
-    "one side": (["anna red", "ben red"], "battle-sides", "exactly two sides, this one has 1: red"),
-    "three sides": (["anna red", "ben blue", "cleo green"], "battle-sides", "this one has 3: blue, green, red"),
-    "another case is another side": (["anna red", "ben Red", "cleo blue"], "battle-sides", "this one has 3"),
+    "one side": (["anna red", "ben red"], "battle-sides", "this battle has 1 side (red); it needs exactly two"),
+    "three sides": (["anna red", "ben blue", "cleo green"], "battle-sides", "has 3 sides (blue, green, red)"),
+    "another case is another side": (["anna red", "ben Red", "cleo blue"], "battle-sides", "has 3 sides"),
     "a side without units": (
         ["anna red 1", "ben blue 0", "cleo blue 0"],
         "battle-sides",
@@ -168,8 +168,9 @@ def test_losses_and_kills_must_be_possible(texts: list[str], code: str | None) -
 
 def test_refusal_names_player_and_numbers() -> None:
     """A refusal of impossible losses or kills names the player and the numbers."""
-    assert catch_refusal(build_fighter("anna red 2 3"), BEN)[1] == "'anna': units lost 3, units 2"
-    assert catch_refusal(ANNA, build_fighter("ben blue 1 0"))[1] == "'anna': kills 1, units that the enemy lost 0"
+    assert catch_refusal(build_fighter("anna red 2 3"), BEN)[1].startswith("'anna' lost 3 units, but had only 2;")
+    refusal = catch_refusal(ANNA, build_fighter("ben blue 1 0"))
+    assert refusal[1].startswith("'anna' has 1 kill, but the enemy lost no units;")
 
 
 LEAVER = {"player": "cleo", "status": "abandoned"}
@@ -201,9 +202,10 @@ def test_substitute_shares_side_and_units(leaver_members: dict[str, Any], code: 
 
 def test_refusal_states_units_left_on_seat() -> None:
     """If a leaver's losses leave the substitute too few units, the refusal states how many are left."""
-    rejection = catch_refusal(ANNA, BEN, {**LEAVER, "units_lost": 3}, SUBSTITUTE)
+    code, message = catch_refusal(ANNA, BEN, {**LEAVER, "units_lost": 3}, SUBSTITUTE)
 
-    assert rejection == ("units-lost-exceed", "'dora': units lost 1, units 0 left on the seat")
+    assert code == "units-lost-exceed"
+    assert message.startswith("'dora' lost 1 unit, but had only 0 left on the seat;")
 
 
 def compute_columns(*texts: str | dict[str, Any], **members: Any) -> dict[str, list[int]]:

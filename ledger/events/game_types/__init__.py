@@ -16,10 +16,11 @@ class GameType(NamedTuple):
     """A game type.
 
     model          the pydantic model of the game's data
-    check          raises `Refused` unless the data are consistent
+    check          raises `Refused` if the data is not consistent
     places         competition places (1, 2, 2, 4) of a checked game, in the order of its participants; 0 if it has none
     generate       generates the type-specific data of a random game for these seats, to test rules
-    columns        the names and descriptions of the numbers that participants have besides those of every type
+    columns        the names and descriptions of the numbers that participants of this type have in addition to those of
+                   every type
     column_values  the values of `columns` for a checked game: one list per column, in the order of the participants
     seats          the least and the greatest number of seats of a random game
     has_places     whether its games have places, so that predictions can be scored
@@ -71,7 +72,7 @@ GAME_TYPES = {
 
 
 def has_partners(game: dict[str, Any]) -> bool:
-    """Tell whether players of a game may be partners on one side."""
+    """Tell whether players of a game may be partners, that is, whether any participant has a team."""
     return "team" in set().union(*game["participants"])
 
 
@@ -81,6 +82,6 @@ def places(game: dict[str, Any]) -> list[int]:
 
 
 def column_values(game: dict[str, Any]) -> dict[str, Sequence[int]]:
-    """Return the numbers that a checked game's type gives to its participants: one list per column, by name."""
+    """Return the type-specific numbers of a checked game: by column name, a list in the order of its participants."""
     game_type = GAME_TYPES[game.get("kind", "placing")]
     return dict(zip(game_type.columns, game_type.column_values(game), strict=True))

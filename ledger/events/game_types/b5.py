@@ -2,10 +2,9 @@
 
     the victory points of a game: players - 2, +1 if the win is a major victory, +1 if it was won within time
 
-The players divide all victory points among themselves; the winner must give away at least one (Babylon 5 CCG: League
-Play).
-Winners are the players with the best victory or, if time ran out before any player met a victory condition, those
-placed first. Several winners may give the points to each other, so every allotment is possible.
+The players divide all victory points among themselves; the winner must give away at least one point (Babylon 5 CCG:
+League Play). Winners are the players with the best victory or, if time ran out before any player met a victory
+condition, the players placed first. Several winners may give the points to each other, so every division is possible.
 """
 
 from operator import methodcaller
@@ -33,7 +32,7 @@ COLUMNS = {
     "victory": "0 no victory, 1 standard, 2 major",
     "winners_place": "the place when ties in victory are not broken by power or influence",
 }
-# best first, so that an index is a sort key; None is no victory
+# the best first, so that an index is a sort key; None means no victory
 VICTORIES = ("major", "standard", None)
 
 Strength = Annotated[int, Field(ge=-10_000, le=10_000)]
@@ -52,7 +51,7 @@ class B5Participant(Participant):
 
 
 class B5Game(Game):
-    """A game with the members that decide its victory points, and those that the league's director asks for."""
+    """A game with the members that decide its victory points, and other members that the league's director needs."""
 
     within_time: bool = False
     deck: Literal["sealed", "constructed"] | None = None
@@ -89,11 +88,11 @@ def column_values(game: dict[str, Any]) -> list[list[int]]:
     """Return the values of `COLUMNS`: one list per column, in the order of the participants."""
     by_seat = seat_values(game, lambda participant: VICTORIES.index(participant.get("victory")))
     victories = [by_seat[p.get("replaces", p["player"])] for p in game["participants"]]
-    return [_victory_points(game), [2 - victory for victory in victories], _winners_places(game)]
+    return [_list_victory_points(game), [2 - victory for victory in victories], _list_winners_places(game)]
 
 
 def generate(seats: Seats, rng: Random) -> dict[str, Any]:
-    """Generate the data of a random game with these seats and some allotment of its victory points."""
+    """Generate the data of a random game with these seats and a random division of its victory points."""
     within_time = rng.random() < 0.5
     for number, seat in enumerate(seats):
         strengths: dict[str, Any] = {"power": rng.randrange(20), "influence": rng.randrange(20)}
@@ -118,9 +117,9 @@ def _place_key(participant: dict[str, Any]) -> tuple[int, int, int]:
 
 
 def _check_victory_points_total(game: dict[str, Any]) -> None:
-    players, total = count_seats(game), sum(_victory_points(game))
+    players, total = count_seats(game), sum(_list_victory_points(game))
     reasons = [f"{players - 2} (players - 2)"]
-    # a major victory is placed above all others, so a player with one is a winner
+    # a player with a major victory is always a winner, because a major victory is placed above all others
     if any(participant.get("victory") == "major" for participant in game["participants"]):
         reasons.append("+1 for a major victory")
     if game.get("within_time"):
@@ -134,9 +133,9 @@ def _check_victory_points_total(game: dict[str, Any]) -> None:
 
 
 def _check_winner_gave_points(game: dict[str, Any]) -> None:
-    is_winner = [place == 1 for place in _winners_places(game)]
+    is_winner = [place == 1 for place in _list_winners_places(game)]
     winners = {p.get("replaces", p["player"]) for p, wins in zip(game["participants"], is_winner, strict=True) if wins}
-    points_given = sum(points for points, wins in zip(_victory_points(game), is_winner, strict=True) if not wins)
+    points_given = sum(points for points, wins in zip(_list_victory_points(game), is_winner, strict=True) if not wins)
     if points_given == 0 and len(winners) == 1:
         raise Refused(
             "victory-points-all-kept",
@@ -144,12 +143,12 @@ def _check_winner_gave_points(game: dict[str, Any]) -> None:
         )
 
 
-def _winners_places(game: dict[str, Any]) -> list[int]:
-    """Return the places of the participants where players with the same victory share one."""
+def _list_winners_places(game: dict[str, Any]) -> list[int]:
+    """Return the places of the participants, without breaking ties in victory by power or influence."""
     return competition_places(
         game, seat_values(game, lambda p: (_place_key(p)[0], 0, 0) if p.get("victory") else _place_key(p))
     )
 
 
-def _victory_points(game: dict[str, Any]) -> list[int]:
+def _list_victory_points(game: dict[str, Any]) -> list[int]:
     return [participant.get("vp", 0) for participant in game["participants"]]

@@ -1,6 +1,6 @@
 """Game type `diplomacy`: the seven powers of the standard map are placed by the supply centres they held.
 
-The centres of each power at the end of each year; an omitted power has 0:
+The member `centres` has the centres of each power at the end of each year; an omitted power has 0:
 
     {"1901": {"Austria": 5, "France": 5, ...}, ...}
 
@@ -26,7 +26,7 @@ from ratings_ledger.ledger.rejections import Refused, quote
 
 Power = Literal["Austria", "Germany", "Italy", "Turkey", "England", "Russia", "France"]
 POWERS: tuple[Power, ...] = ("Austria", "Germany", "Italy", "Turkey", "England", "Russia", "France")
-CENTRES = 34
+CENTRES = 34  # of the standard map
 FIRST_YEAR = 1901
 COLUMNS = {
     "centres": "the supply centres of the player's power at the end of the last year; 0 if the power was eliminated",
@@ -67,11 +67,14 @@ def check(game: dict[str, Any]) -> None:
     _check_years(list(game["centres"]))
     for year, centres_by_power in game["centres"].items():
         if (total := sum(centres_by_power.values())) > CENTRES:
-            raise Refused("too-many-centres", f"the map has {CENTRES} centres; at the end of {year} {total} are held")
+            raise Refused(
+                "too-many-centres",
+                f"the powers hold {total} centres at the end of {year}, but the map has only {CENTRES}; correct them",
+            )
 
 
 def places(game: dict[str, Any]) -> list[int]:
-    """Return places 1 to 7 in the order of the participants; a player and their substitute share a place."""
+    """Return places 1 to 7 in the order of the participants; players of one seat share its place."""
     years = [game["centres"][year] for year in sorted(game["centres"], reverse=True)]
     keys = {
         seat: (*(-centres_by_power.get(power, 0) for centres_by_power in years), POWERS.index(power))
@@ -110,12 +113,15 @@ def _check_powers(game: dict[str, Any]) -> None:
     seat_by_power: dict[str, str] = {}
     for seat, power in _power_by_seat(game).items():
         if power is None:
-            raise Refused("missing-member", f"no power is given for {quote(seat)}; add one of {', '.join(POWERS)}")
+            raise Refused("missing-member", f"{quote(seat)} has no power; add one of {', '.join(POWERS)}")
         if power in seat_by_power:
-            raise Refused("power-twice", f"{quote(seat_by_power[power])} and {quote(seat)} both play {power}")
+            raise Refused(
+                "power-twice",
+                f"{quote(seat_by_power[power])} and {quote(seat)} both play {power}; give each a different power",
+            )
         seat_by_power[power] = seat
     if missing := [power for power in POWERS if power not in seat_by_power]:
-        raise Refused("power-missing", f"no seat plays {', '.join(missing)}; a game has all seven powers")
+        raise Refused("power-missing", f"no seat plays {', '.join(missing)}; a game needs all seven powers")
 
 
 def _check_years(years: list[str]) -> None:

@@ -13,9 +13,9 @@ from ratings_ledger.ledger.events.games import (
     Game,
     Participant,
     Seats,
-    are_alone,
     check_seats,
     competition_places,
+    has_teams_or_substitutes,
     list_participants,
     rank_keys,
     seat_values,
@@ -42,66 +42,66 @@ class PlacingGame(Game):
 def check(game: dict[str, Any]) -> None:
     """Check that participants, seats, places and scores are consistent. Raises `Refused`."""
     participants = game["participants"]
-    # only players and places, or only players and scores, like most games: few checks are needed
+    # most games have only players and places, or only players and scores, and so need few checks
     if len({p["player"] for p in participants if len(p) == 2}) == len(participants) > 1:
-        bare = [p["place"] for p in participants if "place" in p]
-        if len(bare) == len(participants):
-            _check_gaps(sorted(bare))
+        only_places = [p["place"] for p in participants if "place" in p]
+        if len(only_places) == len(participants):
+            _check_gaps(sorted(only_places))
             return
-        if not bare and len([p for p in participants if "score" in p]) == len(participants):
+        if not only_places and len([p for p in participants if "score" in p]) == len(participants):
             return
     check_seats(participants, ("place", "score"))
-    plain = [p["place"] for p in participants if "place" in p and "score" not in p and "replaces" not in p]
-    if len(plain) == len(participants):
-        _check_gaps(sorted(plain), _side_places(game, _values_by_seat(game, "place")))
+    unscored_places = [p["place"] for p in participants if "place" in p and "score" not in p and "replaces" not in p]
+    if len(unscored_places) == len(participants):
+        _check_gaps(sorted(unscored_places), _list_side_places(game, _values_by_seat(game, "place")))
         return
     places = _values_by_seat(game, "place")
     scores = _values_by_seat(game, "score")
     if None in places.values() and (any(places.values()) or None in scores.values()):
         missing = next(player for player, place in places.items() if place is None)
-        raise Refused("place-missing", f"{quote(missing)} has no place; all participants have one, or all have a score")
+        raise Refused(
+            "place-missing", f"{quote(missing)} has no place; give all participants a place, or all of them a score"
+        )
     if None in places.values():
         return
-    _check_gaps(sorted(places.values()), _side_places(game, places))
-    scored = [player for player in places if scores[player] is not None]
-    if not scored:
-        return
-    ranked = sorted((places[player], _signed_score(game, scores[player]), player) for player in scored)
+    _check_gaps(sorted(places.values()), _list_side_places(game, places))
+    scored_players = [player for player in places if scores[player] is not None]
+    ranked = sorted((places[player], _signed_score(game, scores[player]), player) for player in scored_players)
     for (place, signed, player), (worse_place, worse_signed, worse_player) in pairwise(ranked):
         if worse_place > place and worse_signed < signed:
             raise Refused(
                 "score-contradicts-place",
                 f"{quote(worse_player)} at place {worse_place} has a better score than {quote(player)} at place "
-                f"{place}",
+                f"{place}; correct a place or a score, or set score_order to low if fewer points win",
             )
 
 
 def places(game: dict[str, Any]) -> list[int]:
-    """Return competition places (1, 2, 2, 4) in the order of the participants; those of one seat share a place.
+    """Return competition places (1, 2, 2, 4) in the order of the participants; players of one seat share its place.
 
     The recorded places of a checked game may be dense, or absent if scores decide.
     """
     participants = game["participants"]
-    if are_alone(participants):
-        own = list(map(_GET_PLACE, participants))
-        if None in own:
-            own = [_signed_score(game, p["score"]) for p in participants]
-        return rank_keys(own)
-    keys = _values_by_seat(game, "place")
-    if None in keys.values():
-        keys = {seat: _signed_score(game, score) for seat, score in _values_by_seat(game, "score").items()}
-    return competition_places(game, keys)
+    if not has_teams_or_substitutes(participants):
+        keys = list(map(_GET_PLACE, participants))
+        if None in keys:
+            keys = [_signed_score(game, p["score"]) for p in participants]
+        return rank_keys(keys)
+    keys_by_seat = _values_by_seat(game, "place")
+    if None in keys_by_seat.values():
+        keys_by_seat = {seat: _signed_score(game, score) for seat, score in _values_by_seat(game, "score").items()}
+    return competition_places(game, keys_by_seat)
 
 
 def generate(seats: Seats, rng: Random) -> dict[str, Any]:
-    """Draw a random game with these seats: ties are frequent, and scores may be recorded."""
-    most = rng.choice((1, len(seats), 3 * len(seats)))
-    scores = [rng.randrange(most) for _ in seats]
-    scored = rng.random() < 0.3
+    """Generate a random game with these seats. Ties are frequent, and scores may be recorded."""
+    score_limit = rng.choice((1, len(seats), 3 * len(seats)))
+    scores = [rng.randrange(score_limit) for _ in seats]
+    has_scores = rng.random() < 0.3
     for seat, score in zip(seats, scores, strict=True):
         for participant in seat:
             participant |= {"place": 1 + sum(better > score for better in scores)} | (
-                {"score": score} if scored else {}
+                {"score": score} if has_scores else {}
             )
     return {"participants": list_participants(seats)}
 
@@ -110,30 +110,30 @@ def _values_by_seat(game: dict[str, Any], member: str) -> dict[str, Any]:
     return seat_values(game, methodcaller("get", member))
 
 
-def _side_places(game: dict[str, Any], places: dict[str, Any]) -> list[int]:
-    """Return the places of the sides of a game, in ascending order, given those of its seats."""
+def _list_side_places(game: dict[str, Any], places: dict[str, Any]) -> list[int]:
+    """Return the places of the sides of a game, in ascending order, given the place of each seat."""
     teams = _values_by_seat(game, "team")
     return sorted({(team if team is not None else seat): places[seat] for seat, team in teams.items()}.values())
 
 
 def _signed_score(game: dict[str, Any], score: int | str) -> int | Decimal:
-    """Return the score, signed so that less is better."""
+    """Return the score with its sign set so that a lower value is better."""
     exact = score if isinstance(score, int) else Decimal(score)
     return exact if game.get("score_order") == "low" else -exact
 
 
-def _check_gaps(places: list[int], of_sides: list[int] | None = None) -> None:
-    """Raise `Refused` unless the places have no gap, counting players or, with teams, sides."""
-    if not (_have_no_gaps(places) or (of_sides is not None and _have_no_gaps(of_sides))):
+def _check_gaps(player_places: list[int], side_places: list[int] | None = None) -> None:
+    """Raise `Refused` if the places have a gap both by player and by side. Both lists are in ascending order."""
+    if not (_have_no_gaps(player_places) or (side_places is not None and _have_no_gaps(side_places))):
         raise Refused(
             "place-gap",
-            f"the places {', '.join(map(str, places))} have a gap: is a player missing? Ties are 1, 2, 2, 4 or "
-            "1, 2, 2, 3",
+            f"the places {', '.join(map(str, player_places))} have a gap; add the missing player, or write ties as "
+            "1, 2, 2, 4 or 1, 2, 2, 3",
         )
 
 
 def _have_no_gaps(places: list[int]) -> bool:
-    """Tell whether ascending places are 1, 2, 2, 4 or 1, 2, 2, 3."""
+    """Tell whether ascending places have no gap, with ties as in 1, 2, 2, 4 or as in 1, 2, 2, 3."""
     if places == list(range(1, len(places) + 1)):
         return True
     competition = dense = True
