@@ -211,7 +211,7 @@ class Refused(LedgerError, ValueError):
     def __reduce__(self) -> tuple[type["Refused"], tuple[str, str, int | None], dict[str, Any]]:
         return type(self), (self.code, self.message, self.line), {"names": self.names}
 
-    def rejection(self, file: str | None = None, line: int | None = None) -> Rejection:
+    def to_rejection(self, file: str | None = None, line: int | None = None) -> Rejection:
         """Return this error as a value, with its place in the input."""
         return Rejection(self.code, self.message, file, self.line if line is None else line)
 

@@ -668,7 +668,7 @@ class Snapshot(SnapshotReader):
                 facts = self._load_ladders(log.connection, head(log.connection).position).facts
                 hint = suggest_name(facts, player, game)
             times = log.times
-        rows = tuple(replace(row, data=people.present(row.data)) if people else row for row in games)
+        rows = tuple(replace(row, data=people.use_current_ids(row.data)) if people else row for row in games)
         return RecordedGames(rows, older=total - len(rows), game_id=game_id, hint=hint, left_out=invalid, times=times)
 
     def live_games(self, after: int = 0) -> Iterator[RecordedGame]:

@@ -13,7 +13,7 @@ from ratings_ledger.cli.arguments.command import OneOf
 from ratings_ledger.cli.arguments.options import zone_option
 from ratings_ledger.cli.arguments.views import decode_for_command
 from ratings_ledger.cli.output import render
-from ratings_ledger.ledger.events.batches import batch_name
+from ratings_ledger.ledger.events.batches import make_batch_name
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.intake.files import STDIN, read_lines
 from ratings_ledger.ledger.intake.forfeits import FORFEITS
@@ -247,7 +247,7 @@ def add_earlier_answers(connection: Connection, options: TableOptions, files: It
     """
     answers = dict[str, str]()
     for file in files:
-        answers |= recall_answers(connection, batch_name(file)) if file != STDIN else {}
+        answers |= recall_answers(connection, make_batch_name(file)) if file != STDIN else {}
     if answers := {name: player for name, player in answers.items() if name not in options.aliases}:
         players = known_players(decode_for_command(connection))
         answers = {name: player for name, player in answers.items() if name not in players}

@@ -21,7 +21,7 @@ from ratings_ledger.cli.output.next_steps import note_next_steps
 from ratings_ledger.cli.output.progress import create_bar
 from ratings_ledger.cli.output.proposals import note_games
 from ratings_ledger.ledger.backups.restoring import BackupFiles, restore
-from ratings_ledger.ledger.events.batches import batch_name
+from ratings_ledger.ledger.events.batches import make_batch_name
 from ratings_ledger.ledger.intake.files import STDIN, TOO_LARGE, Progress, find_size, read_items
 from ratings_ledger.ledger.intake.intake import IntakeResult, OnRejected
 from ratings_ledger.ledger.intake.tables.aliases import list_own_aliases
@@ -180,7 +180,7 @@ def import_(  # the parameters are the options of the command
 def _was_imported(context: WriteContext, file: str) -> bool:
     """Tell whether an earlier import read this file, so that it has already printed the advice about profiles."""
     with context.ledger.reading() as connection:
-        return len(read_batches(connection, batch_name(file))) > 1
+        return len(read_batches(connection, make_batch_name(file))) > 1
 
 
 def _check_sync_options(files: tuple[str, ...], syncing: bool, *, has_other_mode: bool, has_sync_options: bool) -> None:

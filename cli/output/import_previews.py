@@ -8,7 +8,7 @@ from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS
 from ratings_ledger.ledger.intake.tables.meanings import PLAYER_PREFIX
 from ratings_ledger.ledger.intake.tables.recognition import LISTED_MAX, TableRead
 from ratings_ledger.ledger.rejections import quote
-from ratings_ledger.ledger.validation.new_names import TOLD_MAX, describe_close_names
+from ratings_ledger.ledger.validation.new_names import LISTED_NAMES_MAX, describe_close_names
 from ratings_ledger.projections.admission.outcomes import ImportOutcome
 from ratings_ledger.projections.admission.previews import Preview, PreviewedFile, PreviewedGame
 from ratings_ledger.projections.queries.coordinates import Times
@@ -168,7 +168,7 @@ def _describe_counts(preview: Preview, times: Times) -> Iterator[str]:
 def describe_new(kind: str, names: Sequence[str], similar: Mapping[str, str]) -> str:
     """Describe new names: their number, and the first of them, each with the known name that may be meant."""
     listed = [render.csv_item(name) + (f" (like {similar[name]}?)" if name in similar else "") for name in names]
-    return f"{render.count(len(names), kind)}: {render.join_first(listed, TOLD_MAX)}"
+    return f"{render.count(len(names), kind)}: {render.join_first(listed, LISTED_NAMES_MAX)}"
 
 
 def _describe_new_names(preview: Preview, outcome: ImportOutcome) -> Iterator[str]:
@@ -186,6 +186,6 @@ def _describe_new_names(preview: Preview, outcome: ImportOutcome) -> Iterator[st
     ):
         if names:
             yield f"{describe_close_names(names)}{more}:"
-            yield from (f"  {result.close[name].question().removeprefix('new: ')}" for name in names[:TOLD_MAX])
-        if len(names) > TOLD_MAX:
-            yield f"  ... and {len(names) - TOLD_MAX:,} more (--format json lists them)"
+            yield from (f"  {result.close[name].question().removeprefix('new: ')}" for name in names[:LISTED_NAMES_MAX])
+        if len(names) > LISTED_NAMES_MAX:
+            yield f"  ... and {len(names) - LISTED_NAMES_MAX:,} more (--format json lists them)"

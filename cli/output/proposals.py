@@ -11,7 +11,7 @@ from ratings_ledger.cli.output.survey import print_no_timed_lists
 from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.intake.intake import IntakeResult
 from ratings_ledger.ledger.rejections import Rejection
-from ratings_ledger.ledger.validation.new_names import TOLD_MAX, describe_close_names
+from ratings_ledger.ledger.validation.new_names import LISTED_NAMES_MAX, describe_close_names
 from ratings_ledger.projections.admission.outcomes import (
     DecisionOutcome,
     DueListsOutcome,
@@ -175,7 +175,7 @@ def note_new(result: IntakeResult) -> None:
     if result.new_players:
         similar_names = {name: similar[0] for name, similar in result.alike.items()}
         _note_names("new player", result.new_players, similar_names)
-    for close_name in list(result.close.values())[:TOLD_MAX]:
+    for close_name in list(result.close.values())[:LISTED_NAMES_MAX]:
         render.note(f"note: {close_name.question()}")
 
 

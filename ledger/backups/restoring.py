@@ -60,7 +60,7 @@ class RefusedFile(Exception):
 
     def __init__(self, file: str, problem: Refused) -> None:
         super().__init__(problem.message)
-        self.rejection: Rejection = problem.rejection(file)
+        self.rejection: Rejection = problem.to_rejection(file)
 
 
 def restore(

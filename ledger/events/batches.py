@@ -1,4 +1,4 @@
-"""The event of a batch: which positions of the log an import recorded from one file."""
+"""The event of a batch: the positions of the log that an import recorded from one file."""
 
 from __future__ import annotations
 
@@ -13,22 +13,25 @@ from pydantic import Field, model_validator
 from ratings_ledger.ledger.events.fields import BatchName, Members, PlayerId, Text, must_match, refuse, to_nfc
 from ratings_ledger.ledger.rejections import escape_unprintable
 
-NAME_MAX, SOURCE_MAX = 256, 2_000
-# every record has room for this many ranges; an import has several ranges only if others append between its chunks
+NAME_MAX, SOURCE_MAX = 256, 2_000  # characters
+# how many ranges fit in a record; an import has several ranges only if others append between its chunks
 RANGES_MAX = 1_000
-# and, beside one range, for this many aliases
+# how many aliases fit in a record with one range
 ALIASES_MAX = 100
+# the name of a batch from standard input
 NAMELESS = "-"
 
 Position = Annotated[int, Field(ge=1)]
 
 
 class ImportRecorded(Members):
-    """What an import recorded from one file: its name, the first and last position of each range, and the bytes' hash.
+    """A batch: the events that an import recorded from one file, as ranges of (first, last) position.
 
-    `name` has no folder, `source` is the path as the user gave it; both are - for standard input. `sheet` is the sheet
-    of a spreadsheet that was read. `aliases` are the answers about names in the file that were taken for slips: the
-    player that each stands for.
+    name      the name of the file without its folder; - for standard input
+    source    the path as the user gave it; - for standard input
+    sha256    the hash of the file's bytes
+    sheet     the sheet that was read, for a spreadsheet
+    aliases   the user's answers about possible slips in names: for each slip, the player that it stands for
     """
 
     name: BatchName
@@ -41,27 +44,27 @@ class ImportRecorded(Members):
     aliases: Annotated[dict[PlayerId, PlayerId], Field(min_length=1, max_length=ALIASES_MAX)] | None = None
 
     @model_validator(mode="after")
-    def _is_in_order(self) -> ImportRecorded:
-        overlap = any(last >= first for (_, last), (first, _) in pairwise(self.ranges))
-        if overlap or any(first > last for first, last in self.ranges):
-            raise refuse("out-of-range", "ranges are pairs of a first and a last position, in order")
+    def _check_order(self) -> ImportRecorded:
+        has_overlap = any(last >= first for (_, last), (first, _) in pairwise(self.ranges))
+        if has_overlap or any(first > last for first, last in self.ranges):
+            raise refuse("out-of-range", "ranges must be pairs of a first and a last position, in ascending order")
         return self
 
 
-def batch_name(file: str) -> str:
-    """Return the name of a batch from a file: the file's name without its folder."""
+def make_batch_name(file: str) -> str:
+    """Return the name of the batch of a file: the file's name without its folder."""
     return to_nfc(escape_unprintable(PurePath(file).name))[-NAME_MAX:].strip() or NAMELESS
 
 
-# what browsers and file managers add to the name of a copy
+# the texts that browsers and file managers add to the name of a copy
 _COPY_OF = re.compile(r"(?:copy of|kopie von|copie de|copia de|kopia|kopi av)\s+", re.IGNORECASE)
 _COPIED = re.compile(r"(?:\s*\(\d{1,3}\)|[\s_-]+(?:copy|kopie|copie|copia|kopia|kopi)(?:\s*\d{1,3})?)$", re.IGNORECASE)
 
 
-def name_of_original(name: str) -> str:
-    """Return the name of a file without what a download or a copy of it adds.
+def strip_copy_marks(name: str) -> str:
+    """Return the name of a file without the text that a download or a copy adds to it.
 
-    >>> name_of_original("League Results (1).csv"), name_of_original("Copy of Ergebnisse 2024 Kopie.xlsx")
+    >>> strip_copy_marks("League Results (1).csv"), strip_copy_marks("Copy of Ergebnisse 2024 Kopie.xlsx")
     ('League Results.csv', 'Ergebnisse 2024.xlsx')
     """
     stem, dot, ending = name.partition(".") if name.endswith(".gz") else name.rpartition(".")
@@ -80,31 +83,31 @@ def build_batch_events(
     name: str | None = None,
     aliases: Mapping[str, str] | None = None,
 ) -> Iterable[dict[str, Any]]:
-    """Yield the data of the events that record a batch: one, unless there are very many ranges.
+    """Yield the data of the events that record a batch: one event, or several if there are very many ranges.
 
     Args:
         file: The file as the user named it.
-        digest: The SHA-256 of its bytes, and the sheet of a spreadsheet.
-        ranges: The positions that it brought.
+        digest: The SHA-256 of the file's bytes, and the name of its sheet if it is a spreadsheet.
+        ranges: The [first, last] positions of the events from the file.
         name: The name of the batch, by default the file's.
-        aliases: The answers about its names; the first `ALIASES_MAX` are kept.
+        aliases: The user's answers about names in the file; only the first `ALIASES_MAX` are recorded.
     """
     sha256, sheet = digest
-    kept = dict(islice((aliases or {}).items(), ALIASES_MAX))
-    # beside aliases, a record has room for one range
-    starts = [0, *range(1 if kept else RANGES_MAX, len(ranges), RANGES_MAX), len(ranges)]
+    first_aliases = dict(islice((aliases or {}).items(), ALIASES_MAX))
+    # a record with aliases has room for one range
+    starts = [0, *range(1 if first_aliases else RANGES_MAX, len(ranges), RANGES_MAX), len(ranges)]
     for start, end in pairwise(starts):
         yield {
-            "name": name or batch_name(file),
+            "name": name or make_batch_name(file),
             "ranges": ranges[start:end],
             "source": escape_unprintable(file)[-SOURCE_MAX:],
             "sha256": sha256,
             "sheet": sheet,
-            "aliases": (kept or None) if start == 0 else None,
+            "aliases": (first_aliases or None) if start == 0 else None,
         }
 
 
 def describe_ranges(ranges: Iterable[Iterable[int]]) -> str:
-    """Return ranges in words: positions 3 to 92, 95."""
+    """Describe ranges of positions, as in `positions 3 to 92, 95`."""
     parts = [str(first) if first == last else f"{first} to {last}" for first, last in ranges]
     return f"position{'' if parts[0].isdigit() and len(parts) == 1 else 's'} {', '.join(parts)}"

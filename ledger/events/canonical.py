@@ -1,4 +1,4 @@
-"""Parse and format exact values: strict JSON, canonical JSON (RFC 8785), instants.
+"""Parse and format exact values: strict JSON, canonical JSON (RFC 8785) and instants.
 
 >>> parse_object(b'{"b": 1, "a": null}')
 {'b': 1}
@@ -22,7 +22,7 @@ INTEGER_MAX = 2**53 - 1
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 
-# with dots the day comes first
+# in dates with dots the day comes first
 _DAY_FIRST = re.compile(r"([12]?\d|0[1-9]|3[01])\.(0?[1-9]|1[0-2])\.([12]\d{3})", re.ASCII)
 _INSTANT = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?(?:([Zz])|([+-])(\d\d):?(\d\d))?", re.ASCII
@@ -34,9 +34,9 @@ _dump = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=Fal
 
 
 def dump(value: Any) -> str:
-    """Return canonical JSON of objects with ASCII keys, strings, integers, booleans and lists.
+    """Return the canonical JSON of a value of objects with ASCII keys, lists, strings, integers and booleans.
 
-    Within these types (no floats, no other keys) the standard encoder with sorted keys is RFC 8785.
+    For these types (no floats, no other keys) the standard encoder with sorted keys follows RFC 8785.
     """
     return _dump(value)
 
@@ -46,16 +46,16 @@ dump_text = json.encoder.encode_basestring
 
 
 def dump_in_order(value: Any) -> str:
-    """Return the same as `dump`, several times as fast, for objects whose members are already in canonical order.
+    """Return the same as `dump` for objects whose members are already in canonical order, several times faster.
 
-    This encoder also escapes strings as RFC 8785 requires.
+    This encoder, too, escapes strings as RFC 8785 requires.
     """
     return to_json(value).decode()
 
 
 def _parse_integer(digits: str) -> int:
     if len(digits) > 15 and (len(digits) > 17 or abs(int(digits)) > INTEGER_MAX):
-        raise Refused("integer-too-large", f"{quote(digits)} is outside +-(2^53 - 1) = +-{INTEGER_MAX}")
+        raise Refused("integer-too-large", f"{quote(digits)} is not between -{INTEGER_MAX} and {INTEGER_MAX}")
     return int(digits)
 
 
@@ -68,12 +68,12 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def drop_nulls(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object without its null members. Raises `Refused` (duplicate-key)."""
+    """Build a JSON object from its (name, value) pairs, without null members. Raises `Refused` (duplicate-key)."""
     members = dict(pairs)
     if len(members) != len(pairs):
         keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise Refused("duplicate-key", f"the member {quote(twice)} occurs twice in one object")
+        repeated = next(key for key in keys if keys.count(key) > 1)
+        raise Refused("duplicate-key", f"the member {quote(repeated)} occurs twice in one object; leave one out")
     if None in members.values():
         return {key: value for key, value in pairs if value is not None}
     return members
@@ -104,7 +104,7 @@ def parse_object(line: bytes) -> dict[str, Any]:
     except RecursionError:
         raise Refused("bad-json", "the brackets are nested too deeply") from None
     if not isinstance(value, dict):
-        raise Refused("bad-json", f"each line must be one JSON object, this is {quote(value, 30)}")
+        raise Refused("bad-json", f"each line must be one JSON object, not {quote(value, 30)}")
     if _ESCAPED_SURROGATE.search(line):
         try:
             dump(value).encode("utf-8")
@@ -114,16 +114,16 @@ def parse_object(line: bytes) -> dict[str, Any]:
 
 
 def parse_local(text: str) -> tuple[datetime, bool]:
-    """Parse a date and time: return (value, whether it carries an offset). Raises `Refused` (bad-time)."""
+    """Parse a date and time; return it, and whether it has an offset. Raises `Refused` (bad-time)."""
     match = _INSTANT.fullmatch(text)
     if match is None:
-        written = _DAY_FIRST.fullmatch(text)
-        hint = f"; write {written[3]}-{written[2]:0>2}-{written[1]:0>2}" if written else ""
+        day_first = _DAY_FIRST.fullmatch(text)
+        hint = f"; write {day_first[3]}-{day_first[2]:0>2}-{day_first[1]:0>2}" if day_first else ""
         problem = "is not a time like 2010-03-05T19:30:00Z or 2010-03-05 20:30 (year-month-day)"
         raise Refused("bad-time", f"{quote(text)} {problem}{hint}")
     year, month, day, hour, minute, second, fraction, zulu, sign, off_hour, off_minute = match.groups()
     if fraction is not None and len(fraction) > 6:
-        raise Refused("bad-time", f"{quote(text)} is finer than a microsecond")
+        raise Refused("bad-time", f"{quote(text)} is finer than a microsecond; write at most six decimals")
     try:
         date_and_minute = int(year), int(month), int(day), int(hour), int(minute)
         value = datetime(*date_and_minute, int(second or 0), int((fraction or "0").ljust(6, "0")))
@@ -142,7 +142,7 @@ def parse_local(text: str) -> tuple[datetime, bool]:
 
 
 def to_microseconds(value: datetime) -> int:
-    """Return a time with an offset in microseconds since 1970. Raises `Refused` outside the years 1 to 9999 UTC."""
+    """Convert a time with an offset to microseconds since 1970. Raises `Refused` outside the years 1 to 9999 UTC."""
     microseconds = (value - EPOCH) // MICROSECOND
     if not INSTANT_MIN <= microseconds <= INSTANT_MAX:
         raise Refused("bad-time", f"{value.isoformat()} is outside the years 0001 to 9999 in UTC")
@@ -154,21 +154,21 @@ INSTANT_MAX = (datetime.max.replace(tzinfo=UTC) - EPOCH) // MICROSECOND
 
 
 def parse_instant(text: object) -> int:
-    """Parse an RFC 3339 time with an offset: microseconds since 1970 UTC. Raises `Refused` (bad-time, ...)."""
+    """Parse an RFC 3339 time with an offset to microseconds since 1970 UTC. Raises `Refused` (bad-time, ...)."""
     if not isinstance(text, str):
-        raise Refused("wrong-type", f"a time is a string, not {quote(text)}")
+        raise Refused("wrong-type", f"a time must be a string, not {quote(text)}")
     return _parse_instant(text)
 
 
-@lru_cache(maxsize=1_024)  # many games of a table have one date
+@lru_cache(maxsize=1_024)  # many games of a table have the same date
 def _parse_instant(text: str) -> int:
     if _PLAIN_INSTANT.fullmatch(text):
         try:
             return to_microseconds(datetime.fromisoformat(text))
         except ValueError:
             pass
-    value, aware = parse_local(text)
-    if not aware:
+    value, has_offset = parse_local(text)
+    if not has_offset:
         raise Refused("naive-time", f"{quote(text)} has no offset; write Z or +01:00 after it")
     return to_microseconds(value)
 
@@ -195,5 +195,5 @@ def _format_minute(minutes: int) -> str:
 
 
 def parse_record_instant(text: str) -> int:
-    """Parse a time that is known to be in the form of records, faster than `parse_instant`."""
+    """Parse a time in the form of records to microseconds, faster than `parse_instant`."""
     return (datetime.fromisoformat(text) - EPOCH) // MICROSECOND

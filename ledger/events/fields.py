@@ -6,8 +6,8 @@ Each type refuses a bad value with a code of `rejections.CODES`, and returns ids
     {"player": "anna", "place": 1}   passes, and is returned in canonical order: {"place": 1, "player": "anna"}
     {"player": "anna", "place": 0}   is left to the model, which explains the error
 
-The model decides every value that the fast path does not accept. So the fast path need not know every valid value, and
-has no messages of its own.
+If the fast path does not accept a value, the model decides. So the fast path need not know every valid value, and needs
+no messages.
 """
 
 import re
@@ -38,13 +38,13 @@ STRICT = core_schema.CoreConfig(strict=True)
 
 @dataclass(frozen=True)
 class PlainType:
-    """A mark of an annotated type: values of this simpler type are valid unchanged, without running Python code."""
+    """A mark on an annotated type: values of the simpler `type` are valid unchanged, so no Python code has to run."""
 
     type: Any
 
 
 def normalise_data(model: type[BaseModel], data: dict[str, Any]) -> dict[str, Any]:
-    """Validate members by a model and return them without nulls, in canonical order.
+    """Validate data by a model; return its members without nulls, in canonical order.
 
     Raises pydantic's `ValidationError`.
     """
@@ -85,7 +85,7 @@ def _has_field_checks_only(model: type[BaseModel]) -> bool:
 
 
 def build_schema(model: type[BaseModel]) -> core_schema.CoreSchema:
-    """Build the schema of a model's members in canonical order, from plain types where possible; see `PlainType`."""
+    """Build the schema of a model's members in canonical order, from plain types if possible (see `PlainType`)."""
     fields = {
         name: core_schema.typed_dict_field(
             _build_member_schema(field.annotation, field.metadata), required=field.is_required()
@@ -99,7 +99,7 @@ def _build_member_schema(annotation: Any, metadata: list[Any]) -> core_schema.Co
     if (items := _item_model(annotation)) is not None:
         return core_schema.list_schema(build_schema(items))
     if NoneType in get_args(annotation):
-        # the model handles null
+        # null is left to the model
         annotation = reduce(or_, (option for option in get_args(annotation) if option is not NoneType))
     is_object = dict in (get_origin(annotation), *map(get_origin, get_args(annotation)[:1]))
     full_type: Any = Annotated[(annotation, *metadata)] if metadata else annotation
@@ -119,21 +119,21 @@ def _item_model(annotation: Any) -> type[BaseModel] | None:
 # characters that reorder the text around them (Unicode's Bidi_Control)
 _BIDI_CONTROL = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _SLUG = r"^[a-z0-9]+(-[a-z0-9]+)*$"
-TEAMS_MAX = 9_999
+TEAM_NUMBER_MAX = 9_999
 _DECIMAL = re.compile(r"[+-]?\d{1,15}(\.\d{1,15})?", re.ASCII)
 
 
 class Members(BaseModel):
-    """The members of an event or of a part of it: without unknown members, conversions or later changes.
+    """The members of an event or of a part of it. Unknown members, conversions and later changes are refused.
 
-    A command reads few types of events, so each validator is built when it is first used.
+    A validator is built when it is first used, because a command reads few types of events.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
 
 def refuse(code: str, message: str) -> PydanticCustomError:
-    """Return an error for a validator to raise, with exactly this message."""
+    """Return an error with exactly this message, for a validator to raise."""
     return PydanticCustomError(code, "{text}", {"text": message})
 
 
@@ -152,13 +152,17 @@ def _check_identifier(text: str, limit: int, forbidden: str) -> str:
     if not 1 <= len(name) <= limit:
         raise refuse("bad-identifier", f"{quote(text)} has {len(name)} characters; 1 to {limit} are allowed")
     for character in name:
-        # Cs: half a surrogate pair, from a command-line argument that is not UTF-8
+        # category Cs is half a surrogate pair, from a command-line argument that is not UTF-8
         if unicodedata.category(character) in ("Cc", "Cs") or character in _BIDI_CONTROL:
-            raise refuse("bad-identifier", f"{quote(text)} holds the control character U+{ord(character):04X}")
+            raise refuse(
+                "bad-identifier", f"{quote(text)} holds the control character U+{ord(character):04X}; leave it out"
+            )
         if character in forbidden:
-            raise refuse("bad-identifier", f"{quote(text)} holds {character!r}, which separates names elsewhere")
+            raise refuse(
+                "bad-identifier", f"{quote(text)} holds {character!r}, which separates names elsewhere; leave it out"
+            )
     if name != name.strip():
-        raise refuse("bad-identifier", f"{quote(text)} begins or ends with a space")
+        raise refuse("bad-identifier", f"{quote(text)} begins or ends with a space; leave it out")
     return name
 
 
@@ -169,7 +173,7 @@ def _refuse_surrogates(text: str) -> None:
 
 
 def must_match(pattern: str, message: str, code: str = "bad-value") -> AfterValidator:
-    """Return a validator that refuses texts unlike a pattern with this message, where {} stands for the text."""
+    """Return a validator that refuses a text that does not match a pattern; {} in the message stands for the text."""
 
     def check(text: str) -> str:
         if not re.fullmatch(pattern, text, re.ASCII):
@@ -193,9 +197,9 @@ def _normalise_score(value: Any) -> Any:
         plain = _normalise_decimal(value)
         return plain if "." in plain else int(plain)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise refuse("wrong-type", f"a score is a whole number or a decimal string, not {quote(value)}")
+        raise refuse("wrong-type", f"a score must be a whole number or a decimal string, not {quote(value)}")
     if abs(value) > INTEGER_MAX:
-        raise refuse("integer-too-large", f"{quote(value)} is outside +-(2^53 - 1)")
+        raise refuse("integer-too-large", f"{quote(value)} is not between -{INTEGER_MAX} and {INTEGER_MAX}")
     return value
 
 
@@ -204,9 +208,9 @@ def _normalise_team(value: Any) -> Any:
         name = _check_identifier(value, 64, "/=")
         return int(name) if re.fullmatch(r"[1-9]\d{0,3}", name, re.ASCII) else name
     if isinstance(value, bool) or not isinstance(value, int):
-        raise refuse("wrong-type", f"a team is a whole number or a name, not {quote(value)}")
-    if not 1 <= value <= TEAMS_MAX:
-        raise refuse("out-of-range", f"{quote(value)} is not the number of a team, 1 to {TEAMS_MAX:,}")
+        raise refuse("wrong-type", f"a team must be a whole number or a name, not {quote(value)}")
+    if not 1 <= value <= TEAM_NUMBER_MAX:
+        raise refuse("out-of-range", f"{quote(value)} is not a team's number; write 1 to {TEAM_NUMBER_MAX:,}")
     return value
 
 
@@ -216,12 +220,15 @@ def _check_text(text: str) -> str:
         unicodedata.category(c) in ("Cc", "Cs") and c not in "\n\t" for c in text
     )
     if not is_printable or not 1 <= len(text) <= 2_000:
-        raise refuse("bad-text", f"{quote(text)}: text has 1 to 2,000 characters and no control characters")
+        raise refuse("bad-text", f"{quote(text)} must have 1 to 2,000 characters, and no control characters")
     return text
 
 
 def _ascii_type(limit: int, inside: str) -> PlainType:
-    """Return a plain type for ids of a class of printable ASCII characters, without a space at either end."""
+    """Return a plain type for ids of at most `limit` printable ASCII characters, without a space at either end.
+
+    `inside` is the class of characters in a regular expression, without the space.
+    """
     pattern = f"^[{inside}]([ {inside}]*[{inside}])?$"
     return PlainType(Annotated[str, StringConstraints(max_length=limit, pattern=pattern)])
 
@@ -232,7 +239,7 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 def are_canonical(kind: Any, texts: Iterable[str]) -> bool:
-    """Tell whether all texts are values of one of these types, in the form they have in a record."""
+    """Tell whether all texts are valid values of a type of this module, in the form they have in a record."""
     validate = _adapter(kind).validate_python
     try:
         return all(validate(text, strict=True) == text for text in texts)
@@ -244,16 +251,16 @@ PlayerId = Annotated[str, AfterValidator(lambda text: _check_identifier(text, 64
 Label = Annotated[str, AfterValidator(lambda text: _check_identifier(text, 64, "/")), _ascii_type(64, "!-.0-~")]
 # the two races of a dual race game are written Narn/Centauri
 Race = Annotated[str, AfterValidator(lambda text: _check_identifier(text, 64, "")), _ascii_type(64, "!-~")]
-# an event's id has at most 128 characters, and a game's is "game:" and this
+# 5 characters shorter than an event's id, because the id of a `game.recorded` is "game:" and the game's id
 GameId = Annotated[str, AfterValidator(lambda text: _check_identifier(text, 123, "")), _ascii_type(123, "!-~")]
 EventId = Annotated[str, AfterValidator(lambda text: _check_identifier(text, 128, ""))]
 LadderText = Annotated[str, AfterValidator(lambda text: _check_identifier(text, 256, ""))]
-BatchName = LadderText  # as long as an index of a store takes
+BatchName = LadderText
 Slug = Annotated[
     str,
     must_match(
         "(?!.{65})" + _SLUG[1:-1],
-        "{} is not a name like blue-max: lower-case letters, digits, single hyphens",
+        "{} is not a name like blue-max; write lower-case letters, digits and single hyphens",
         "bad-slug",
     ),
     PlainType(Annotated[str, StringConstraints(max_length=64, pattern=_SLUG)]),
@@ -262,55 +269,61 @@ DecimalString = Annotated[str, AfterValidator(_normalise_decimal)]
 Whole = Annotated[int, Field(ge=-INTEGER_MAX, le=INTEGER_MAX)]
 Score = Annotated[int | str, BeforeValidator(_normalise_score), PlainType(Whole)]
 # the side of a participant: a number, or a name
-Team = Annotated[int | str, BeforeValidator(_normalise_team), PlainType(Annotated[int, Field(ge=1, le=TEAMS_MAX)])]
+Team = Annotated[
+    int | str, BeforeValidator(_normalise_team), PlainType(Annotated[int, Field(ge=1, le=TEAM_NUMBER_MAX)])
+]
 Text = Annotated[str, AfterValidator(_check_text)]
-# the name of a number of a game or its participants beyond those of the game type
+# the name of a number that games or participants have in addition to those of their type
 NUMBER_NAME = "[a-z][a-z0-9_]{0,31}"
 NumberName = Annotated[
     str,
     must_match(
         NUMBER_NAME,
-        "{} does not name a number: a lower-case letter, then letters, digits and underscores, at most 32 characters",
+        "{} does not name a number; write a lower-case letter, then letters, digits and underscores, at most 32 "
+        "characters",
     ),
 ]
-# the most numbers that a game, or one participant, has
+# how many such numbers a game or a participant may have
 NUMBERS_MAX = 16
 CustomNumbers = Annotated[dict[NumberName, Whole], Field(max_length=NUMBERS_MAX)]
-# no rule keeps more columns about a player
+# how many columns the state of a player may have
 STATE_MAX = 6
 ColumnName = Annotated[
     str,
     must_match(
         "[a-z][a-z0-9_]{0,31}",
-        "{} is not a column of a state: letters a to z, digits and _, at most 32, a letter first",
+        "{} is not a column of a state; write a lower-case letter, then letters, digits and underscores, at most 32 "
+        "characters",
     ),
 ]
-ExtraName = Annotated[str, must_match("[ -~]{1,64}", "{}: the names in extra have 1 to 64 printable ASCII characters")]
+ExtraName = Annotated[
+    str, must_match("[ -~]{1,64}", "{} is not a name in extra; write 1 to 64 printable ASCII characters")
+]
 Extra = dict[ExtraName, str]
 
 
 def read_by(value: object) -> str:
-    """Return the name of a recorder. Raises `Refused`."""
+    """Validate and return the name of a recorder. Raises `Refused`."""
     return _validate(Text, value, "by")
 
 
 def read_id(value: object) -> str:
-    """Return an event's id in composed form. Raises `Refused`."""
+    """Validate an event's id and return it in composed form. Raises `Refused`."""
     return _validate(EventId, value, "id")
 
 
 def read_player(value: object) -> str:
-    """Return a player's id in composed form. Raises `Refused`."""
+    """Validate a player's id and return it in composed form. Raises `Refused`."""
     return _validate(PlayerId, value, "")
 
 
 def read_decimal(value: object) -> str:
-    """Return a decimal number such as 12 or -0.5, in its plain form. Raises `Refused`."""
+    """Validate a decimal number such as 12 or -0.5 and return it in its plain form. Raises `Refused`."""
     return _validate(DecimalString, value, "")
 
 
 def read_slug(value: object) -> str:
-    """Return the name of a game, such as chess. Raises `Refused`."""
+    """Validate and return the name of a game, such as chess. Raises `Refused`."""
     return _validate(Slug, value, "")
 
 
@@ -321,7 +334,7 @@ def _validate(kind: Any, value: object, member: str) -> str:
         raise to_refusal(error, member) from None
 
 
-# pydantic's error types with this program's codes; all others are a bad value
+# this program's codes by pydantic's error type; all other errors get the code bad-value
 _CODE_BY_ERROR = {
     "extra_forbidden": "unknown-member",
     "missing": "missing-member",
@@ -346,7 +359,7 @@ _REQUIREMENTS = {
 
 
 def describe_requirement(problem: ErrorDetails) -> str:
-    """Describe the requirement that a value misses; error types that only packages use keep pydantic's message."""
+    """Describe the requirement that a value violates; error types that only packages use keep pydantic's message."""
     limits = problem.get("ctx", {})
     if problem["type"] in ("too_short", "too_long"):
         least, actual = limits.get("min_length"), limits["actual_length"]
@@ -357,12 +370,12 @@ def describe_requirement(problem: ErrorDetails) -> str:
 
 
 def to_refusal(error: ValidationError, member: str = "") -> Refused:
-    """Convert pydantic's errors to a refusal of the first one; `member` names a value without a name of its own."""
-    # unknown members come first: a misspelled name explains a missing one
+    """Convert pydantic's errors to a refusal for the first one; `member` names a single value without a location."""
+    # unknown members come first, because a misspelled name also causes a missing member
     problem = min(error.errors(include_url=False), key=lambda problem: problem["type"] != "extra_forbidden")
     # pydantic appends this mark to the location if the name of a member is wrong
     parts = [part for part in problem["loc"] if part != "[key]"]
-    place = ".".join(str(part + 1) if isinstance(part, int) else part for part in parts) or member
+    path = ".".join(str(part + 1) if isinstance(part, int) else part for part in parts) or member
     code = problem["type"] if problem["type"] in CODES else _CODE_BY_ERROR.get(problem["type"], "bad-value")
     text = problem["msg"]
     if code == "unknown-member":
@@ -373,4 +386,4 @@ def to_refusal(error: ValidationError, member: str = "") -> Refused:
         text = describe_requirement(problem)
     elif problem["type"] not in CODES:
         text = f"{describe_requirement(problem)}, not {quote(problem['input'])}"
-    return Refused(code, f"{place}: {text}" if place else text)
+    return Refused(code, f"{path}: {text}" if path else text)

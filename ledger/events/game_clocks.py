@@ -1,7 +1,8 @@
 """The events of a game clock. `at` is the time of the game's server in whole milliseconds; it never decreases.
 
-The server may count from any moment, such as its start or 1970, but from the same one within a game. What follows from
-the times alone has no event: a timer that runs out, a removal, a disconnection, a pause that is denied or begins.
+The server may count the time from any instant, such as its start or 1970, but from the same instant within a game.
+There is no event for what follows from the times: a timer that runs out, a removal, a disconnection, a pause that is
+denied or begins.
 """
 
 from typing import Annotated, Literal
@@ -17,30 +18,30 @@ Choice = Literal["roll-dice", "auction-or-pass", "fortune", "sell-houses", "choo
 DAY_MS = 86_400_000
 
 Instant = Annotated[int, Field(ge=0, le=2**53 - 1)]
-Span = Annotated[int, Field(ge=0, le=DAY_MS)]
-SpanAboveZero = Annotated[int, Field(ge=1, le=DAY_MS)]
+Duration = Annotated[int, Field(ge=0, le=DAY_MS)]
+PositiveDuration = Annotated[int, Field(ge=1, le=DAY_MS)]
 
 
 class ClockTimers(Members):
-    """The settings of a clock, in milliseconds where the name says so; an event states those that differ from these.
+    """The settings of a clock. An event states only the settings that differ from the default values below.
 
-    All are from the page on the points of rated games of Galactic Magnate, except `pause_ms`, which is assumed because
-    the page does not state it.
+    The default values are from Galactic Magnate's page on the points of rated games, except `pause_ms`, which that page
+    does not state; it is assumed.
     """
 
-    main_ms: SpanAboveZero = 120_000
-    roll_dice_ms: Span = 4_000
-    auction_or_pass_ms: Span = 7_000
-    fortune_ms: Span = 6_000
-    sell_houses_ms: Span = 12_000
-    choose_character_first_ms: Span = 15_000  # for the first player
-    choose_character_ms: Span = 7_000  # for the others
-    reward_percent: Annotated[int, Field(ge=0, le=100)] = 50  # of what is left of the auxiliary timer
-    auction_cost_ms: Span = 20_000
-    unresponsive_ms: SpanAboveZero = 40_000
-    pause_answer_ms: SpanAboveZero = 15_000
+    main_ms: PositiveDuration = 120_000
+    roll_dice_ms: Duration = 4_000
+    auction_or_pass_ms: Duration = 7_000
+    fortune_ms: Duration = 6_000
+    sell_houses_ms: Duration = 12_000
+    choose_character_first_ms: Duration = 15_000  # for the first player
+    choose_character_ms: Duration = 7_000  # for the other players
+    reward_percent: Annotated[int, Field(ge=0, le=100)] = 50  # of the time left on the auxiliary timer
+    auction_cost_ms: Duration = 20_000
+    unresponsive_ms: PositiveDuration = 40_000
+    pause_answer_ms: PositiveDuration = 15_000
     pause_yes: Annotated[int, Field(ge=1, le=64)] = 3  # players, or all if fewer are in the game
-    pause_ms: Span = 600_000
+    pause_ms: Duration = 600_000
 
     def auxiliary_ms(self, choice: str, is_first: bool) -> int:
         """Return the initial value of the auxiliary timer for a choice, for the first player or any other."""
@@ -53,7 +54,7 @@ class ClockTimers(Members):
 def _refuse_repeated_players(players: list[str]) -> list[str]:
     for player in players:
         if players.count(player) > 1:
-            raise refuse("player-twice", f"{quote(player)} takes part twice")
+            raise refuse("player-twice", f"{quote(player)} takes part twice; name each player once")
     return players
 
 
@@ -65,26 +66,26 @@ class ClockEvent(Members):
 
 
 class ClockPlayerEvent(ClockEvent):
-    """An event of one player without further members: a heartbeat, an auction, a question or request, leaving."""
+    """An event of one player without other members, such as a heartbeat, an auction or a request for a pause."""
 
     player: PlayerId
 
 
 class ClockStarted(ClockEvent):
-    """The clock of a game starts; `players` sit in this order, and the first one chooses a character first."""
+    """The start of a game's clock; `players` are in the order of their seats, and the first is the first to choose."""
 
     players: Annotated[list[PlayerId], Field(min_length=2, max_length=64), AfterValidator(_refuse_repeated_players)]
     timers: ClockTimers = ClockTimers()
 
 
 class ClockOffered(ClockPlayerEvent):
-    """A player has to choose, which starts their auxiliary timer."""
+    """The offer of a choice to a player; it starts their auxiliary timer."""
 
     choice: Choice
 
 
 class ClockDecided(ClockPlayerEvent):
-    """A player has chosen; `choice` may repeat what was offered."""
+    """A player's decision; `choice` may repeat which choice was offered."""
 
     choice: Choice | None = None
 
@@ -108,5 +109,5 @@ CLOCK_TYPES: dict[str, type[ClockEvent]] = {
     "clock.player_left": ClockPlayerEvent,
     "clock.stopped": ClockEvent,
 }
-# two of these in one millisecond change a timer twice
+# the types of events that change a timer once each, even if two equal ones happen in one millisecond
 COUNTED_CLOCK_TYPES = frozenset({"clock.offered", "clock.decided", "clock.auction_started"})

@@ -1,4 +1,4 @@
-"""The events of a published list: its rows in numbered parts, then a head that names them by their digest."""
+"""The events of a published list: `list.rows` for each part of its rows, then `list.published` with their digest."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ratings_ledger.ledger.events.fields import (
 )
 from ratings_ledger.ledger.rejections import Refused, quote
 
-# how much of a record of 65,535 bytes rows may take, in canonical JSON
+# how many bytes of canonical JSON the rows of one part may have; a record has at most 65,535 bytes
 PART_BYTES = 60_000
 PARTS_MAX = 100_000
 
@@ -31,7 +31,7 @@ PARTS_MAX = 100_000
 def _check_exact(text: str) -> str:
     has_form = len(text) <= 200 and re.fullmatch(r"-?\d+(/[1-9]\d*)?", text, re.ASCII)
     if not has_form or str(Fraction(text)) != text:
-        raise refuse("bad-value", f'{quote(text)} is not a reduced exact number such as "1008" or "20/3"')
+        raise refuse("bad-value", f'{quote(text)} is not a whole number or a reduced fraction such as "1008" or "20/3"')
     return text
 
 
@@ -44,26 +44,26 @@ def _normalise_instant(text: str) -> str:
 
 Exact = Annotated[str, AfterValidator(_check_exact)]
 Digest = Annotated[
-    str, must_match(r"sha256:[0-9a-f]{64}", "{} is not a digest: sha256: and 64 digits, a to f in lower case")
+    str, must_match(r"sha256:[0-9a-f]{64}", "{} is not a digest; write sha256: and 64 digits, a to f in lower case")
 ]
 Count = Annotated[int, Field(ge=0)]
-Number = Annotated[int, Field(ge=1)]
+PositiveNumber = Annotated[int, Field(ge=1)]
 PartNumber = Annotated[int, Field(ge=1, le=PARTS_MAX)]
 
 
 class ListedRow(Members):
-    """A row of standings as printed in JSON; `rank` is absent for a player without one.
+    """A row of standings as printed in JSON; `rank` is absent for a player without a rank.
 
-    `state` has the numbers that a rule keeps about a player, by name, if there are several.
+    `state` has the numbers that a rule keeps about a player, by name, if the rule keeps more than the points.
     """
 
-    rank: Number | None = None
+    rank: PositiveNumber | None = None
     player: PlayerId
     points: Exact
     games: Count
     qualified: bool
     gold: Count | None = None
-    places: list[Number] | None = None
+    places: list[PositiveNumber] | None = None
     state: Annotated[dict[ColumnName, Exact], Field(min_length=2, max_length=STATE_MAX)] | None = None
 
 
@@ -80,46 +80,49 @@ class ListRows(Members):
     def _check_part(self) -> ListRows:
         if self.part > self.parts:
             raise refuse(
-                "out-of-range", f"part {self.part} of {self.parts}: the number of a part is at most that of all parts"
+                "out-of-range", f"part is {self.part}, but there are only {self.parts} parts; correct part or parts"
             )
         return self
 
 
 class ListPublished(Members):
-    """A published list: a ladder's standings as known at a log position, from the games up to `as_of`.
+    """A published list: a ladder's standings at the log position `known_at`, from the games up to `as_of`.
 
-    `digest` covers `ruleset` and all rows, which `parts` earlier events hold.
+    `digest` covers `ruleset` and all rows. The rows are in `parts` earlier events.
     """
 
     ladder: LadderText
     as_of: Annotated[str, AfterValidator(_normalise_instant)] | None = None
-    known_at: Number
+    known_at: PositiveNumber
     ruleset: Text
     digest: Digest
-    row_count: Number
+    row_count: PositiveNumber
     parts: PartNumber
     games: Count = 0
 
 
 class ListScheduled(Members):
-    """A schedule: from now on a ladder is published at the end of every month. No ladder depends on it."""
+    """A schedule by which a ladder is published at the end of every month. No ladder depends on it."""
 
     ladder: LadderText
     every: Literal["month"]
 
 
 def compute_digest(ruleset: str, rows: Iterable[Mapping[str, Any]]) -> str:
-    """Compute the SHA-256 of a ruleset's name and rows in canonical JSON: equal on every machine and store."""
+    """Compute the digest of a list: the SHA-256 of a ruleset's name and the rows in canonical JSON.
+
+    The digest is the same on every machine and for every store.
+    """
     return compute_text_digest(dump({"ruleset": ruleset, "rows": list(rows)}))
 
 
 def compute_text_digest(content: str) -> str:
-    """Compute the digest of a ruleset and rows that are already canonical JSON."""
+    """Compute the digest of a list, given the canonical JSON of the ruleset's name and the rows."""
     return f"sha256:{hashlib.sha256(content.encode()).hexdigest()}"
 
 
 def split_rows(rows: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
-    """Split rows into as many parts as records need."""
+    """Split rows into parts of at most `PART_BYTES`."""
     parts: list[list[Mapping[str, Any]]] = []
     size = PART_BYTES
     for row in rows:

@@ -1,4 +1,4 @@
-"""Records: a whole event as canonical JSON, its hashes, and the columns that index it.
+"""Build, parse and check records: whole events as canonical JSON, with their hashes and the columns that index them.
 
     >>> draft = Draft("player:1", "player.registered", 1, "player:anna", 0, '{"player":"anna"}')
     >>> record = build_record(draft, 1, 0, "ref")
@@ -54,7 +54,7 @@ class EventRow(NamedTuple):
 
 
 def build_record(draft: Draft, position: int, recorded_at: int, by: str, supersedes: str | None = None) -> str:
-    """Build the record of a draft at its place in the log. Raises `Refused` (record-too-large)."""
+    """Build the record of a draft at its position in the log. Raises `Refused` (record-too-large)."""
     before, after = split_at_position(draft, recorded_at, by, supersedes)
     record = f"{before}{position}{after}"
     _refuse_large(record)
@@ -66,41 +66,44 @@ def _refuse_large(record: str) -> None:
     if len(record) * 4 > RECORD_BYTES_MAX and (size := len(record.encode())) > RECORD_BYTES_MAX:
         raise Refused(
             "record-too-large",
-            f"the event's record would have {size:,} bytes, at most {RECORD_BYTES_MAX:,} fit: a game has about 1,800 "
-            "participants at most",
+            f"the event's record would have {size:,} bytes, more than the maximum of {RECORD_BYTES_MAX:,}; a game can "
+            "have about 1,800 participants",
         )
 
 
 def split_at_position(draft: Draft, recorded_at: int, by: str, supersedes: str | None = None) -> tuple[str, str]:
-    """Return the text of a record before and after its position, with the members in canonical order."""
+    """Return the parts of a record before and after its position, with the members in canonical order."""
     supersedes_member = "" if supersedes is None else f'"supersedes":{dump(supersedes)},'
     return (
-        f'{{"by":{dump_text(by)},{_own_members(draft)},"position":',
+        f'{{"by":{dump_text(by)},{_format_draft_members(draft)},"position":',
         f',"recorded_at":"{_format_recorded_at(recorded_at)}","schema_version":{draft.schema_version},'
         f'{supersedes_member}"type":"{draft.type}"}}',
     )
 
 
-_format_recorded_at = lru_cache(maxsize=1)(format_instant)  # a whole batch has one instant
+_format_recorded_at = lru_cache(maxsize=1)(format_instant)  # all records of an append have the same time
 
 
 def is_surely_small(draft: Draft, by: str) -> bool:
     """Tell whether a draft's record is certainly small enough at any position; if not, `build_record` decides."""
-    # the other members take less than 1,000 bytes, a character at most four, an escaped one six
+    # the other members take less than 1,000 bytes, a character at most four, and an escaped character six
     return 4 * len(draft.data) + 6 * (len(draft.event_id) + len(draft.by or by)) + 1_000 <= RECORD_BYTES_MAX
 
 
-def _own_members(draft: Draft) -> str:
+def _format_draft_members(draft: Draft) -> str:
     """Return the members of a record that its draft states; the draft's data is already canonical JSON."""
     return f'"data":{draft.data},"id":{dump_text(draft.event_id)},"occurred_at":"{format_instant(draft.occurred_at)}"'
 
 
 def has_same_data(record: str, draft: Draft) -> bool:
-    """Tell whether a record that supersedes nothing has exactly a draft's data; False if it would have to be parsed."""
-    # an unescaped quotation mark ends the first member, so the match cannot be part of a name
+    """Tell whether a record has exactly the members of a draft and supersedes nothing, without parsing the record.
+
+    Return False if only parsing could tell.
+    """
+    # the first member ends with an unescaped quotation mark, so the match cannot be part of a name
     after_by = record.find('","data":') + 2
     end = f'"schema_version":{draft.schema_version},"type":"{draft.type}"}}'
-    return after_by > 1 and record.startswith(_own_members(draft), after_by) and record.endswith(end)
+    return after_by > 1 and record.startswith(_format_draft_members(draft), after_by) and record.endswith(end)
 
 
 def leaf_hash(record: str | bytes) -> bytes:
@@ -130,22 +133,24 @@ def index_record(record: str, event: dict[str, Any], before: bytes) -> EventRow:
     if members - {"supersedes"} != RECORD_MEMBERS - {"supersedes"}:
         differing = sorted(members ^ (RECORD_MEMBERS - {"supersedes"}))
         raise Refused(
-            "unknown-member", f"a record has a fixed set of members; {quote(differing[0])} is missing or unknown"
+            "unknown-member",
+            f"the member {quote(differing[0])} is missing or unknown; a record has exactly the members "
+            f"{', '.join(sorted(RECORD_MEMBERS))}, where supersedes is optional",
         )
     for member in ("by", "id", "type"):
         if not isinstance(event[member], str):
-            raise Refused("wrong-type", f"{member} is a string, not {quote(event[member])}")
+            raise Refused("wrong-type", f"{member} must be a string, not {quote(event[member])}")
     for member in ("position", "schema_version"):
         if isinstance(event[member], bool) or not isinstance(event[member], int):
-            raise Refused("wrong-type", f"{member} is a whole number, not {quote(event[member])}")
+            raise Refused("wrong-type", f"{member} must be a whole number, not {quote(event[member])}")
     if event["type"] not in TYPES:
         raise Refused("unknown-type", f"{quote(event['type'])} is not a type of event")
     if not isinstance(event["data"], dict):
-        raise Refused("wrong-type", "data is an object")
+        raise Refused("wrong-type", f"data must be an object, not {quote(event['data'])}")
     try:
         subject = TYPES[event["type"]].subject(event["data"])
     except KeyError as missing:
-        raise Refused("missing-member", f"data has no {missing}") from None
+        raise Refused("missing-member", f"data has no member {missing}") from None
     leaf = leaf_hash(record)
     return EventRow(
         position=event["position"],
@@ -164,14 +169,23 @@ def index_record(record: str, event: dict[str, Any], before: bytes) -> EventRow:
 
 
 def restore_row(line: bytes, position: int, recorded_at_min: int, before: bytes) -> EventRow:
-    """Rebuild the row of a line of an export, verbatim. Raises `Refused` if it does not continue the log."""
+    """Rebuild the row of a line of an export, verbatim. Raises `Refused` if the line does not continue the log.
+
+    Args:
+        line: The line, without its newline.
+        position: The position that the row must have.
+        recorded_at_min: The time of the previous row, in microseconds.
+        before: The chain hash of the previous row.
+    """
     if len(line) > RECORD_BYTES_MAX:
-        raise Refused("record-too-large", f"the line has {len(line):,} bytes, a record at most {RECORD_BYTES_MAX:,}")
+        raise Refused(
+            "record-too-large", f"the line has {len(line):,} bytes; a record has at most {RECORD_BYTES_MAX:,}"
+        )
     event = parse_object(line)
     record = line.decode()
     row = index_record(record, event, before)
     if row.position != position:
-        raise Refused("restore-mismatch", f"position {row.position} stands in the place of position {position}")
+        raise Refused("restore-mismatch", f"the line has position {row.position}, but position {position} must follow")
     if row.recorded_at < recorded_at_min:
         raise Refused("restore-mismatch", f"position {position} was recorded earlier than the previous position")
     refuse_unwritable(row, event)
@@ -179,14 +193,14 @@ def restore_row(line: bytes, position: int, recorded_at_min: int, before: bytes)
 
 
 def refuse_unwritable(row: EventRow, event: dict[str, Any]) -> None:
-    """Raise `Refused` for a record that this program did not write: its event is invalid or not in canonical form.
+    """Raise `Refused` for a record that this program would not write: its event or its form is invalid.
 
-    Checks that an option waives, such as those of unlikely dates, do not apply here.
+    Checks that an option can waive, such as the check for unlikely dates, are not made here.
     """
     record, position = row.record, row.position
     _refuse_large(record)
     if read_by(row.recorded_by) != row.recorded_by or read_id(row.event_id) != row.event_id:
-        raise Refused("restore-mismatch", f"position {position} has an invalid id or name")
+        raise Refused("restore-mismatch", f"position {position} has an invalid id or recorder")
     times = (format_instant(row.occurred_at), format_instant(row.recorded_at))
     if dump(event) != record or times != (event["occurred_at"], event["recorded_at"]):
         raise Refused(
@@ -194,12 +208,12 @@ def refuse_unwritable(row: EventRow, event: dict[str, Any]) -> None:
         )
     current = TYPES[row.type].schema_version
     data = read_data(row.type, upcast(row.type, row.schema_version, current, event["data"]))
-    # the program no longer writes older forms, so only their meaning was checked
+    # older forms are not compared, because this program no longer writes them
     if row.schema_version == current and dump(data) != dump(event["data"]):
-        raise Refused("restore-mismatch", f"the data at position {position} is not normalised as a record's is")
+        raise Refused("restore-mismatch", f"the data at position {position} is not normalised like that of a record")
 
 
-# caches: a batch of many events has one name and one time
+# cached, because an import records many events with the same name and time
 
 
 @lru_cache(maxsize=1_024)
@@ -213,25 +227,28 @@ def _is_instant(text: str) -> bool:
 
 
 def read_record(record: str, position: int) -> tuple[dict[str, Any], int, dict[str, Any]]:
-    """Return the members of the event at a position, its instant, and its data in the newest form.
+    """Return the members of the event at a position, its `occurred_at`, and its data in the newest form.
 
-    Raises `Refused` for a record that differs from the one that this program writes for that event and position.
+    Raises `Refused` for a record that differs from the record that this program writes for that event and position.
     """
     try:
         event = json.loads(record)
         name, version = event["type"], event["schema_version"]
         if name not in TYPES:
-            raise Refused("unknown-type", f"{quote(name)} is not a type of event here; did a newer program write it?")
-        game, current = name == "game.recorded", TYPES[name].schema_version
-        if not game:
+            raise Refused(
+                "unknown-type",
+                f"{quote(name)} is not a type of event here; if a newer ratings-ledger wrote it, upgrade the program",
+            )
+        is_game, current = name == "game.recorded", TYPES[name].schema_version
+        if not is_game:
             # the models of other types accept values that no record holds, such as fractions
             event = parse_object(record.encode())
         data = read_data(name, upcast(name, version, current, event["data"]))
-        data_text = dump(event["data"]) if version != current else dump_in_order(data) if game else dump(data)
+        data_text = dump(event["data"]) if version != current else dump_in_order(data) if is_game else dump(data)
         event_id, by, instant = event["id"], event["by"], parse_record_instant(event["occurred_at"])
-        has_valid_id = (game and event_id == f"game:{data['game_id']}") or read_id(event_id) == event_id
+        has_valid_id = (is_game and event_id == f"game:{data['game_id']}") or read_id(event_id) == event_id
         if not (has_valid_id and type(version) is int and _is_recorder(by) and _is_instant(event["recorded_at"])):
-            raise Refused("bad-value", "the record has an invalid id, name, version or time")
+            raise Refused("bad-value", "the record has an invalid id, recorder, version or time")
         supersedes = f'"supersedes":{dump(event["supersedes"])},' if "supersedes" in event else ""
         expected = (
             f'{{"by":{dump_text(by)},"data":{data_text},"id":{dump_text(event_id)},"occurred_at":"{format_instant(instant)}",'

@@ -1,7 +1,8 @@
-"""Revisions: which event supersedes which, by corrections, voids and reinstatements, and what is live after them.
+"""Find the event that a correction, void or reinstatement supersedes, and what is live after all revisions.
 
-The events of a game form a chain of revisions, each superseding the previous one; so do the withdrawals of any other
-event. The database lets only the last event of a chain be superseded: of two concurrent corrections, one fails.
+The events of a game form a chain of revisions, in which each event supersedes the previous one. Any other event forms
+such a chain with its withdrawals. The database accepts only one event that supersedes the last event of a chain, so of
+two concurrent corrections one fails.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
 from ratings_ledger.ledger.events.canonical import dump, parse_object
-from ratings_ledger.ledger.events.types import Draft, corrected_game
+from ratings_ledger.ledger.events.types import Draft, read_corrected_game
 from ratings_ledger.ledger.rejections import Refused, quote
 
 GAME_EVENTS = frozenset({"game.recorded", "game.corrected", "game.voided", "game.reinstated"})
@@ -40,23 +41,26 @@ class EventLookup(Protocol):
         """Return the events with this value in a column, in order."""
 
     def about(self, subject: str) -> list[KnownEvent]:
-        """Return the events about a subject, in order."""
+        """List the events about a subject, in order."""
         return list(self.find_by_column("subject", subject))
 
     def event(self, event_id: str) -> KnownEvent | None:
-        """Return the event with this id."""
+        """Return the event with this id, or None."""
         return next(iter(self.find_by_column("event_id", event_id)), None)
 
     def successor(self, event_id: str) -> KnownEvent | None:
-        """Return the event that supersedes the one with this id."""
+        """Return the event that supersedes the event with this id, or None."""
         return next(iter(self.find_by_column("supersedes", event_id)), None)
 
     def suggest_similar(self, kind: str, name: str, to_current_id: Callable[[str], str] = str) -> str:
-        """Return the end of a message about an unknown game, league or player: a suggestion, or nothing."""
+        """Return the end of a message about an unknown game, league or player: a suggestion, or an empty text.
+
+        `kind` is game, league or player. `to_current_id` maps a player's id to their id after renames.
+        """
         return ""
 
     def list_league_names(self) -> list[str]:
-        """Return the names of the live leagues, as far as a message may list them."""
+        """Return the names of the live leagues if this source knows them, for a message."""
         return []
 
 
@@ -73,7 +77,7 @@ class CombinedEvents(EventLookup):
         yield from self.waiting.find_by_column(column, value)
 
     def suggest_similar(self, kind: str, name: str, to_current_id: Callable[[str], str] = str) -> str:
-        """Return a suggestion of a game, league or player in the log, or nothing."""
+        """Return a suggestion of a game, league or player in the log, or an empty text."""
         return self.log.suggest_similar(kind, name, to_current_id)
 
     def list_league_names(self) -> list[str]:
@@ -82,7 +86,7 @@ class CombinedEvents(EventLookup):
 
 
 class RevisedGame(NamedTuple):
-    """A game after its revisions: data, the time it ended, whether it is voided, and the last event about it."""
+    """A game after its revisions: the data, when it ended, whether it is voided, and the last event about it."""
 
     data: dict[str, Any]
     occurred_at: int
@@ -91,13 +95,13 @@ class RevisedGame(NamedTuple):
 
 
 def live_game(history: Iterable[KnownEvent]) -> RevisedGame | None:
-    """Return a game after the given events about it, in order; None before it is recorded."""
+    """Return a game after the events about it, given in order; None if no event records it."""
     game = None
     for event in history:
         if event.type == "game.recorded":
             game = RevisedGame(event.data, event.occurred_at, False, event)
         elif game is not None and event.type == "game.corrected":
-            game = RevisedGame(*corrected_game(event.data, game.occurred_at), False, event)
+            game = RevisedGame(*read_corrected_game(event.data, game.occurred_at), False, event)
         elif game is not None and event.type in GAME_EVENTS:
             game = game._replace(voided=event.type == "game.voided", last=event)
         elif game is not None and event.type == UNREADABLE:
@@ -117,9 +121,10 @@ def live_games(candidates: Iterable[KnownEvent], events: EventLookup) -> Iterato
 def find_superseded(
     events: EventLookup, type_name: str, data: Mapping[str, Any]
 ) -> tuple[str | None, RevisedGame | None]:
-    """Return the id of the event that a new one supersedes, and the game before it; both None for other types.
+    """Return the id of the event that a new event supersedes, and the game before the new event.
 
-    Raises `Refused`: game-unknown, game-voided, game-live, event-unknown, event-of-game, event-voided.
+    The id is None for types that supersede nothing, the game for types that do not concern a recorded game. Raises
+    `Refused`: game-unknown, game-voided, game-live, event-unknown, event-of-game, event-voided.
     """
     if type_name == "event.voided":
         return _find_last_revision(events, data["id"]), None
@@ -132,7 +137,8 @@ def find_superseded(
         raise Refused("game-unknown", f"no game {quote(name)} is recorded; see: ratings games{hint}")
     if game.voided and type_name != "game.reinstated":
         raise Refused(
-            "game-voided", f"{quote(name)} is voided{_at(game.last)}; a voided game is reinstated before it is changed"
+            "game-voided",
+            f"{quote(name)} is voided{_format_position(game.last)}; reinstate the game before you change it",
         )
     if not game.voided and type_name == "game.reinstated":
         raise Refused("game-live", f"{quote(name)} is not voided, so there is nothing to reinstate")
@@ -140,33 +146,38 @@ def find_superseded(
 
 
 def _find_last_revision(events: EventLookup, event_id: str) -> str:
-    """Return the event that an `event.voided` of this event supersedes. Raises `Refused`."""
+    """Return the id of the event that an `event.voided` of this event supersedes. Raises `Refused`."""
     target = events.event(event_id)
     if target is None:
         raise Refused("event-unknown", f"no event has the id {quote(event_id)}; see: ratings log")
     if target.type == UNREADABLE:
-        raise Refused("event-unknown", f"{quote(event_id)} does not count: this event is invalid; run: ratings verify")
+        message = f"the event {quote(event_id)} is invalid, so it does not count; run: ratings verify"
+        raise Refused("event-unknown", message)
     if target.type in GAME_EVENTS:
         raise Refused(
             "event-of-game", f"{quote(event_id)} is a {target.type}; void, reinstate or correct the game by its game_id"
         )
     root = find_root(events, target)
     if root is None:
-        raise Refused("event-unknown", f"{quote(event_id)} does not count: it withdraws nothing; run: ratings verify")
-    last, withdrawn = target, False
+        message = f"the event {quote(event_id)} withdraws nothing, so it does not count; run: ratings verify"
+        raise Refused("event-unknown", message)
+    last, is_withdrawn = target, False
     for successor in successors(events, target):
-        last, withdrawn = successor, withdrawn ^ _withdraws(events, successor, root)
-        if withdrawn and target.type == "event.voided":
-            break  # a withdrawn void stays withdrawn, whatever has happened to its target since
-    if withdrawn:
-        raise Refused("event-voided", f"{quote(event_id)} is already withdrawn, by {quote(last.event_id)}{_at(last)}")
+        last, is_withdrawn = successor, is_withdrawn ^ _withdraws(events, successor, root)
+        if is_withdrawn and target.type == "event.voided":
+            break  # a withdrawn void stays withdrawn, even if its target is changed later
+    if is_withdrawn:
+        raise Refused(
+            "event-voided",
+            f"{quote(event_id)} is already withdrawn, by {quote(last.event_id)}{_format_position(last)}",
+        )
     return last.event_id
 
 
-def find_withdrawn(events: EventLookup, event_id: str) -> tuple[KnownEvent, bool]:
-    """Return the event that an `event.voided` of this event ultimately concerns, and whether it is now withdrawn.
+def find_voided_root(events: EventLookup, event_id: str) -> tuple[KnownEvent, bool]:
+    """Return the root of the chain that a new `event.voided` of this event concerns, and whether that root is live.
 
-    If not, it is back in force. `find_superseded` has checked the void itself.
+    The new void withdraws a live root, and puts a withdrawn root back in force. `find_superseded` has checked the void.
     """
     event = events.event(event_id)
     root = None if event is None else find_root(events, event)
@@ -175,17 +186,18 @@ def find_withdrawn(events: EventLookup, event_id: str) -> tuple[KnownEvent, bool
 
 
 def is_live(events: EventLookup, event: KnownEvent) -> bool:
-    """Tell whether an event that is neither a game's nor an `event.voided` is live, that is, not withdrawn."""
-    live = True
+    """Tell whether an event is live, that is, not withdrawn. It must not be an `event.voided` or about a game."""
+    is_live_so_far = True
     for successor in successors(events, event):
-        live ^= _withdraws(events, successor, event)
-    return live
+        is_live_so_far ^= _withdraws(events, successor, event)
+    return is_live_so_far
 
 
 def find_root(events: EventLookup, event: KnownEvent) -> KnownEvent | None:
-    """Return the event that an `event.voided` ultimately concerns; any other event itself; None for an invalid void.
+    """Return the event at the root of a chain of voids; for an event that is not a void, the event itself.
 
-    SQL inserted an invalid void, which does not count: it voids itself, a later event, or a game's event.
+    Return None for an invalid void, which voids itself, a later event or an event about a game. Only SQL can insert
+    such a void, and it does not count.
     """
     while event.type == "event.voided":
         target = events.event(event.data["id"])
@@ -196,9 +208,10 @@ def find_root(events: EventLookup, event: KnownEvent) -> KnownEvent | None:
 
 
 def successors(events: EventLookup, event: KnownEvent) -> Iterator[KnownEvent]:
-    """Yield the chain of revisions after an event: what supersedes it, what supersedes that, and so on.
+    """Yield the chain of revisions after an event; each event in it supersedes the previous one.
 
-    SQL inserted an event that precedes the one it supersedes, perhaps as a circle; such an event is in no chain.
+    The chain ends before an event that precedes the event it supersedes. Only SQL can insert such events, which may
+    even form a circle.
     """
     while (later := events.successor(event.event_id)) is not None and _precedes(event, later):
         yield later
@@ -206,12 +219,12 @@ def successors(events: EventLookup, event: KnownEvent) -> Iterator[KnownEvent]:
 
 
 def _precedes(event: KnownEvent, later: KnownEvent) -> bool:
-    # waiting events follow the log, in order
+    # waiting events have no position; they follow the log, in order
     return later.position is None or (event.position is not None and event.position < later.position)
 
 
 def _withdraws(events: EventLookup, successor: KnownEvent, root: KnownEvent) -> bool:
-    """Tell whether an event in the chain of another one withdraws it or puts it back in force."""
+    """Tell whether an event in the chain of `root` withdraws `root` or puts it back in force."""
     target = find_root(events, successor) if successor.type == "event.voided" else None
     return target is not None and target.event_id == root.event_id
 
@@ -219,7 +232,7 @@ def _withdraws(events: EventLookup, successor: KnownEvent, root: KnownEvent) -> 
 def refuse_stale(events: EventLookup, draft: Draft) -> None:
     """Raise `Refused` (changed-meanwhile) if the event that a draft supersedes is no longer the last of its chain.
 
-    This is optimistic locking: the draft's subject must not have changed since it was checked.
+    This is optimistic locking: the subject must not have changed since the draft was checked.
     """
     if draft.supersedes is None:
         return
@@ -227,17 +240,17 @@ def refuse_stale(events: EventLookup, draft: Draft) -> None:
     if successor is not None:
         raise Refused(
             "changed-meanwhile",
-            f"{quote(subject)} was changed meanwhile by the event {quote(successor.event_id)}{_at(successor)}; "
-            "look at it again: ratings log",
+            f"{quote(subject)} was changed meanwhile by the event "
+            f"{quote(successor.event_id)}{_format_position(successor)}; look at it again: ratings log",
         )
     if events.event(draft.supersedes) is None:
-        raise Refused("changed-meanwhile", f"the event about {quote(subject)} that this one changes was not recorded")
+        raise Refused("changed-meanwhile", f"the event about {quote(subject)} that this event changes was not recorded")
 
 
-def voided_ids(voids: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return the withdrawn events with the event that withdraws each, given all `event.voided` as (id, voided id).
+def find_withdrawing_voids(voids: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return the void that withdraws each withdrawn event, by event id, given (id, voided id) of all `event.voided`.
 
-    >>> voided_ids([("v1", "a"), ("v2", "b"), ("v3", "v1")])
+    >>> find_withdrawing_voids([("v1", "a"), ("v2", "b"), ("v3", "v1")])
     {'b': 'v2'}
     """
     roots: dict[str, str] = {}
@@ -262,7 +275,7 @@ class DraftBatch(EventLookup):
         return len(self._drafts)
 
     def find_events_naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
-        """Return the drafts whose text holds one of these names as a whole string, in order."""
+        """Return the drafts whose data contains one of these names as a string, in order."""
         texts = [dump(name) for name in names]
         return (to_known_event(draft) for draft in self._drafts if any(text in draft.data for text in texts))
 
@@ -278,9 +291,9 @@ class DraftBatch(EventLookup):
 
 
 def to_known_event(draft: Draft) -> KnownEvent:
-    """Return a draft as a known event."""
+    """Convert a draft to a known event without a position."""
     return KnownEvent(draft.event_id, draft.type, draft.occurred_at, parse_object(draft.data.encode()))
 
 
-def _at(event: KnownEvent) -> str:
+def _format_position(event: KnownEvent) -> str:
     return "" if event.position is None else f" (position {event.position})"

@@ -1,4 +1,4 @@
-"""The data of a ruleset: the rule, its parameters, the games that it scores, and their ladders."""
+"""The data of a `ruleset.published`: the rule, its parameters, the games that it scores, and their ladders."""
 
 import re
 from datetime import date
@@ -49,16 +49,17 @@ def _check_zone(name: str) -> str:
 
 ZoneName = Annotated[str, AfterValidator(_check_zone)]
 _VERSION = must_match(
-    r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}", "{} is not a version: letters, digits, dots and hyphens, at most 32"
+    r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}",
+    "{} is not a version; write at most 32 letters, digits, dots, underscores and hyphens, a letter or digit first",
 )
 _RULE = must_match(
-    r"[a-z0-9]+(-[a-z0-9]+)*/[1-9]\d{0,3}", "{} does not name a rule and its number, such as pairwise-elo/1"
+    r"[a-z0-9]+(-[a-z0-9]+)*/[1-9]\d{0,3}", "{} is not a rule; write its name and number, such as pairwise-elo/1"
 )
 _BAND = must_match(r"all|[1-9]\d{0,3}(-[1-9]\d{0,3})?", "{} is not a band of numbers of players, such as all, 4 or 3-4")
 
 
 _PERIOD_BY = must_match(
-    r"league|season|numbers\.[a-z][a-z0-9_]{0,31}", "{} names no event; league, season or numbers.NAME is needed"
+    r"league|season|numbers\.[a-z][a-z0-9_]{0,31}", "{} does not name an event; write league, season or numbers.NAME"
 )
 
 
@@ -69,7 +70,7 @@ def _check_season_by(value: Any) -> Any:
     if isinstance(value, list) and value and all(type(month) is int and 1 <= month <= 12 for month in value):
         if value == sorted(set(value)):
             return value
-        raise refuse("bad-value", f"the months {quote(value)} are not in order, each once")
+        raise refuse("bad-value", f"the months {quote(value)} must be in ascending order, each once")
     raise refuse("bad-value", f'{quote(value)} is neither "season" nor a list of the months in which seasons begin')
 
 
@@ -80,10 +81,10 @@ def _check_absent(value: Any) -> Any:
 
 
 class NumberRange(Members):
-    """The allowed range of a number of games or participants on the ladders of a ruleset.
+    """The allowed range of a custom number of games or participants on the ladders of a ruleset.
 
-    `absent` is the value if none was recorded, or "refuse" if games need one. Without `absent`, rules see that none was
-    recorded.
+    `absent` is the value that counts if none was recorded, or "refuse" if games without the number are refused. Without
+    `absent`, rules see that no value was recorded.
     """
 
     min: Whole = -INTEGER_MAX
@@ -93,9 +94,9 @@ class NumberRange(Members):
     @model_validator(mode="after")
     def _check_order(self) -> "NumberRange":
         if self.min > self.max:
-            raise refuse("bad-value", f"min is {self.min} and max is {self.max}: the range ends before it begins")
+            raise refuse("bad-value", f"min is {self.min} and max is {self.max}; min must not be greater than max")
         if isinstance(self.absent, int) and not self.min <= self.absent <= self.max:
-            raise refuse("bad-value", f"absent is {self.absent}, outside the range from {self.min} to {self.max}")
+            raise refuse("bad-value", f"absent is {self.absent}; it must be between {self.min} and {self.max}")
         return self
 
 
@@ -112,7 +113,7 @@ class Scope(Members):
 
 
 class Partition(Members):
-    """The members of a game that name its ladder; `bands` divide `players` into ranges such as 3-4, or all."""
+    """The members of a game that name its ladder; `bands` divide the numbers of players into ranges such as 3-4."""
 
     by: Annotated[
         list[Literal["group", "city", "league", "season", "month", "year", "players"]], Field(max_length=4)
@@ -121,7 +122,7 @@ class Partition(Members):
 
 
 class Ruleset(Members):
-    """One version of a ruleset: rule, parameters, eligibility and partition, and the source of its values."""
+    """One version of a ruleset: rule, parameters, eligibility, partition, and the source of these values."""
 
     id: Slug
     version: Annotated[str, _VERSION]
@@ -145,14 +146,14 @@ class Ruleset(Members):
 
     @property
     def name(self) -> str:
-        """Return `id@version`, the name for people and for `--rules`."""
+        """Return `id@version`, the name in messages and for the option `--rules`."""
         return f"{self.id}@{self.version}"
 
     @model_serializer(mode="wrap")
     def _omit_defaults(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Omit members that came with rules with state, where they have their default.
+        """Omit the members in `STATE_MEMBERS` that have their default value.
 
-        So every record and cache key made from an older ruleset stays the same.
+        So every record and cache key of a ruleset from before these members stays the same.
         """
         fields = type(self).model_fields
         return {
@@ -162,7 +163,7 @@ class Ruleset(Members):
         }
 
 
-# members that came with rules with state
+# the members that were added for rules with state
 STATE_MEMBERS = frozenset(
     {"period", "period_by", "season_by", "entrant", "takes", "score_decimals", "score_order", "numbers"}
 )

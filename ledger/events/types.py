@@ -1,6 +1,6 @@
-"""The types of events, and the reading of a parsed line as a normalised draft for the log.
+"""Define the types of events, and read parsed lines as normalised drafts for the log.
 
-A new type is a model and one line in `TYPES`; a new game type goes into `ledger.events.game_types`.
+To add a type, write a model and an entry in `TYPES`. To add a game type, see `ledger.events.game_types`.
 """
 
 import hashlib
@@ -38,6 +38,7 @@ from ratings_ledger.ledger.events.rulesets import Scope as Scope
 from ratings_ledger.ledger.events.rulesets import ZoneName
 from ratings_ledger.ledger.rejections import Refused, quote
 
+# the members that the author of an event states, and those that the log adds
 EVENT_MEMBERS = frozenset({"type", "id", "occurred_at", "data"})
 LOG_MEMBERS = frozenset({"position", "recorded_at", "by", "schema_version", "supersedes"})
 KNOWN_MEMBERS = EVENT_MEMBERS | LOG_MEMBERS
@@ -51,14 +52,14 @@ class PlayerRegistered(Members):
 
 
 class PlayerAccountChanged(Members):
-    """A change of a player's account, from now on."""
+    """A change of a player's account, from the event's `occurred_at` on."""
 
     player: PlayerId
     account: Literal["premium", "free"]
 
 
 class PlayerRenamed(Members):
-    """A new id for a player, in all games from the first on; `new_player` may already have games (a merge)."""
+    """A new id for a player, in all games from the first; `new_player` may already have games (a merge)."""
 
     player: PlayerId
     new_player: PlayerId
@@ -66,7 +67,7 @@ class PlayerRenamed(Members):
 
 
 class ClubRenamed(Members):
-    """A new name for a club, in all games from the first on; `new_club` may already exist (a merge)."""
+    """A new name for a club, in all games from the first; `new_club` may already exist (a merge)."""
 
     club: Label
     new_club: Label
@@ -74,14 +75,17 @@ class ClubRenamed(Members):
 
 
 class GameCorrected(Members):
-    """The complete data of a game as it should have been recorded, with `occurred_at` where the date was wrong."""
+    """The complete data of a game as it should have been recorded.
+
+    `game` also has `occurred_at` if the date was wrong.
+    """
 
     game_id: GameId
     reason: Text
-    game: dict[str, Any]  # read as a game of its type
+    game: dict[str, Any]  # validated separately by the model of its game type
 
 
-class GameDecided(Members):
+class GameDecision(Members):
     """A void or a reinstatement of a game."""
 
     game_id: GameId
@@ -89,14 +93,14 @@ class GameDecided(Members):
 
 
 class EventVoided(Members):
-    """A withdrawal of an event that is not a game's."""
+    """A withdrawal of an event that is not about a game."""
 
     id: EventId
     reason: Text
 
 
 class PointsAdjusted(Members):
-    """A change of a player's points at that moment, or of the start value of a new player."""
+    """A change of a player's points at the event's `occurred_at`; for a new player, of the points at the start."""
 
     ladder: LadderText
     player: PlayerId
@@ -105,7 +109,7 @@ class PointsAdjusted(Members):
 
 
 class PlayerSeeded(Members):
-    """A player's state at the start on a ladder, whenever that is, and the number of games played elsewhere.
+    """A player's state when they enter a ladder, whenever that is, and the number of games that they played elsewhere.
 
     `state` has values of the rule's columns by name, such as {"rating": "1650", "deviation": "80"}.
     """
@@ -118,7 +122,7 @@ class PlayerSeeded(Members):
 
 
 class LeagueCreated(Members):
-    """The start of a league; a ruleset with `freeze = "league-start"` keeps its version of this moment for it."""
+    """The start of a league. With `freeze = "league-start"`, rulesets score it by their version at this time."""
 
     league: Label
     game: Slug
@@ -134,14 +138,14 @@ class LeagueJoined(Members):
 
 
 class ScheduledGame(Members):
-    """A game of a league before it is played: its players in seat order."""
+    """A game of a league before it is played: the players in the order of their seats."""
 
     game_id: GameId
     seats: Annotated[list[PlayerId], Field(min_length=2, max_length=8)]
 
 
 class LeagueScheduled(Members):
-    """The games of a league, drawn by a seed."""
+    """The schedule of a league: its games, drawn by a seed."""
 
     league: Label
     seed: Text
@@ -149,7 +153,7 @@ class LeagueScheduled(Members):
 
 
 class ZoneSet(Members):
-    """The ledger's home zone from now on: times are shown and read there. No ladder depends on it."""
+    """The ledger's new home zone, in which times are shown and read. No ladder depends on it."""
 
     zone: ZoneName
 
@@ -236,8 +240,8 @@ TYPES = {
         cause="corrected",
         decided="corrected",
     ),
-    "game.voided": EventType(GameDecided, _game_subject, cause="voided", decided="voided"),
-    "game.reinstated": EventType(GameDecided, _game_subject, cause="reinstated", decided="counts again"),
+    "game.voided": EventType(GameDecision, _game_subject, cause="voided", decided="voided"),
+    "game.reinstated": EventType(GameDecision, _game_subject, cause="reinstated", decided="counts again"),
     "event.voided": EventType(
         EventVoided,
         lambda data: f"event:{data['id']}",
@@ -274,7 +278,7 @@ TYPES = {
         for name, model in CLOCK_TYPES.items()
     },
 }
-# the types that decide something about recorded events
+# the types of decisions about recorded events
 DECISIONS = tuple(name for name, event_type in TYPES.items() if event_type.decided)
 
 
@@ -287,13 +291,14 @@ class Draft(NamedTuple):
     subject: str
     occurred_at: int  # microseconds since 1970 UTC
     data: str
-    by: str | None = None  # who recorded it elsewhere, if the line states that
-    supersedes: str | None = None  # the event that this one must replace: it is refused if another one has done so
-    position: int | None = None  # of a batch: its position in the exported log, if the line states it
+    by: str | None = None  # who recorded the event elsewhere, if the line states that
+    supersedes: str | None = None  # the id of the event to replace; if another event has replaced it, this is refused
+    position: int | None = None  # of an `import.recorded`: its position in the exported log, if the line states it
 
 
-# Upcasting: old forms of events are read in the newest form, and records are never rewritten. When a type gets a new
-# schema version, a pure step from the previous version is added to `STEPS`; a test keeps the chain complete.
+# Upcasting: old forms of events are converted to the newest form when they are read; records are never rewritten. For a
+# new schema version of a type, add a pure function from the previous version to `STEPS`; a test keeps the chain
+# complete.
 
 Data = dict[str, Any]
 Steps = Mapping[tuple[str, int], Callable[[Data], Data]]
@@ -308,7 +313,8 @@ def upcast(type_name: str, version: object, current: int, data: Data, steps: Ste
     if isinstance(version, bool) or not isinstance(version, int) or not 1 <= version < current:
         raise Refused(
             "unknown-schema-version",
-            f"{type_name} version {quote(version)} is unknown here (1 to {current}); a newer program wrote it",
+            f"{type_name} version {quote(version)} is unknown here (known: 1 to {current}); if a newer ratings-ledger "
+            "wrote it, upgrade the program",
         )
     for step in range(version, current):
         data = steps[type_name, step](data)
@@ -316,27 +322,28 @@ def upcast(type_name: str, version: object, current: int, data: Data, steps: Ste
 
 
 def read_event(event: dict[str, Any]) -> tuple[Draft, dict[str, Any]]:
-    """Read a parsed line as a draft, and return it with its normalised data. Raises `Refused` for the first error.
+    """Read a parsed line as a draft, and return the draft with its normalised data. Raises `Refused` for an error.
 
     Normalised data has instants in UTC, composed ids (NFC) and no null members; defaults are not filled in. Members
-    that the ledger itself sets (`position`, `recorded_at` ...) are allowed, since exports have them, but ignored.
+    that the ledger itself sets (`position`, `recorded_at` ...) are allowed, because exports have them, but ignored.
     """
     if not KNOWN_MEMBERS.issuperset(event):
         unknown = min(event.keys() - KNOWN_MEMBERS)
-        raise Refused("unknown-member", f"{quote(unknown)} is not a member of an event ({_join_sorted(EVENT_MEMBERS)})")
+        members = _join_sorted(EVENT_MEMBERS)
+        raise Refused("unknown-member", f"{quote(unknown)} is not a member of an event; the members are {members}")
     try:
         type_name, at, data = event["type"], event["occurred_at"], event["data"]
     except KeyError as missing:
-        raise Refused("missing-member", f"the event has no {missing}") from None
+        raise Refused("missing-member", f"the event has no member {missing}; add it") from None
     if not isinstance(type_name, str) or (event_type := TYPES.get(type_name)) is None:
-        raise Refused("unknown-type", f"{quote(type_name)} is not a type of event ({_join_sorted(TYPES)})")
+        raise Refused("unknown-type", f"{quote(type_name)} is not a type of event; the types are {_join_sorted(TYPES)}")
     if not isinstance(data, dict):
-        raise Refused("wrong-type", f"data is an object, not {quote(data)}")
+        raise Refused("wrong-type", f"data must be an object, not {quote(data)}")
     occurred_at, current = parse_instant(at), event_type.schema_version
     if "schema_version" in event:
         data = upcast(type_name, event["schema_version"], current, data)
     data = read_data(type_name, data)
-    event_id = read_id(event["id"]) if "id" in event else default_id(type_name, occurred_at, data)
+    event_id = read_id(event["id"]) if "id" in event else make_default_id(type_name, occurred_at, data)
     by = read_by(event["by"]) if "by" in event else None
     text = dump_in_order(data) if type_name == "game.recorded" else dump(data)
     draft = Draft(event_id, type_name, current, event_type.subject(data), occurred_at, text, by)
@@ -346,84 +353,92 @@ def read_event(event: dict[str, Any]) -> tuple[Draft, dict[str, Any]]:
 
 
 def read_data(type_name: str, data: dict[str, Any]) -> dict[str, Any]:
-    """Validate and normalise the data of an event of this type, a game's in canonical order. Raises `Refused`."""
+    """Validate and normalise the data of an event of this type. Raises `Refused`.
+
+    The data of a game is in canonical order.
+    """
     if type_name == "game.recorded":
         return _read_game(data)
     try:
-        read = TYPES[type_name].model.model_validate(data).model_dump(exclude_unset=True, exclude_none=True)
+        members = TYPES[type_name].model.model_validate(data).model_dump(exclude_unset=True, exclude_none=True)
     except ValidationError as error:
         raise to_refusal(error) from None
     if type_name == "game.corrected":
-        game, dated = _split_off_date(read["game"])
-        moved = {"occurred_at": format_instant(parse_instant(dated))} if dated is not None else {}
-        read["game"] = _read_game(game) | moved
-        if read["game"]["game_id"] != read["game_id"]:
+        game, date_text = _split_off_date(members["game"])
+        date_member = {"occurred_at": format_instant(parse_instant(date_text))} if date_text is not None else {}
+        members["game"] = _read_game(game) | date_member
+        if members["game"]["game_id"] != members["game_id"]:
+            old_id, new_id = quote(members["game_id"]), quote(members["game"]["game_id"])
             raise Refused(
                 "game-id-changed",
-                f"a correction keeps the game_id {quote(read['game_id'])}; {quote(read['game']['game_id'])} would be "
-                "another game: void this one and record that one",
+                f"a correction of {old_id} cannot change its game_id to {new_id}; void {old_id} and record {new_id} "
+                "instead",
             )
-    return read
+    return members
 
 
 def _read_game(data: dict[str, Any]) -> dict[str, Any]:
-    kind = GAME_TYPES.get(name) if isinstance(name := data.get("kind", "placing"), str) else None
-    if kind is None:
-        raise Refused("unknown-kind", f"{quote(name)} is not a game type ({_join_sorted(GAME_TYPES)})")
+    game_type = GAME_TYPES.get(kind) if isinstance(kind := data.get("kind", "placing"), str) else None
+    if game_type is None:
+        raise Refused("unknown-kind", f"{quote(kind)} is not a game type; the types are {_join_sorted(GAME_TYPES)}")
     try:
-        game = normalise_data(kind.model, data)
+        game = normalise_data(game_type.model, data)
     except ValidationError as error:
-        raise _explain_member_of_other_kind(to_refusal(error), str(name)) from None
-    kind.check(game)
-    check_sides(game, kind.team_fields, kind.places)
+        raise _explain_member_of_other_kind(to_refusal(error), str(kind)) from None
+    game_type.check(game)
+    check_sides(game, game_type.team_fields, game_type.places)
     return game
 
 
 def _explain_member_of_other_kind(problem: Refused, kind: str) -> Refused:
-    """Return the refusal of an unknown member, extended if the member belongs to games of another type."""
-    place = problem.message.partition(": ")[0]
-    member = place.rpartition(".")[2]
-    other_kinds = [other for other in GAME_TYPES if member in _member_names(GAME_TYPES[other].model)]
+    """Return the refusal unchanged, or with an explanation if it is about a member that only other game types have."""
+    path = problem.message.partition(": ")[0]
+    member = path.rpartition(".")[2]
+    other_kinds = [other for other in GAME_TYPES if member in _list_member_names(GAME_TYPES[other].model)]
     if problem.code != "unknown-member" or not other_kinds:
         return problem
     kinds = " and ".join(other_kinds)
-    return Refused(problem.code, f"{place}: a member of games of kind {kinds}, and this one is of kind {kind}")
+    return Refused(problem.code, f"{path}: this game is of kind {kind}; only games of kind {kinds} have this member")
 
 
-def _member_names(model: type[Members]) -> set[str]:
-    """Return the names of the members of a game of some type, and of its participants."""
+def _list_member_names(model: type[Members]) -> set[str]:
+    """Return the names of the members of games with this model, and of their participants."""
     (participant,) = get_args(model.model_fields["participants"].annotation)
     return {*model.model_fields, *participant.model_fields}
 
 
 def _split_off_date(game: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
-    """Split the game of a correction into its other members and its date."""
+    """Split the `game` of a correction into its members without the date, and the date if it has one."""
     return {name: value for name, value in game.items() if name != "occurred_at"}, game.get("occurred_at")
 
 
-def corrected_game(data: dict[str, Any], played_at: int) -> tuple[dict[str, Any], int]:
-    """Return the game that a `game.corrected` states, and when it ended: the given time unless it corrects the date."""
-    game, dated = _split_off_date(data["game"])
-    return game, played_at if dated is None else parse_instant(dated)
+def read_corrected_game(data: dict[str, Any], played_at: int) -> tuple[dict[str, Any], int]:
+    """Return the game in the data of a `game.corrected`, and when it ended.
+
+    It ended at `played_at` unless the date is corrected. Times are in microseconds.
+    """
+    game, date_text = _split_off_date(data["game"])
+    return game, played_at if date_text is None else parse_instant(date_text)
 
 
-def default_id(type_name: str, occurred_at: int, data: dict[str, Any]) -> str:
-    """Return the id of an event without one: a game's has its game_id, others a hash of type, time and data."""
+def make_default_id(type_name: str, occurred_at: int, data: dict[str, Any]) -> str:
+    """Make the id of an event without an id: from the game_id of a game, or from a hash of type, time and data."""
     if type_name == "game.recorded":
         return f"game:{data['game_id']}"
-    return f"{type_name}:{hashlib.sha256(meaning(type_name, occurred_at, data).encode()).hexdigest()[:32]}"
+    return f"{type_name}:{hashlib.sha256(to_canonical_content(type_name, occurred_at, data).encode()).hexdigest()[:32]}"
 
 
-def meaning(type_name: str, occurred_at: int, data: dict[str, Any]) -> str:
-    """Return a canonical text of an event's content: the same whether defaults are spelled out or not."""
-    content = _without_defaults(type_name, data)
+def to_canonical_content(type_name: str, occurred_at: int, data: dict[str, Any]) -> str:
+    """Return a canonical text of an event's content, in which defaults are omitted."""
+    content = _omit_defaults(type_name, data)
     if type_name == "game.corrected":
-        game, dated = _split_off_date(data["game"])
-        content["game"] = _without_defaults("game.recorded", game) | ({} if dated is None else {"occurred_at": dated})
+        game, date_text = _split_off_date(data["game"])
+        date_member = {} if date_text is None else {"occurred_at": date_text}
+        content["game"] = _omit_defaults("game.recorded", game) | date_member
     return dump({"type": type_name, "occurred_at": format_instant(occurred_at), "data": content})
 
 
-def _without_defaults(type_name: str, data: dict[str, Any]) -> dict[str, Any]:
+def _omit_defaults(type_name: str, data: dict[str, Any]) -> dict[str, Any]:
     model = GAME_TYPES[data.get("kind", "placing")].model if type_name == "game.recorded" else TYPES[type_name].model
     return model.model_validate(data).model_dump(exclude_defaults=True, exclude_none=True)
 

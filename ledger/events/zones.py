@@ -1,4 +1,7 @@
-"""Time zones by name, always from the tzdata package, so that no digest depends on the host's files."""
+"""Convert times between zones and instants. All zones come from the tzdata package, not from the host's files.
+
+So no digest depends on the host.
+"""
 
 import re
 from calendar import monthrange
@@ -10,61 +13,62 @@ from zoneinfo import ZoneInfo
 from ratings_ledger.ledger.events.canonical import EPOCH, INSTANT_MAX, parse_local, to_microseconds
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
 
+# a year or a month
 _WITHOUT_DAY = re.compile(r"(?!0000)[0-9]{4}(-(?:0[1-9]|1[0-2]))?")
 
 
 @cache
 def load_zone(name: str) -> ZoneInfo:
-    """Load the named zone. Raises `Refused` (unknown-zone)."""
-    if name in _zone_names():
+    """Load the zone of this name. Raises `Refused` (unknown-zone)."""
+    if name in _load_zone_names():
         with resources.files("tzdata").joinpath("zoneinfo", *name.split("/")).open("rb") as file:
             return ZoneInfo.from_file(file, key=name)
-    hint = did_you_mean(name, _zone_names()) or "; names look like Europe/Berlin or UTC"
+    hint = did_you_mean(name, _load_zone_names()) or "; write a name such as Europe/Berlin or UTC"
     raise Refused("unknown-zone", f"{quote(name)} is not a time zone{hint}")
 
 
 @cache
-def _zone_names() -> frozenset[str]:
+def _load_zone_names() -> frozenset[str]:
     return frozenset(resources.files("tzdata").joinpath("zones").read_text(encoding="ascii").split())
 
 
 def local_time(instant: int, zone_name: str) -> datetime:
-    """Return an instant (microseconds since 1970) as people in a zone see it."""
-    moment = EPOCH + timedelta(microseconds=instant)
+    """Return an instant (microseconds since 1970) as local time in a zone."""
+    utc_time = EPOCH + timedelta(microseconds=instant)
     try:
-        return moment.astimezone(load_zone(zone_name))
+        return utc_time.astimezone(load_zone(zone_name))
     except OverflowError:
-        return moment  # on the very first and last day the zone's own date has no valid year
+        return utc_time  # on the first and last day of the calendar, the date in the zone may have no valid year
 
 
 def local_instant(value: datetime, zone_name: str) -> int:
-    """Return a wall-clock time in a zone as an instant. Raises `Refused` (ambiguous-time, bad-time, ...)."""
+    """Return the instant of a local time in a zone. Raises `Refused` (ambiguous-time, bad-time, ...)."""
     zone = load_zone(zone_name)
     early, late = value.replace(tzinfo=zone, fold=0), value.replace(tzinfo=zone, fold=1)
     if early.utcoffset() != late.utcoffset():
         # in a gap the earlier offset is the smaller one, in a repeated hour the larger
         code = "ambiguous-time" if early.utcoffset() > late.utcoffset() else "nonexistent-time"  # type: ignore[operator]
-        event = "occurs twice" if code == "ambiguous-time" else "does not exist"
-        problem = f"{value.isoformat(' ')} {event} in {zone_name} (clocks change)"
+        verb = "occurs twice" if code == "ambiguous-time" else "does not exist"
+        problem = f"{value.isoformat(' ')} {verb} in {zone_name}, because the clocks change"
         raise Refused(code, f"{problem}; write the time with its offset, such as {early.isoformat(' ', 'minutes')}")
     return to_microseconds(early)
 
 
 def read_instant(text: str, zone_name: str | None) -> int:
-    """Parse an instant as people write it: with an offset, or as local time in `zone_name`.
+    """Parse an instant with an offset, or a local time in `zone_name`.
 
-    A bare date means noon of that day in the zone, or in UTC without one.
+    A date without a time means noon of that day in the zone; without a zone, in UTC.
 
     Raises `Refused` (bad-time, naive-time, ambiguous-time, nonexistent-time).
     """
     if (day := _parse_date(text)) is not None:
-        value, aware = datetime.combine(day, time(12)), False
+        value, has_offset = datetime.combine(day, time(12)), False
     else:
-        value, aware = parse_local(text)
-    if aware:
+        value, has_offset = parse_local(text)
+    if has_offset:
         return to_microseconds(value)
     if zone_name is None and day is not None:
-        zone_name = "UTC"  # a bare date is clear enough without a zone
+        zone_name = "UTC"  # noon in UTC is the same date in most zones
     if zone_name is None:
         raise Refused(
             "naive-time",
@@ -75,7 +79,7 @@ def read_instant(text: str, zone_name: str | None) -> int:
 
 
 def read_until(text: str, zone_name: str) -> int:
-    """Parse an instant that ends a range: a date, a month or a year means its last microsecond in the zone."""
+    """Parse the instant at the end of a range: a date, a month or a year means its last microsecond in the zone."""
     if (days := _parse_days(text)) is None:
         return read_instant(text, zone_name)
     last = days[1]
@@ -85,18 +89,18 @@ def read_until(text: str, zone_name: str) -> int:
 
 
 def read_from(text: str, zone_name: str) -> int:
-    """Parse an instant that begins a range: a date, a month or a year means its first microsecond in the zone."""
+    """Parse the instant at the start of a range: a date, a month or a year means its first microsecond in the zone."""
     days = _parse_days(text)
     return read_instant(text, zone_name) if days is None else day_start(days[0], zone_name)
 
 
 def day_start(day: date, zone_name: str) -> int:
-    """Return the first instant of a day in a zone (after the gap, if clocks change at midnight)."""
+    """Return the first instant of a day in a zone; if the clocks change at midnight, it is after the skipped time."""
     return to_microseconds(datetime.combine(day, time(), tzinfo=load_zone(zone_name)))
 
 
 def _parse_days(text: str) -> tuple[date, date] | None:
-    """Return the first and the last day of what a text names: a date, a month or a year; None if none of these."""
+    """Return the first and the last day of a date, month or year in a text; None for another text."""
     if _WITHOUT_DAY.fullmatch(text) is None:
         day = _parse_date(text)
         return None if day is None else (day, day)

@@ -19,7 +19,7 @@ from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.events.game_types import GAME_TYPES
 from ratings_ledger.ledger.events.games import count_seats
 from ratings_ledger.ledger.events.revisions import EventLookup, RevisedGame, live_game
-from ratings_ledger.ledger.events.types import Draft, meaning
+from ratings_ledger.ledger.events.types import Draft, to_canonical_content
 from ratings_ledger.ledger.intake.files import FileDigest, FileNote, Item, Progress, read_items, read_lines
 from ratings_ledger.ledger.intake.forfeits import FORFEIT
 from ratings_ledger.ledger.intake.parsing import CellSyntax, TypedSide, has_score
@@ -119,7 +119,7 @@ def correct_from_table(
         if isinstance(item, Rejection):
             requested.items.append(item)
         elif isinstance(item.event, Refused):
-            requested.items.append(item.event.rejection(item.file, item.line))
+            requested.items.append(item.event.to_rejection(item.file, item.line))
         elif not item.table or not isinstance(item.event, dict):
             message = "corrections need a table; for events as JSON run: ratings import FILE"
             requested.items.append(Rejection("bad-csv", message, item.file, item.line))
@@ -162,7 +162,9 @@ def _add_correction(
     at = event.get("occurred_at")
     try:
         has_new_time = at is not None and parse_instant(at) != game.occurred_at
-        is_same = not has_new_time and normalise_game(people.present(new)) == normalise_game(people.present(game.data))
+        is_same = not has_new_time and normalise_game(people.use_current_ids(new)) == normalise_game(
+            people.use_current_ids(game.data)
+        )
     except (Refused, LookupError, TypeError, ValueError):
         # the error is reported when the new event is checked
         is_same, has_new_time = False, True
@@ -399,6 +401,6 @@ def refuse_unchanged(before: RevisedGame, draft: Draft) -> None:
     new = parse_object(draft.data.encode())["game"]
     new_time = new.pop("occurred_at", None)
     is_same_time = new_time is None or new_time == format_instant(before.occurred_at)
-    if is_same_time and meaning("game.recorded", 0, new) == meaning("game.recorded", 0, before.data):
+    if is_same_time and to_canonical_content("game.recorded", 0, new) == to_canonical_content("game.recorded", 0, before.data):
         message = f"{quote(new['game_id'])} already has these values; there is nothing to correct"
         raise Refused("nothing-to-correct", message)

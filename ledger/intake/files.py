@@ -98,7 +98,7 @@ Entry = Item | Rejection | Progress | FileDigest | FileNote
 def read_items(name: str, options: TableOptions) -> Iterator[Entry]:
     """Yield the entries of a file: items or a `Rejection` of the file, notes, progress, and finally its digest."""
     if name != STDIN and Path(name).is_dir():
-        yield _build_directory_refusal(name).rejection(name)
+        yield _build_directory_refusal(name).to_rejection(name)
         return
     count, digest, tables = 0, hashlib.sha256(), list[CsvColumns]()
     is_too_large = False
@@ -120,7 +120,7 @@ def read_items(name: str, options: TableOptions) -> Iterator[Entry]:
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         yield Rejection("bad-gzip", f"{name} is cut off or damaged: {error}; copy or export it again", name)
     except Refused as problem:
-        yield problem.rejection(name)
+        yield problem.to_rejection(name)
     except MemoryError:
         is_too_large = True  # reported below, after the memory is released
     else:

@@ -16,7 +16,7 @@ from ratings_ledger.ledger.events.canonical import parse_object
 from ratings_ledger.ledger.events.game_clocks import COUNTED_CLOCK_TYPES
 from ratings_ledger.ledger.events.records import build_record, is_surely_small
 from ratings_ledger.ledger.events.revisions import Column, DraftBatch, EventLookup, KnownEvent, live_game
-from ratings_ledger.ledger.events.types import TYPES, Draft, default_id
+from ratings_ledger.ledger.events.types import TYPES, Draft, make_default_id
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.parsing import BLOCK_ITEMS, BlockEntry, ParsedItem, parse_entry
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
@@ -35,8 +35,8 @@ from ratings_ledger.ledger.store.appending import (
 from ratings_ledger.ledger.store.log import Head, Log, find_changed_games, head
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.validation.identities import Identities, read_identities
-from ratings_ledger.ledger.validation.new_names import REFUSED_NAMES, CloseName, FirstOccurrence, Newcomers, Refusing
-from ratings_ledger.ledger.validation.repeated_games import check_repeated_game, describe_way_back, find_slip
+from ratings_ledger.ledger.validation.new_names import REFUSED_NAMES, CloseName, FirstOccurrence, NameCollector, RefusalScope
+from ratings_ledger.ledger.validation.repeated_games import check_repeated_game, describe_reinstatement, find_slip
 from ratings_ledger.ledger.validation.validator import LadderChecksAt, Validator, skip_ladder_checks
 
 REJECTIONS_MAX = 10_000
@@ -67,7 +67,7 @@ class ImportPolicy(NamedTuple):
     ignore_clock: bool = False
     any_date: bool = False
     allow_uncounted: bool = False
-    refusing: Refusing = ""
+    refusing: RefusalScope = ""
     strict: bool = False
     keep_going: bool = False
     accepted: frozenset[str] = frozenset()
@@ -125,7 +125,7 @@ class IntakeResult:
     @classmethod
     def refused(cls, problem: Refused, head: Head | None = None) -> IntakeResult:
         """Build the result for input that was refused as a whole."""
-        return cls(rejected=[problem.rejection()], rejected_count=1, head=head)
+        return cls(rejected=[problem.to_rejection()], rejected_count=1, head=head)
 
 
 class WaitingDraft(NamedTuple):
@@ -232,7 +232,7 @@ class Intake:
         policy: ImportPolicy,
         *,
         ladders: LadderChecksAt = skip_ladder_checks,
-        newcomers: Newcomers | None = None,
+        newcomers: NameCollector | None = None,
         based_on: Mapping[str, str | int] | None = None,
         precondition: Precondition = lambda connection: None,
         clock: system_clock.Clock | None = None,
@@ -268,7 +268,7 @@ class Intake:
         self.result = IntakeResult()
         self._clock = clock = clock or system_clock.now
         self._precondition, self._reject, self._on_stored, self._phrase = precondition, reject, on_stored, phrase
-        self._newcomers = newcomers or Newcomers(lambda connection: (), "")
+        self._newcomers = newcomers or NameCollector(lambda connection: (), "")
         self._based_on = {} if based_on is None else based_on
         self._clock_events: RepeatedClockEvents | None = None
         self._reported_remedies = set[tuple[str, str]]()
@@ -303,7 +303,7 @@ class Intake:
 
     def refuse(self, problem: Refused, file: str = "", line: int = 0) -> None:
         """Refuse all checked events because of a problem that the caller found."""
-        self._add_refusal(problem.rejection(), file, line, None)
+        self._add_refusal(problem.to_rejection(), file, line, None)
         self.result.would_append = 0
 
     def append(self, progress: Callable[[int], None] = lambda appended: None) -> IntakeResult:
@@ -366,7 +366,7 @@ class Intake:
         For each draft, `lookups` yields whether the log has it, and the refusal if the log's content differs.
         """
         if isinstance(entry.outcome, Refused):
-            self._refuse_item(entry, entry.outcome.rejection(), entry.names)
+            self._refuse_item(entry, entry.outcome.to_rejection(), entry.names)
         elif (problem := self._admit_draft(entry.item, *entry.outcome, next(lookups))) is not None:
             draft, data = entry.outcome
             self._refuse_item(entry, problem, TYPES[draft.type].list_named_players(data))
@@ -417,7 +417,7 @@ class Intake:
                 draft = draft._replace(supersedes=supersedes)
                 self._check_record(draft)
         except Refused as problem:
-            return problem.rejection()
+            return problem.to_rejection()
         self.waiting.add(draft, item.file, item.line, item.source if item.table else None)
         if self.result.game is None and draft.type == "game.recorded":
             self.result.game = data["game"]
@@ -470,7 +470,7 @@ class Intake:
         """Return a remedy for a game with the id of another game, and the kind of remedy."""
         void = self._find_void(draft)
         assert void is not None
-        return describe_way_back(void, file="", is_compared=False), "voided"
+        return describe_reinstatement(void, file="", is_compared=False), "voided"
 
     def _record_slip(self, problem: Rejection, draft: Draft, item: Item) -> None:
         """Remember a refused game's name that differs from the recorded game, if nothing else differs."""
@@ -501,7 +501,7 @@ class Intake:
         """Return the subjects of the games that were corrected, voided or reinstated."""
         return find_changed_games(self._connection, 0)
 
-    def _report_new_names(self, newcomers: Newcomers) -> None:
+    def _report_new_names(self, newcomers: NameCollector) -> None:
         """Add the new names to the result, and refuse each game with a refused name."""
         result, refused = self.result, newcomers.find_refusals(self._connection)
         valid = 0 if refused else self.waiting.count
@@ -622,7 +622,7 @@ class Intake:
             try:
                 self._precondition(connection)
             except Refused as problem:
-                return [(fresh[0][0], problem.rejection())]
+                return [(fresh[0][0], problem.to_rejection())]
         return self._validator.recheck(connection, before, fresh)
 
 
@@ -652,7 +652,7 @@ class RepeatedClockEvents:
             items = {}
             self._latest[data["game_id"]] = data["at"], items
         earlier = items.setdefault(draft.event_id, item)
-        if earlier is not item and draft.event_id == default_id(draft.type, draft.occurred_at, data):
+        if earlier is not item and draft.event_id == make_default_id(draft.type, draft.occurred_at, data):
             self._count += 1
             location = f"{item.file}:{item.line}: " if item.file else ""
             original = f"line {earlier.line} of {earlier.file}" if item.file else "an earlier event"

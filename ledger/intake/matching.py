@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ratings_ledger.ledger.events.batches import batch_name
+from ratings_ledger.ledger.events.batches import make_batch_name
 from ratings_ledger.ledger.events.canonical import dump, format_instant, parse_object
 from ratings_ledger.ledger.events.revisions import KnownEvent, RevisedGame, live_game
 from ratings_ledger.ledger.events.types import Draft, read_event
@@ -104,7 +104,7 @@ class ImportedGame(NamedTuple):
 
 def describe_likeness(data: dict[str, Any], occurred_at: int, people: Identities) -> Likeness:
     """Return the features that decide whether a game is like another, with the current ids of its players."""
-    game = {**people.present(data), "game_id": "-"}
+    game = {**people.use_current_ids(data), "game_id": "-"}
     players = frozenset(participant["player"] for participant in game["participants"])
     return Likeness(normalise_game(game), occurred_at, players)
 
@@ -369,7 +369,7 @@ class DayNumbers:
         position = find_first_positions(self._connection, [game_id]).get(game_id)
         if position is None:
             return None
-        return next((batch.name for batch in self._batches if batch.has(position)), None)
+        return next((batch.name for batch in self._batches if batch.has_position(position)), None)
 
     @cached_property
     def _batches(self) -> list[Batch]:
@@ -486,7 +486,7 @@ class DayNumbers:
     def _load_ranges(self, file: str) -> ImportedRanges:
         """Return the ranges of positions that earlier imports of a table of this name appended."""
         if file not in self._ranges:
-            name = find_imported_name(self._connection, batch_name(file))
+            name = find_imported_name(self._connection, make_batch_name(file))
             self._ranges[file] = read_imported_ranges(self._connection, name, self._sheets.get(file))
         return self._ranges[file]
 

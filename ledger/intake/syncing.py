@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import Connection
 
-from ratings_ledger.ledger.events.batches import batch_name
+from ratings_ledger.ledger.events.batches import make_batch_name
 from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.events.revisions import RevisedGame
 from ratings_ledger.ledger.intake.corrections import restore_recorded_ids
@@ -153,7 +153,7 @@ def compare_sheet(
         reason: The reason to record with each change; by default it names the sheet.
         decided_at: The time of the decisions, in microseconds.
     """
-    name, people = find_imported_name(connection, batch_name(file)), read_identities(connection)
+    name, people = find_imported_name(connection, make_batch_name(file)), read_identities(connection)
     sheet = _read_sheet(file, options, people)
     ranges = read_imported_ranges(connection, name, sheet.columns.sheet)
     decisions = read_decisions(connection)
@@ -172,7 +172,7 @@ def compare_sheet(
     sync = Sync(name, refuse_new_imports, not imported, entries=[*sheet.entries], same=sheet.repeated)
     if sync.is_first and sheet.rows:
         sync.entries.append(FileNote(file, _describe_unknown_table(connection, name, sheet.columns.sheet)))
-    elif name != batch_name(file):
+    elif name != make_batch_name(file):
         sync.entries.append(FileNote(file, f"this is a copy of {quote(name)}; compared with the imports of that file"))
     collector = _ChangeCollector(
         sync=sync,
@@ -396,8 +396,8 @@ class _ChangeCollector:
 
     def _refuse_conflict(self, game: ImportedGame, row: SheetGame | None) -> None:
         """Refuse a game that was changed differently in ledger and sheet; `row` is None if the sheet lacks the game."""
-        recorded = self.people.present(game.now.data)
-        in_ledger, in_sheet = describe_both(recorded, recorded if row is None else self.people.present(row.data))
+        recorded = self.people.use_current_ids(game.now.data)
+        in_ledger, in_sheet = describe_both(recorded, recorded if row is None else self.people.use_current_ids(row.data))
         in_ledger = "voided" if game.now.voided else in_ledger
         in_sheet = "removed" if row is None else in_sheet
         message = (

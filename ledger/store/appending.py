@@ -33,7 +33,7 @@ from ratings_ledger.ledger.events.revisions import (
     is_live,
     refuse_stale,
 )
-from ratings_ledger.ledger.events.types import Draft, Ruleset, meaning
+from ratings_ledger.ledger.events.types import Draft, Ruleset, to_canonical_content
 from ratings_ledger.ledger.processes.memory import collect_rarely, is_memory_limited
 from ratings_ledger.ledger.rejections import Refused, Rejection, quote
 from ratings_ledger.ledger.store.dialect import NamedEvent, dialect_of
@@ -201,7 +201,9 @@ def _has_equal_data(draft: Draft, occurred_at: int, data: dict[str, Any]) -> boo
     if draft.occurred_at != occurred_at:
         return False
     draft_data = parse_object(draft.data.encode())
-    return data == draft_data or meaning(draft.type, occurred_at, data) == meaning(draft.type, occurred_at, draft_data)
+    return data == draft_data or to_canonical_content(draft.type, occurred_at, data) == to_canonical_content(
+        draft.type, occurred_at, draft_data
+    )
 
 
 def choose_recorded_at(before: Head, clock: Clock, ignore_clock: bool) -> int:
@@ -322,7 +324,7 @@ def _resolve_superseded(
             if not is_surely_small(draft, by):
                 build_record(draft, position, recorded_at, draft.by or by, supersedes)
         except Refused as problem:
-            refused.append((index, problem.rejection()))
+            refused.append((index, problem.to_rejection()))
             continue
         if supersedes is not None:
             superseded[index] = supersedes

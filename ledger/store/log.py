@@ -14,7 +14,14 @@ from sqlalchemy import ColumnElement, Connection, bindparam, func, or_, select
 from ratings_ledger.ledger.errors import NotALedger, StoreDamaged
 from ratings_ledger.ledger.events.canonical import dump, format_instant
 from ratings_ledger.ledger.events.records import ZERO, is_head, read_record
-from ratings_ledger.ledger.events.revisions import GAME_EVENTS, UNREADABLE, Column, EventLookup, KnownEvent, voided_ids
+from ratings_ledger.ledger.events.revisions import (
+    GAME_EVENTS,
+    UNREADABLE,
+    Column,
+    EventLookup,
+    KnownEvent,
+    find_withdrawing_voids,
+)
 from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
 from ratings_ledger.ledger.store.dialect import NamedEvent, dialect_of
@@ -308,16 +315,16 @@ def read_live(
             type_name, read_matching_records(connection, until=until, type_name=type_name, subject=subject)
         )
         voids = read_types(connection, ("event.voided",), until=until) if matching else []
-    withdrawn = _find_withdrawn(connection, voids) if matching and voids else {}
+    withdrawn = _resolve_voids(connection, voids) if matching and voids else {}
     return [event for event in matching if event.event_id not in withdrawn] if withdrawn else matching
 
 
 def find_withdrawn_ids(connection: Connection, until: int) -> dict[str, int]:
     """Return the ids of the events withdrawn as of a position, each with the position of the withdrawing event."""
-    return _find_withdrawn(connection, read_types(connection, ("event.voided",), until=until))
+    return _resolve_voids(connection, read_types(connection, ("event.voided",), until=until))
 
 
-def _find_withdrawn(connection: Connection, voids: Sequence[KnownEvent]) -> dict[str, int]:
+def _resolve_voids(connection: Connection, voids: Sequence[KnownEvent]) -> dict[str, int]:
     """Return the ids of the events that these voids withdraw, each with the position of the withdrawing event."""
     targets = sorted({void.data["id"] for void in voids})
     rows = _select_rows_with(connection, events.c.event_id, targets, events.c.position, events.c.type)
@@ -332,7 +339,7 @@ def _find_withdrawn(connection: Connection, voids: Sequence[KnownEvent]) -> dict
         if kind != "event.voided" or target in target_by_void:
             target_by_void[void.event_id] = target
     positions = {void.event_id: void.position or 0 for void in voids}
-    return {target: positions[void] for target, void in voided_ids(target_by_void.items()).items()}
+    return {target: positions[void] for target, void in find_withdrawing_voids(target_by_void.items()).items()}
 
 
 def read_known_event(position: int, record: str) -> KnownEvent:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ratings_ledger.ledger.events.batches import name_of_original
+from ratings_ledger.ledger.events.batches import strip_copy_marks
 from ratings_ledger.ledger.events.canonical import parse_object
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
 from ratings_ledger.ledger.store.log import (
@@ -18,7 +18,7 @@ from ratings_ledger.ledger.store.log import (
 
 
 class Batch(NamedTuple):
-    """A batch: its `import.recorded`, with the position, time and recorder. `ranges` are (first, last) positions."""
+    """A batch: an `import.recorded` with its position, time and recorder. `ranges` are [first, last] positions."""
 
     position: int
     event_id: str
@@ -36,15 +36,15 @@ class Batch(NamedTuple):
         """Return the positions of the batch's events, in order."""
         return [position for first, last in self.ranges for position in range(first, last + 1)]
 
-    def has(self, position: int) -> bool:
-        """Tell whether the event at a position comes from the file, or is the `import.recorded`."""
+    def has_position(self, position: int) -> bool:
+        """Tell whether the event at a position comes from the file, or is the `import.recorded` itself."""
         return position == self.position or any(first <= position <= last for first, last in self.ranges)
 
 
 def read_batches(
     connection: Connection, name: str | None = None, until: int | None = None, *, withdrawn: bool = False
 ) -> list[Batch]:
-    """Return the batches up to a position (default: the head), in log order; `name` selects the batches of one name.
+    """Return the batches up to a position (default: the head), in log order; `name` selects the batches of that name.
 
     Withdrawn batches are included only with `withdrawn`.
     """
@@ -64,21 +64,21 @@ def read_batches(
 
 
 def find_imported_name(connection: Connection, name: str) -> str:
-    """Return the name under which a file was imported: its own name, or else the name of the original of a copy."""
+    """Return the name under which a file was imported: its own name, or else that of a file of which it is a copy."""
     names = [batch.name for batch in reversed(read_batches(connection))]
     if name in names:
         return name
-    return next((known for known in names if name_of_original(known) == name_of_original(name)), name)
+    return next((known for known in names if strip_copy_marks(known) == strip_copy_marks(name)), name)
 
 
 def recall_answers(connection: Connection, name: str) -> dict[str, str]:
-    """Return by slip the player that earlier imports of a file took it for; a later answer replaces an earlier one."""
+    """Return the player for each slip in a file, as answered in earlier imports of that file; later answers count."""
     batches = read_batches(connection, find_imported_name(connection, name))
     return {slip: player for batch in batches for slip, player in batch.aliases.items()}
 
 
 def find_batches(connection: Connection, name: str, until: int | None = None) -> list[Batch]:
-    """Return the batches with a name, or the batch at a position written as text, withdrawn ones included.
+    """Return the batches of this name, or the batch at this position, including withdrawn batches.
 
     Raises `Refused` (batch-unknown).
     """
@@ -94,8 +94,11 @@ def find_batches(connection: Connection, name: str, until: int | None = None) ->
 
 
 def refuse_batch(stated_position: int | None, data: dict[str, Any], position: int) -> None:
-    """Raise `Refused` (bad-batch) unless a batch gets the position in its line, after all positions in its ranges."""
+    """Raise `Refused` (bad-batch) unless a batch gets the position stated in its line, after all positions it names."""
     if stated_position != position:
-        raise Refused("bad-batch", "only an import may record a batch, because its positions are those of one ledger")
+        raise Refused(
+            "bad-batch",
+            "only an import can record a batch, because its positions belong to one ledger; remove the import.recorded",
+        )
     if (last := data["ranges"][-1][1]) >= position:
-        raise Refused("bad-batch", f"the batch at position {position} names position {last}, which must come before it")
+        raise Refused("bad-batch", f"the batch at position {position} names the position {last}, which is not earlier")

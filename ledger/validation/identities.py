@@ -1,4 +1,7 @@
-"""Identities: renames join several ids to one person or club. Refuse renames and games that contradict this."""
+"""Join the ids that belong to one person or club because of renames, and refuse renames and games that contradict.
+
+All live renames form chains, which end at the current id of a person or the current name of a club.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
@@ -13,7 +16,7 @@ Name = TypeVar("Name")
 
 
 def resolve_renames(renames: Iterable[tuple[Name, Name]]) -> tuple[dict[Name, Name], list[int]]:
-    """Return the next id of each renamed id, and the indices of ignored renames, which would form a circle.
+    """Return the next id of each renamed id, and the indices of the renames that are ignored: they would form a circle.
 
     >>> resolve_renames([("a", "b"), ("b", "c"), ("c", "a")])
     ({'a': 'b', 'b': 'c'}, [2])
@@ -32,7 +35,7 @@ def resolve_renames(renames: Iterable[tuple[Name, Name]]) -> tuple[dict[Name, Na
 
 
 class Identities:
-    """The live renames. Each id is renamed at most once, and chains of renames end at the current id."""
+    """The live renames of players or clubs. Each id is renamed at most once; chains of renames end at a current id."""
 
     def __init__(self, renames: Iterable[tuple[str, str]] = ()) -> None:
         self._next, _ = resolve_renames(renames)
@@ -49,11 +52,11 @@ class Identities:
         return {person} | {old for old in self._next if self.current(old) == person}
 
     def list_ids(self, player: str) -> list[str]:
-        """List all ids of a person: this one first, then the others, sorted."""
+        """List all ids of a person: this id first, then the others, sorted."""
         return [player, *sorted(self.ids(player) - {player})]
 
-    def present(self, game: dict[str, Any]) -> dict[str, Any]:
-        """Return a game's data with its players under their current ids."""
+    def use_current_ids(self, game: dict[str, Any]) -> dict[str, Any]:
+        """Return a game's data with the current ids of its players."""
         if not self._next:
             return game
         renamed = [
@@ -83,24 +86,24 @@ class Identities:
             name = participant["player"]
             first_id = id_of_person.setdefault(self.current(name), name)
             if first_id != name:
-                message = f"{quote(first_id)} and {quote(name)} are one person since a rename; correct one name"
+                message = f"a rename made {quote(first_id)} and {quote(name)} one person; correct one of the names"
                 raise Refused("player-twice", message)
 
     def refuse_rename(
-        self, player: str, new_player: str, position_of: Callable[[str], int | None] = lambda _: None
+        self, player: str, new_player: str, find_position: Callable[[str], int | None] = lambda _: None
     ) -> None:
-        """Raise `Refused` (renamed-already, rename-loop) if a rename contradicts the others.
+        """Raise `Refused` (renamed-already, rename-loop) if a rename contradicts the live renames.
 
-        `position_of` returns the position of the live rename of an id, or None.
+        `find_position` returns the position of the live rename of an id, or None.
         """
         if player in self._next:
             new_id = self._next[player]
-            remedy = f"rename {quote(self.current(player))}, or {_describe_withdrawal(position_of(player))}"
+            remedy = f"rename {quote(self.current(player))} instead, or {_describe_withdrawal(find_position(player))}"
             raise Refused("renamed-already", f"{quote(player)} is already renamed to {quote(new_id)}; {remedy}")
         if player == new_player:
-            raise Refused("rename-loop", f"the new id is also {quote(player)}; name a different new id")
+            raise Refused("rename-loop", f"{quote(player)} cannot be renamed to itself; name a different new id")
         if self.current(new_player) == player:
-            withdrawal = _describe_withdrawal(position_of(new_player))
+            withdrawal = _describe_withdrawal(find_position(new_player))
             raise Refused(
                 "rename-loop",
                 f"{quote(new_player)} is already renamed to {quote(player)}; to reverse this, {withdrawal}; then "
@@ -109,7 +112,7 @@ class Identities:
 
 
 def _describe_withdrawal(position: int | None) -> str:
-    """Describe how to withdraw a rename at this position."""
+    """Describe how to withdraw the rename at this position; None for a rename that is not in the log."""
     if position is None:
         return "leave out that rename, or withdraw it first"
     return f"withdraw that rename first: ratings void --event {position} --reason WHY"
@@ -128,7 +131,7 @@ def read_club_identities(connection: Connection, until: int) -> Identities:
 
 
 def list_players(event: KnownEvent) -> set[str]:
-    """Return the ids of the players in an event, which may be the participants of its game."""
+    """Return the ids of the players that an event names, including the participants of its game."""
     data = event.data["game"] if event.type == "game.corrected" else event.data
     participants = data.get("participants", ()) if event.type.startswith("game.") else ()
     names = {data.get("player"), data.get("new_player"), *(participant["player"] for participant in participants)}
@@ -136,7 +139,7 @@ def list_players(event: KnownEvent) -> set[str]:
 
 
 def list_clubs(event: KnownEvent) -> set[str]:
-    """Return the clubs in an event: those of a rename, or those of its game's participants."""
+    """Return the clubs that an event names: the clubs of a rename, or of the participants of its game."""
     data = event.data["game"] if event.type == "game.corrected" else event.data
     if event.type == "club.renamed":
         return {data["club"], data["new_club"]}
@@ -144,8 +147,10 @@ def list_clubs(event: KnownEvent) -> set[str]:
     return {participant["club"] for participant in participants if "club" in participant}
 
 
-def find_meeting(candidates: Iterable[KnownEvent], events: EventLookup, left: set[str], right: set[str]) -> str | None:
-    """Return the id of a live game in which an id of `left` met an id of `right`, or None.
+def find_shared_game(
+    candidates: Iterable[KnownEvent], events: EventLookup, left: set[str], right: set[str]
+) -> str | None:
+    """Return the id of a live game that an id of `left` and an id of `right` both played, or None.
 
     `candidates` are all events that may concern such a game; `events` looks up their revisions.
     """
@@ -158,7 +163,7 @@ def find_meeting(candidates: Iterable[KnownEvent], events: EventLookup, left: se
 
 
 def list_finish_times(candidates: Iterable[KnownEvent], events: EventLookup, ids: set[str]) -> list[int]:
-    """List the times of the live games that a player with one of these ids finished, in order.
+    """List the times, in order, of the live games that the player with these ids finished.
 
     `candidates` are all events that may concern such a game.
     """

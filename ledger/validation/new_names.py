@@ -27,7 +27,7 @@ from ratings_ledger.ledger.validation.names import (
 # the combining class of viramas
 VIRAMA = 9
 # messages list at most so many new players
-TOLD_MAX = 20
+LISTED_NAMES_MAX = 20
 _ACCEPT = "if it is not a slip, pass --new-names accept"
 
 # where new names are refused: in tables, in all events, or nowhere
@@ -158,7 +158,7 @@ class Newcomers:
         self.new_ids: list[str] = []
         # the new names that are close to others
         self.close: dict[str, CloseName] = {}
-        # similar names for each of the first `TOLD_MAX` new names that are not close
+        # similar names for each of the first `LISTED_NAMES_MAX` new names that are not close
         self.alike: dict[str, list[str]] = {}
 
     def collect_names(self, type_name: str, data: dict[str, Any], first: FirstOccurrence) -> None:
@@ -210,7 +210,7 @@ class Newcomers:
             return {}
         self._first.update((name, self._renamed[name][1]) for name in self.new_ids)
         self.close = self._find_close(connection, known)
-        other_new = [name for name in self.names if name not in self.close][:TOLD_MAX]
+        other_new = [name for name in self.names if name not in self.close][:LISTED_NAMES_MAX]
         self.alike = find_similar_names(other_new, [*sorted(known), *self.names])
         if self.alike:
             current = read_identities(connection).current

@@ -12,7 +12,7 @@ from typing import Any
 from ratings_ledger.ledger.events.canonical import format_instant, parse_object
 from ratings_ledger.ledger.events.game_types import places
 from ratings_ledger.ledger.events.revisions import EventLookup, KnownEvent, live_game
-from ratings_ledger.ledger.events.types import Draft, meaning
+from ratings_ledger.ledger.events.types import Draft, to_canonical_content
 from ratings_ledger.ledger.rejections import Rejection, csv_item, quote
 from ratings_ledger.ledger.validation.identities import Identities
 
@@ -30,7 +30,7 @@ def check_repeated_game(log: EventLookup, people: Identities, draft: Draft, conf
     game = live_game(log.about(draft.subject))
     if game is None:
         return conflict
-    recorded, repeated = people.present(game.data), people.present(parse_object(draft.data.encode()))
+    recorded, repeated = people.use_current_ids(game.data), people.use_current_ids(parse_object(draft.data.encode()))
     if game.voided:
         return conflict._replace(
             message=f"the game {quote(repeated['game_id'])} was recorded, and voided at position {game.last.position}"
@@ -48,7 +48,7 @@ def find_slip(log: EventLookup, people: Identities, draft: Draft) -> tuple[str, 
     game = live_game(log.about(draft.subject))
     if game is None or game.voided or not is_same_time(draft.occurred_at, game.occurred_at):
         return None
-    recorded, repeated = people.present(game.data), people.present(parse_object(draft.data.encode()))
+    recorded, repeated = people.use_current_ids(game.data), people.use_current_ids(parse_object(draft.data.encode()))
     repeated_names, recorded_names = (
         {participant["player"] for participant in data["participants"]} for data in (repeated, recorded)
     )
@@ -225,7 +225,7 @@ def _add_notes(text: str, *notes: str | None) -> str:
 def normalise_game(game: dict[str, Any]) -> str:
     """Return a canonical text of a game that does not depend on the order of its participants."""
     ordered = sorted(game["participants"], key=lambda participant: str(participant["player"]))
-    return meaning("game.recorded", 0, {**game, "participants": ordered})
+    return to_canonical_content("game.recorded", 0, {**game, "participants": ordered})
 
 
 def _format_day(instant: int) -> str:

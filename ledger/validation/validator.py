@@ -1,4 +1,4 @@
-"""Validate new events against the log and the events that wait before them: revisions, identities, leagues, ladders.
+"""Validate new events against the log and the waiting events before them: revisions, identities, leagues, ladders.
 
 The same checks validate each event of a whole log against the events before it.
 """
@@ -16,11 +16,11 @@ from ratings_ledger.ledger.events.revisions import (
     EventLookup,
     KnownEvent,
     find_superseded,
-    find_withdrawn,
+    find_voided_root,
     is_live,
     refuse_stale,
 )
-from ratings_ledger.ledger.events.types import TYPES, Draft, corrected_game
+from ratings_ledger.ledger.events.types import TYPES, Draft, read_corrected_game
 from ratings_ledger.ledger.rejections import Refused, Rejection, quote
 from ratings_ledger.ledger.store.log import (
     Head,
@@ -38,7 +38,7 @@ from ratings_ledger.ledger.validation import leagues, published_lists
 from ratings_ledger.ledger.validation.batches import refuse_batch
 from ratings_ledger.ledger.validation.identities import (
     Identities,
-    find_meeting,
+    find_shared_game,
     list_clubs,
     list_finish_times,
     list_players,
@@ -46,22 +46,22 @@ from ratings_ledger.ledger.validation.identities import (
     read_identities,
 )
 
-# types of events that can change the validity of waiting events if another process appends one
+# the types of events that can make waiting events invalid if another process appends such an event
 WATCHED = tuple(name for name, kind in TYPES.items() if kind.is_watched)
 
 
 DAY = 86_400_000_000  # microseconds
-EARLIEST = parse_instant("1900-01-01T00:00:00Z")
+EARLIEST_LIKELY = parse_instant("1900-01-01T00:00:00Z")
 
 
 class LadderChecks(Protocol):
-    """Checks of new events by the ladders; the package `projections` implements them, because it knows the ladders."""
+    """Checks of new events by the ladders. The package `projections` implements them, because it knows the ladders."""
 
     def admit(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
-        """Raise `Refused` if a ladder cannot accept the event; otherwise count it for later events."""
+        """Raise `Refused` if a ladder cannot accept the event; otherwise include it in the checks of later events."""
 
     def release(self, type_name: str, data: dict[str, Any]) -> None:
-        """Raise `Refused` if an event cannot be withdrawn; otherwise stop counting it for later events."""
+        """Raise `Refused` if an event cannot be withdrawn; otherwise exclude it from the checks of later events."""
 
     def refuse_unknown_game(self, data: dict[str, Any]) -> None:
         """Raise `Refused` (unknown-game) if rulesets exist, but none of them scores games of this name."""
@@ -80,7 +80,7 @@ class NoLadderChecks:
         """Accept every game."""
 
 
-# (connection, position) -> the checks as of that position
+# (connection, position) -> the ladders' checks as of that position
 LadderChecksAt = Callable[[Connection, int], LadderChecks]
 
 
@@ -90,18 +90,18 @@ def skip_ladder_checks(connection: Connection, position: int) -> LadderChecks:
 
 
 class WaitingEvents(EventLookup, Protocol):
-    """The events that wait to be appended, which can also be searched by name."""
+    """The events that wait to be appended; they can also be searched by name."""
 
     @property
     def count(self) -> int:
         """Return the number of waiting events."""
 
     def find_events_naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
-        """Yield the waiting events whose record contains one of these names as a string, in order."""
+        """Yield the waiting events whose data contains one of these names as a string, in order."""
 
 
 class Validator:
-    """Validates new events in order, and again if another process has appended meanwhile."""
+    """A validator of new events, which it checks in order, and again if another process has appended meanwhile."""
 
     def __init__(
         self,
@@ -118,9 +118,9 @@ class Validator:
             connection: A connection to the ledger.
             waiting: The events that wait to be appended.
             ladders: Creates the checks of the ladders.
-            checked_head: The position of the log's head as of which the state is loaded.
+            checked_head: The position of the log's head for which the state is loaded.
             now: The current time in microseconds, to refuse games at unlikely dates; None accepts any date.
-            until: The last position of the log that counts, by default the head.
+            until: The last position of the log in which events are looked up, by default the head.
         """
         self._create_ladder_checks = ladders
         self._now = now
@@ -154,10 +154,10 @@ class Validator:
         supersedes, game = find_superseded(self._events, draft.type, data)
         if draft.type == "game.corrected" and game is not None:
             self._refuse_unlikely_date(draft.occurred_at)
-            corrected, played_at = corrected_game(data, game.occurred_at)
+            corrected_game, played_at = read_corrected_game(data, game.occurred_at)
             if played_at != game.occurred_at:
                 self._refuse_unlikely_date(played_at)
-            self._admit("game.recorded", played_at, corrected)
+            self._admit("game.recorded", played_at, corrected_game)
         elif draft.type == "game.reinstated" and game is not None:
             self._refuse_game(game.data)
         elif draft.type == "event.voided":
@@ -173,7 +173,10 @@ class Validator:
     def recheck(
         self, connection: Connection, before: Head, fresh: Sequence[tuple[int, Draft]]
     ) -> list[tuple[int, Rejection]]:
-        """Validate drafts again under the lock if others appended meanwhile; return (index, refusal) of the refused."""
+        """Validate drafts again under the append lock if others appended meanwhile.
+
+        Return (index, refusal) of each refused draft.
+        """
         has_moved = before.position != self.checked_head
         self._outdated |= has_moved and has_events_after(connection, self.checked_head, WATCHED)
         is_far_reaching = any(TYPES[draft.type].is_far for _, draft in fresh)
@@ -186,7 +189,7 @@ class Validator:
             try:
                 batch.add(draft, self.validate(draft, parse_object(draft.data.encode())))
             except Refused as problem:
-                refused.append((index, problem.rejection()))
+                refused.append((index, problem.to_rejection()))
         return refused
 
     def _refuse_unlikely_date(self, played_at: int) -> None:
@@ -199,7 +202,7 @@ class Validator:
         self._ladders.refuse_unknown_game(data)
 
     def _admit(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
-        """Check an event that takes effect, or the game that a correction leads to."""
+        """Check an event that takes effect, or the game that results from a correction."""
         if type_name == "game.recorded":
             self._refuse_game(data)
         elif type_name == "player.renamed":
@@ -207,7 +210,7 @@ class Validator:
         elif type_name == "club.renamed":
             self._rename_club(data["club"], data["new_club"])
         elif type_name in leagues.TYPES:
-            data = self._check_league_step(type_name, data)
+            data = self._check_league_event(type_name, data)
         elif type_name == "list.scheduled":
             published_lists.refuse_list_schedule(self._events, data)
         elif type_name == "list.published":
@@ -220,10 +223,10 @@ class Validator:
             raise
 
     def _withdraw(self, event_id: str) -> None:
-        """Check the void of an event, or of a void, which reinstates the event at the root of the chain."""
-        root, was_live = find_withdrawn(self._events, event_id)
+        """Check the void of an event. The void of a void puts the event at the root of the chain back in force."""
+        root, was_live = find_voided_root(self._events, event_id)
         if not was_live:
-            # a publication may be reinstated even if later ones followed it
+            # a published list may be put back in force even if later lists followed it
             if root.type not in published_lists.TYPES:
                 self._admit(root.type, root.occurred_at, root.data)
             return
@@ -246,8 +249,11 @@ class Validator:
             if (league := self._leagues[name]) is not None:
                 leagues.refuse_game(league, game, self._identities.current)
 
-    def _check_league_step(self, type_name: str, data: dict[str, Any]) -> dict[str, Any]:
-        """Check an event of a league; return its data, and for a subscription also the game and the finish times."""
+    def _check_league_event(self, type_name: str, data: dict[str, Any]) -> dict[str, Any]:
+        """Check an event of a league; return its data, for a subscription with the league's game and the finish times.
+
+        The finish times are the times at which the player finished games.
+        """
         name = data["league"]
         self._leagues.clear()
         if type_name == "league.created":
@@ -268,21 +274,21 @@ class Validator:
         if not player_events:
             hint = self._events.suggest_similar("player", player, self._identities.current)
             raise Refused("player-unknown", f"nothing is recorded about {quote(player)}; see: ratings games{hint}")
-        if (game_id := find_meeting(player_events, self._events, own_ids, other_ids)) is not None:
+        if (game_id := find_shared_game(player_events, self._events, own_ids, other_ids)) is not None:
             raise Refused(
                 "players-met",
-                f"{quote(player)} and {quote(new_player)} met in {quote(game_id)}, so they are two people; if that "
-                "game is wrong, correct it first",
+                f"{quote(player)} and {quote(new_player)} both played {quote(game_id)}, so they cannot be one person; if "
+                "that game is wrong, correct it first",
             )
         leagues.refuse_merge_of_league_players(self._events, player_events, other_ids)
         self._identities.add(player, new_player)
 
     def _rename_club(self, club: str, new_club: str) -> None:
-        """Rename a club. Both names may occur in one game, because its players may be from one club."""
+        """Check and apply the rename of a club. Both names may occur in one game: its players may share a club."""
         self._clubs.refuse_rename(club, new_club, partial(self._find_rename, "club"))
         ids = self._clubs.ids(club)
         if not any(list_clubs(event) & ids for event in self._read_naming(ids)):
-            raise Refused("club-unknown", f"no player has played for {quote(club)}; see: ratings games")
+            raise Refused("club-unknown", f"no player has played for the club {quote(club)}; see: ratings games")
         self._clubs.add(club, new_club)
 
     def _find_rename(self, kind: str, name: str) -> int | None:
@@ -297,12 +303,12 @@ class Validator:
         yield from self._waiting.find_events_naming(sorted(names))
 
 
-# Below, each event of a log is validated against the events before it, as an import would have done. Both `verify` and
-# `--restore` use this, so that a restore accepts exactly the logs in which `verify` finds nothing. Checks that an
-# option of the import can waive are left out, and so are those of rules from packages.
+# Below, each event of a log is validated against the events before it, like in an import. Both `verify` and `--restore`
+# do this, so that a restore accepts exactly the logs in which `verify` finds nothing. Checks that an option of the
+# import can waive, and checks by rules from packages, are left out.
 
-# the end of most records, which are plain games; the members of a record are in a fixed order
-PLAIN_END = '"type":"game.recorded"}'
+# the end of the records of games; the members of a record are in a fixed order
+GAME_RECORD_END = '"type":"game.recorded"}'
 
 
 def find_misfits(
@@ -319,7 +325,7 @@ def find_misfits(
     withdrawn = find_withdrawn_ids(connection, until)
     for page in read_records(connection, until=until):
         for position, record in page:
-            if record.endswith(PLAIN_END) and position not in before.games:
+            if record.endswith(GAME_RECORD_END) and position not in before.games:
                 continue
             event = next(read_known_events([(position, record)]), None)
             # a withdrawn list need not have the right rows
@@ -336,19 +342,20 @@ def find_misfits(
             except (LookupError, ValueError, AssertionError):
                 if not has_misfit:
                     raise
-                yield position, Refused("restore-mismatch", "it depends on an event that contradicts earlier events")
+                message = "the event depends on another event that contradicts earlier events"
+                yield position, Refused("restore-mismatch", message)
 
 
 class _EarlierEvents(Log):
     """The events before a position of a log, in the role of `WaitingEvents`.
 
-    `games` are the positions of the games that need a check: games between renamed players, and games of leagues.
+    `games` are the positions of the games that need a check: games with several renamed players, and games of leagues.
     """
 
     def __init__(self, connection: Connection, until: int) -> None:
         super().__init__(connection, until=0)
         self.games: set[int] = set()
-        # by name, the positions of the events that the checks look up: those with a renamed player or club, or a league
+        # the positions of the events that the checks look up, by the renamed player, renamed club or league they name
         self._positions: dict[str, list[int]] = {}
         renames = _read_data(connection, until, "player.renamed")
         ids = {name for data in renames for name in (data["player"], data["new_player"])}
@@ -356,7 +363,7 @@ class _EarlierEvents(Log):
         clubs = {name for data in renames for name in (data["club"], data["new_club"])}
         leagues = {data["league"] for data in _read_data(connection, until, "league.created")}
         names = ids | clubs | leagues
-        # a name is between quotation marks in its records, unless JSON escapes it; this saves parsing other records
+        # only records with a name between quotation marks are parsed, unless JSON escapes one of the names
         reads_all = any(dump(name) != f'"{name}"' for name in names)
         for page in read_records(connection, until=until) if names else ():
             rows = (row for row in page if reads_all or not names.isdisjoint(row[1].split('"')))
@@ -380,7 +387,7 @@ class _EarlierEvents(Log):
         return self.until
 
     def find_events_naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
-        """Yield the events with one of these names of renamed players, renamed clubs or leagues."""
+        """Yield the events with one of these names; the names must be of renamed players, renamed clubs or leagues."""
         positions = {position for name in names for position in self._positions.get(name, ()) if position <= self.until}
         yield from read_known_events(sorted(read_records_at(self.connection, sorted(positions)).items()))
 
@@ -391,11 +398,11 @@ def _read_data(connection: Connection, until: int, type_name: str) -> list[dict[
 
 
 def explain_unlikely_date(played_at: int, now: int) -> str | None:
-    """Explain why the time of a game is unlikely at the current time; return None if it is likely."""
-    if EARLIEST <= played_at <= now + DAY:
+    """Describe what is unlikely about the time of a game, given the current time; None if the time is likely."""
+    if EARLIEST_LIKELY <= played_at <= now + DAY:
         return None
-    if played_at < EARLIEST:
-        reason = "is before 1900; is the century missing?"
+    if played_at < EARLIEST_LIKELY:
+        reason = "is before 1900; the century may be missing"
     else:
         reason = f"is in the future: this machine's clock says {format_instant(now)[:19]}Z"
     return f"{format_instant(played_at)[:19]}Z {reason}"

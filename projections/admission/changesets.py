@@ -155,7 +155,7 @@ def load_changeset(connection: Connection, position: int, by: str | None = None)
     If several imports recorded the event, the last one is used; with `by`, the last one of that author.
     """
     batches = read_batches(connection, withdrawn=True)
-    matching_batches = [batch for batch in batches if batch.has(position) and by in (None, batch.by)]
+    matching_batches = [batch for batch in batches if batch.has_position(position) and by in (None, batch.by)]
     if matching_batches:
         ranges = _find_import_ranges(connection, batches, matching_batches[-1])
     else:

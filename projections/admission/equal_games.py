@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from ratings_ledger.ledger.events.batches import batch_name
+from ratings_ledger.ledger.events.batches import make_batch_name
 from ratings_ledger.ledger.events.canonical import parse_object
 from ratings_ledger.ledger.events.game_types import places
 from ratings_ledger.ledger.intake.intake import WaitingDraft, WaitingDrafts
@@ -50,7 +50,7 @@ def describe_equal_games(connection: Connection, facts: Facts, drafts: WaitingDr
         first, position = games[0]
         (record,) = read_records_at(connection, [position]).values()
         game_id = parse_object(record.encode())["data"]["game_id"]
-        source = next((f" from {csv_item(batch.name)}" for batch in batches if batch.has(position)), "")
+        source = next((f" from {csv_item(batch.name)}" for batch in batches if batch.has_position(position)), "")
         result = describe_result(parse_object(first.draft.data.encode()))
         more = "games equal" if len(games) > 1 else "game equals"
         yield (
@@ -75,7 +75,7 @@ def _find_equal_games(
     own_imports: dict[str, ImportedRanges] = {}
     for waiting, key in candidates:
         if waiting.file not in own_imports:
-            name = find_imported_name(connection, batch_name(waiting.file))
+            name = find_imported_name(connection, make_batch_name(waiting.file))
             own_imports[waiting.file] = ImportedRanges(batch.ranges for batch in batches if batch.name == name)
         positions = recorded.get(key, [])
         position = next(

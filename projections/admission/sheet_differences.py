@@ -35,8 +35,8 @@ def describe_differences(connection: Connection, sync: Sync) -> SheetDifferences
 def _describe_game(difference: SheetDifference, times: Times, people: Identities) -> DifferingGame:
     """Return a game with its contents in the ledger and in the sheet; of a changed game only the changes."""
     recorded, in_sheet = difference.recorded, difference.row
-    old_text = None if recorded is None or recorded.voided else describe_result(people.present(recorded.data))
-    new_text = None if in_sheet is None else describe_result(people.present(in_sheet.data))
+    old_text = None if recorded is None or recorded.voided else describe_result(people.use_current_ids(recorded.data))
+    new_text = None if in_sheet is None else describe_result(people.use_current_ids(in_sheet.data))
     played_at = in_sheet.likeness.occurred_at if in_sheet is not None else recorded.occurred_at if recorded else 0
     if difference.what == "changed" and recorded is not None and in_sheet is not None:
         new = {**in_sheet.data, "game_id": difference.game_id, "occurred_at": format_instant(played_at)}

@@ -19,7 +19,7 @@ from ratings_ledger.ledger.events.revisions import (
     live_game,
     successors,
 )
-from ratings_ledger.ledger.events.types import meaning
+from ratings_ledger.ledger.events.types import to_canonical_content
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.intake import IntakeResult
 from ratings_ledger.ledger.rejections import Refused, Rejection, quote
@@ -195,4 +195,4 @@ def _is_same_game(left: RevisedGame | None, right: RevisedGame) -> bool:
 
 
 def _find_meaning(game: RevisedGame) -> str:
-    return meaning("game.recorded", game.occurred_at, game.data)
+    return to_canonical_content("game.recorded", game.occurred_at, game.data)

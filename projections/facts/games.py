@@ -9,7 +9,7 @@ from typing import Any
 from ratings_ledger.ledger.events.canonical import INTEGER_MAX
 from ratings_ledger.ledger.events.game_types import places
 from ratings_ledger.ledger.events.games import STATUSES, count_seats, number_sides
-from ratings_ledger.ledger.events.types import corrected_game
+from ratings_ledger.ledger.events.types import read_corrected_game
 from ratings_ledger.projections.contract import MISSING, NUMBERS, OPTIONAL_COLUMNS
 from ratings_ledger.projections.facts.columns import (
     ABORTED,
@@ -175,7 +175,7 @@ def update_row(facts: Facts, change: GameChange) -> None:
 def correct_game(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
     """Replace the row of a game by the corrected game. The game keeps its time unless the time was corrected."""
     row = _find_row(facts, data["game_id"])
-    game, new_occurred_at = corrected_game(data, SAME)
+    game, new_occurred_at = read_corrected_game(data, SAME)
     start, size, cell, kind_start = _append_participants(facts, game)
     change = GameChange(position, row, voided=False, occurred_at=new_occurred_at, start=start, size=size)
     _record_change(facts, change._replace(cell=cell, kind_start=kind_start))

@@ -56,7 +56,7 @@ def describe_decision(before: Log, event: KnownEvent, times: Times, people: Iden
         return str(data["game_id"])
     if event.type == "game.corrected":
         return f"{data['game_id']}: {_describe_correction(game, data['game'], times, people)}"
-    return f"{data['game_id']}: {describe_result(people.present(game.data))}"
+    return f"{data['game_id']}: {describe_result(people.use_current_ids(game.data))}"
 
 
 def describe_seed(data: dict[str, Any]) -> str:
@@ -93,7 +93,7 @@ def _describe_correction(game: RevisedGame, new: dict[str, Any], times: Times, p
         return ", ".join(f"{member} {after} instead of {before}".lstrip() for member, before, after in changes)
     is_moved = new.get("occurred_at", format_instant(game.occurred_at)) != format_instant(game.occurred_at)
     detail = "at a different second" if is_moved else "with other details changed"
-    return f"{describe_result(people.present(_drop_time(new)))}, {detail}"
+    return f"{describe_result(people.use_current_ids(_drop_time(new)))}, {detail}"
 
 
 def list_changed_members(
@@ -101,7 +101,7 @@ def list_changed_members(
 ) -> list[tuple[str, str, str]]:
     """Return (field, old text, new text) for each change of a correction; the field is empty for the result."""
     new_time = new.get("occurred_at", format_instant(game.occurred_at))
-    before, after = people.present(game.data), people.present(_drop_time(new))
+    before, after = people.use_current_ids(game.data), people.use_current_ids(_drop_time(new))
     changes = []
     if describe_result(before) != describe_result(after):
         changes.append(("", describe_result(before), describe_result(after)))

@@ -10,7 +10,7 @@ from typing import Any
 
 from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.events.revisions import UNREADABLE
-from ratings_ledger.ledger.events.types import corrected_game
+from ratings_ledger.ledger.events.types import read_corrected_game
 from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.log import (
     find_first_positions,
@@ -109,7 +109,7 @@ def _build_timeline(
         if event["type"] == "game.recorded":
             data = event["data"]
         elif event["type"] == "game.corrected" and UNREADABLE not in event:
-            data = {"game_id": data["game_id"], **corrected_game(event["data"], 0)[0]}
+            data = {"game_id": data["game_id"], **read_corrected_game(event["data"], 0)[0]}
         entries.append(_build_entry(event, _use_current_ids(people, data)))
     game_id = data["game_id"]
     explanations = tuple(_explain_on_ladders(survey, game_id, row, only_ladder))
@@ -118,7 +118,7 @@ def _build_timeline(
         at=survey.coordinates,
         occurred_at=moment(facts.occurred_at[row]),
         voided=row in facts.voided,
-        data=people.present(data),
+        data=people.use_current_ids(data),
         story=tuple(entries),
         ladders=explanations,
         last=last,
@@ -132,7 +132,7 @@ def _use_current_ids(people: Identities, data: dict[str, Any]) -> dict[str, Any]
 
     That is possible only in a superseded revision: in a live game nobody takes part twice.
     """
-    current = people.present(data)
+    current = people.use_current_ids(data)
     names = {participant["player"] for participant in current["participants"]}
     return current if len(names) == len(data["participants"]) else data
 

@@ -32,7 +32,7 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.events.canonical import parse_record_instant
 from ratings_ledger.ledger.events.game_types import places
 from ratings_ledger.ledger.events.revisions import GAME_EVENTS, live_game
-from ratings_ledger.ledger.events.types import corrected_game
+from ratings_ledger.ledger.events.types import read_corrected_game
 from ratings_ledger.ledger.events.zones import local_time, read_until
 from ratings_ledger.ledger.store.log import Log, read_records_at
 from ratings_ledger.ledger.validation.identities import read_identities
@@ -147,10 +147,10 @@ class GameVersions:
             return None
         data: dict[str, Any] = event["data"]
         if event["type"] == "game.corrected":
-            data = corrected_game(data, 0)[0]
+            data = read_corrected_game(data, 0)[0]
         elif event["type"] != "game.recorded":
             data = self._games[data["game_id"]]
-        return self._people.present(data) if self._clubs is None else _present_clubs(self._clubs, data)
+        return self._people.use_current_ids(data) if self._clubs is None else _present_clubs(self._clubs, data)
 
 
 def _present_clubs(facts: Facts, data: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.games import count_seats
-from ratings_ledger.ledger.events.types import corrected_game
+from ratings_ledger.ledger.events.types import read_corrected_game
 from ratings_ledger.ledger.store.log import (
     find_first_positions,
     read_events_of_type,
@@ -166,7 +166,7 @@ def _load_revisions(connection: Connection, facts: Facts) -> list[GameRevision]:
             players = tuple(facts.player_numbers[participant["player"]] for participant in game["participants"])
             until = correction.position or 0
             revisions.append(GameRevision(firsts[game_id], until, played_at, _build_cell(facts, game), players))
-            current[game_id] = corrected_game(correction.data, played_at)
+            current[game_id] = read_corrected_game(correction.data, played_at)
     return revisions
 
 

@@ -120,7 +120,7 @@ def read_live_games(connection: Connection, until: int, last: int | None, after:
     """
     people = read_identities(connection, until)
     for game in chain.from_iterable(read_game_pages(connection, until, {}, after=after)):
-        data = people.present(game.data)
+        data = people.use_current_ids(game.data)
         is_valid = len({participant["player"] for participant in data["participants"]}) == len(data["participants"])
         if game.voided is ABSENT and is_valid and (last is None or game.occurred_at <= moment(last)):
             yield replace(game, data=data)
@@ -173,7 +173,7 @@ def load_events(connection: Connection, until: int, selection: EventSelection) -
         events = [
             _parse_record(position, record)
             for position, record in sorted(records.items())
-            if position > after and (within is None or any(batch.has(position) for batch in within))
+            if position > after and (within is None or any(batch.has_position(position) for batch in within))
         ]
         events = [event for event in events if by in (None, event.get("by")) and (not types or event["type"] in types)]
         older = max(0, len(events) - limit) if limit else 0

@@ -157,7 +157,7 @@ def _read_games(connection: Connection, facts: Facts, rows: list[int], people: I
         data = read_known_event(position, records[position]).data
         if facts.live_position[row] != position:
             data = _load_current_data(connection, facts.position, data["game_id"])
-        data = people.present(data)
+        data = people.use_current_ids(data)
         games.append((position, *_list_game_columns(facts, row, data)))
         for number, participant in enumerate(data["participants"], 1):
             place = facts.place[facts.start[row] + number - 1] or None

@@ -8,7 +8,7 @@ from ratings_ledger import Refused
 from ratings_ledger.ledger.events.canonical import dump, format_instant, parse_instant
 from ratings_ledger.ledger.events.records import chain_hash, leaf_hash
 from ratings_ledger.ledger.events.revisions import find_superseded
-from ratings_ledger.ledger.events.types import TYPES, default_id
+from ratings_ledger.ledger.events.types import TYPES, make_default_id
 from ratings_ledger.ledger.store.log import Log, head
 
 
@@ -28,7 +28,7 @@ def append_by_sql(
         "type": type_name,
     }
     if type_name == "game.recorded":
-        event["id"] = default_id(type_name, 0, data)
+        event["id"] = make_default_id(type_name, 0, data)
     try:
         supersedes, _ = find_superseded(Log(connection), type_name, data)
     except Refused:

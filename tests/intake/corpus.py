@@ -249,7 +249,7 @@ SHEETS = {
     ),
     "an hour that the clocks leave out": csv(
         "Date,1st,2nd\n31.03.2024 02:30,anna,ben\n",
-        refused=[("2 nonexistent-time", "does not exist in Europe/Berlin (clocks change); write the time")],
+        refused=[("2 nonexistent-time", "does not exist in Europe/Berlin , because the clocks change; write")],
     ),
     "an hour that occurs twice": csv(
         "Date,1st,2nd\n27.10.2024 02:30,anna,ben\n27.10.2024 02:30+02:00,anna,ben\n27.10.2024 02:30 +01:00,ben,anna\n",

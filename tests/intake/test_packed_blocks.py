@@ -80,7 +80,7 @@ def test_a_refusal_keeps_its_code_and_message_and_line() -> None:
     assert isinstance(found, ParsedItem)
     assert isinstance(found.outcome, Refused)
     assert found.item == item(b"", [])
-    assert found.outcome.rejection() == Rejection("bad-value", "no place")._replace(line=5)
+    assert found.outcome.to_rejection() == Rejection("bad-value", "no place")._replace(line=5)
 
 
 def test_a_refused_game_of_a_table_keeps_the_names_in_it() -> None:

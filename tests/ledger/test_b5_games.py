@@ -8,7 +8,7 @@ import pytest
 
 from ratings_ledger import Refused
 from ratings_ledger.ledger.events.game_types import column_values, places
-from ratings_ledger.ledger.events.types import meaning, read_event
+from ratings_ledger.ledger.events.types import read_event, to_canonical_content
 
 
 def build_seat(text: str, vp: int | None = None, **members: Any) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def test_explicit_defaults_mean_the_same() -> None:
     short = read_game(ANNA, BEN, build_seat("cleo 9 9"))
     full = read_game(ANNA, {**BEN, "victory": None}, CLEO, within_time=False, tourney=False, deck=None, referee=None)
 
-    assert meaning("game.recorded", 0, short) == meaning("game.recorded", 0, full)
+    assert to_canonical_content("game.recorded", 0, short) == to_canonical_content("game.recorded", 0, full)
 
 
 BAD_PARTICIPANTS = {

@@ -9,7 +9,7 @@ import pytest
 from ratings_ledger import Refused
 from ratings_ledger.ledger.events.canonical import dump
 from ratings_ledger.ledger.events.game_types import GAME_TYPES, column_values, places
-from ratings_ledger.ledger.events.types import meaning, read_event
+from ratings_ledger.ledger.events.types import read_event, to_canonical_content
 
 
 def build_fighter(text: str, **members: Any) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def test_spelled_out_defaults_mean_the_same() -> None:
         ANNA, {**BEN, "status": "finished"}, build_fighter("cleo blue 1 0 0 0"), ended="natural", rated=True
     )
 
-    assert meaning("game.recorded", 0, short) == meaning("game.recorded", 0, full)
+    assert to_canonical_content("game.recorded", 0, short) == to_canonical_content("game.recorded", 0, full)
 
 
 def test_battles_have_no_places() -> None:

@@ -9,7 +9,7 @@ import pytest
 from ratings_ledger import Refused
 from ratings_ledger.ledger.events.canonical import dump
 from ratings_ledger.ledger.events.game_types import column_values, places
-from ratings_ledger.ledger.events.types import meaning, read_event
+from ratings_ledger.ledger.events.types import read_event, to_canonical_content
 
 POWERS = ("Austria", "Germany", "Italy", "Turkey", "England", "Russia", "France")
 START_CENTRES = {"Austria": 3, "England": 3, "France": 3, "Germany": 3, "Italy": 3, "Russia": 4, "Turkey": 3}
@@ -63,8 +63,8 @@ def test_zero_centres_may_be_left_out() -> None:
     full = read_game(centres={"1901": START_CENTRES, "1902": {"Russia": 6, "Turkey": 0, "France": 0}})
     different = read_game(centres={"1901": START_CENTRES, "1902": {"Russia": 6, "Turkey": 1}})
 
-    assert meaning("game.recorded", 0, short) == meaning("game.recorded", 0, full)
-    assert meaning("game.recorded", 0, short) != meaning("game.recorded", 0, different)
+    assert to_canonical_content("game.recorded", 0, short) == to_canonical_content("game.recorded", 0, full)
+    assert to_canonical_content("game.recorded", 0, short) != to_canonical_content("game.recorded", 0, different)
     assert (places(short), column_values(short)) == (places(full), column_values(full))
 
 

@@ -56,7 +56,7 @@ REFUSALS: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "a name": (
         "game.recorded", GAME | {"extra": {"ü": "x"}},
-        "bad-value: extra.ü: 'ü': the names in extra have 1 to 64 printable ASCII characters",
+        "bad-value: extra.ü: 'ü' is not a name in extra; write 1 to 64 printable ASCII characters",
     ),
 }  # fmt: skip
 LIBRARY_WORDS = ("should", "valid", "instance of", "pattern", "[key]", "dictionary", "integer", "boolean")

@@ -51,7 +51,7 @@ def read_aliases(lines: Iterable[tuple[int, bytes]], file: str) -> Iterator[Alia
         except UnicodeDecodeError:
             yield Rejection("bad-alias", "the line is not UTF-8; save the file as UTF-8", file, number)
         except Refused as problem:
-            yield problem.rejection(file, number)
+            yield problem.to_rejection(file, number)
 
 
 def merge_aliases(aliases: Iterable[Alias | Rejection]) -> tuple[dict[str, str], list[Rejection]]:

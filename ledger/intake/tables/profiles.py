@@ -90,7 +90,7 @@ def read_profile(file: str) -> tuple[TableProfile, list[Rejection]]:
     try:
         text, members = _parse_toml(content)
     except Refused as problem:
-        return TableProfile(TableOptions(), []), [problem.rejection(file)]
+        return TableProfile(TableOptions(), []), [problem.to_rejection(file)]
     options, aliases, problems = dict[str, Any](), list[Alias](), list[Rejection]()
 
     def refuse(name: str, message: str, *path: str) -> None:
