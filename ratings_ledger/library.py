@@ -41,7 +41,7 @@ from ratings_ledger.ledger.store import log as _log
 from ratings_ledger.ledger.store import opening as _opening
 from ratings_ledger.ledger.store.locations import redact_password as _redact_password
 from ratings_ledger.ledger.store.log import Head
-from ratings_ledger.ledger.validation.new_names import CloseName, Refusing
+from ratings_ledger.ledger.validation.new_names import CloseName, RefusalScope
 from ratings_ledger.projections.admission.leagues import subscribe as _subscribe
 from ratings_ledger.projections.admission.new_ledgers import create_ledger as _create_ledger
 from ratings_ledger.projections.admission.new_ledgers import publish_source as _publish_source
@@ -368,7 +368,7 @@ class Ledger:
             raise BadArgument(f"new_names must be refuse or accept, not {_quote(new_names)}", "new_names")
         _check_based_on(based_on)
         by = _read_recorder(by)
-        refusing: Refusing = "all" if strict or new_names == "refuse" else ""
+        refusing: RefusalScope = "all" if strict or new_names == "refuse" else ""
         policy = ImportPolicy(by, any_date=any_date, allow_uncounted=allow_uncounted, refusing=refusing, strict=strict)
         proposal = _propose(
             self._store,

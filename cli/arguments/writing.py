@@ -16,7 +16,7 @@ from ratings_ledger.ledger.intake.files import Entry, Item
 from ratings_ledger.ledger.intake.intake import ImportPolicy, IntakeResult
 from ratings_ledger.ledger.rejections import Refused, Rejection
 from ratings_ledger.ledger.store.opening import Ledger
-from ratings_ledger.ledger.validation.new_names import Refusing
+from ratings_ledger.ledger.validation.new_names import RefusalScope
 from ratings_ledger.projections.admission.outcomes import build_decision_outcome, build_import_outcome
 from ratings_ledger.projections.admission.proposals import Known, Proposal, propose, propose_files
 from ratings_ledger.projections.diff.impact import Impact
@@ -112,7 +112,7 @@ def write_command(command: CommandFunction) -> CommandFunction:
     return wrapped
 
 
-def with_game_options(scope: Refusing) -> Callable[[CommandFunction], CommandFunction]:
+def with_game_options(scope: RefusalScope) -> Callable[[CommandFunction], CommandFunction]:
     """Add the options of all commands that record games to a command; they become part of its `WriteContext`.
 
     `scope` says whether new names are refused in all events, or only in tables. Raises `click.UsageError`.
@@ -124,7 +124,7 @@ def with_game_options(scope: Refusing) -> Callable[[CommandFunction], CommandFun
         ) -> int:
             if strict and new_names == "accept":
                 raise click.UsageError("--strict refuses new names, --new-names accept takes them; choose one")
-            refusing: Refusing = "all" if strict else scope if new_names == "refuse" else ""
+            refusing: RefusalScope = "all" if strict else scope if new_names == "refuse" else ""
             policy = context.policy._replace(
                 any_date=any_date, allow_uncounted=allow_uncounted, refusing=refusing, strict=strict
             )

@@ -33,8 +33,8 @@ from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.validation.repeated_games import (
     are_on_same_day,
     describe_counting_column,
+    describe_reinstatement,
     describe_remedies,
-    describe_way_back,
     is_on_other_day,
 )
 
@@ -201,7 +201,7 @@ class FileIntake(Intake):
         is_same_table = item.file not in ("", STDIN) and self._numbers.has_imported(item.file, game_id)
         if (void := self._find_void(draft)) is not None:
             file = "" if item.file == STDIN or not item.table else item.file
-            return describe_way_back(void, file, is_same_table), "voided"
+            return describe_reinstatement(void, file, is_same_table), "voided"
         is_from_program = item.table and item.file not in self.result.tables and not is_by_day(game_id)
         source = self._numbers.find_source(game_id) if is_from_program and not self._synced_name else None
         if source is not None:

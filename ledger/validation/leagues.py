@@ -1,7 +1,8 @@
-"""Leagues: eight players subscribe, the last subscription draws the schedule, and then only its games are played.
+"""Check the events of leagues, and draw their schedules.
 
-The live events of a league define it. Games may carry a league label without a `league.created` event; such a label is
-not a league.
+Eight players subscribe to a league, the last subscription draws the schedule, and then only the games on the schedule
+are played. The live events of a league define its state. A game may have a league label without a `league.created`
+event; such a label is not a league.
 """
 
 import hashlib
@@ -21,7 +22,7 @@ from ratings_ledger.ledger.rejections import Refused, csv_item, quote
 from ratings_ledger.ledger.store.log import read_live
 
 PLAYERS_PER_LEAGUE = 8
-LISTED_MAX = 10  # a message names at most this many leagues
+LISTED_LEAGUES_MAX = 10  # in a message
 PLAYERS_PER_GAME_RANGE = range(2, PLAYERS_PER_LEAGUE + 1)
 TYPES = frozenset({"league.created", "league.joined", "league.scheduled"})
 
@@ -73,31 +74,35 @@ def require_league(events: EventLookup, name: str) -> League:
     league = find_league(events, name)
     if league is None:
         hint = events.suggest_similar("league", name)
-        raise Refused("league-unknown", f"no league is called {quote(name)} ({_list_leagues(events)}){hint}")
+        raise Refused("league-unknown", f"no league is called {quote(name)} ({_describe_leagues(events)}){hint}")
     return league
 
 
-def _list_leagues(events: EventLookup) -> str:
-    """List the live leagues; only the latest if there are more than `LISTED_MAX`."""
+def _describe_leagues(events: EventLookup) -> str:
+    """Describe the live leagues by their names; only the latest if there are more than `LISTED_LEAGUES_MAX`."""
     if not (names := events.list_league_names()):
         return "none was created"
-    latest = f"the latest of {len(names):,} leagues are " if len(names) > LISTED_MAX else "there are "
-    return f"{latest}{', '.join(names[-LISTED_MAX:])}"
+    start = f"the latest of {len(names):,} leagues are" if len(names) > LISTED_LEAGUES_MAX else "there are"
+    return f"{start} {', '.join(names[-LISTED_LEAGUES_MAX:])}"
 
 
 def refuse_creation(events: EventLookup, name: str, candidates: Iterable[KnownEvent]) -> None:
     """Raise `Refused` (league-exists) if the league exists, or if recorded games have its name as a label.
 
-    `candidates` are all events that may concern it.
+    `candidates` are all events that may concern a game with this label.
     """
     if (league := find_league(events, name)) is not None:
         raise Refused(
-            "league-exists", f"the league {quote(name)} already exists, created by {league.created_event.event_id}"
+            "league-exists",
+            f"the league {quote(name)} already exists, created by the event {quote(league.created_event.event_id)}; "
+            "choose another name",
         )
     for game in live_games(candidates, events):
         if game.data.get("league") == name:
             raise Refused(
-                "league-exists", f"games such as {quote(game.data['game_id'])} are already recorded for {quote(name)}"
+                "league-exists",
+                f"games such as {quote(game.data['game_id'])} are already recorded for the league {quote(name)}; "
+                "choose another name",
             )
 
 
@@ -107,9 +112,9 @@ def refuse_merge_of_league_players(
     """Raise `Refused` (players-met) if a merge would make two players of one league the same person.
 
     Args:
-        events: the ledger's events by subject.
-        player_events: the events about the player who is merged.
-        other_ids: the ids of the person whom the merge makes them.
+        events: Looks up events of the ledger.
+        player_events: The events about the player who is merged.
+        other_ids: The ids of the person with whom the player is merged.
     """
     for event in player_events:
         if event.type == "league.joined" and is_live(events, event):
@@ -126,14 +131,16 @@ def refuse_merge_of_league_players(
 def refuse_subscription(league: League, player: str, to_current_id: Callable[[str], str]) -> None:
     """Raise `Refused` (league-joined, league-full) if a player cannot subscribe.
 
-    `current` maps an id to the id that the player has after renames and merges.
+    `to_current_id` maps a player's id to their id after renames and merges.
     """
     for subscriber in league.players:
         if to_current_id(subscriber) == to_current_id(player):
             note = "" if subscriber == player else f", as {quote(subscriber)}"
             raise Refused("league-joined", f"{quote(player)} is already in the league {quote(league.name)}{note}")
     if len(league.players) >= PLAYERS_PER_LEAGUE:
-        raise Refused("league-full", f"the league {quote(league.name)} already has its {PLAYERS_PER_LEAGUE} players")
+        raise Refused(
+            "league-full", f"the league {quote(league.name)} already has its {PLAYERS_PER_LEAGUE} players; join another"
+        )
 
 
 def refuse_schedule(events: EventLookup, league: League, games: Sequence[Mapping[str, Any]]) -> None:
@@ -141,7 +148,8 @@ def refuse_schedule(events: EventLookup, league: League, games: Sequence[Mapping
     name = quote(league.name)
     if league.schedule_event is not None:
         raise Refused(
-            "league-scheduled", f"the league {name} already has a schedule, from {league.schedule_event.event_id}"
+            "league-scheduled",
+            f"the league {name} already has a schedule, from the event {quote(league.schedule_event.event_id)}",
         )
     if len(league.players) < PLAYERS_PER_LEAGUE:
         raise Refused(
@@ -152,10 +160,14 @@ def refuse_schedule(events: EventLookup, league: League, games: Sequence[Mapping
     seats_of_games = [game["seats"] for game in games]
     game_count = len(load_league_schedule(league.players_per_game))
     if len(seats_of_games) != game_count:
-        raise Refused("bad-schedule", f"the league {name} has {game_count} games, not {len(seats_of_games)}")
+        raise Refused(
+            "bad-schedule", f"the schedule has {len(seats_of_games)} games, but the league {name} needs {game_count}"
+        )
     if len({game["game_id"] for game in games}) < game_count:
         (shared_id, _), *_ = Counter(game["game_id"] for game in games).most_common()
-        raise Refused("bad-schedule", f"two games of the league {name} share the game_id {quote(shared_id)}")
+        raise Refused(
+            "bad-schedule", f"two games of the league {name} have the game_id {quote(shared_id)}; give each its own"
+        )
     for game in games:
         if events.about(f"game:{game['game_id']}"):
             raise Refused(
@@ -167,7 +179,7 @@ def refuse_schedule(events: EventLookup, league: League, games: Sequence[Mapping
             listed = ", ".join(map(csv_item, seats))
             raise Refused(
                 "bad-schedule",
-                f"the game {quote(game['game_id'])} lists {listed}; each game of {name} needs "
+                f"the game {quote(game['game_id'])} lists {listed}, but each game of the league {name} needs "
                 f"{league.players_per_game} different players of the league",
             )
     expected_count = game_count * league.players_per_game // PLAYERS_PER_LEAGUE
@@ -175,21 +187,22 @@ def refuse_schedule(events: EventLookup, league: League, games: Sequence[Mapping
         if (own_count := sum(player in seats for seats in seats_of_games)) != expected_count:
             raise Refused(
                 "bad-schedule",
-                f"{quote(player)} plays {own_count} games; every player of {name} must play {expected_count}",
+                f"{quote(player)} plays {own_count} games, but every player of the league {name} must play "
+                f"{expected_count}",
             )
 
 
 def refuse_game(league: League, data: Mapping[str, Any], to_current_id: Callable[[str], str]) -> None:
     """Raise `Refused` (not-scheduled, not-as-scheduled) unless a game and its players are on the league's schedule.
 
-    `current` maps an id to the id that the player has after renames and merges.
+    `to_current_id` maps a player's id to their id after renames and merges.
     """
     name, game_id = quote(league.name), quote(data["game_id"])
     if data["game"] != league.game:
         raise Refused("not-as-scheduled", f"the league {name} plays {league.game}, not {data['game']}")
     if data["game_id"] not in league.games:
         player_note = (
-            f", which has {len(league.players)} of {PLAYERS_PER_LEAGUE} players"
+            f", which has only {len(league.players)} of {PLAYERS_PER_LEAGUE} players and no schedule yet"
             if league.schedule_event is None
             else ""
         )
@@ -207,12 +220,13 @@ def refuse_game(league: League, data: Mapping[str, Any], to_current_id: Callable
     for player, seat in starting_seats.items():
         if seat not in (None, seats.index(player) + 1):
             raise Refused(
-                "not-as-scheduled", f"{quote(player)} has seat {seats.index(player) + 1} in {game_id}, not {seat}"
+                "not-as-scheduled",
+                f"{quote(player)} is scheduled for seat {seats.index(player) + 1} in {game_id}, not for seat {seat}",
             )
 
 
 def refuse_withdrawal(events: EventLookup, event: KnownEvent) -> None:
-    """Raise `Refused` (still-needed) if a live event depends on this event of a league."""
+    """Raise `Refused` (still-needed) if another live event depends on this event of a league."""
     league = find_league(events, event.data["league"])
     if league is None or event.type not in TYPES:
         return
@@ -222,10 +236,13 @@ def refuse_withdrawal(events: EventLookup, event: KnownEvent) -> None:
             history = events.about(f"game:{game_id}")
             if history and history[-1].type != "game.voided":
                 raise Refused(
-                    "still-needed", f"{quote(game_id)} of the league {name} is recorded; void that game first"
+                    "still-needed", f"the game {quote(game_id)} of the league {name} is recorded; void that game first"
                 )
     elif league.schedule_event is not None:
-        raise Refused("still-needed", f"the league {name} has a schedule; void {league.schedule_event.event_id} first")
+        raise Refused(
+            "still-needed",
+            f"the league {name} has a schedule; void the event {quote(league.schedule_event.event_id)} first",
+        )
     elif event.type == "league.created" and league.players:
         raise Refused(
             "still-needed",
@@ -233,15 +250,18 @@ def refuse_withdrawal(events: EventLookup, event: KnownEvent) -> None:
         )
 
 
-# The schedule of a league is balanced for its number of players per game; a seed decides who plays as which number.
-# `scripts/find_schedules.py` computed `schedules.json`, the games of players 0 to 7 for 2 to 8 players per game: each
-# player takes every seat equally often, and meets every other player equally often or, if that is not a whole number,
-# one of the two nearest whole numbers of times. A league relabels the players.
+# The schedule of a league is balanced; a seed assigns the numbers 0 to 7 to the players. `scripts/find_schedules.py`
+# computed `schedules.json`, the games of these numbers for 2 to 8 players per game: each player takes every seat
+# equally often, and meets every other player equally often. If the number of meetings would not be whole, it is one of
+# the two nearest whole numbers.
 
 
 @cache
 def load_league_schedule(players_per_game: int) -> list[list[int]]:
-    """Return the games of a league, each as the numbers (0 to 7) of its players in the order of their seats."""
+    """Return the schedule for a number of players per game: for each game the numbers (0 to 7) of its players.
+
+    The players of a game are in the order of their seats.
+    """
     text = resources.files("ratings_ledger.ledger.validation").joinpath("schedules.json").read_text(encoding="utf-8")
     return [list(game) for game in json.loads(text)[str(players_per_game)]]
 
@@ -249,8 +269,8 @@ def load_league_schedule(players_per_game: int) -> list[list[int]]:
 def draw_schedule(players: list[str], players_per_game: int, seed: str) -> list[list[str]]:
     """Draw the games of eight players: for each game the players in the order of their seats.
 
-    The same seed gives the same schedule regardless of the order of `players`: they are sorted by SHA-256 of the seed,
-    a zero byte and the id in UTF-8.
+    The same seed gives the same schedule, whatever the order of `players` is: they are sorted by the SHA-256 of the
+    seed, a zero byte and the id in UTF-8.
     """
-    drawn = sorted(players, key=lambda player: hashlib.sha256(f"{seed}\0{player}".encode()).digest())
-    return [[drawn[number] for number in game] for game in load_league_schedule(players_per_game)]
+    shuffled = sorted(players, key=lambda player: hashlib.sha256(f"{seed}\0{player}".encode()).digest())
+    return [[shuffled[number] for number in game] for game in load_league_schedule(players_per_game)]

@@ -1,4 +1,4 @@
-"""Compare names: find new names that may be slips of others, and words that name no player.
+"""Compare names: find new names that may be slips of other names, and words that do not name a player.
 
 Close names:                                                 Names that are not close:
 Jurgen and Jürgen                                            mira2 and mira1
@@ -10,8 +10,8 @@ mіrа and mira: і and а are Cyrillic                          мира and mi
 Two names look alike if they differ in invisible characters, or in characters that are drawn alike, such as Cyrillic а
 and Latin a. `look_alikes.txt` holds the confusable characters of Unicode Technical Standard 39.
 
-A dash in an empty cell, or a word such as bye, names no player. It must not become a player, because it would be rated
-as the opponent in each game without an opponent.
+A dash in an otherwise empty cell, or a word such as bye, does not name a player. It must not become a player, because
+it would be rated as the opponent in every game without an opponent.
 """
 
 import unicodedata
@@ -51,7 +51,8 @@ def list_look_alike_keys(name: str) -> tuple[str, str]:
     """Return two keys of a name, its skeleton and its Latin form; names that look alike share at least one key.
 
     The skeleton is defined by UTS 39, here without blanks; it depends on capitals. The Latin form does not depend on
-    capitals and accents. It is the skeleton if a letter of the name does not look like any Latin letter.
+    capitals or accents. If a letter of the name does not look like any Latin letter, the skeleton takes the place of
+    the Latin form.
 
     >>> keys = {*list_look_alike_keys("mira")}
     >>> sorted(keys & {*list_look_alike_keys("mіrа")}), sorted(keys & {*list_look_alike_keys("Мира")})
@@ -69,7 +70,9 @@ def list_look_alike_keys(name: str) -> tuple[str, str]:
 
 
 def list_odd_characters(name: str, *other_names: str) -> list[str]:
-    """Return the characters of a name that are in none of the other names that look like it, as U+XXXX.
+    """Return the confusing characters of a name, as U+XXXX: hidden ones, and ones that only look like Latin letters.
+
+    Characters that also occur in one of the other names that look alike are left out.
 
     >>> list_odd_characters("mіra", "mira"), list_odd_characters("mira\\ufe0f", "mira"), list_odd_characters("é", "e")
     (['U+0456'], ['U+FE0F'], [])
@@ -143,7 +146,7 @@ def _load_prototypes() -> _PrototypeTable:
 
 @cache
 def _list_ascii_prototypes() -> list[tuple[str, str]]:
-    """Return the few (character, prototype) pairs of ASCII; replacing these in turn is faster than a translation."""
+    """Return the (character, prototype) pairs of ASCII; replacing these few in turn is faster than a translation."""
     return [
         (chr(code), prototype)
         for code, prototype in _load_prototypes().items()
@@ -156,9 +159,9 @@ def _load_latin_table() -> _LatinTable:
     return _LatinTable()
 
 
-# names of at least so many letters are close if one letter differs
-LETTERS_MIN = 5
-# names of at least so many letters are similar if one letter differs; among shorter names this is too common to report
+# two names with at least this many letters are close if one letter differs
+CLOSE_LETTERS_MIN = 5
+# two names with at least this many letters are similar if one letter is added; in shorter names this is too common
 SIMILAR_LETTERS_MIN = 3
 # Hebrew and Arabic vowel points, which are usually omitted
 VOWEL_CLASSES = range(10, 36)
@@ -199,11 +202,11 @@ def find_close_names(new: Collection[str], known: Iterable[str]) -> Iterator[tup
 
     - they are equal after `fold_name`;
     - they look alike (`list_look_alike_keys`);
-    - one letter differs or two neighbouring letters are swapped; both have at least `LETTERS_MIN` letters, and no digit
-      differs;
-    - they have no digits, and the first or last word of one name is at the other end in the other.
+    - one letter differs or two neighbouring letters are swapped; both have at least `CLOSE_LETTERS_MIN` letters, and no
+      digit differs;
+    - they have no digits, and the first or last word of one name is at the other end of the other name.
 
-    The time grows with the sum of both lists, not with their product.
+    The time grows with the sum of the lengths of both lists, not with their product.
     """
     close: dict[str, list[str]] = {}
     by_spelling, halves = dict[str, list[str]](), set[str]()
@@ -232,7 +235,7 @@ def find_close_names(new: Collection[str], known: Iterable[str]) -> Iterator[tup
                 new_name for new_name in candidates if _differ_by_one_slip(folded, fold_name(new_name))
             )
         for new_name in close_new_names:
-            # of two new names, the later is reported
+            # of two close new names, only the later is reported
             if order.get(name, -1) < order[new_name]:
                 close.setdefault(new_name, []).append(name)
     for name in new:
@@ -241,10 +244,10 @@ def find_close_names(new: Collection[str], known: Iterable[str]) -> Iterator[tup
 
 
 def find_similar_names(new: Collection[str], other_names: Iterable[str]) -> dict[str, list[str]]:
-    """Return the new names that may be slips, though they are not close enough to be refused, with the similar names.
+    """Return the new names that are similar to others, with these others. Such a name may be a slip, but is accepted.
 
-    Two names are similar if two neighbouring letters are swapped or one letter is added, in names of at least
-    `SIMILAR_LETTERS_MIN` letters.
+    Two names of at least `SIMILAR_LETTERS_MIN` letters are similar if two neighbouring letters are swapped, or if one
+    letter is added.
     """
     by_folded = {fold_name(name): name for name in new}
     order = {name: number for number, name in enumerate(new)}
@@ -257,32 +260,32 @@ def find_similar_names(new: Collection[str], other_names: Iterable[str]) -> dict
         folded = fold_name(other_name)
         shorter_names = {by_folded[shorter] for shorter in _drop_letters(folded) if shorter in by_folded}
         for name in by_slip.get(folded, set()) | shorter_names:
-            # of two new names, the later is reported
+            # of two similar new names, only the later is reported
             if order.get(other_name, -1) < order[name]:
                 similar.setdefault(name, []).append(other_name)
     return similar
 
 
 def _swap_letters(name: str) -> Iterator[str]:
-    """Yield a name with two neighbouring letters swapped."""
-    for place in range(len(name) - 1) if len(name) >= SIMILAR_LETTERS_MIN else ():
-        pair = name[place : place + 2]
+    """Yield each variant of a name with two neighbouring letters swapped."""
+    for index in range(len(name) - 1) if len(name) >= SIMILAR_LETTERS_MIN else ():
+        pair = name[index : index + 2]
         if pair[0] != pair[1] and not any(map(str.isdigit, pair)):
-            yield name[:place] + pair[::-1] + name[place + 2 :]
+            yield name[:index] + pair[::-1] + name[index + 2 :]
 
 
 def _drop_letters(name: str) -> Iterator[str]:
-    """Yield a name with one letter left out."""
-    for place, letter in enumerate(name) if len(name) > SIMILAR_LETTERS_MIN else ():
+    """Yield each variant of a name with one letter left out."""
+    for index, letter in enumerate(name) if len(name) > SIMILAR_LETTERS_MIN else ():
         if not letter.isdigit():
-            yield name[:place] + name[place + 1 :]
+            yield name[:index] + name[index + 1 :]
 
 
 def _list_half_keys(name: str) -> tuple[str, ...]:
-    """Return keys of a name's halves; names that differ by one slip share at least one key.
+    """Return keys of the halves of a name; names that differ by one slip share at least one key.
 
     A changed letter leaves one half unchanged, and swapped neighbours leave the shorter first or last half unchanged.
-    These keys save time: most known names share none with the new ones, and so need no `_list_spelling_keys`.
+    These keys save time: most known names share no key with a new name, and so do not need `_list_spelling_keys`.
     """
     size = len(name)
     start, end = size - size // 2, size - size // 2 - 1
@@ -290,7 +293,7 @@ def _list_half_keys(name: str) -> tuple[str, ...]:
 
 
 def _rotate_words(name: str) -> set[str]:
-    """Return a name with its last word first and with its first word last, without blanks and commas (Smith, Eva)."""
+    """Return two variants of a name without blanks and commas: with the last word first, with the first word last."""
     words = unicodedata.normalize("NFKC", name).replace(",", " ").split()
     if len(words) < 2 or any(map(str.isdigit, name)):
         return set()
@@ -298,25 +301,26 @@ def _rotate_words(name: str) -> set[str]:
 
 
 def _list_spelling_keys(name: str) -> list[str]:
-    """Return keys of a name: itself, and the name without each of its letters; names one slip apart share a key.
+    """Return keys of a name: the name itself, and each variant without one letter. Names one slip apart share a key.
 
     Names with two swapped neighbours share the key without one of these letters.
     """
-    if len(name) < LETTERS_MIN:
+    if len(name) < CLOSE_LETTERS_MIN:
         return [name]
     # omitting either of two equal neighbours gives the same key
-    shorter = (name[:place] + name[place + 1 :] for place, letter in enumerate(name) if not letter.isdigit())
+    shorter = (name[:index] + name[index + 1 :] for index, letter in enumerate(name) if not letter.isdigit())
     return [name, *dict.fromkeys(shorter)]
 
 
 def _differ_by_one_slip(left: str, right: str) -> bool:
-    """Tell whether two folded names are equal, or differ by one letter or two swapped neighbours, and no digit."""
+    """Tell whether two folded names are equal, or differ by one letter or two swapped neighbours, but no digit."""
     if left == right:
         return True
-    if min(sum(map(str.isalpha, left)), sum(map(str.isalpha, right))) < LETTERS_MIN or abs(len(left) - len(right)) > 1:
+    fewest_letters = min(sum(map(str.isalpha, left)), sum(map(str.isalpha, right)))
+    if fewest_letters < CLOSE_LETTERS_MIN or abs(len(left) - len(right)) > 1:
         return False
     pairs = enumerate(zip(left, right, strict=False))
-    start = next((place for place, (a, b) in pairs if a != b), min(len(left), len(right)))
+    start = next((index for index, (a, b) in pairs if a != b), min(len(left), len(right)))
     if len(left) == len(right):
         end = start + (2 if left[start : start + 2] == right[start : start + 2][::-1] else 1)
         is_rest_equal, differing = left[end:] == right[end:], left[start] + right[start]
@@ -326,8 +330,8 @@ def _differ_by_one_slip(left: str, right: str) -> bool:
     return is_rest_equal and not any(map(str.isdigit, differing))
 
 
-# folded words for no player: English, German, French, Spanish, Italian, Portuguese, Dutch, Polish, Nordic languages
-_WORDS = """bye none null nil nobody noone noopponent n/a walkover
+# folded words that stand for no player: English, German, French, Spanish, Italian, Portuguese, Dutch, Polish, Nordic
+_NO_PLAYER_TEXT = """bye none null nil nobody noone noopponent n/a walkover
     freilos spielfrei niemand keiner kampflos
     exempt exempte repos personne aucun
     libre descansa descanso nadie ninguno
@@ -336,20 +340,20 @@ _WORDS = """bye none null nil nobody noone noopponent n/a walkover
     vrijloting geen
     pauza pauzuje nikt wolnylos
     frirunde ingen"""
-NOBODIES = frozenset(_WORDS.split())
-# characters around such a word, as in (bye)
+NO_PLAYER_WORDS = frozenset(_NO_PLAYER_TEXT.split())
+# characters that may surround such a word, as in (bye)
 _EDGES = "()[]<>*.-–— "
-# the categories of signs that name no player; an emoji (So) may be a name
+# the Unicode categories of signs that do not name a player; an emoji (So) may be a name
 _SIGN_CATEGORIES = ("Sm", "Sc", "Sk", "Zs")
 
 
 def is_dash(text: str) -> bool:
-    """Tell whether a cell holds only punctuation and signs, which name no player.
+    """Tell whether a cell holds only punctuation and signs, which do not name a player.
 
     >>> [is_dash(text) for text in ("-", "–", "?", "...", "", "x", "7", "🦊", "-x-")]
     [True, True, True, True, False, False, False, False, False]
     """
-    # fast for most names, which begin with a letter
+    # a short cut for most names, which begin with a letter
     if not text or text[0].isalnum():
         return False
     categories = map(unicodedata.category, text)
@@ -362,4 +366,4 @@ def is_nobody(name: str) -> bool:
     >>> [is_nobody(name) for name in ("BYE", "(bye)", "no one", "\ufe0f", "Byers", "Nina")]
     [True, True, True, True, False, False]
     """
-    return fold_name(name.strip(_EDGES)) in NOBODIES or not fold_name(name)
+    return fold_name(name.strip(_EDGES)) in NO_PLAYER_WORDS or not fold_name(name)

@@ -1,7 +1,7 @@
 """Check the names that are new to the ledger: new players, possible slips, and cells that hold two players.
 
-A name close to another is more often a slip than a new player. It is refused in a table and in a game recorded by hand;
-in events from a program it is accepted and reported.
+A new name that is close to another is more often a slip than a new player. It is refused in a table and in a game
+recorded by hand; in events from a program it is accepted and reported.
 """
 
 import re
@@ -26,28 +26,28 @@ from ratings_ledger.ledger.validation.names import (
 
 # the combining class of viramas
 VIRAMA = 9
-# messages list at most so many new players
+# how many new players a message lists at most
 LISTED_NAMES_MAX = 20
-_ACCEPT = "if it is not a slip, pass --new-names accept"
+_ACCEPT_HINT = "if it is not a slip, pass --new-names accept"
 
 # where new names are refused: in tables, in all events, or nowhere
-Refusing = Literal["tables", "all", ""]
+RefusalScope = Literal["tables", "all", ""]
 
 # the codes of refusals for texts that are not the name of a player
 REFUSED_NAMES = ("nobody", "tied-players", "bad-identifier")
 
 _TIE = re.compile(r"[&+/;＆＋／；]")
 _SEPARATOR = re.compile("[&+/;,＆＋／；，]")
-# texts that join names only if all of these are known
+# texts that join names only if all joined names are known
 _AND = re.compile(r"\s*,\s*|\s+(?:and|und|u\.|et|y|e|en|og|och)\s+")
 
 
-# where a table has the players' names: one per row, in cells for places or sides, or in the headers of columns
+# where a table has the names of players: one per row, in cells for places or sides, or in the headers of columns
 TableForm = Literal["rows", "places", "sides", "columns", ""]
 
 
 class FirstOccurrence(NamedTuple):
-    """The first occurrence of a name: file and line, whether the file is a table, and where it has players' names."""
+    """The first occurrence of a name: file and line, whether the file is a table, and where the table has names."""
 
     file: str
     line: int
@@ -56,10 +56,12 @@ class FirstOccurrence(NamedTuple):
 
 
 class CloseName(NamedTuple):
-    """A new name that is close to others, with its first occurrence if it is known.
+    """A new name that is close to others.
 
-    `others` maps each close name to its number of games, or to its first occurrence if it is new as well. `opponents`
-    are the names in the same games; none of them can be the same player.
+    name        the new name
+    first       its first occurrence, if that is known
+    others      the close names, each with its number of games, or with its first occurrence if it is new as well
+    opponents   the other names in the same games; none of them can be the same player
     """
 
     name: str
@@ -68,7 +70,7 @@ class CloseName(NamedTuple):
     opponents: frozenset[str] = frozenset()
 
     def question(self, placed: bool = True, numbered: bool = False) -> str:
-        """Return the question whether the name is a slip, optionally with its line and with numbers for the others.
+        """Return the question whether the name is a slip; `placed` adds its line, `numbered` numbers the close names.
 
         >>> CloseName("ana", FirstOccurrence("club.csv", 14, True), {"anna": 37}).question()
         "new: 'ana' (line 14): did you mean 'anna', 37 games?"
@@ -79,14 +81,14 @@ class CloseName(NamedTuple):
         return f"{self._describe_name(placed)}: did you mean {', or '.join(descriptions)}?"
 
     def question_of_opponents(self) -> str:
-        """Return the question whether a name is new if all its `others` are opponents in the same game."""
+        """Return the question whether the name is a new player, if all close names are opponents in the same games."""
         listed = " and ".join(map(self._describe_close_name, self.others))
         return f"{self._describe_name()} plays against {listed}: is it a new player?"
 
     def _describe_name(self, placed: bool = True) -> str:
-        """Return the beginning of a question: the name, optionally with its line."""
-        place = f" (line {self.first.line})" if placed and self.first is not None and self.first.file else ""
-        return f"new: {_quote_with_odd_characters(self.name, *self.others)}{place}"
+        """Return the beginning of a question: the name, and with `placed` its line."""
+        line_note = f" (line {self.first.line})" if placed and self.first is not None and self.first.file else ""
+        return f"new: {_quote_with_odd_characters(self.name, *self.others)}{line_note}"
 
     def _describe_close_name(self, name: str) -> str:
         """Describe one of `others` by its games or its first occurrence."""
@@ -106,7 +108,7 @@ def _quote_with_odd_characters(name: str, *other_names: str) -> str:
 
 
 def describe_close_names(close: Collection[Any]) -> str:
-    """Return a phrase with the number of possible slips, for previews, imports and questions.
+    """Return a phrase with the number of new names that are close to others, for previews, imports and questions.
 
     >>> describe_close_names(["ana", "bem"])
     '2 new names close to others'
@@ -114,36 +116,36 @@ def describe_close_names(close: Collection[Any]) -> str:
     return f"{count(len(close), 'new name')} close to others"
 
 
-class Newcomers:
-    """Collects the names in an import's events, and refuses new names that may be slips."""
+class NameCollector:
+    """A collection of the names in an import's events. It finds the new names and refuses possible slips."""
 
     def __init__(
         self,
-        known: Callable[[Connection], Collection[str]],
-        refusing: Refusing,
+        read_known_names: Callable[[Connection], Collection[str]],
+        refusal_scope: RefusalScope,
         strict: bool = False,
         accepted: Collection[str] = (),
-        games: Callable[[Connection, Collection[str]], Mapping[str, int]] = lambda connection, names: {},
+        count_games: Callable[[Connection, Collection[str]], Mapping[str, int]] = lambda connection, names: {},
         report_close: bool = False,
         ranks_club: Callable[[Connection, str, str], bool] = lambda connection, ladder, name: False,
     ) -> None:
-        """Set the rules.
+        """Set which names are refused.
 
         Args:
-            known: Returns the names of the ledger.
-            refusing: Where new names are refused.
-            strict: Refuse all new names, rather than those close to others and not `accepted`.
+            read_known_names: Returns all names in the ledger.
+            refusal_scope: Where new names are refused.
+            strict: Refuse all new names, not only close names that are not `accepted`.
             accepted: Close names that are accepted as new players.
-            games: Returns the number of games of some names.
-            report_close: Only report close names.
+            count_games: Returns the numbers of games that players with these names have played.
+            report_close: Report close names instead of refusing them.
             ranks_club: Tells whether a ladder ranks clubs and a club of this name has played.
         """
         self._ranks_club = ranks_club
         # the ladders of the names that only adjustments mention
         self._adjusted: dict[str, set[str]] = {}
-        self._read_known_names = known
-        self._count_games = games
-        self._refusing = refusing
+        self._read_known_names = read_known_names
+        self._count_games = count_games
+        self._refusal_scope = refusal_scope
         self._strict = strict
         self._accepted = accepted
         self._report_close = report_close
@@ -162,7 +164,7 @@ class Newcomers:
         self.alike: dict[str, list[str]] = {}
 
     def collect_names(self, type_name: str, data: dict[str, Any], first: FirstOccurrence) -> None:
-        """Collect the names in an event; `first` is the place of the event."""
+        """Collect the names in an event; `first` is the location of the event."""
         if first.table:
             self._tables.add(first.file)
         if type_name == "player.renamed":
@@ -194,11 +196,11 @@ class Newcomers:
                 self._adjusted.setdefault(name, set()).add(data["ladder"])
 
     def collect_mentions(self, names: Iterable[str]) -> None:
-        """Collect the names in a refused event, which adds no player."""
+        """Collect the names that a refused event mentions; it adds no players."""
         self._mentioned.update(names)
 
     def find_refusals(self, connection: Connection) -> dict[str, Rejection]:
-        """Find the new names; return the refusal of each refused name, at the name's first line."""
+        """Find the new names; return the refusal of each refused name, located at the name's first line."""
         known = self._read_known_names(connection)
         for name, ladders in self._adjusted.items():
             if all(self._ranks_club(connection, ladder, name) for ladder in ladders):
@@ -213,13 +215,15 @@ class Newcomers:
         other_new = [name for name in self.names if name not in self.close][:LISTED_NAMES_MAX]
         self.alike = find_similar_names(other_new, [*sorted(known), *self.names])
         if self.alike:
-            current = read_identities(connection).current
-            self.alike = {name: [*dict.fromkeys(map(current, similar))] for name, similar in self.alike.items()}
+            to_current_id = read_identities(connection).current
+            self.alike = {name: [*dict.fromkeys(map(to_current_id, similar))] for name, similar in self.alike.items()}
         refused = {
-            name: self._check_name(name, known) if self.refuses(self._first[name].file) else self._check_invisible(name)
+            name: self._check_name(name, known)
+            if self.refuses_names_in(self._first[name].file)
+            else self._check_invisible(name)
             for name in (*self.names, *self.new_ids)
         }
-        # a text that cannot be a name is not a slip, either
+        # a text that cannot be a name is not reported as a slip
         self.close = {
             name: close for name, close in self.close.items() if getattr(refused[name], "code", "") not in REFUSED_NAMES
         }
@@ -232,7 +236,7 @@ class Newcomers:
             name: close for name, close in find_close_names(candidates, sorted(known)) if name not in self._accepted
         }
         people = read_identities(connection)
-        # the new id of a player is often close to the earlier id
+        # the new id of a player may be close to their own earlier ids
         for name in close_names.keys() & set(self.new_ids):
             own_ids = self._list_earlier_ids(name, people)
             close_names[name] = [close_name for close_name in close_names[name] if close_name not in own_ids]
@@ -258,16 +262,16 @@ class Newcomers:
             ids |= people.ids(name)
         return ids
 
-    def refuses(self, file: str) -> bool:
+    def refuses_names_in(self, file: str) -> bool:
         """Tell whether new names in this file may be refused."""
-        return self._refusing == "all" or (self._refusing == "tables" and file in self._tables)
+        return self._refusal_scope == "all" or (self._refusal_scope == "tables" and file in self._tables)
 
     def is_refused(self, name: str, refused: Mapping[str, Rejection], file: str) -> bool:
         """Tell whether a name is refused in this file."""
-        return name in refused and (self.refuses(file) or refused[name].code == "bad-identifier")
+        return name in refused and (self.refuses_names_in(file) or refused[name].code == "bad-identifier")
 
     def _check_invisible(self, name: str) -> Rejection | None:
-        """Return the refusal of a name with an invisible character, because two players would look the same."""
+        """Return the refusal of a name with an invisible character, which could make two players look the same."""
         if not (character := find_invisible(name)):
             return None
         first = self._first[name]
@@ -287,7 +291,7 @@ class Newcomers:
         elif (close := self.close.get(name)) and (self._strict or not self._report_close):
             remedy = "correct it or name it with --aliases" if first.table else "correct it"
             message = f"{close.question(placed=False)} Then {remedy}"
-            rejection = Rejection("close-name", message if self._strict else f"{message}; {_ACCEPT}")
+            rejection = Rejection("close-name", message if self._strict else f"{message}; {_ACCEPT_HINT}")
         elif is_player and self._strict:
             hint = f" (like {self.alike[name][0]}?)" if name in self.alike else ""
             rejection = Rejection("new-player", f"{quote(name)} is new{hint}, and --strict accepts no new names")
@@ -296,7 +300,7 @@ class Newcomers:
         return rejection._replace(file=first.file, line=first.line)
 
     def _find_tied_names(self, name: str, known: Collection[str]) -> list[str]:
-        """Return the names of the players that a cell seems to hold; empty if it holds one player."""
+        """Return the names of the players that a cell seems to hold; empty if it seems to hold one player."""
         if parts := split_tied_names(name):
             return parts
         parts = _AND.split(name)
@@ -306,14 +310,14 @@ class Newcomers:
 
 def build_nobody_rejection(name: str) -> Rejection:
     """Build the refusal of a word such as bye in the place of a player."""
-    message = f"{quote(name)} stands for nobody: leave the cell empty, or omit the row if there was no game"
+    message = f"{quote(name)} does not name a player; leave the cell empty, or omit the row if there was no game"
     return Rejection(
         "nobody", message if "/" in name else f"{message}; if a player has this name, pass --new-names accept"
     )
 
 
 def split_tied_names(name: str) -> list[str]:
-    """Split a cell into the names that &, +, / or ; join; return an empty list if nothing joins names.
+    """Split a cell into the names that &, +, / or ; join; return an empty list if the cell has none of these signs.
 
     >>> split_tied_names("Anna & Ben"), split_tied_names("Anna/Ben"), split_tied_names("C++")
     (['Anna', 'Ben'], ['Anna', 'Ben'], [])
@@ -336,12 +340,12 @@ def build_tied_rejection(name: str, parts: Iterable[str], first: FirstOccurrence
     else:
         remedy = f"write {'='.join(parts)} if they tied"
         remedy += f", or pass --ties {sign}; {partners}" if first.table and joint else ""
-    accept = "" if "/" in name else f"; {_ACCEPT}"
-    return Rejection("tied-players", f"{quote(name)} looks like more than one player: {remedy}{accept}")
+    accept = "" if "/" in name else f"; {_ACCEPT_HINT}"
+    return Rejection("tied-players", f"{quote(name)} looks like more than one player; {remedy}{accept}")
 
 
 def _find_joint(name: str) -> str:
-    """Return the text that joins all names of a cell; empty if several texts join them.
+    """Return the text that joins all names of a cell; an empty text if several texts join them.
 
     >>> _find_joint("Anna & Ben"), _find_joint("Anna und d"), _find_joint("A/B + C")
     ('&', ' und ', '')
@@ -356,14 +360,14 @@ def find_invisible(name: str) -> str | None:
     """Return the first invisible character in a name, such as U+200B, or None.
 
     Joiners (U+200C, U+200D) are allowed where a script needs them: after a virama, or between Arabic letters (RFC 5892,
-    appendix A). The variation selectors that keyboards add to an emoji or a Han letter are allowed, too.
+    appendix A). Variation selectors are also allowed, because keyboards add them to an emoji or a Han letter.
 
     >>> [find_invisible(name) for name in ("an\\u200bna", "क्\\u200dष", "anna", "an\\u3164na", "❤\\ufe0f")]
     ['U+200B', None, None, 'U+3164', None]
     """
-    for place, character in enumerate(name):
+    for index, character in enumerate(name):
         if character in "\u200c\u200d":
-            before, after = name[place - 1 : place], name[place + 1 : place + 2]
+            before, after = name[index - 1 : index], name[index + 1 : index + 2]
             is_after_virama = before and unicodedata.combining(before) == VIRAMA
             is_arabic = all(side and unicodedata.bidirectional(side) in ("AL", "NSM") for side in (before, after))
             if not (is_after_virama or (is_arabic and character == "\u200c")):

@@ -1,7 +1,8 @@
-"""Published lists in the log: read their rows, select the latest lists, and refuse invalid ones.
+"""Read published lists in the log and their rows, select the latest lists, and refuse invalid lists.
 
-A list names the digest of its rows. Its rows are in one event per part: the last event recorded before the list. A list
-shows a ladder at an `as_of`, or at its publication. The last live list of a ladder and an `as_of` counts.
+A list names the digest of its rows. Each part of its rows is in an event; the last event with that part before the list
+counts. A list shows a ladder at an `as_of`, or at its publication. Of several live lists of a ladder with the same
+`as_of`, the last counts.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,12 +34,12 @@ class PublishedList(NamedTuple):
     row_count: int
     parts: int
     games: int
-    own: bool  # whether the list has the default `as_of`: none, or the instant of publication
+    has_default_as_of: bool  # whether `as_of` is None or the instant of publication
 
     @property
-    def of(self) -> tuple[str, int | None]:
-        """Return the key of the list: its ladder, and the publisher's `as_of` or None."""
-        return self.ladder, None if self.own else self.as_of
+    def key(self) -> tuple[str, int | None]:
+        """Return the ladder, and the `as_of` that the publisher gave, or None."""
+        return self.ladder, None if self.has_default_as_of else self.as_of
 
 
 def read_published_lists(connection: Connection, until: int, ladder: str | None = None) -> list[PublishedList]:
@@ -67,7 +68,7 @@ def _build_list(event: KnownEvent, position: int, record: str) -> PublishedList:
         row_count=data["row_count"],
         parts=data["parts"],
         games=data.get("games", 0),
-        own=_has_default_as_of(data, event.occurred_at),
+        has_default_as_of=_has_default_as_of(data, event.occurred_at),
     )
 
 
@@ -76,23 +77,23 @@ def _parse_as_of(data: dict[str, Any]) -> int | None:
 
 
 def _has_default_as_of(data: dict[str, Any], occurred_at: int) -> bool:
-    """Tell whether the publisher of a list gave no `as_of`."""
+    """Tell whether the publisher of a list gave no `as_of`: it is absent, or the instant of publication."""
     return _parse_as_of(data) in (None, occurred_at)
 
 
 def select_latest_lists(lists: Iterable[PublishedList]) -> list[PublishedList]:
-    """Return the last list for each ladder and `as_of`, sorted by both; `lists` are in log order."""
-    last_by_key = {published.of: published for published in lists}
+    """Return the last list for each ladder and `as_of`, sorted by both; `lists` must be in log order."""
+    last_by_key = {published.key: published for published in lists}
     return sorted(
         last_by_key.values(), key=lambda published: (published.ladder, published.as_of is None, published.as_of or 0)
     )
 
 
 def select_newest_list(lists: Iterable[PublishedList]) -> PublishedList:
-    """Return the list with the latest `as_of`; if several have it, the last published.
+    """Return the list with the latest `as_of`; of several such lists, the last that was published.
 
-    The `as_of` counts, so that a list of an older month does not represent the ladder when it is published again. A
-    list of a whole month or year has no `as_of`; the time of its publication counts.
+    So the list of an older month does not represent the ladder when it is published again. A list of a whole month or
+    year has no `as_of`; for it, the time of publication counts.
     """
 
     def find_time(published: PublishedList) -> int:
@@ -102,9 +103,9 @@ def select_newest_list(lists: Iterable[PublishedList]) -> PublishedList:
 
 
 def read_published_rows(events: EventLookup, digest: str, parts: int, before: int = 2**62) -> list[dict[str, Any]]:
-    """Return the rows of the list published at the position `before`, as JSON.
+    """Return the rows, as JSON objects, of the list with this digest that was published at the position `before`.
 
-    Raises `Refused` (bad-list) if a part is missing.
+    Raises `Refused` (bad-list) if one of its `parts` is missing.
     """
     by_part: dict[int, KnownEvent] = {}
     for event in events.about(f"list:{digest}"):
@@ -112,33 +113,35 @@ def read_published_rows(events: EventLookup, digest: str, parts: int, before: in
         if is_earlier and event.type == "list.rows" and event.data["parts"] == parts:
             by_part[event.data["part"]] = event
     if len(by_part) < parts:
-        raise Refused("bad-list", f"only {len(by_part):,} of {parts:,} parts with the rows of {digest} are recorded")
+        raise Refused(
+            "bad-list", f"only {len(by_part):,} of the {parts:,} parts of the list {digest} are recorded before it"
+        )
     return [{"rank": None, **row} for part in range(1, parts + 1) for row in by_part[part].data["rows"]]
 
 
 def refuse_list(events: EventLookup, data: dict[str, Any], occurred_at: int, position: int) -> None:
-    """Raise `Refused` (bad-list, list-exists) if a list cannot be published at an instant and a position."""
+    """Raise `Refused` (bad-list, list-exists) if a list cannot be published at this instant and position."""
     name = quote(data["ladder"])
     if data["known_at"] >= position:
-        message = f"the list of {name} at position {position} has known_at {data['known_at']}, which must be lower"
-        raise Refused("bad-list", message)
+        message = f"the list of {name} at position {position} has known_at {data['known_at']}; it must be an earlier"
+        raise Refused("bad-list", f"{message} position")
     if data["ruleset"].partition("@")[0] != data["ladder"].partition("/")[0]:
         raise Refused("bad-list", f"the ruleset {quote(data['ruleset'])} does not rank the ladder {name}")
     rows = read_published_rows(events, data["digest"], data["parts"])
     if len(rows) != data["row_count"] or compute_digest(data["ruleset"], rows) != data["digest"]:
-        raise Refused("bad-list", f"the rows of {name} do not have the digest that the list names")
+        raise Refused("bad-list", f"the rows of the list of {name} do not have the number and digest that it states")
     if len({row["player"] for row in rows}) < len(rows):
         raise Refused("bad-list", f"a player is on the list of {name} twice")
     refuse_unequal_states(data["ladder"], rows)
-    last, is_default = None, _has_default_as_of(data, occurred_at)
+    last, has_default_as_of = None, _has_default_as_of(data, occurred_at)
     for event in events.about(f"ladder:{data['ladder']}"):
-        if event.type != "list.published" or _has_default_as_of(event.data, event.occurred_at) != is_default:
+        if event.type != "list.published" or _has_default_as_of(event.data, event.occurred_at) != has_default_as_of:
             continue
-        if (is_default or _parse_as_of(event.data) == _parse_as_of(data)) and is_live(events, event):
+        if (has_default_as_of or _parse_as_of(event.data) == _parse_as_of(data)) and is_live(events, event):
             last = event
     if last is not None and last.data["digest"] == data["digest"]:
-        place = "" if last.position is None else f" at position {last.position}"
-        raise Refused("list-exists", f"{data['ladder']} is already published with the same content{place}")
+        position_note = "" if last.position is None else f" at position {last.position}"
+        raise Refused("list-exists", f"{data['ladder']} is already published with the same content{position_note}")
 
 
 def refuse_unequal_states(ladder: str, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -165,13 +168,13 @@ def refuse_list_schedule(events: EventLookup, data: dict[str, Any]) -> None:
 
 
 def read_scheduled_ladders(connection: Connection, until: int) -> dict[str, str]:
-    """Return the period of each ladder that is published periodically as of a position, by the ladder's name."""
+    """Return the period of each ladder with a schedule as of a position, such as month, by the ladder's name."""
     schedules = read_live(connection, until=until, type_name="list.scheduled")
     return {event.data["ladder"]: event.data["every"] for event in schedules}
 
 
 def refuse_rows_withdrawal(events: EventLookup, data: dict[str, Any]) -> None:
-    """Raise `Refused` (still-needed) if rows belong to a live list."""
+    """Raise `Refused` (still-needed) if the rows in the data of a `list.rows` belong to a live list."""
     for event in events.about(f"ladder:{data['ladder']}"):
         has_rows = event.type == "list.published" and event.data["digest"] == data["digest"]
         if has_rows and is_live(events, event):

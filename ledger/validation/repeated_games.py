@@ -1,4 +1,4 @@
-"""Compare a game in a table with the recorded game after its corrections and renames.
+"""Compare a game in a table with the recorded game after its corrections and renames, and describe the differences.
 
 A game may be corrected with `ratings correct` and also in the sheet. Then both agree, and the game is not a conflict,
 although its first record differs.
@@ -23,7 +23,8 @@ SECOND = 1_000_000  # microseconds
 def check_repeated_game(log: EventLookup, people: Identities, draft: Draft, conflict: Rejection) -> Rejection | None:
     """Return None if the recorded game now equals the draft, else a refusal that names the differences.
 
-    `conflict` is the refusal because of the game's first record. Only an `id-conflict` of a game is checked again.
+    `conflict` is the refusal after a comparison with the game's first record; it is returned unchanged unless it is the
+    `id-conflict` of a game.
     """
     if conflict.code != "id-conflict" or draft.type != "game.recorded" or draft.event_id != draft.subject:
         return conflict
@@ -65,7 +66,10 @@ def find_slip(log: EventLookup, people: Identities, draft: Draft) -> tuple[str, 
 
 
 def is_same_time(stated: int, recorded: int) -> bool:
-    """Tell whether two times are equal, except that a recorded game may have been moved after others of that time."""
+    """Tell whether two times are equal, in microseconds.
+
+    The recorded time may be less than a second later, because an import moves a game after others of the same time.
+    """
     return 0 <= recorded - stated < SECOND
 
 
@@ -81,7 +85,7 @@ def are_on_same_day(left: Draft, right: Draft) -> bool:
 
 
 def describe_counting_column(column: str) -> str:
-    """Describe the remedy for a column of ids whose numbers start again each day: an option that drops the column."""
+    """Describe the remedy for a column of ids whose numbers start again every day: the option that drops the column."""
     option = f"--map {shlex.quote(f'{column}=')}"
     return (
         f"the numbers in column {quote(column)} start again on other days, so they do not identify games; {option} "
@@ -89,28 +93,29 @@ def describe_counting_column(column: str) -> str:
     )
 
 
-def describe_way_back(void: KnownEvent, file: str, is_compared: bool) -> str:
-    """Describe the remedy for a game with the id of a voided game: reinstate that game, then sync or correct the file.
+def describe_reinstatement(void: KnownEvent, file: str, is_compared: bool) -> str:
+    """Describe the remedy for a game with the id of a voided game: reinstate that game, then sync or correct it.
 
-    `file` is empty for a game that does not come from a file.
+    `is_compared` tells whether the file is compared with its earlier import. `file` is empty for a game that does not
+    come from a file.
     """
     reinstate = f"ratings reinstate {shlex.quote(void.data['game_id'])} --reason TEXT"
     sync, correct = f"import {shlex.quote(file)} --sync", f"correct --file {shlex.quote(file)} --reason TEXT"
     command = f"{sync if is_compared else correct} with the same options" if file else "correct"
-    undo = f"take that back with ratings undo {void.position} (this game alone: {reinstate})"
+    undo = f"take that back with ratings undo {void.position} (for this game only: {reinstate})"
     return f"{undo}; then run ratings {command}"
 
 
 def describe_remedies(
     *, is_by_day: bool, is_edited: bool, is_on_other_day: bool = False, column: str | None = None
 ) -> str:
-    """Describe the remedies for a game of a table that has the id of another game.
+    """Describe the remedies for a game of a table that has the id of another, recorded game.
 
     Args:
-        is_by_day: Whether ids number the games of a day.
+        is_by_day: Whether the ids are made from the date and a number within the day.
         is_edited: Whether an earlier import of this table recorded the other game.
         is_on_other_day: Whether the games were played on different days.
-        column: The table's column of ids.
+        column: The table's column of ids, if it has one.
     """
     if is_on_other_day and not is_by_day:
         option = f" (--map {shlex.quote(f'{column}=')} drops the column and numbers games by day)" if column else ""
@@ -129,18 +134,18 @@ def describe_remedies(
 def describe_result(game: dict[str, Any], has_scores: bool = False) -> str:
     """Describe the result of a valid game: `1 anna, 2 ben, 2 cleo`, partners as `1 anna & ben`.
 
-    A game without places is described by sides. With `has_scores` also give scores, the status of players who left, and
+    A game without places is described by sides. With `has_scores`, include scores, the status of players who left, and
     sets: `1 anna (2), 2 ben (0, abandoned), sets 11:7 11:9`.
     """
-    people = game["participants"]
-    scores = {p["player"]: str(p["score"]) for p in people if has_scores and p.get("score") is not None}
-    if not any(own_places := places(game)):
-        sides = sorted((p.get("side", ""), p["player"]) for p in people)
+    participants = game["participants"]
+    scores = {p["player"]: str(p["score"]) for p in participants if has_scores and p.get("score") is not None}
+    if not any(game_places := places(game)):
+        sides = sorted((p.get("side", ""), p["player"]) for p in participants)
         return ", ".join(_add_notes(csv_item(name), side, scores.get(name)) for side, name in sides)
-    statuses = {p["player"]: p["status"] for p in people if has_scores and p.get("status", FINISHED) != FINISHED}
+    statuses = {p["player"]: p["status"] for p in participants if has_scores and p.get("status", FINISHED) != FINISHED}
     by_side = defaultdict[tuple[int, object], list[str]](list)
-    for place, p in sorted(zip(own_places, people, strict=True), key=lambda pair: (pair[0], pair[1]["player"])):
-        # a player who left or a substitute gets an entry apart from the team
+    for place, p in sorted(zip(game_places, participants, strict=True), key=lambda pair: (pair[0], pair[1]["player"])):
+        # a player who left, and a substitute, get an entry apart from their team
         is_apart = p.get("team") is None or p.get("status", FINISHED) != FINISHED
         by_side[place, p["player"] if is_apart else (p["team"],)].append(p["player"])
     sides_text = [
@@ -152,7 +157,7 @@ def describe_result(game: dict[str, Any], has_scores: bool = False) -> str:
 
 
 def describe_both(first: dict[str, Any], second: dict[str, Any]) -> tuple[str, str]:
-    """Describe two results of one game; include scores and sets if the descriptions are equal without them."""
+    """Describe two results of one game; include scores and sets if the descriptions would otherwise be equal."""
     texts = describe_result(first), describe_result(second)
     if texts[0] != texts[1]:
         return texts
@@ -164,20 +169,20 @@ _SET = re.compile(r"(\d{1,3}):(\d{1,3})(\(\d{1,2}\))?", re.ASCII)
 
 
 def describe_sets(game: dict[str, Any]) -> str:
-    """Return the sets of a game of two sides, the better place first; empty if it has no sets.
+    """Return the sets of a game of two sides, with the better place first in each set; empty if there are no sets.
 
     >>> seats = [{"player": "anna", "score": 0}, {"player": "ben", "score": 2}]
     >>> describe_sets({"participants": seats, "extra": {"scores": "7:11 9:11"}})
     '11:7 11:9'
     """
     text = str((game.get("extra") or {}).get(SETS, ""))
-    return _turn_sets(text) if text and _is_first_behind(game) else text
+    return _reverse_sets(text) if text and _is_first_behind(game) else text
 
 
 def keep_sets(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """Return a corrected game with the sets of the old one, turned to the new places like the scores.
+    """Return a corrected game with the sets of the old one, reversed if the places were.
 
-    Drop the sets if a place has another score than before.
+    Drop the sets if the score of a place has changed.
     """
     if not (sets := describe_sets(old)):
         return new
@@ -185,7 +190,7 @@ def keep_sets(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
 
 
 def put_sets(game: dict[str, Any], sets: str) -> dict[str, Any]:
-    """Return a game with these sets, in which the better place comes first; without sets if they are empty.
+    """Return a game with these sets, given with the better place first; without sets if they are empty.
 
     >>> game = {"participants": [{"player": "anna", "score": 0}, {"player": "ben", "score": 2}]}
     >>> put_sets(game, "11:7 11:9")["extra"]
@@ -193,19 +198,19 @@ def put_sets(game: dict[str, Any], sets: str) -> dict[str, Any]:
     """
     extra = {name: value for name, value in game.get("extra", {}).items() if name != SETS}
     if sets:
-        extra[SETS] = _turn_sets(sets) if _is_first_behind(game) else sets
+        extra[SETS] = _reverse_sets(sets) if _is_first_behind(game) else sets
     other_members = {name: value for name, value in game.items() if name != "extra"}
     return {**other_members, "extra": extra} if extra else other_members
 
 
 def _is_first_behind(game: dict[str, Any]) -> bool:
     """Tell whether the first participant does not have the best place."""
-    own_places = places(game)
-    return own_places[0] > min(own_places)
+    game_places = places(game)
+    return game_places[0] > min(game_places)
 
 
-def _turn_sets(text: str) -> str:
-    """Turn sets to the other side's view; return other texts unchanged."""
+def _reverse_sets(text: str) -> str:
+    """Reverse both numbers of each set; return a text with anything else than sets unchanged."""
     parts = [_SET.fullmatch(part) for part in text.split()]
     return " ".join(f"{part[2]}:{part[1]}{part[3] or ''}" for part in parts if part) if all(parts) else text
 
@@ -240,9 +245,9 @@ def _describe_difference(recorded: dict[str, Any], recorded_at: int, repeated: d
     results = describe_both(recorded, repeated)
     if results[0] != results[1]:
         recorded_text, repeated_text = (", ".join(filter(None, pair)) for pair in zip(results, times, strict=True))
-        return f"there {recorded_text}; here {repeated_text}"
+        return f"recorded as {recorded_text}; now {repeated_text}"
     if recorded_at != repeated_at:
-        return f"there {times[0]}, here {times[1]}"
+        return f"recorded as {times[0]}, now {times[1]}"
     members = sorted(
         name for name in {*recorded, *repeated} - {"participants"} if recorded.get(name) != repeated.get(name)
     )

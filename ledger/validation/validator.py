@@ -277,8 +277,8 @@ class Validator:
         if (game_id := find_shared_game(player_events, self._events, own_ids, other_ids)) is not None:
             raise Refused(
                 "players-met",
-                f"{quote(player)} and {quote(new_player)} both played {quote(game_id)}, so they cannot be one person; if "
-                "that game is wrong, correct it first",
+                f"{quote(player)} and {quote(new_player)} both played {quote(game_id)}, so they cannot be one person; "
+                "if that game is wrong, correct it first",
             )
         leagues.refuse_merge_of_league_players(self._events, player_events, other_ids)
         self._identities.add(player, new_player)

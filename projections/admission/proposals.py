@@ -21,7 +21,7 @@ from ratings_ledger.ledger.intake.spool import Spool
 from ratings_ledger.ledger.rejections import ChangedMeanwhile, Refused, Rejection
 from ratings_ledger.ledger.store.log import Head, find_positions, head, read_known_events, read_records
 from ratings_ledger.ledger.store.opening import Ledger
-from ratings_ledger.ledger.validation.new_names import CloseName, Newcomers
+from ratings_ledger.ledger.validation.new_names import CloseName, NameCollector
 from ratings_ledger.projections.admission.equal_games import describe_equal_games
 from ratings_ledger.projections.admission.ladder_checks import Admission
 from ratings_ledger.projections.admission.notes import LeagueNotes, NewLadders
@@ -172,12 +172,12 @@ class Proposal:
             new_ladders=new_ladders,
             facts=known.facts,
         )
-        newcomers = Newcomers(
-            known=known.players,
-            refusing=policy.refusing,
+        newcomers = NameCollector(
+            read_known_names=known.players,
+            refusal_scope=policy.refusing,
             strict=policy.strict,
             accepted=policy.accepted,
-            games=known.games_played,
+            count_games=known.games_played,
             report_close=policy.report_close,
             ranks_club=known.ranks_club,
         )

@@ -68,7 +68,7 @@ def build_list_events(
 def refuse_published(connection: Connection, ladder: str, end: int) -> None:
     """Raise `Refused` (list-exists) if a ladder has been published up to an instant in the meantime."""
     lists = read_published_lists(connection, head(connection).position, ladder)
-    if any(published.of == (ladder, end) for published in lists):
+    if any(published.key == (ladder, end) for published in lists):
         raise Refused("list-exists", f"{ladder} was published up to {format_instant(end)[:19]}Z in the meantime")
 
 

@@ -420,7 +420,7 @@ def _pair_published_lists(
     """Yield each published list with its counterpart: computed for the same time, or published for it later."""
     names: list[str | None] = [*ladders] or [None]
     lists_by_side = [
-        {published.of: published for name in names for published in spec.lists(loader.connection, loader.note, name)}
+        {published.key: published for name in names for published in spec.lists(loader.connection, loader.note, name)}
         for spec in (a, b)
         if spec.published
     ]

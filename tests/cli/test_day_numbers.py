@@ -133,7 +133,7 @@ def test_second_table_of_a_game_and_day_is_refused(tables: Tables) -> None:
     report = tables.import_table("chess", [f"{row[:11]}Emil,Dora" for row in CHESS], name="b.csv")
     assert list_codes(report) == [("id-conflict", 2), ("id-conflict", 3), ("id-conflict", 4)]
     first, second, _ = (rejection["message"] for rejection in report["rejected"])
-    difference = "is already recorded with different content: there 1 Anna, 2 Ben; here 1 Emil, 2 Dora"
+    difference = "is already recorded with different content: recorded as 1 Anna, 2 Ben; now 1 Emil, 2 Dora"
     assert first == (
         f"the game '2024-09-17-1' {difference}; two tables have games on the same day: number the games in a column of "
         "each table (--map THEIRS=game_id), or keep all games of a day in one table"

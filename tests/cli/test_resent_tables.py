@@ -46,8 +46,8 @@ def test_sheet_fixed_after_correction_matches(db: str, ratings: Ratings) -> None
     late = fixed_sheet + "g-3,2024-03-03T12:00:00Z,chess,anna,clara,ben,Ulm\n"
 
     assert conflicts == [
-        "the game 'g-1' is already recorded with different content: there 1 anna, 2 ben, 3 cara; here 1 anna, 2 ben, "
-        "3 clara; use ratings correct to correct it, or another game_id for another game"
+        "the game 'g-1' is already recorded with different content: recorded as 1 anna, 2 ben, 3 cara; now 1 anna, "
+        "2 ben, 3 clara; use ratings correct to correct it, or another game_id for another game"
     ]
     report = run_import(ratings, db, late)
     assert (report["existing"], report["appended"], report["rejected"], report["head"]) == (2, 1, [], before + 2)
@@ -66,12 +66,12 @@ def test_sheet_with_new_name_matches(db: str, ratings: Ratings) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "why"),
     [
-        ("anna,ben", "ben,anna", "there 1 anna, 2 ben, 3 cara; here 1 ben, 2 anna, 3 cara"),
+        ("anna,ben", "ben,anna", "recorded as 1 anna, 2 ben, 3 cara; now 1 ben, 2 anna, 3 cara"),
         ("2024-03-01T12", "2024-03-01T13",
-         "there played 2024-03-01T12:00:00.000000Z, here played 2024-03-01T13:00:00.000000Z"),
+         "recorded as played 2024-03-01T12:00:00.000000Z, now played 2024-03-01T13:00:00.000000Z"),
         ("12:00:00Z,chess,anna,ben", "13:00:00Z,chess,ben,anna",
-         "there 1 anna, 2 ben, 3 cara, played 2024-03-01T12:00:00.000000Z; "
-         "here 1 ben, 2 anna, 3 cara, played 2024-03-01T13:00:00.000000Z"),
+         "recorded as 1 anna, 2 ben, 3 cara, played 2024-03-01T12:00:00.000000Z; "
+         "now 1 ben, 2 anna, 3 cara, played 2024-03-01T13:00:00.000000Z"),
         ("cara,Ulm", "cara,Bonn", "the city differs"),
     ],
 )  # fmt: skip
@@ -95,7 +95,7 @@ def test_sheet_whose_numbers_restart_has_new_games(db: str, ratings: Ratings, tm
     new = ("import", seasons[2026], "--set", "game=chess", "--zone", "UTC")
     assert (
         "the game '1' is already recorded with different content: "
-        "there 1 anna, 2 2025, played 2025-01-13; here 1 anna, 2 2026, played 2026-01-13; "
+        "recorded as 1 anna, 2 2025, played 2025-01-13; now 1 anna, 2 2026, played 2026-01-13; "
         "give it another game_id if it is another game (--map 'Match no=' drops the column and numbers games by day); "
         "use ratings correct if this game moved to another day\n"
     ) in ratings(*new, db=db).stderr
@@ -111,7 +111,7 @@ def test_new_season_in_old_file_gets_advice_before_sync(db: str, ratings: Rating
         sheet.write_text(f"game_id,occurred_at,game,1st,2nd\n1,{day},chess,anna,ben\n", encoding="utf-8")
         result = ratings("import", sheet, db=db)
         assert result.exit_code == code
-    assert "there played 2025-01-13, here played 2026-01-13; give it another game_id" in result.stderr
+    assert "recorded as played 2025-01-13, now played 2026-01-13; give it another game_id" in result.stderr
     assert "(--map game_id= drops the column and numbers games by day); use --sync if this game moved" in result.stderr
     assert ratings("import", sheet, "--map", "game_id=", db=db).exit_code == 0
 
@@ -125,8 +125,8 @@ def test_edited_table_is_referred_to_sync(db: str, ratings: Ratings, tmp_path: P
     result = ratings("import", sheet, db=db)
     first, second = result.stderr.splitlines()[:2]
     advice = "; use --sync if the table was edited, or another game_id for another game"
-    assert first.endswith(f"here 1 dora, 2 ben, 3 cara{advice}")
-    assert second.endswith("here 1 ben, 2 clara, 3 dora")
+    assert first.endswith(f"now 1 dora, 2 ben, 3 cara{advice}")
+    assert second.endswith("now 1 ben, 2 clara, 3 dora")
 
 
 @pytest.mark.slow_cases
@@ -135,7 +135,7 @@ def test_voided_game_conflicts_with_sheet(db: str, ratings: Ratings) -> None:
     ratings("void", "g-1", "--reason", "never played", db=db)
 
     assert list_conflicts(ratings, db, SHEET.replace("cara", "clara")) == [
-        "the game 'g-1' was recorded, and voided at position 5; take that back with ratings undo 5 (this game alone: "
+        "the game 'g-1' was recorded, and voided at position 5; take that back with ratings undo 5 (for this game only: "
         "ratings reinstate g-1 --reason TEXT); then run ratings correct"
     ]
     assert run_import(ratings, db, SHEET)["existing"] == 2

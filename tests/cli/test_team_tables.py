@@ -74,7 +74,7 @@ def test_advice_for_two_names_in_a_cell_of_a_side(tmp_path: Path, ratings: Calla
     """Where a cell holds a side, two names in it are partners: no row for each of them helps, and nobody ties."""
     (table := tmp_path / "pairs.csv").write_text("Date,White,Black,Result\n2024-11-22,anna & ben,cleo,1-0\n", "utf-8")
     result = ratings("import", table, db=ledger(ratings, tmp_path, "--system", "weng-lin"))
-    told = "'anna & ben' looks like more than one player: if they are partners on one side, pass --partners '&'; "
+    told = "'anna & ben' looks like more than one player; if they are partners on one side, pass --partners '&'; "
     assert told in result.stderr
 
 

@@ -150,7 +150,7 @@ def test_other_content_after_an_undo_goes_in_as_told(
     assert refused.exit_code == 1
     first, second = [line for line in refused.stderr.splitlines() if "id-conflict" in line]
     way = re.search(
-        r"; take that back with (ratings .*) \(this game alone: .*\); then run (ratings .*) with the same options",
+        r"; take that back with (ratings .*) \(for this game only: .*\); then run (ratings .*) with the same options",
         first,
     )
     assert way is not None, first
@@ -169,7 +169,7 @@ def test_edited_row_of_a_game_voided_by_hand_goes_in_as_told(db: str, tmp_path: 
     (tmp_path / "c.csv").write_text(SHEET.replace("01-14", "01-15"))
     refused = ratings("import", "c.csv", *NEW_YORK, db=db)
     assert (
-        "take that back with ratings undo 6 (this game alone: ratings reinstate g2 --reason TEXT); then run ratings "
+        "take that back with ratings undo 6 (for this game only: ratings reinstate g2 --reason TEXT); then run ratings "
         "import c.csv --sync with the same options"
     ) in refused.stderr
     follow(ratings, db, "ratings reinstate g2 --reason TEXT")
@@ -184,8 +184,8 @@ def test_another_result_of_a_voided_game_is_recorded_as_told(db: str, ratings: R
     done(ratings, db, "undo", "--yes")
     refused = ratings(*RECORD[:-2], "ben", "anna", db=db)
     assert refused.stderr == (
-        "id-conflict: the game 'g9' was recorded, and voided at position 4; take that back with ratings undo 4 (this "
-        "game alone: ratings reinstate g9 --reason TEXT); then run ratings correct\n"
+        "id-conflict: the game 'g9' was recorded, and voided at position 4; take that back with ratings undo 4 (for "
+        "this game only: ratings reinstate g9 --reason TEXT); then run ratings correct\n"
     )
     follow(ratings, db, "ratings undo 4")
     follow(ratings, db, "ratings correct g9 ben anna --reason TEXT")

@@ -93,7 +93,7 @@ def test_wrong_build_of_ladder_is_reported(db: str, ratings: Ratings) -> None:
     assert ratings("rebuild", db=db).exit_code == 0
     assert list_findings(ratings, db) == []
     run_statements(db, "UPDATE generation_ladders SET build = 1 WHERE generation = 2 AND ladder = 'elo-chess/all'")
-    contradiction = "standings: elo-chess/all: its row contradicts that of the generation that built it"
+    contradiction = "standings: elo-chess/all: the row contradicts the row of the generation that built the ladder"
     assert list_findings(ratings, db)[0] == contradiction
     run_statements(db, "UPDATE generation_ladders SET build = 3 WHERE generation = 2 AND ladder = 'elo-chess/all'")
     assert "standings: elo-chess/all: the stored standings differ from a replay" in list_findings(ratings, db)
@@ -119,7 +119,7 @@ def test_broken_live_pointer_is_reported(db: str, ratings: Ratings) -> None:
         run_statements(db, "ALTER TABLE live_generation DROP CONSTRAINT live_generation_generation_exists",
            "ALTER TABLE live_generation DROP CONSTRAINT live_generation_one_row",
            "UPDATE live_generation SET generation = 99", "INSERT INTO live_generation VALUES (2, 1)")  # fmt: skip
-    assert "standings: the live pointer leads to generation 99, which does not exist" in list_findings(ratings, db)
+    assert "standings: the live pointer names generation 99, which does not exist" in list_findings(ratings, db)
 
 
 @pytest.mark.parametrize("statement", ["DELETE FROM ledger_identity", "UPDATE ledger_identity SET ledger_id = 'mine'"])
@@ -162,7 +162,7 @@ def test_league_named_like_a_label_is_reported(db: str, ratings: Ratings) -> Non
     league = {"league": "L1", "game": "chess", "players_per_game": 2}
     append_forged(db, league, subject="league:L1", type="league.created", id="created")
     (finding,) = list_findings(ratings, db)
-    assert "games such as 'forged' are already recorded for 'L1'" in finding
+    assert "games such as 'forged' are already recorded for the league 'L1'" in finding
 
 
 @pytest.mark.parametrize("members", [{"type": "player.exiled"}, {"schema_version": 7}, {"by": "x\u0000y"}])

@@ -114,8 +114,8 @@ SHEETS = {
     "words for nobody": csv(
         "Date,1st,2nd\n2024-11-22,anna,BYE\n2024-11-23,anna,(spielfrei)\n2024-11-24,anna,n/a\n",
         refused=[
-            ("2 nobody", "'BYE' stands for nobody: leave the cell empty, or omit the row if there was no game"),
-            ("3 nobody", "'(spielfrei)' stands for nobody"), ("4 nobody", "'n/a' stands for nobody"),
+            ("2 nobody", "'BYE' does not name a player; leave the cell empty, or omit the row if there was no game"),
+            ("3 nobody", "'(spielfrei)' does not name a player"), ("4 nobody", "'n/a' does not name a player"),
         ],
     ),
     "a word for nobody, accepted": csv(

@@ -57,7 +57,8 @@ def test_changed_sets_are_told_as_sets(db: str, ratings: Ratings, tmp_path: Path
     file.write_text(TABLE.replace("9:11", "8:11"), encoding="utf-8")
     refused = ratings("import", file, "--set", "game=tt", db=db).stderr
     assert (
-        "there 1 ben (3), 2 anna (0), sets 11:7 11:4 11:9; here 1 ben (3), 2 anna (0), sets 11:7 11:4 11:8" in refused
+        "recorded as 1 ben (3), 2 anna (0), sets 11:7 11:4 11:9; now 1 ben (3), 2 anna (0), sets 11:7 11:4 11:8"
+        in refused
     )
     stdout = ratings("import", file, "--set", "game=tt", "--sync", "--dry-run", db=db).stdout
     assert [line for line in stdout.splitlines() if line.startswith("changed")] == [
