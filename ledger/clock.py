@@ -1,11 +1,11 @@
-"""The only module that asks what time it is."""
+"""Read the system's clock; no other module does."""
 
 import time
 from collections.abc import Callable
 
-# a replacement for `now`, mostly in tests
+# a function such as `now`; tests pass other ones
 Clock = Callable[[], int]
-# how far the clocks of two sound machines may differ, in microseconds
+# how far the clocks of two machines may differ before one of them counts as wrong, in microseconds
 TOLERANCE = 5 * 60 * 1_000_000
 
 
@@ -15,5 +15,5 @@ def now() -> int:
 
 
 def is_ahead(instant: int, at: int) -> bool:
-    """Tell whether an instant is so far after `at` that one of the two clocks was wrong."""
+    """Tell whether an instant is so far after `at` that one of the clocks was wrong. Both are in microseconds."""
     return instant - at > TOLERANCE

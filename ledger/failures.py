@@ -1,4 +1,4 @@
-"""Failures as a command reports them: a reason for scripts, a message for people, and an exit code."""
+"""Describe failures as commands report them: a reason for scripts, a message for people, and an exit code."""
 
 import errno
 from collections.abc import Iterator
@@ -8,15 +8,15 @@ from ratings_ledger.ledger.errors import LedgerError
 from ratings_ledger.ledger.processes.memory import is_memory_limited
 from ratings_ledger.ledger.rejections import Refused
 
-# messages of the libraries that start threads, make locks and compute hashes
-NO_MEMORY: dict[type | None, tuple[str, ...]] = {
+# the messages about a lack of memory of the libraries that start threads, make locks and compute hashes, by error type
+NO_MEMORY_MESSAGES: dict[type | None, tuple[str, ...]] = {
     RuntimeError: ("can't start new thread", "can't allocate lock"),
     ValueError: ("no reason supplied",),
 }
 
 
 class CommandFailure(NamedTuple):
-    """Why something stopped; `reason` is one of `ledger.errors.REASONS` or the code of a refusal."""
+    """The failure of a command; `reason` is one of `ledger.errors.REASONS` or the code of a rejection."""
 
     reason: str
     message: str
@@ -33,13 +33,13 @@ def describe_failure(error: Exception) -> CommandFailure:
         message = str(error) if isinstance(error, MemoryError) and error.args else "there is not enough memory for this"
         return CommandFailure("out-of-memory", f"{message}; the interrupted operation changed nothing", 3)
     if isinstance(error, OSError):
-        place = f"{error.filename or 'input or output'}: {error.strerror or error}"
+        message = f"{error.filename or 'input or output'}: {error.strerror or error}"
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return CommandFailure("no-space", f"{place}; free some space and run the same command again", 3)
-        return CommandFailure("file", place, 3)
+            return CommandFailure("no-space", f"{message}; free some space and run the same command again", 3)
+        return CommandFailure("file", message, 3)
     if damaged := _describe_damaged_package(error):
         return CommandFailure("file", damaged, 3)
-    cause = f"{_describe_place(error)}: {type(error).__name__}: {error}"
+    cause = f"{_describe_location(error)}: {type(error).__name__}: {error}"
     return CommandFailure(
         "bug", f"this is a bug in ratings-ledger, unless `ratings verify` finds the ledger damaged: {cause}", 1
     )
@@ -52,18 +52,18 @@ def is_out_of_memory(error: BaseException | None) -> bool:
     if isinstance(error, ImportError):
         return "failed to map segment" in str(error) or "cannot allocate memory" in str(error)
     if isinstance(error, SystemError):
-        # the interpreter raises this if it has no memory for an error, but also for a faulty library
+        # the interpreter raises it without memory for another error, but also for a faulty library
         return is_memory_limited()
-    return isinstance(error, MemoryError) or any(text in str(error) for text in NO_MEMORY.get(type(error), ()))
+    return isinstance(error, MemoryError) or any(text in str(error) for text in NO_MEMORY_MESSAGES.get(type(error), ()))
 
 
 def _describe_damaged_package(error: Exception) -> str | None:
-    """Return a message about the damaged file of an installed package, if an error came from reading entry points.
+    """Return a message about the damaged file of an installed package if it caused the error, or None.
 
-    Python reads the entry points of all packages at once, so one damaged file stops every caller, such as pydantic when
-    it loads.
+    Python reads the entry points of all packages at once, so one damaged file stops every program that reads them, such
+    as pydantic when it loads.
     """
-    if not any(name.startswith("importlib.metadata") for name, _ in _iterate_places(error)):
+    if not any(name.startswith("importlib.metadata") for name, _ in _iterate_frames(error)):
         return None
     from importlib.metadata import distributions
 
@@ -77,12 +77,12 @@ def _describe_damaged_package(error: Exception) -> str | None:
     return None
 
 
-def _describe_place(error: Exception) -> str:
-    *_, (name, line) = ("?", 0), *_iterate_places(error)
+def _describe_location(error: Exception) -> str:
+    *_, (name, line) = ("?", 0), *_iterate_frames(error)
     return f"{name}:{line}" if line else name
 
 
-def _iterate_places(error: Exception) -> Iterator[tuple[str, int]]:
+def _iterate_frames(error: Exception) -> Iterator[tuple[str, int]]:
     """Yield the module and line of each frame of an error's traceback, the innermost last."""
     trace = error.__traceback__
     while trace is not None:

@@ -1,4 +1,4 @@
-"""Files of this account: its cache folder, and files that other accounts cannot replace or see half written.
+"""Open, create and replace files of this account so that other accounts cannot replace or see them half written.
 
 Opening a file never follows a link, accepts only regular files of this account, and never waits for the other end of a
 pipe.
@@ -15,11 +15,12 @@ from contextlib import contextmanager, suppress
 from ratings_ledger.ledger.errors import StoreUnavailable
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:  # shell completion imports this module, so it must load fast
+if TYPE_CHECKING:  # this module must load fast, because shell completion imports it
     from collections.abc import Iterator
     from typing import IO
 
-_SAFE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+# flags that refuse links, do not wait for a pipe, and close the file in new programs
+_SAFE_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 def open_own(path: str | os.PathLike[str], mode: str) -> IO[bytes]:
@@ -28,7 +29,7 @@ def open_own(path: str | os.PathLike[str], mode: str) -> IO[bytes]:
     Raises `OSError`.
     """
     flags = {"rb": os.O_RDONLY, "ab": os.O_RDWR | os.O_CREAT | os.O_APPEND, "wb": os.O_WRONLY | os.O_CREAT}[mode]
-    descriptor = os.open(path, flags | _SAFE, 0o600)
+    descriptor = os.open(path, flags | _SAFE_FLAGS, 0o600)
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
@@ -45,7 +46,7 @@ def open_own(path: str | os.PathLike[str], mode: str) -> IO[bytes]:
 
 
 def cache_folder() -> str | None:
-    """Return the folder of all caches, which may be deleted at any time; None if the account has no home."""
+    """Return the folder of all caches, which may be deleted at any time; None if the account has no home folder."""
     if home := os.environ.get("XDG_CACHE_HOME"):
         return os.path.join(home, "ratings-ledger")
     user_home = os.path.expanduser("~")
@@ -64,8 +65,8 @@ def is_own_folder(path: str | os.PathLike[str]) -> bool:
 def refuse_other_accounts(path: str | os.PathLike[str], bits: int = 0o077) -> None:
     """Raise `StoreUnavailable` if a folder's mode gives other accounts any of these bits.
 
-    An account that can write files can also write their checksums, so checksums would prove nothing. A folder whose
-    mode cannot be read passes.
+    An account that can write to files can also write their checksums, so checksums would prove nothing. A folder whose
+    mode cannot be read is accepted.
     """
     try:
         mode = stat.S_IMODE(os.lstat(path).st_mode)
@@ -74,16 +75,15 @@ def refuse_other_accounts(path: str | os.PathLike[str], bits: int = 0o077) -> No
     if mode & bits:
         name = shlex.quote(os.fspath(path))
         raise StoreUnavailable(
-            f"other accounts can write into {name} (mode {mode:04o}), so nothing is stored from what is in it; type: "
-            f"chmod {mode & ~bits:04o} {name} (if one may have done so, delete it instead, and it is made again: "
-            f"rm -r {name})",
+            f"other accounts can write into {name} (mode {mode:04o}), so its content is not trusted; run: "
+            f"chmod {mode & ~bits:04o} {name} (or, if another account may have changed it, delete it: rm -r {name})",
             "file",
         )
 
 
 @contextmanager
 def name_file_in_errors(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Add this file's name to an `OSError` that names no file, as errors of writing do."""
+    """Add this file's name to an `OSError` without a file name, such as an error while writing."""
     try:
         yield
     except OSError as error:
@@ -94,10 +94,11 @@ def name_file_in_errors(path: str | os.PathLike[str]) -> Iterator[None]:
 
 @contextmanager
 def create_file(path: str, mode: int = 0o666, forced: bool = True) -> Iterator[IO[bytes]]:
-    """Provide a file that gets its name once it is complete and on disk; a failure leaves nothing behind.
+    """Provide a new file, which gets its name when it is complete and on disk; a failure leaves nothing behind.
 
-    Unless it is `forced` to the disk, a power cut may damage it. The account's umask reduces `mode`. No existing file
-    changes. Raises `OSError`; `FileExistsError` if the name is taken, before the first byte is written or at the end.
+    Without `forced`, the file may not be on disk yet, and a power cut may damage it. The account's umask reduces
+    `mode`. Raises `OSError`, and `FileExistsError` if the name is taken, before the first byte is written or at the
+    end; an existing file never changes.
     """
     parent, name = os.path.split(path)
     if os.path.lexists(path) or name in ("", ".", ".."):
@@ -105,13 +106,13 @@ def create_file(path: str, mode: int = 0o666, forced: bool = True) -> Iterator[I
     try:
         folder = os.open(parent or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            with _open_nameless(folder, mode) as (file, beside):
+            with _open_nameless(folder, mode) as (file, temporary_path):
                 yield file
                 file.flush()
                 if forced:
                     os.fsync(file.fileno())
-                _give_name(folder, beside, name)
-            with suppress(OSError):  # some file systems cannot; the file is there anyway
+                _give_name(folder, temporary_path, name)
+            with suppress(OSError):  # some file systems cannot force a folder to disk; the file is complete anyway
                 if forced:
                     os.fsync(folder)
         finally:
@@ -123,60 +124,62 @@ def create_file(path: str, mode: int = 0o666, forced: bool = True) -> Iterator[I
 
 
 def replace_file(path: str, content: bytes, mode: int = 0o600) -> None:
-    """Replace the content of a file of this account, or create it: readers see either the old content or the new.
+    """Replace the content of a file of this account, or create the file. Readers see either the old or the new content.
 
     The account's umask reduces `mode`. Raises `OSError`.
     """
-    beside = f"{path}.{_random_name()}.part"
+    temporary_path = f"{path}.{_make_random_name()}.part"
     try:
-        with create_file(beside, mode) as file:
+        with create_file(temporary_path, mode) as file:
             file.write(content)
-        os.replace(beside, path)
+        os.replace(temporary_path, path)
     except BaseException as error:
         with suppress(OSError):
-            os.unlink(beside)
-        if isinstance(error, OSError) and error.filename == beside:
+            os.unlink(temporary_path)
+        if isinstance(error, OSError) and error.filename == temporary_path:
             error.filename, error.filename2 = path, None
         raise
 
 
-def _random_name() -> str:
+def _make_random_name() -> str:
     return os.urandom(8).hex()
 
 
 @contextmanager
 def _open_nameless(folder: int, mode: int) -> Iterator[tuple[IO[bytes], str]]:
-    """Provide a new file in a folder and the path to link it from.
+    """Provide a new file in a folder, and the path from which `_give_name` can link it.
 
-    The file has no name, so it vanishes with the process. A system without nameless files gets one with a random name.
+    The file has no name, so it vanishes with the process. On a system without nameless files it has a random name.
     """
-    beside = f".ratings-{_random_name()}.part"
+    temporary_name = f".ratings-{_make_random_name()}.part"
     descriptor = None
     if os.path.isdir("/proc/self/fd") and (unnamed := getattr(os, "O_TMPFILE", 0)):
-        with suppress(OSError):  # the file system cannot; the second way reports any other problem
+        with suppress(OSError):  # the file system has no nameless files; the second way reports any other error
             descriptor = os.open(".", os.O_WRONLY | unnamed | os.O_CLOEXEC, mode, dir_fd=folder)
     if descriptor is not None:
         with os.fdopen(descriptor, "wb") as file:
             yield file, f"/proc/self/fd/{descriptor}"
         return
-    with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFE, mode, dir_fd=folder), "wb") as file:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFE_FLAGS
+    with os.fdopen(os.open(temporary_name, flags, mode, dir_fd=folder), "wb") as file:
         try:
-            yield file, beside
+            yield file, temporary_name
         finally:
             with suppress(FileNotFoundError):
-                os.unlink(beside, dir_fd=folder)
+                os.unlink(temporary_name, dir_fd=folder)
 
 
-def _give_name(folder: int, beside: str, name: str) -> None:
-    """Give a file its name. Raises `FileExistsError` if the name is taken."""
+def _give_name(folder: int, temporary_path: str, name: str) -> None:
+    """Give a complete file its name. Raises `FileExistsError` if the name is taken."""
     try:
-        # the folder is passed twice, or the link in /proc would not be followed
-        os.link(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
+        # without both folder arguments, Python would not follow the link in /proc
+        os.link(temporary_path, name, src_dir_fd=folder, dst_dir_fd=folder)
     except OSError as error:
-        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK) or beside.startswith("/"):
+        has_no_links = error.errno in (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK)
+        if not has_no_links or temporary_path.startswith("/"):
             raise
-        # a file system without links
+        # the file system has no hard links
         with suppress(FileNotFoundError):
             os.stat(name, dir_fd=folder, follow_symlinks=False)
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name) from None
-        os.rename(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
+        os.rename(temporary_path, name, src_dir_fd=folder, dst_dir_fd=folder)

@@ -1,7 +1,7 @@
 """Verify the log: recompute every hash from the stored records, and compare every column with its record.
 
-A run reports all damage, because reading continues after a damaged event. An unreadable event is one finding, and the
-chain of hashes is checked again after it.
+A run reports all damage, because reading continues after a damaged event. An unreadable event is one finding; the chain
+of hashes is checked again from the event after it.
 """
 
 import marshal
@@ -27,9 +27,9 @@ from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
 from ratings_ledger.ledger.validation.validator import LadderChecksAt, find_misfits
 
 PAGE_EVENTS = 1_000
-# several processes walk a log with more events than this
+# how many events one process checks at least; several processes check a longer log
 PART_EVENTS = 20_000
-_TEXTS = ("event_id", "type", "subject", "recorded_by", "supersedes", "record")
+_TEXT_COLUMNS = ("event_id", "type", "subject", "recorded_by", "supersedes", "record")
 _SUPERSEDING = ", ".join(f"'{name}'" for name in sorted(SUPERSEDING))
 
 
@@ -41,8 +41,8 @@ class Finding(NamedTuple):
     message: str
 
     def __str__(self) -> str:
-        place = "" if self.position is None else f"position {self.position}: "
-        return f"{self.code}: {place}{self.message}"
+        location = "" if self.position is None else f"position {self.position}: "
+        return f"{self.code}: {location}{self.message}"
 
 
 CODES = {
@@ -52,7 +52,7 @@ CODES = {
     "not-a-record": "a record is not canonical JSON of an event",
     "column": "a column disagrees with the record that it indexes",
     "leaf-hash": "the record was changed: its hash differs",
-    "chain-hash": "the history before this position was changed, or the hash itself",
+    "chain-hash": "the history before this position or the chain hash itself was changed",
     "time-order": "recorded_at decreases",
     "supersedes": "an event breaks its chain of revisions: the superseded event is missing, later, or of another game",
     "twice": "an id, a game or a superseded event occurs twice",
@@ -69,7 +69,7 @@ CODES = {
 
 
 class VerifiedCounts(NamedTuple):
-    """The number of checked items of each kind."""
+    """The numbers of checked items, by kind."""
 
     events: int = 0
     hashes: int = 0
@@ -89,8 +89,8 @@ def verify_log(
     Args:
         ledger: The opened ledger.
         connection: A connection to it.
-        expected: A place that the log must contain.
-        since: Check only the events after this place, which the log must contain.
+        expected: A head that the log must contain.
+        since: Check only the events after this head, which the log must contain.
     """
     after = 0 if since is None else since.position
     for message in ledger.dialect.find_storage_damage(connection) if since is None else ():
@@ -143,7 +143,10 @@ def _check_schema(connection: Connection) -> Generator[Finding, None, tuple[int,
 
 
 def _read_extent(ledger: Ledger, connection: Connection, after: int) -> tuple[int, int]:
-    """Return the last position (at least `after`) and the number of events after `after`; damage may hide some."""
+    """Return the last position, at least `after`, and the number of events after `after`.
+
+    In a damaged log both may be too low.
+    """
     last = _read_rows(ledger, connection, "SELECT coalesce(max(position), 0) FROM events")
     count_query = "SELECT count(*) FROM events WHERE position <= :until" + " AND position > :after" * bool(after)
     parameters = {"after": after} if after else {}
@@ -163,12 +166,15 @@ def _read_rows(ledger: Ledger, connection: Connection, query: str, **parameters:
         return None
 
 
-# a part of the log: the number of its rows, and the findings
-Part = tuple[int, list[Finding]]
+# the result of checking a part of the log: the number of its rows, and the findings
+PartResult = tuple[int, list[Finding]]
 
 
-def _walk_log(ledger: Ledger, connection: Connection, *, after: int, until: int, count: int) -> Iterator[Part]:
-    """Yield the parts of the log after a position, in order. Several processes walk a long log without gaps."""
+def _walk_log(ledger: Ledger, connection: Connection, *, after: int, until: int, count: int) -> Iterator[PartResult]:
+    """Check the log after a position; yield the result of each part, in order.
+
+    Several processes check the parts of a long log, unless positions are absent in it.
+    """
     cores, events = available_cores(), until - after
     size = max(PART_EVENTS, -(-events // UNITS_MAX))
     if cores == 1 or events <= PART_EVENTS or count != events:
@@ -182,7 +188,7 @@ def _walk_log(ledger: Ledger, connection: Connection, *, after: int, until: int,
             rows, findings = _check_range(ledger, own_connection, first, last)
         return marshal.dumps((number, rows, [tuple(finding) for finding in findings]))
 
-    waiting: dict[int, Part] = {}
+    waiting: dict[int, PartResult] = {}
     next_number = 0
     with closing(run_forked(check_part, len(ranges), cores)) as messages:
         for message in messages:
@@ -193,7 +199,7 @@ def _walk_log(ledger: Ledger, connection: Connection, *, after: int, until: int,
                 next_number += 1
 
 
-def _check_range(ledger: Ledger, connection: Connection, first: int, until: int) -> Part:
+def _check_range(ledger: Ledger, connection: Connection, first: int, until: int) -> PartResult:
     """Return the number of rows and the findings in a range of positions; the range from 1 includes rows below 1."""
     findings: list[Finding] = []
     position, rows = first - 1, 0
@@ -228,13 +234,13 @@ def _read_chain_hash(ledger: Ledger, connection: Connection, position: int) -> t
 
 
 def _raise_unless_damage(ledger: Ledger, error: DBAPIError) -> None:
-    """Raise an error of the database unless it reports damage rather than a lock, a right or a lost connection."""
+    """Raise an error of the database unless it reports damage. Others report a lock, a right or a lost connection."""
     if not ledger.dialect.is_damage(error.orig or error):
         raise error
 
 
 def _describe_gap(position: int, next_position: int) -> Finding:
-    """Return the finding that the event at `position` is not followed by the one at the next position."""
+    """Return the finding about absent positions between two positions, or about a wrong order of the two."""
     if next_position <= position:
         return Finding("missing", next_position, f"is stored after position {position}")
     is_single = next_position == position + 2
@@ -247,7 +253,7 @@ def _check_row(row: dict[str, Any], before: bytes | None) -> Iterator[Finding]:
     position = row["position"]
     record = row["record"]
     if not isinstance(record, bytes):
-        yield Finding("not-a-record", position, f"the record is {quote(record)}")
+        yield Finding("not-a-record", position, f"the record is {quote(record)}, not a text")
         return
     leaf = leaf_hash(record)
     if leaf != row["leaf_hash"]:
@@ -280,7 +286,7 @@ def _check_columns(position: int, row: dict[str, Any], expected: EventRow) -> It
         if name in ("record", "leaf_hash", "chain_hash"):
             continue
         value = row[name]
-        if name in _TEXTS and isinstance(value, bytes):
+        if name in _TEXT_COLUMNS and isinstance(value, bytes):
             value = value.decode("utf-8", "backslashreplace")
         expected_value = getattr(expected, name)
         if value != expected_value or type(value) is not type(expected_value):
@@ -294,11 +300,11 @@ def _quote_record(record: bytes) -> str:
 def _iterate_rows(
     ledger: Ledger, connection: Connection, after: int | None, until: int
 ) -> Iterator[tuple[int, dict[str, Any] | None]]:
-    """Yield (position, row) after `after` up to `until`, with texts as bytes; without `after` begin at the first row.
+    """Yield (position, row) for `after` < position <= `until`, with texts as bytes.
 
-    The row is None if it is unreadable.
+    Without `after`, begin at the first row. The row is None if it is unreadable.
     """
-    names = ", ".join(ledger.dialect.sql_as_bytes(name) if name in _TEXTS else name for name in EventRow._fields)
+    names = ", ".join(ledger.dialect.sql_as_bytes(name) if name in _TEXT_COLUMNS else name for name in EventRow._fields)
     page = f"SELECT {names} FROM events WHERE position > :after AND position <= :until ORDER BY position LIMIT :size"
     single = f"SELECT {names} FROM events WHERE position = :position"
     # starts below 1 to include rows at invalid positions
@@ -306,7 +312,7 @@ def _iterate_rows(
     while last_read < until:
         rows = _read_rows(ledger, connection, page, after=last_read, until=until, size=PAGE_EVENTS)
         if rows is None:
-            # some row of the page is damaged, so each is read alone
+            # a row of the page is damaged, so each row is read by itself
             last_read, last = max(last_read, 0), min(until, _find_last_position(ledger, connection))
             for position in range(last_read + 1, min(last_read + PAGE_EVENTS, last) + 1):
                 single_rows = _read_rows(ledger, connection, single, position=position)
@@ -325,10 +331,10 @@ def _iterate_rows(
 
 
 def _to_stored_bytes(row: Any) -> dict[str, Any]:
-    """Return a row by column, with texts and blobs as bytes, the same for all stores."""
+    """Return the values of a row by column, with texts and blobs as bytes, so that all stores give the same."""
     values = dict(zip(EventRow._fields, row, strict=True))
     for name, value in values.items():
-        if isinstance(value, memoryview) or (name in _TEXTS and isinstance(value, str)):
+        if isinstance(value, memoryview) or (name in _TEXT_COLUMNS and isinstance(value, str)):
             values[name] = value.encode() if isinstance(value, str) else bytes(value)
     return values
 
@@ -362,7 +368,7 @@ def _check_revisions(ledger: Ledger, connection: Connection, after: int) -> Iter
     except (DBAPIError, LookupError, ValueError, TypeError, AttributeError) as error:
         if isinstance(error, DBAPIError):
             _raise_unless_damage(ledger, error)
-        # the walk reports the unreadable event itself
+        # `_walk_log` reports the unreadable event itself
         yield Finding("storage", None, f"the chains of revisions cannot be checked: {quote(str(error))}")
 
 
@@ -379,7 +385,7 @@ def _check_renames(ledger: Ledger, connection: Connection) -> Iterator[Finding]:
         except Refused as problem:
             yield Finding("meaning", row.position, f"position {row.position} {NOT_FOLLOWING}: {problem.message}")
         except (LookupError, ValueError, TypeError):
-            continue  # the walk reports an unreadable event
+            continue  # `_walk_log` reports the unreadable event
 
 
 def verify_order(
@@ -395,7 +401,7 @@ def verify_order(
 
 
 def _check_links(ledger: Ledger, connection: Connection, after: int) -> Iterator[Finding]:
-    """Yield findings about `supersedes`, renames and repeated values; a missing unique index does not hide these."""
+    """Yield findings about `supersedes`, renames and repeated values, which a missing unique index lets happen."""
 
     def select_repeated(column: str, condition: str) -> str:
         new = f" AND {column} IN (SELECT {column} FROM events WHERE position > :after)" * bool(after)

@@ -1,12 +1,12 @@
-"""Work in forked processes, which inherit this process's memory and never outlive it.
+"""Run work in forked processes, which inherit this process's memory and never outlive it.
 
-for message in ahead(blocks): ...               # blocks, an iterator of bytes, is driven by another process
-for message in ahead(blocks, seconds=60): ...   # each within a minute of processor time
-for message in forked(work, 100, cores=2): ...  # work(0) to work(99), each as soon as it is done
+for message in run_ahead(blocks): ...               # another process drives the iterator of bytes `blocks`
+for message in run_ahead(blocks, seconds=60): ...   # the same, with at most a minute of processor time per message
+for message in run_forked(work, 100, cores=2): ...  # work(0) to work(99), each as soon as it is done
 
-The pools are `concurrent.futures`'s. This module adds what the library leaves open: which files a worker keeps open,
-that workers end with this process in every case, that Ctrl-C interrupts only this process, how a lost worker ended, and
-that no reader waits for the rest of a message of a lost worker.
+The pools come from `concurrent.futures`. This module adds to that library: a worker closes files that it must not keep
+open, workers always end with this process, Ctrl-C interrupts only this process, an error says how a lost worker ended,
+and no reader waits for the rest of a lost worker's message.
 """
 
 import fcntl
@@ -31,18 +31,21 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from multiprocessing.process import BaseProcess
 
+# the option of prctl by which the system kills a process when its parent ends
 PR_SET_PDEATHSIG = 1
 UNITS_MAX = 1_000
 # how many messages are computed ahead of their reader, and how many units of work each process may hold
 MESSAGES_AHEAD, UNITS_AHEAD = 16, 2
-WATCHED_SECONDS = 1
-PIPE_BYTES = 1 << 20  # room for answers that nobody has read yet
-# a process that waits uses no processor time: it is killed after this many times its limit, which a busy machine allows
-WAITING_TIMES = 10
+# how often to check whether all processes still exist
+CHECK_SECONDS = 1
+PIPE_BYTES = 1 << 20  # room for results that are not read yet
+# the limit by the clock, as a multiple of the limit of processor time: a process that only waits uses no processor
+# time, and one on a busy machine needs longer
+CLOCK_LIMIT_FACTOR = 10
 
 
 def available_cores() -> int:
-    """Return how many processors this process may use: one if its memory is limited, as more need threads."""
+    """Return how many processors this process may use: only one if its memory is limited, because more need threads."""
     if is_memory_limited():
         return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -53,14 +56,16 @@ class TimeLimitExceeded(Exception):
 
 
 def run_ahead(messages: Iterator[bytes], seconds: float | None = None, closes_files: bool = False) -> Generator[bytes]:
-    """Yield the messages of an iterator that a forked process drives some messages ahead.
+    """Yield the messages of an iterator; a forked process drives it `MESSAGES_AHEAD` messages ahead.
 
-    The process keeps open files open, so this process must hold no lock that lasts as long as a file is open; with
-    `closes_files` it closes all of them. A caller that stops early must close the iterator, which ends the process.
+    With `closes_files`, the forked process closes all files of this process. Otherwise it keeps them open, so this
+    process must hold no lock that lasts until a file is closed everywhere. A caller that stops early must close the
+    iterator, which ends the forked process.
 
-    Raises `WorkerLost` if the process is killed, `TimeLimitExceeded` if a message takes more than `seconds` of
-    processor time or far longer by the clock, and `RuntimeError` if the iterator raises; errors about a file or a store
-    pass through.
+    Raises:
+        WorkerLost: The forked process was killed.
+        TimeLimitExceeded: A message took more than `seconds` of processor time, or far longer by the clock.
+        RuntimeError: The iterator raised an error. Errors about a file or a store pass through instead.
     """
     with open_pool(
         1, partial(next, messages, None), closes_files=closes_files, passed=(OSError, LedgerError), seconds=seconds
@@ -78,10 +83,12 @@ def run_ahead(messages: Iterator[bytes], seconds: float | None = None, closes_fi
 def run_forked(work: Callable[[int], bytes], units: int, cores: int, closes_files: bool = True) -> Generator[bytes]:
     """Yield `work(number)` for every number below `units`, computed by `cores` processes, in the order they finish.
 
-    Each free process takes the next number. The processes close this process's files, unless `closes_files` is false,
-    and so hold none of its locks. A caller that stops early must close the iterator, which ends the processes. Raises
-    `WorkerLost` if a process is killed, and `RuntimeError` if `work` raises; errors about a file or a store pass
-    through.
+    Each free process takes the next number. With `closes_files`, the processes close all files of this process, and so
+    hold none of its locks. A caller that stops early must close the iterator, which ends the processes.
+
+    Raises:
+        WorkerLost: A process was killed.
+        RuntimeError: `work` raised an error. Errors about a file or a store pass through instead.
     """
     assert 0 < units <= UNITS_MAX
     workers = min(cores, units)
@@ -105,10 +112,10 @@ def open_pool(
     passed: tuple[type[Exception], ...],
     seconds: float | None = None,
 ) -> Iterator[tuple[Callable[..., "Future[Any]"], Callable[..., "set[Future[Any]]"]]]:
-    """Provide a function that submits a unit of work to forked processes, and one that waits for units.
+    """Provide a function that submits a unit of work to forked processes, and a function that waits for units.
 
     With `seconds`, each unit of work is limited to this processor time. Errors of the types `passed` pass through;
-    others become a `RuntimeError`. The processes end with the context.
+    others become a `RuntimeError`. The processes end with the block.
     """
     from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
     from multiprocessing import get_context
@@ -135,8 +142,8 @@ def open_pool(
 
 
 def _start_processes(executor: Any) -> "list[BaseProcess]":
-    """Start the processes of a pool and return them; none stays if the pool's thread cannot start."""
-    # before Python 3.14 the library neither kills workers nor reports how one ended
+    """Start the processes of a pool and return them. If the pool's thread cannot start, end the processes again."""
+    # private members are used, because before Python 3.14 the library neither kills workers nor reports how one ended
     try:
         refuse_threads_without_memory()
         with _block_interrupts():
@@ -146,10 +153,10 @@ def _start_processes(executor: Any) -> "list[BaseProcess]":
             process.kill()
         raise
     if hasattr(fcntl, "F_SETPIPE_SZ"):
-        # a larger pipe lets a worker continue while the pool's thread waits for its turn to read
+        # with a larger pipe, a worker can continue before the pool's thread has read the last result
         with suppress(OSError):
             fcntl.fcntl(executor._result_queue._writer.fileno(), fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-    # with this end open, the pool's thread would wait for ever for the rest of a truncated message
+    # while this process keeps this end open, the pool's thread would wait for ever for the rest of a truncated message
     executor._result_queue._writer.close()
     return list(executor._processes.values())
 
@@ -157,16 +164,17 @@ def _start_processes(executor: Any) -> "list[BaseProcess]":
 def _wait_for_done(
     thread: Any, processes: "list[BaseProcess]", units: "set[Future[Any]]", seconds: float | None = None
 ) -> "set[Future[Any]]":
-    """Wait for some units of work and return those that are done, as soon as one is.
+    """Wait until at least one of these units of work is done; return the units that are done.
 
-    The pool's thread hands out the results. If it runs out of memory, it ends silently. While it reads a message, it
-    does not notice the loss of the sending process. Raises `BrokenProcessPool`, `TimeLimitExceeded`, `WorkerLost`.
+    The pool's thread hands out the results. It ends silently if it runs out of memory, and while it reads a message it
+    does not notice that the sending process is lost; so both are checked here. Raises `BrokenProcessPool`,
+    `TimeLimitExceeded`, `WorkerLost`.
     """
     from concurrent.futures import FIRST_COMPLETED, wait
     from concurrent.futures.process import BrokenProcessPool
 
-    limit = None if seconds is None else seconds * WAITING_TIMES
-    interval = WATCHED_SECONDS if limit is None else min(WATCHED_SECONDS, limit)
+    limit = None if seconds is None else seconds * CLOCK_LIMIT_FACTOR
+    interval = CHECK_SECONDS if limit is None else min(CHECK_SECONDS, limit)
     for rounds in count(1):
         is_thread_alive, has_lost_process = thread.is_alive(), not all(process.is_alive() for process in processes)
         done = wait(units, interval, FIRST_COMPLETED).done
@@ -177,36 +185,36 @@ def _wait_for_done(
         if has_lost_process:
             raise BrokenProcessPool
         if limit is not None and rounds * interval >= limit:
-            raise TimeLimitExceeded(f"{limit:g} s, most of which it waited")
+            raise TimeLimitExceeded(f"{limit:g} s by the clock, most of it waiting")
     raise AssertionError
 
 
 def _describe_loss(codes: Sequence[int]) -> str:
-    """Return how the first worker ended whose end was not a termination by this process."""
+    """Describe how a worker ended: the first in `codes` that this process did not terminate itself."""
     code = next((code for code in codes if code != -signal.SIGTERM), -signal.SIGTERM)
-    how = f"was killed by signal {-code}" if code < 0 else f"ended with {code}"
-    return (
-        f"{how}; if the machine ran out of memory, the system's log says so" if code else "ended without an exit status"
-    )
+    if not code:
+        return "ended without an exit status"
+    description = f"was killed by signal {-code}" if code < 0 else f"ended with exit status {code}"
+    return f"{description}; if the machine ran out of memory, the system's log says so"
 
 
 def _list_open_files() -> dict[int, tuple[int, ...]]:
-    """Return the open files by number, each with an identity that tells it from a later file of the same number."""
+    """Return the numbers of the open files, each with an identity that differs for a later file of the same number."""
     identities: dict[int, tuple[int, ...]] = {}
     for file in map(int, os.listdir("/dev/fd")):
-        with suppress(OSError):  # the listing's own
+        with suppress(OSError):  # the file by which /dev/fd was listed is closed again
             identities[file] = os.fstat(file)[1:3]
     return identities
 
 
 @contextmanager
 def _block_interrupts() -> Iterator[None]:
-    """Block Ctrl-C until a new process can handle it, and keep the process from closing standard input."""
+    """Block Ctrl-C until a new process can handle it, and keep that process from closing standard input."""
     mask_before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     stdin, sys.stdin = sys.stdin, None
     try:
         with warnings.catch_warnings():
-            # newer Pythons warn about threads; none in this process holds a lock that a worker needs
+            # newer Pythons warn about threads in a forked process; no thread here holds a lock that a worker needs
             warnings.simplefilter("ignore", DeprecationWarning)
             yield
     finally:
@@ -229,7 +237,7 @@ def _begin_work(
         with suppress(OSError):
             if file > 2 and os.fstat(file)[1:3] == identity:
                 os.close(file)
-    # Ctrl-C reaches the whole group; the parent ends its workers
+    # Ctrl-C reaches all processes of the group, but the parent alone handles it and ends its workers
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
@@ -241,10 +249,10 @@ def _begin_work(
         if sys.platform == "linux":
             import ctypes
 
-            # the thread cannot run while compiled code holds the interpreter
+            # needed as well, because the thread cannot run while compiled code holds the interpreter
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     except (RuntimeError, ImportError, OSError, MemoryError):
-        os._exit(1)  # there is no memory for that; the parent reports it, as it does later
+        os._exit(1)  # there is no memory for a thread; the parent reports the lost worker
 
 
 def _exit_with(parent: "BaseProcess") -> None:
@@ -253,7 +261,7 @@ def _exit_with(parent: "BaseProcess") -> None:
 
 
 def _limit_processor_time(seconds: float, work: Callable[..., Any], *arguments: Any) -> Any:
-    """Do a unit of work; the system kills this process at its time limit, even within compiled code."""
+    """Run a unit of work. The system kills this process at the time limit, even within compiled code."""
     signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         return work(*arguments)
@@ -272,5 +280,5 @@ def _run_unit(*arguments: Any) -> Any:
         raise
     except BaseException as error:
         if not isinstance(error, Exception) or isinstance(error, MemoryError):
-            os._exit(1)  # the parent reports it, like a process killed for lack of memory
+            os._exit(1)  # the parent reports the lost worker, like one that the system killed
         raise RuntimeError(f"a worker process failed: {traceback.format_exc()}") from None

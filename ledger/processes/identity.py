@@ -1,8 +1,8 @@
-"""Process names that let another process check later whether the named one is still running.
+"""Name processes so that another process can check later whether the named process is still running.
 
     db1 4711 8834112        host, process id, and start time in ticks since boot, if the system reports it
 
-Process ids are reused; together with the start time they identify one process until the next boot.
+Process ids are reused. Together with the start time, an id identifies one process until the next boot.
 """
 
 import os
@@ -21,9 +21,9 @@ def name_this_process() -> str:
 
 
 def is_process_running(process: str, active_at: int, now: int) -> bool:
-    """Return whether the process of that name, which was active at `active_at`, is still running.
+    """Tell whether the process of this name, which was active at `active_at`, is still running.
 
-    Both times are in microseconds.
+    Both times are in microseconds. A process on another host counts as running for a day.
     """
     match = _PROCESS.fullmatch(process)
     if match is None:
@@ -47,7 +47,7 @@ def _host_name() -> str:
 
 
 def _read_start_ticks(pid: int) -> str | None:
-    """Return when a process was started, in ticks since boot; None if it is gone or the system does not report it."""
+    """Return the start time of a process in ticks since boot; None if it has ended or the system reports no time."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -12,13 +12,13 @@ from mmap import mmap
 from typing import Any
 
 from ratings_ledger.ledger.errors import WorkerLost
-from ratings_ledger.ledger.processes.forking import WAITING_TIMES as POOL_WAITING_TIMES
+from ratings_ledger.ledger.processes.forking import CLOCK_LIMIT_FACTOR as POOL_CLOCK_LIMIT_FACTOR
 from ratings_ledger.ledger.processes.forking import TimeLimitExceeded, open_pool
 from ratings_ledger.projections.rulesets import rule_errors
 from ratings_ledger.projections.rulesets.registry import give_up_rule
 
 NOTE_BYTES = 4_096
-SECOND = 1 / POOL_WAITING_TIMES  # CPU limit for which the pool waits one second
+SECOND = 1 / POOL_CLOCK_LIMIT_FACTOR  # CPU limit for which the pool waits one second
 ALLOW_MORE = "`ratings serve --rule-seconds N` allows more time"
 UNIT_SECONDS_MAX = 600  # limit for any unit of work
 WAITING_TIMES = 5  # a single call may last this many times the limit, because a sleeping rule uses no CPU time
