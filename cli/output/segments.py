@@ -7,11 +7,11 @@ from ratings_ledger.cli.output.render import print_records_csv
 from ratings_ledger.projections.cluster.coordinating import SHORT_LIVED
 from ratings_ledger.projections.cluster.inventory import (
     MISSING,
-    STRANGE,
+    OTHER_HISTORY,
     AllSegments,
-    DisusedObject,
     PruneResult,
     SegmentState,
+    UnusedObject,
 )
 from ratings_ledger.projections.cluster.object_store import LASTING
 from ratings_ledger.projections.cluster.segments import parse_segment_name, to_segment_name
@@ -32,7 +32,7 @@ def print_segments(segments: AllSegments) -> None:
     )
     if any(row.state == MISSING for row in segments.rows):
         render.print_hanging("to seal the rest: ratings segments seal, or the next rebuild with --on", 2)
-    if any(row.state == STRANGE for row in segments.rows):
+    if any(row.state == OTHER_HISTORY for row in segments.rows):
         render.print_hanging("to delete segments of another history once they are a day old: ratings segments prune", 2)
 
 
@@ -62,4 +62,4 @@ def print_pruned(pruned: PruneResult) -> None:
 
 def print_pruned_csv(pruned: PruneResult) -> None:
     """Print a line for each object."""
-    print_records_csv(DisusedObject, pruned.rows)
+    print_records_csv(UnusedObject, pruned.rows)

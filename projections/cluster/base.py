@@ -1,7 +1,8 @@
 """Create and load the base of a computation: all data that its packs share, as one object named by its content.
 
-It lists the segments and their numbers, the sealed games that later events changed, the segment of these games and of
-all unsealed ones, and the records of all events that are not about games.
+A base names the segments. The last one, the head segment, holds unsealed games and the new versions of sealed games
+that later events changed. A base also lists these changed games, and has the records of all events that are not about
+games.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from ratings_ledger.projections.cluster.segments import (
     NamedCell,
     extract_games,
     find_names,
-    list_moments,
+    list_sample_times,
     read_games_of_cells,
     to_numbers_name,
 )
@@ -45,17 +46,18 @@ from ratings_ledger.projections.facts.stored_columns import Bytes
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 from ratings_ledger.projections.rulesets.versions import Version
 
-PUBLISHED = "ruleset.published"
-ACCOUNTS = ("player.registered", "player.account_changed")
-# the types of events, besides games, on which a ladder may depend
+RULESET_TYPE = "ruleset.published"
+ACCOUNT_TYPES = ("player.registered", "player.account_changed")
+# the types of events, other than those of games, on which a ladder may depend
 RELEVANT_TYPES = {*(APPLY.keys() - {"game.recorded", "game.corrected", "game.voided", "game.reinstated"}), *CLOCK_TYPES}
 
-# the times from and up to which games are read; None is open
+# a half-open range of time in microseconds: games are read from the first instant on and before the second; None is
+# open
 Window = tuple[int | None, int | None]
 
 
 class Sources(NamedTuple):
-    """The sources of games: sealed segments and, last, the one of unsealed games; and the numbers of each."""
+    """The sources of games: the sealed segments and the head segment, and the numbers object of each."""
 
     segments: list[OpenedObject]
     numbers: list[OpenedObject]
@@ -81,12 +83,13 @@ def create_base(
     """Create a base, and return its name.
 
     Args:
-        facts: the settled facts of unsealed games.
-        segments: the names of all segments, the one of these facts last.
-        changed: the first positions of the sealed games that a later event changed.
-        records: all events that are not about games.
-        clock_game_positions: the first positions of the games that have a clock, by game id.
-        needs_accounts: whether accounts are needed even if no recorded ruleset reads them.
+        objects: The object store.
+        facts: The settled facts of unsealed games.
+        segments: The names of all segments; the last is that of these facts.
+        changed: The first positions of the sealed games that a later event changed.
+        records: (position, record) of all events that are not about games.
+        clock_game_positions: The first positions of the games that have a clock, by game id.
+        needs_accounts: Whether accounts are needed even if no recorded ruleset reads them.
     """
     reads_accounts = needs_accounts or any(
         version.ruleset.scope.exclude_accounts or getattr(version.params, "account", None) is not None
@@ -94,13 +97,13 @@ def create_base(
         for version in versions
     )
     relevant = [
-        (at, record, subject)
-        for at, record in records
-        if (subject := _find_subject(at, record, reads_accounts)) is not None
+        (position, record, subject)
+        for position, record in records
+        if (subject := _find_subject(position, record, reads_accounts)) is not None
     ]
     columns = {
         "gone": np.array(sorted(changed), dtype=np.int64),
-        "others_at": np.array([at for at, *_ in relevant], dtype=np.int64),
+        "others_at": np.array([position for position, *_ in relevant], dtype=np.int64),
         "others": [record for _, record, _ in relevant],
         "of": [subject for *_, subject in relevant],
     }
@@ -122,9 +125,9 @@ def _find_subject(position: int, record: str, reads_accounts: bool) -> list[str]
         event = read_known_event(position, record)
     except (Refused, LookupError):
         return None
-    if event.type not in RELEVANT_TYPES or (event.type in ACCOUNTS and not reads_accounts):
+    if event.type not in RELEVANT_TYPES or (event.type in ACCOUNT_TYPES and not reads_accounts):
         return None
-    if event.type in ACCOUNTS:
+    if event.type in ACCOUNT_TYPES:
         return ["player", event.data["player"]]
     return ["game", event.data["game_id"]] if event.type in CLOCK_TYPES else []
 
@@ -139,13 +142,16 @@ class SharedBase:
         self.position: int = base.about["position"]
         self.chain_hash = bytes.fromhex(base.about["chain_hash"])
         self.recorded_until: int = base.about["recorded_until"]
-        self.games_at: dict[str, int] = base.about["games_at"]
-        self.changed = base.column("gone")
-        records = zip(base.column("others_at").tolist(), base.lines("others"), base.lines("of"), strict=True)
-        self.others = [(at, read_known_event(at, record), of) for at, record, of in records]
-        self._rulesets = _bind_rulesets(event for _, event, _ in self.others if event.type == PUBLISHED)
+        self._clock_game_positions: dict[str, int] = base.about["games_at"]
+        self._changed_positions = base.column("gone")
+        rows = zip(base.column("others_at").tolist(), base.lines("others"), base.lines("of"), strict=True)
+        # (position, event, subject) of the events that are not about games
+        self._other_events = [
+            (position, read_known_event(position, record), subject) for position, record, subject in rows
+        ]
+        self._rulesets = _bind_rulesets(event for _, event, _ in self._other_events if event.type == RULESET_TYPE)
         names = base.about["segments"]
-        self.sources = Sources(
+        self._sources = Sources(
             [open_object(url, segment) for segment in names],
             [open_object(url, to_numbers_name(segment)) for segment in names],
         )
@@ -155,50 +161,50 @@ class SharedBase:
 
         Raises `DamagedObject`, also if the segments do not have exactly `games` games in these cells.
         """
-        facts, count = self.load_facts_within(cells)
-        if count != games:
-            raise DamagedObject(self.name, f"leads to {count:,} games instead of {games:,}")
+        facts, game_count = self.load_facts_within(cells)
+        if game_count != games:
+            raise DamagedObject(self.name, f"contains {game_count:,} games instead of {games:,}")
         return facts
 
     def load_facts_within(
         self, cells: Sequence[tuple[int, NamedCell]], window: Window = (None, None), players: Iterable[str] = ()
     ) -> tuple[Facts, int]:
-        """Return the facts of the games in a window, and the number of games in the segments. Raises `DamagedObject`.
+        """Return the facts of the cells' games in a window, and how many of these games the segments hold.
 
-        The given players get the first numbers.
+        The given players get the first numbers. Raises `DamagedObject`.
         """
         facts = Facts(self.position, self.chain_hash, recorded_until=self.recorded_until)
         for name in players:
             number_player(facts, name)
-        own = {number: number_cell(facts, cell[:-2], *cell[-2:]) for number, cell in cells}
-        count = _add_games(facts, self.sources, own, self.changed, window)
+        fact_cells = {number: number_cell(facts, cell[:-2], *cell[-2:]) for number, cell in cells}
+        game_count = _add_games(facts, self._sources, fact_cells, self._changed_positions, window)
         self._add_other_events(facts)
-        return facts, count
+        return facts, game_count
 
-    def list_moments(self, cells: Iterable[tuple[int, NamedCell]]) -> Iterator[tuple[int, float]]:
-        """Yield the results of `list_moments` for the games of some cells, in all segments."""
+    def list_sample_times(self, cells: Iterable[tuple[int, NamedCell]]) -> Iterator[tuple[int, float]]:
+        """Yield (sample time, number of games that it stands for) for the games of some cells, in all segments."""
         cell_numbers = [number for number, _ in cells]
-        for segment, numbers in zip(*self.sources, strict=True):
-            yield from list_moments(segment, np.isin(numbers.column("cell"), cell_numbers))
+        for segment, numbers in zip(*self._sources, strict=True):
+            yield from list_sample_times(segment, np.isin(numbers.column("cell"), cell_numbers))
 
     def _add_other_events(self, facts: Facts) -> None:
-        """Apply the other events, except accounts and clocks of players and games that are not in these facts."""
-        for _, event, _ in self.others:
+        """Apply the events that are not about games, except accounts and clocks without a row in the facts."""
+        for _, event, _ in self._other_events:
             if event.type == "player.renamed":
                 for name in ("player", "new_player"):
                     number_player(facts, event.data[name])
-        rows = {game_id: facts.row_of(at) for game_id, at in self.games_at.items()}
+        rows = {game_id: facts.row_of(position) for game_id, position in self._clock_game_positions.items()}
         facts.rows = {game_id: row for game_id, row in rows.items() if row >= 0}
-        positions: Any = {"player": facts.player_numbers, "game": facts.rows}
-        for at, event, of in self.others:
-            if event.type == PUBLISHED:
+        known_subjects: Any = {"player": facts.player_numbers, "game": facts.rows}
+        for position, event, subject in self._other_events:
+            if event.type == RULESET_TYPE:
                 # rulesets are bound once for all packs
-                facts.recorded.versions += self._rulesets.versions.get(at, [])
-                facts.recorded.unusable += self._rulesets.unusable.get(at, [])
-                facts.recorded.positions[event.event_id] = at
-            elif not of or of[1] in positions[of[0]]:
+                facts.recorded.versions += self._rulesets.versions.get(position, [])
+                facts.recorded.unusable += self._rulesets.unusable.get(position, [])
+                facts.recorded.positions[event.event_id] = position
+            elif not subject or subject[1] in known_subjects[subject[0]]:
                 with suppress(Refused, LookupError):  # an event with a missing reference does not count
-                    apply(facts, at, event)
+                    apply(facts, position, event)
         settle_facts(facts)
         facts.proposed = False
 
@@ -210,9 +216,9 @@ class _BoundRulesets(NamedTuple):
     unusable: dict[int, list[UnusableVersion]]
 
 
-def _bind_rulesets(published: Iterable[KnownEvent]) -> _BoundRulesets:
+def _bind_rulesets(ruleset_events: Iterable[KnownEvent]) -> _BoundRulesets:
     facts = Facts(0, b"")
-    for event in published:
+    for event in ruleset_events:
         with suppress(Refused, LookupError):
             apply(facts, event.position or 0, event)
     recorded = facts.recorded
@@ -224,64 +230,73 @@ def _bind_rulesets(published: Iterable[KnownEvent]) -> _BoundRulesets:
 
 @lru_cache(2)
 def load_base(url: str, name: str) -> SharedBase:
-    """Load a base; it is cached, because several packs share it. Raises `DamagedObject`."""
+    """Load a base. It is cached, because several packs share it. Raises `DamagedObject`."""
     return SharedBase(url, name)
 
 
-def _add_games(facts: Facts, sources: Sources, own: dict[int, int], changed: Array, window: Window) -> int:
+def _add_games(
+    facts: Facts, sources: Sources, fact_cells: dict[int, int], changed_positions: Array, window: Window
+) -> int:
     """Add the games of some cells to facts without games, and return the number of these games in the segments.
 
-    `own` maps the cells' numbers in the ledger to those in the facts.
+    `fact_cells` maps the cells' numbers in the ledger to their numbers in the facts.
     """
     last = sources.numbers[-1]
     player_count = last.about["players_before"] + len(last.column("name_from")) - 1
-    fact_cell = np.full(
-        max([*own, *(int(segment.column("cell").max(initial=-1)) for segment in sources.numbers)], default=-1) + 1, -1
-    )
-    fact_cell[list(own)] = list(own.values())
+    highest_numbers = [int(numbers.column("cell").max(initial=-1)) for numbers in sources.numbers]
+    # `fact_cells` as an array, with -1 for all other cells
+    fact_cell_of = np.full(max([*fact_cells, *highest_numbers], default=-1) + 1, -1)
+    fact_cell_of[list(fact_cells)] = list(fact_cells.values())
     is_present = np.zeros(player_count, dtype=bool)
-    parts, read = list[Games](), 0
+    parts, game_count = list[Games](), 0
     for segment, numbers in zip(sources.segments, sources.numbers, strict=True):
-        cell, player = fact_cell[numbers.column("cell")], numbers.column("player")
+        is_head = segment is sources.segments[-1]
+        cell, player = fact_cell_of[numbers.column("cell")], numbers.column("player")
         for games in read_games_of_cells(segment, cell >= 0, *window):
-            read += len(games.cell)
+            game_count += len(games.cell)
             games.slots["player"] = player[games.slots["player"]]
             if "club" in games.slots:
                 games.slots["club"] = _map_clubs(facts, segment, games.slots["club"])
-            parts.append(_drop_changed(games._replace(cell=cell[games.cell]), changed, segment is sources.segments[-1]))
+            parts.append(_drop_changed(games._replace(cell=cell[games.cell]), changed_positions, is_head))
             is_present[parts[-1].slots["player"]] = True
     present = np.flatnonzero(is_present)
-    fact_numbers = np.zeros(player_count, dtype=np.int32)
-    fact_numbers[present] = [number_player(facts, name) for name in find_names(sources.numbers, present)]
-    _set_columns(facts, parts, fact_numbers)
-    return read
+    fact_players = np.zeros(player_count, dtype=np.int32)
+    fact_players[present] = [number_player(facts, name) for name in find_names(sources.numbers, present)]
+    _set_columns(facts, parts, fact_players)
+    return game_count
 
 
 def _map_clubs(facts: Facts, segment: OpenedObject, clubs: Array) -> Array:
-    """Map the segment's numbers of clubs to those of the facts."""
+    """Map the segment's numbers of clubs to the facts' numbers."""
     fact_numbers = {number: number_text(facts, name) for number, name in segment.lines("clubs")}
     mapping = np.full(max(fact_numbers, default=NONE) + 2, NONE, dtype=np.int32)  # the last item maps NONE to itself
     mapping[list(fact_numbers)] = list(fact_numbers.values())
     return mapping[clubs]
 
 
-def _drop_changed(games: Games, changed: Array, is_newest: bool) -> Games:
-    """Return the games without those whose current version is in another segment."""
-    if is_newest or not len(changed):
+def _drop_changed(games: Games, changed_positions: Array, is_head: bool) -> Games:
+    """Return the games of a segment without changed games, whose current version is in the head segment."""
+    if is_head or not len(changed_positions):
         return games
-    at = np.searchsorted(changed, games.rows["first_position"])
-    is_current = changed[np.minimum(at, len(changed) - 1)] != games.rows["first_position"]
+    index = np.searchsorted(changed_positions, games.rows["first_position"])
+    is_current = changed_positions[np.minimum(index, len(changed_positions) - 1)] != games.rows["first_position"]
     if is_current.all():
         return games
     chosen = np.flatnonzero(is_current)
     return extract_games(games, chosen, games.cell[chosen])
 
 
-def _set_columns(facts: Facts, parts: list[Games], mine: Array) -> None:
-    """Set all columns of the facts, rows ordered by first position; `mine` maps the ledger's players to the facts."""
+def _set_columns(facts: Facts, parts: list[Games], fact_players: Array) -> None:
+    """Set all columns of the facts, with the rows ordered by first position.
+
+    `fact_players` maps the ledger's numbers of players to the facts' numbers.
+    """
     rows = {name: _concatenate([games.rows[name] for games in parts], "i8") for name in ROWS}
-    live = [games.rows.get("live_position", games.rows["first_position"]) for games in parts]
-    rows |= {"live_position": _concatenate(live, "i8"), "cell": _concatenate([games.cell for games in parts], "i8")}
+    live_positions = [games.rows.get("live_position", games.rows["first_position"]) for games in parts]
+    rows |= {
+        "live_position": _concatenate(live_positions, "i8"),
+        "cell": _concatenate([games.cell for games in parts], "i8"),
+    }
     rows["start"] = np.cumsum(rows["count"]) - rows["count"]
     order = np.argsort(rows["first_position"], kind="stable")
     for name, column in rows.items():
@@ -291,14 +306,14 @@ def _set_columns(facts: Facts, parts: list[Games], mine: Array) -> None:
     custom = sorted({name for games in parts for name in games.slots if name.startswith(NUMBERS)})
 
     def join_slots(name: str, code: str) -> arrays.Column:
-        """Return a column of participants, with its default value for parts without it."""
-        usual = find_optional_column(name).default if name in custom else MORE_SLOTS.get(name, ("", 0))[1]
+        """Return a column of participants; parts without the column get its default value."""
+        default = find_optional_column(name).default if name in custom else MORE_SLOTS.get(name, ("", 0))[1]
         columns = [
-            games.slots[name] if name in games.slots else np.full(len(games.slots["place"]), usual) for games in parts
+            games.slots[name] if name in games.slots else np.full(len(games.slots["place"]), default) for games in parts
         ]
         return arrays.as_column(_concatenate(columns, code))
 
-    facts.player = arrays.take(arrays.as_column(mine), join_slots("player", "i4"))
+    facts.player = arrays.take(arrays.as_column(fact_players), join_slots("player", "i4"))
     for name, code in (("place", "i4"), ("status", "i1"), ("replaced", "i1")):
         setattr(facts, name, join_slots(name, code))
     for name in OPTIONAL:
@@ -315,6 +330,6 @@ def _concatenate(columns: list[Array], code: str) -> Array:
 
 
 def list_cells(numbers: Iterable[OpenedObject]) -> Iterator[NamedCell]:
-    """Yield the cells of a ledger by number."""
-    for part in numbers:
-        yield from (tuple(cell) for cell in part.lines("cells"))
+    """Yield the cells of a ledger in the order of their numbers, given all numbers objects."""
+    for numbers_object in numbers:
+        yield from (tuple(cell) for cell in numbers_object.lines("cells"))

@@ -12,14 +12,14 @@ from ratings_ledger.projections.cluster.object_store import Objects, describe_os
 from ratings_ledger.projections.facts.column_files import ColumnFile, encode_columns, encode_lines, read_footer
 from ratings_ledger.projections.facts.stored_columns import Bytes, ColumnPlace, StoredColumn
 
-OPENED_MAX = 4096
-# the type codes of numpy arrays, and the corresponding ones of columns
-CODES = {"u1": "B", "i1": "b", "i2": "h", "i4": "i", "i8": "q"}
+OPENED_MAX = 4096  # objects
+# the type codes of columns, by the type codes of numpy arrays
+COLUMN_CODES = {"u1": "B", "i1": "b", "i2": "h", "i4": "i", "i8": "q"}
 Array = Any  # a numpy array
 
 
 class DamagedObject(Exception):
-    """The object `name` is missing or not as it was written."""
+    """The object `name` is missing or damaged; `problem` says how, as in `is missing`."""
 
     def __init__(self, name: str, problem: str) -> None:
         super().__init__(f"{name} {problem}")
@@ -45,19 +45,19 @@ class _ObjectBytes:
         return StoredColumn(self, name, place)
 
     def read(self, first: int, length: int) -> Bytes:
-        """Return some bytes. Raises `DamagedObject`, `StoreUnavailable`."""
+        """Return at most `length` bytes from index `first`. Raises `DamagedObject`, `StoreUnavailable`."""
         try:
             return self._objects.read(self._name, first, length)
         except FileNotFoundError:
             raise self.damaged("is missing") from None
         except OSError as problem:
-            # not a damaged object: if a store does not answer, its objects must not be deleted and created again
+            # not a `DamagedObject`, because a damaged object would be deleted and created again
             raise StoreUnavailable(
                 f"{self._name} in {self._objects.url}: {describe_os_error(problem)}", "file"
             ) from None
 
     def view(self, first: int, length: int) -> memoryview:
-        """Return some bytes in memory, and check their number. Raises `DamagedObject`."""
+        """Return exactly `length` bytes from index `first`, in memory. Raises `DamagedObject`."""
         content = memoryview(self.read(first, length))
         if len(content) < length:
             raise self.damaged("is too short")
@@ -77,13 +77,13 @@ class OpenedObject(ColumnFile):
         super().__init__(source, name, read_footer(source))
 
     def column(self, name: str) -> Array:
-        """Return a column after checking it. Raises `DamagedObject`."""
+        """Check a column and return it as a numpy array. Raises `DamagedObject`."""
         return arrays.as_numpy(self.columns[name].whole())
 
 
 @lru_cache(OPENED_MAX)
 def open_object(url: str, name: str) -> OpenedObject:
-    """Open an object, from the cache if possible, because objects never change. Raises `DamagedObject`."""
+    """Open an object. It is cached, because objects never change. Raises `DamagedObject`."""
     return OpenedObject(_open_cached_store(url), name)
 
 
@@ -93,11 +93,14 @@ def _open_cached_store(url: str) -> Objects:
 
 
 def encode_object(columns: Mapping[str, Array | bytes | list[Any]], about: Mapping[str, Any]) -> Iterator[Bytes]:
-    """Yield the bytes of an object; lists become lines of JSON. The `name` in `about`, if any, is the object's name."""
+    """Yield the bytes of an object with these columns; lists become lines of JSON.
+
+    `about` holds data about the whole object; a member `name` in it must be the object's name.
+    """
     return encode_columns({name: _encode_column(column) for name, column in columns.items()}, about)
 
 
 def _encode_column(column: Array | bytes | list[Any]) -> tuple[str, list[Any]]:
     if isinstance(column, list):
         column = encode_lines(column)
-    return "B" if isinstance(column, bytes) else CODES[column.dtype.str[1:]], [column]
+    return "B" if isinstance(column, bytes) else COLUMN_CODES[column.dtype.str[1:]], [column]

@@ -1,6 +1,6 @@
 """Coordinate a computation on a cluster: seal old events, create the base that all packs share, and collect results.
 
-Only the coordinator reads the log. Workers read objects: first ranges of records to seal, then segments and packs.
+Only the coordinator reads the log. Workers read objects: first ranges of records to seal, then segments and bases.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from ratings_ledger.projections.cluster.segments import (
     Numbering,
     SegmentName,
     encode_segment,
-    number_head,
+    number_head_segment,
     parse_segment_name,
     to_numbers_name,
 )
@@ -72,10 +72,11 @@ from ratings_ledger.projections.stored.computing import (
 from ratings_ledger.projections.stored.rule_processes import isolate
 from ratings_ledger.projections.stored.work import Results, Work, WorkAt
 
-# the events in a segment, and the number of them read at once
+# the number of events in a segment, and the number of events that are read at once
 SEGMENT_EVENTS, PAGE_EVENTS = 1_000_000, 25_000
-OTHER_ACCOUNTS, WORLD_WRITABLE = 0o077, 0o002  # rights that other accounts must not have
-LEFTOVER_SECONDS = 86_400  # only a killed computation leaves objects of this age
+ANY_RIGHTS_OF_OTHERS, WORLD_WRITABLE = 0o077, 0o002  # bits of a folder's mode that must not be set
+LEFTOVER_SECONDS = 86_400  # a short-lived object of this age was left by a killed computation
+# the beginnings of the names of objects that only one computation uses
 SHORT_LIVED = ("base-", "segment-head-", "numbers-head-", "out-", "plans-", "records-", "nonce-")
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -83,22 +84,22 @@ T = TypeVar("T")
 
 @contextmanager
 def open_cluster(
-    ledger: Ledger, on: str, url: str | None, tell: ReportProgress = lambda stage, numbers: None
+    ledger: Ledger, on: str, url: str | None, report_progress: ReportProgress = lambda stage, numbers: None
 ) -> Iterator[Cluster]:
-    """Provide the engine at an address, with a suitable object store below a URL or in the cache folder.
+    """Provide the engine at the address `on`, with an object store below a URL or in the cache folder.
 
     Raises `BadArgument`, `StoreUnavailable`.
     """
     objects = open_ledger_objects(ledger, url)
     if isinstance(objects, Folder):
-        # accounts that share a cluster may share a group, too
-        objects.refuse_other_accounts(OTHER_ACCOUNTS if url is None else WORLD_WRITABLE)
+        # the group may write into a folder that was named, because the accounts of a cluster may share a group
+        objects.refuse_other_accounts(ANY_RIGHTS_OF_OTHERS if url is None else WORLD_WRITABLE)
     with open_engine(on) as engine:
         if not compiling.is_available():
             raise StoreUnavailable("workers need numpy and numba here, too: pip install 'ratings-ledger[fast]'", "file")
         nonce = prove(objects)
         try:
-            yield Cluster(engine, objects, Proof(CODE, nonce, compute_golden_digest()), {nonce}, tell)
+            yield Cluster(engine, objects, Proof(CODE, nonce, compute_golden_digest()), {nonce}, report_progress)
         finally:
             with suppress(OSError):
                 objects.delete(nonce)
@@ -111,7 +112,7 @@ def open_ledger_objects(ledger: Ledger, url: str | None) -> Objects:
             return open_object_store(f"{url.rstrip('/')}/{ledger_id(connection)}")
         folder = cache_folder()
         if folder is None:
-            raise StoreUnavailable("there is no cache folder here; say --segments URL", "file")
+            raise StoreUnavailable("this account has no cache folder; pass --segments URL", "file")
         root = Path(folder) / folder_of(connection)
         with suppress(OSError):  # the first write to the folder reports the error
             root.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -120,7 +121,7 @@ def open_ledger_objects(ledger: Ledger, url: str | None) -> Objects:
 
 
 class SealedLog(NamedTuple):
-    """The segments of a log from its first event on, their numbers objects, and the last sealed position."""
+    """The segments of a log, in order and without gaps, their numbers objects, and the last sealed position."""
 
     segments: list[OpenedObject]
     numbers: list[OpenedObject]
@@ -133,7 +134,7 @@ class SealedLog(NamedTuple):
 
 
 def list_segment_names(connection: Connection, until: int) -> list[SegmentName]:
-    """Return the names of the segments of a log up to a position."""
+    """Return the names that the segments of a log up to a position must have."""
     names = []
     for last in range(SEGMENT_EVENTS, until + 1, SEGMENT_EVENTS):
         chain_hash = read_chain_hash(connection, last) or b""
@@ -142,7 +143,7 @@ def list_segment_names(connection: Connection, until: int) -> list[SegmentName]:
 
 
 def seal(connection: Connection, cluster: Cluster, until: int) -> SealedLog:
-    """Return the segments up to a position after creating missing or damaged ones. Raises the errors of `run_tasks`."""
+    """Create missing or damaged segments up to a position, and return all of them. Raises the errors of `run_tasks`."""
     objects, names = cluster.objects, list_segment_names(connection, until)
     tasks, ledger = [], ledger_id(connection)
     for name in names:
@@ -161,7 +162,7 @@ def seal(connection: Connection, cluster: Cluster, until: int) -> SealedLog:
 
 
 def _copy_records(connection: Connection, objects: Objects, task: Task) -> None:
-    """Copy the records that a task seals to the object store, where its worker can read them."""
+    """Copy the records that a task seals to the object store, where the worker can read them."""
     plan, name = json.loads(task.plan), parse_segment_name(task.output)
     assert name is not None
     if objects.size(plan["records"]) is None:
@@ -169,13 +170,13 @@ def _copy_records(connection: Connection, objects: Objects, task: Task) -> None:
 
 
 def read_segment_records(connection: Connection, name: SegmentName) -> Iterator[bytes]:
-    """Yield the records of a segment, one per line, page by page. Raises `StoreDamaged` if one is missing."""
+    """Yield the records of a segment, one per line, page by page. Raises `StoreDamaged` if a record is missing."""
     for after in range(name.first, name.last, PAGE_EVENTS):
-        upto = min(after + PAGE_EVENTS, name.last)
-        text = read_page(connection, after, upto)
-        if text.count(b"\n") != upto - after:
-            message = f"events between {after + 1:,} and {upto:,} are missing, or hold line breaks"
-            raise StoreDamaged(f"{message}; see: ratings verify")
+        until = min(after + PAGE_EVENTS, name.last)
+        text = read_page(connection, after, until)
+        if text.count(b"\n") != until - after:
+            message = f"events from {after + 1:,} to {until:,} are missing, or contain line breaks"
+            raise StoreDamaged(f"{message}; run: ratings verify")
         yield text
 
 
@@ -184,14 +185,14 @@ def _open(objects: Objects, name: str) -> OpenedObject:
 
 
 def _load_numbers(objects: Objects, segments: Sequence[OpenedObject]) -> list[OpenedObject]:
-    """Load the numbers objects of the segments, in order, and create missing ones."""
+    """Open the numbers objects of the segments, in order; create missing ones."""
     opened: list[OpenedObject] = []
     numbering: Numbering | None = None
     for segment in segments:
         name = to_numbers_name(segment.name)
         if objects.size(name) is None:
             numbering = numbering or Numbering(opened)
-            create_or_compare(objects, name, numbering.number(segment))
+            create_or_compare(objects, name, numbering.number_segment(segment))
         else:
             numbering = None
         opened.append(_open(objects, name))
@@ -203,9 +204,9 @@ class PreparedLog(NamedTuple):
 
     base:   the name of the base object
     facts:  the facts of unsealed events, with all rulesets
-    cells:  by number in the facts: each cell's number in the ledger, and the cell
-    counts: by number in the facts: the number of games in each cell
-    games:  the number of games
+    cells:  (number in the ledger, cell) for each cell, by its number in the facts
+    counts: the number of games in each cell, by its number in the facts
+    games:  the number of all games
     """
 
     base: str
@@ -221,30 +222,31 @@ def prepare(connection: Connection, cluster: Cluster, position: int, accounts: b
     Raises the errors of `run_tasks`, and `DamagedObject`.
     """
     sealed_log = seal(connection, cluster, position)
+    # the sealed events that are not about games
     other_records = [
-        (at, record)
+        (other_position, record)
         for segment in sealed_log.segments
-        for at, record in zip(segment.column("others_at").tolist(), segment.lines("others"), strict=True)
+        for other_position, record in zip(segment.column("others_at").tolist(), segment.lines("others"), strict=True)
     ]
     facts = decode_changes_after(connection, other_records, sealed_log.position, position)
-    changed_positions = [at for at in facts.first_position if at <= sealed_log.position]
+    changed_positions = [first for first in facts.first_position if first <= sealed_log.position]
     recent_events = [
         row
         for name in RELEVANT_TYPES
         for row in read_matching_records(connection, after=sealed_log.position, until=position, type_name=name)
     ]
-    games_at = find_first_positions(connection, facts.recorded.clocks)
-    newest, numbers = _create_head(cluster.objects, facts, sealed_log)
-    segments = [*sealed_log.segments, newest]
-    cluster.own_objects.update((newest.name, to_numbers_name(newest.name)))
+    clock_game_positions = find_first_positions(connection, facts.recorded.clocks)
+    head_segment, numbers = _create_head_segment(cluster.objects, facts, sealed_log)
+    segments = [*sealed_log.segments, head_segment]
+    cluster.own_objects.update((head_segment.name, to_numbers_name(head_segment.name)))
     base = create_base(
         cluster.objects,
         facts,
-        [segment.name for segment in segments],
-        changed_positions,
-        [*other_records, *sorted(recent_events)],
-        {name: at for name, at in games_at.items() if at <= position},
-        accounts,
+        segments=[segment.name for segment in segments],
+        changed=changed_positions,
+        records=[*other_records, *sorted(recent_events)],
+        clock_game_positions={name: first for name, first in clock_game_positions.items() if first <= position},
+        needs_accounts=accounts,
     )
     cluster.own_objects.add(base)
     cells = {
@@ -256,29 +258,34 @@ def prepare(connection: Connection, cluster: Cluster, position: int, accounts: b
     )
 
 
-def _create_head(objects: Objects, facts: Facts, sealed_log: SealedLog) -> tuple[OpenedObject, list[OpenedObject]]:
-    """Create the segment of unsealed events and its numbers object; return it, and all numbers objects."""
-    # its numbers depend on the segment before it, so its name must, too
-    behind = sealed_log.segments[-1].name if sealed_log.segments else ""
-    name, content = name_by_content("segment-head", encode_segment(facts, {"behind": behind}))
+def _create_head_segment(
+    objects: Objects, facts: Facts, sealed_log: SealedLog
+) -> tuple[OpenedObject, list[OpenedObject]]:
+    """Create the segment of unsealed events and its numbers object; return the segment, and all numbers objects."""
+    # the name depends on the previous segment, because the numbers do
+    previous_name = sealed_log.segments[-1].name if sealed_log.segments else ""
+    name, content = name_by_content("segment-head", encode_segment(facts, {"behind": previous_name}))
     objects.create(name, content)
-    newest = _open(objects, name)
-    objects.create(to_numbers_name(name), number_head(newest, sealed_log.numbers))
-    return newest, [*sealed_log.numbers, _open(objects, to_numbers_name(name))]
+    head_segment = _open(objects, name)
+    objects.create(to_numbers_name(name), number_head_segment(head_segment, sealed_log.numbers))
+    return head_segment, [*sealed_log.numbers, _open(objects, to_numbers_name(name))]
 
 
 def _count_games(
     segments: Sequence[OpenedObject], numbers: Sequence[OpenedObject], cells: Sequence[int]
 ) -> dict[int, int]:
-    """Count the games of each cell in all segments, by its number in the facts."""
+    """Count the games of each cell in all segments, by its number in the facts.
+
+    `cells` are these numbers, in the order of the cells' numbers in the ledger.
+    """
     total = np.zeros(len(cells), dtype=np.int64)
-    for segment, numbered in zip(segments, numbers, strict=True):
-        np.add.at(total, numbered.column("cell"), np.diff(segment.column("cell_from")))
+    for segment, segment_numbers in zip(segments, numbers, strict=True):
+        np.add.at(total, segment_numbers.column("cell"), np.diff(segment.column("cell_from")))
     return dict(zip(cells, total.tolist(), strict=True))
 
 
 def create_pack_task(task: str, prepared: PreparedLog, pack: Pack, **options: Any) -> Task:
-    """Create the task of a pack, labelled with its first family."""
+    """Create the task of a pack; its label names the pack's first family."""
     plan = write_pack_plan(task, prepared.base, pack, [prepared.cells[cell] for cell in pack.cells], **options)
     label = "/".join([pack.ruleset_id, *(member.partition(" ")[2] for member in pack.families[0])])
     more = len(pack.families) - 1
@@ -288,7 +295,7 @@ def create_pack_task(task: str, prepared: PreparedLog, pack: Pack, **options: An
 def run_pack_tasks(
     ledger: Ledger, cluster: Cluster, prepared: PreparedLog, stage: str, tasks: Iterable[Task], accounts: bool = False
 ) -> Generator[bytes]:
-    """Run the tasks of packs, and yield their results as they finish; damaged objects are created again.
+    """Run the tasks of packs, and yield their results as they finish. Damaged objects are created again.
 
     Raises the errors of `run_tasks`.
     """
@@ -308,16 +315,18 @@ def run_pack_tasks(
 def delete_damaged(cluster: Cluster, problem: DamagedObject, already_deleted: set[str]) -> None:
     """Log and delete a damaged object, so that it is created again. Raises `StoreDamaged` the second time."""
     if problem.name in already_deleted:
-        raise StoreDamaged(f"{problem} in {cluster.objects.url} again, after it was created anew") from None
+        raise StoreDamaged(
+            f"{problem} in {cluster.objects.url}, although it was just created again; check the disk or the store"
+        ) from None
     already_deleted.add(problem.name)
-    logger.warning("ratings: %s in %s; it is made again", problem, cluster.objects.url)
+    logger.warning("ratings: %s in %s; it is created again", problem, cluster.objects.url)
     open_object.cache_clear()
     load_base.cache_clear()
     cluster.objects.delete(problem.name)
 
 
 def retry_on_damage(ledger: Ledger, cluster: Cluster, make: Callable[[Connection], T]) -> T:
-    """Call `make` until it meets no damaged object, and return its result. Raises the errors of `delete_damaged`."""
+    """Call `make` until it finds no damaged object, and return its result. Raises the errors of `delete_damaged`."""
     already_deleted = set[str]()
     while True:
         try:
@@ -328,7 +337,7 @@ def retry_on_damage(ledger: Ledger, cluster: Cluster, make: Callable[[Connection
 
 
 def prepare_with_retries(ledger: Ledger, cluster: Cluster, position: int, accounts: bool = False) -> PreparedLog:
-    """Return the result of `prepare`; damaged objects are created again. Raises the errors of `run_tasks`."""
+    """Return the result of `prepare`. Damaged objects are created again. Raises the errors of `run_tasks`."""
     return retry_on_damage(ledger, cluster, lambda connection: prepare(connection, cluster, position, accounts))
 
 
@@ -386,27 +395,27 @@ def create_cluster_work_at(
     on: str,
     segments: str | None,
     rule_seconds: float,
-    tell: ReportProgress = lambda what, numbers: None,
+    report_progress: ReportProgress = lambda what, numbers: None,
 ) -> WorkAt:
     """Return a function that opens cluster work at a position; see `open_cluster_work`."""
-    return lambda connection, position: open_cluster_work(ledger, on, segments, position, rule_seconds, tell)
+    return lambda connection, position: open_cluster_work(ledger, on, segments, position, rule_seconds, report_progress)
 
 
 @contextmanager
 def open_cluster_work(
-    ledger: Ledger, on: str, segments: str | None, position: int, rule_seconds: float, tell: ReportProgress
+    ledger: Ledger, on: str, segments: str | None, position: int, rule_seconds: float, report_progress: ReportProgress
 ) -> Iterator[Work]:
-    """Provide the work at a position, done by the workers of an engine, which share the object store at `segments`.
+    """Provide the work at a position. The workers of the engine `on` do it; they share the object store at `segments`.
 
     Third-party rules run on this machine, in separate processes.
 
-    Raises `BadArgument`, `StoreUnavailable`, `TasksFailed`, `WorkerLost`, `StoreDamaged`, as `compute` does.
+    Raises `BadArgument`, `StoreUnavailable`, `TasksFailed`, `WorkerLost`, `StoreDamaged`.
     """
-    with open_cluster(ledger, on, segments, tell) as cluster:
+    with open_cluster(ledger, on, segments, report_progress) as cluster:
         prepared = prepare_with_retries(ledger, cluster, position)
         isolated = list_package_rulesets(prepared.facts)
 
-        def results(requested: Collection[str], stored: Collection[str], changes: bool) -> Results:
+        def generate_results(requested: Collection[str], stored: Collection[str], changes: bool) -> Results:
             with closing(
                 compute_on_cluster(ledger, cluster, prepared, requested, stored, changes, isolated)
             ) as ladders_of_packs:
@@ -419,15 +428,15 @@ def open_cluster_work(
                 isolated_plan = ComputePlan(
                     {}, [], [name for name in isolated if not requested or name in requested_rulesets]
                 )
-                guard = isolate(ladders, requested, stored, build, rule_seconds)
+                compute_isolated = isolate(ladders, requested, stored, build, rule_seconds)
                 with closing(
-                    compute(ladders, isolated_plan, build, compute_isolated=guard, changes=changes)
-                ) as packages:
-                    yield from packages
+                    compute(ladders, isolated_plan, build, compute_isolated=compute_isolated, changes=changes)
+                ) as ladders_of_packages:
+                    yield from ladders_of_packages
 
         def compute_ladders(requested: Collection[str], stored: Collection[str], changes: bool) -> tuple[int, Results]:
-            return 0, results(requested, stored, changes)
+            return 0, generate_results(requested, stored, changes)
 
         yield Work(prepared.facts, prepared.games, compute_ladders)
-        # only after success: after a failure, the next try reuses the objects
+        # only after success, because the next try after a failure reuses the objects
         sweep(cluster)

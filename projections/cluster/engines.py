@@ -1,9 +1,9 @@
 """Run tasks in processes of this machine, or on the workers of a Dask cluster.
 
-    tcp://HOST:PORT     a Dask scheduler; tls:// with certificates, from Dask's own configuration
+    tcp://HOST:PORT     a Dask scheduler; with tls://, the certificates are those in Dask's configuration
     processes[:N]       N processes here (default: one for each processor)
 
-An engine may run a task twice, or lose it. Only the objects that tasks create count.
+An engine may run a task twice, or lose a task. Only the objects that tasks create count.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ from typing import Any, Protocol
 
 from ratings_ledger.ledger.errors import BadArgument, LedgerError, StoreUnavailable
 from ratings_ledger.ledger.processes.forking import available_cores, open_pool
+from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.projections.cluster.columnar import DamagedObject
 
 START_SECONDS = 20
-# tasks submitted ahead for each thread of a cluster, because an answer takes about 20 ms
+# the number of tasks submitted at a time for each thread of a cluster, because an answer takes about 20 ms
 TASKS_PER_THREAD = 16
 SCHEDULER_GONE = "the scheduler of the cluster is gone; finished tasks are kept for the next try"
 
 
 class UnfitWorker(Exception):
-    """The worker cannot run any task of this computation."""
+    """A worker cannot run any task of this computation; the message says why."""
 
 
 class ConflictingOutput(Exception):
@@ -43,7 +44,7 @@ class TaskFailed(Exception):
     """A worker raised an error of another type; the message describes it."""
 
 
-# errors of these types are passed on from workers unchanged
+# the types of errors that pass from workers to the coordinator unchanged
 FORWARDED_ERRORS = (OSError, MemoryError, LedgerError, DamagedObject, UnfitWorker, ConflictingOutput)
 
 
@@ -54,13 +55,13 @@ class Engine(Protocol):
         """Let a worker call a function, and return a handle. Raises `StoreUnavailable`."""
 
     def wait(self, handles: Collection[Any], seconds: float) -> dict[Any, Exception | None]:
-        """Wait for a task to finish, at most some seconds; return the finished tasks with their errors.
+        """Wait until a task finishes, at most `seconds`; return the finished tasks, each with its error or None.
 
         The error is `TaskLost` if the worker is gone.
         """
 
     def cancel(self, handle: Any) -> None:
-        """Cancel a task, which may still finish."""
+        """Cancel a task. It may still finish."""
 
     def capacity(self) -> int:
         """Return how many tasks the engine can currently take; 0 without workers."""
@@ -91,7 +92,7 @@ class ProcessEngine:
             process, error = self._busy.pop(handle), handle.exception()
             if isinstance(error, BrokenProcessPool):
                 process.close()
-                outcomes[handle] = TaskLost("its process was killed")
+                outcomes[handle] = TaskLost("the process was killed")
             else:
                 self._idle.append(process)
                 outcomes[handle] = error if isinstance(error, Exception) else None
@@ -136,7 +137,7 @@ class DaskEngine:
         """Let a worker of the cluster call a function."""
         with _translate_gone_scheduler():
             handle = self._client.submit(_call_with_plain_errors, function, *arguments, pure=False, retries=0)
-        # a queue, because waiting for all handles after each finished task would take as long as a small task
+        # a queue, because waiting on all handles after each finished task would take as long as a small task
         handle.add_done_callback(self._finished_handles.put)
         return handle
 
@@ -168,7 +169,7 @@ class DaskEngine:
 
 
 def _call_with_plain_errors(function: Callable[..., None], *arguments: Any) -> None:
-    """Call a function in a worker, and raise errors without tracebacks, some of which make Dask wait for ever."""
+    """Call a function in a worker, and raise errors without traceback, because some tracebacks make Dask hang."""
     try:
         function(*arguments)
         return
@@ -180,9 +181,9 @@ def _call_with_plain_errors(function: Callable[..., None], *arguments: Any) -> N
 
 
 def _import_dask() -> Any:
-    """Import the Dask library, which lacks types for much of its interface. Raises `BadArgument`."""
+    """Import Dask's library. Raises `BadArgument` if it is not installed."""
     try:
-        return import_module("distributed")
+        return import_module("distributed")  # as `Any`, because much of it has no types
     except ImportError:
         raise BadArgument("clusters need the extra cluster: pip install 'ratings-ledger[cluster]'", "on") from None
 
@@ -199,9 +200,10 @@ def _find_error(handle: Any) -> Exception | None:
     if handle.status == "finished":
         return None
     if handle.status in ("cancelled", "lost"):
-        return TaskLost("the cluster lost it")
+        return TaskLost("the cluster lost the task")
     error: Exception | None = handle.exception()
-    return TaskLost("the workers that had it are gone") if isinstance(error, _import_dask().KilledWorker) else error
+    is_lost = isinstance(error, _import_dask().KilledWorker)
+    return TaskLost("the workers that had the task are gone") if is_lost else error
 
 
 @contextmanager
@@ -210,7 +212,7 @@ def open_engine(address: str) -> Iterator[Engine]:
     kind, _, rest = address.partition(":")
     if kind == "processes":
         if rest and not (rest.isdecimal() and 0 < int(rest) <= 1000):
-            raise BadArgument(f"{address}: the number of processes is from 1 to 1000, such as processes:4", "on")
+            raise BadArgument(f"{quote(rest)} is not a number of processes; write 1 to 1000, such as processes:4", "on")
         processes = ProcessEngine(int(rest) if rest else available_cores())
         try:
             yield processes
@@ -218,11 +220,11 @@ def open_engine(address: str) -> Iterator[Engine]:
             processes.close()
         return
     if kind not in ("tcp", "tls") or not rest.startswith("//"):
-        raise BadArgument(f"{address} is no engine; use tcp://HOST:PORT, tls://HOST:PORT, or processes:N", "on")
+        raise BadArgument(f"{address} is not an engine; pass tcp://HOST:PORT, tls://HOST:PORT, or processes:N", "on")
     if kind == "tcp" and not _is_loopback(rest[2:].rpartition(":")[0]):
         raise BadArgument(
-            f"{address} is on another machine, and anyone who reaches an open port there can run programs: use tls://, "
-            "see docs/scale.md",
+            f"{address} is on another machine, where anyone who reaches the open port could run programs; use tls:// "
+            "instead (docs/scale.md)",
             "on",
         )
     with _open_client(address) as client:
@@ -245,7 +247,7 @@ def _open_client(address: str) -> Iterator[Any]:
         client = dask.Client(address, timeout=START_SECONDS, set_as_default=False)
     except OSError:
         raise StoreUnavailable(
-            f"no Dask scheduler answers at {address} within {START_SECONDS} s; is one running there?"
+            f"no Dask scheduler answers at {address} within {START_SECONDS} s; check that one is running there"
         ) from None
     except (ValueError, RuntimeError) as problem:
         raise StoreUnavailable(f"the cluster at {address} cannot be reached: {problem}") from None
@@ -257,7 +259,7 @@ def _open_client(address: str) -> Iterator[Any]:
 
 
 def _check_certificates(dask: Any) -> None:
-    """Raise `BadArgument` if Dask's configuration names no certificates, or unreadable ones."""
+    """Raise `BadArgument` if Dask's configuration names no certificates, or certificates that cannot be read."""
     try:
         if dask.Security().get_connection_args("client").get("ssl_context") is not None:
             return

@@ -39,12 +39,16 @@ from ratings_ledger.projections.cluster.tasks import build_segment, has_differen
 from ratings_ledger.projections.facts.stored_columns import Bytes
 from ratings_ledger.projections.queries.results import Result
 
-SEALED, MISSING, DAMAGED, STRANGE = "sealed", "not sealed", "damaged", "of another history"
+# the states of a segment
+SEALED, MISSING, DAMAGED, OTHER_HISTORY = "sealed", "not sealed", "damaged", "of another history"
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentState(Result):
-    """A segment of the events after `first` up to `last`, and its state; games and bytes are 0 if it is not sealed."""
+    """A segment of the events at `first` < position <= `last`, and its state.
+
+    If it is not sealed, `games` and `bytes` are 0.
+    """
 
     first: int
     last: int
@@ -57,7 +61,7 @@ class SegmentState(Result):
 
 @dataclass(frozen=True, slots=True)
 class AllSegments(Result):
-    """The segments in a store, in the order of the log; events after position `sealed` are read from the log."""
+    """The segments in a store, in the order of the log. Events after the position `sealed` are read from the log."""
 
     segments: str
     sealed: int
@@ -78,33 +82,31 @@ def list_segments(ledger: Ledger, url: str | None) -> AllSegments:
 
 
 def check_segments(ledger: Ledger, url: str | None) -> AllSegments:
-    """Compare all segments with the log, delete those that differ, so that they are sealed again, and list them.
+    """Compare all segments with the log, and list them. A segment that differs is deleted, so that it is sealed again.
 
     Raises `StoreUnavailable`, `StoreDamaged`.
     """
-    objects, numbering, numbered = open_ledger_objects(ledger, url), Numbering([]), 0
+    objects, numbering, numbered_until = open_ledger_objects(ledger, url), Numbering([]), 0
     with ledger.reading() as connection:
 
         def check(name: SegmentName) -> SegmentState:
-            nonlocal numbered
+            nonlocal numbered_until
             state = _read_state(objects, name)
             if state.state != SEALED:
                 return state
-            behind, records = (
-                read_chain_hash(connection, name.first) or b"",
-                b"".join(read_segment_records(connection, name)),
-            )
-            if has_different_bytes(
-                objects, str(name), _join(build_segment(records, behind, name, ledger_id(connection)))
-            ):
-                return replace(state, state=DAMAGED, problem="says something else than the log")
-            numbers = to_numbers_name(str(name))
-            # the numbers of a segment continue those of the previous one, so check them only without a gap
-            if numbered == name.first and objects.size(numbers) is not None:
-                numbered = name.last
-                if has_different_bytes(objects, numbers, _join(numbering.number(OpenedObject(objects, str(name))))):
-                    objects.delete(numbers)
-                    return replace(state, state=DAMAGED, problem="has numbers that lead to other names")
+            previous_chain = read_chain_hash(connection, name.first) or b""
+            records = b"".join(read_segment_records(connection, name))
+            segment_bytes = _join(build_segment(records, previous_chain, name, ledger_id(connection)))
+            if has_different_bytes(objects, str(name), segment_bytes):
+                return replace(state, state=DAMAGED, problem="differs from the log")
+            numbers_name = to_numbers_name(str(name))
+            # the numbers of a segment continue those of the previous segment, so check them only without a gap
+            if numbered_until == name.first and objects.size(numbers_name) is not None:
+                numbered_until = name.last
+                numbers_bytes = _join(numbering.number_segment(OpenedObject(objects, str(name))))
+                if has_different_bytes(objects, numbers_name, numbers_bytes):
+                    objects.delete(numbers_name)
+                    return replace(state, state=DAMAGED, problem="has wrong numbers of players or cells")
             return state
 
         inventory = _build_inventory(connection, objects, check)
@@ -119,15 +121,16 @@ def _join(parts: Iterable[Bytes]) -> bytes:
 
 
 def _build_inventory(
-    connection: Connection, objects: Objects, state: Callable[[SegmentName], SegmentState]
+    connection: Connection, objects: Objects, find_state: Callable[[SegmentName], SegmentState]
 ) -> AllSegments:
+    """List the segments in a store; `find_state` returns the state of a segment of this ledger's history."""
     position = head(connection).position
     needed = list_segment_names(connection, position)
-    rows = [state(name) for name in needed]
+    rows = [find_state(name) for name in needed]
     for name in objects.names("segment-"):
         segment = parse_segment_name(name)
         if segment is not None and segment not in needed and not name.startswith("segment-head"):
-            rows.append(SegmentState(segment.first, segment.last, STRANGE, 0, objects.size(name) or 0, name, ""))
+            rows.append(SegmentState(segment.first, segment.last, OTHER_HISTORY, 0, objects.size(name) or 0, name, ""))
     sealed = 0
     for row in rows:
         sealed = row.last if row.state == SEALED and row.first == sealed else sealed
@@ -136,6 +139,7 @@ def _build_inventory(
 
 
 def _read_state(objects: Objects, name: SegmentName) -> SegmentState:
+    """Return the state of a segment without comparing it with the log."""
     size = objects.size(str(name))
     if size is None:
         return SegmentState(name.first, name.last, MISSING, 0, 0, str(name), "")
@@ -146,20 +150,21 @@ def _read_state(objects: Objects, name: SegmentName) -> SegmentState:
     return SegmentState(name.first, name.last, SEALED, segment.about["games"], size, str(name), "")
 
 
-def seal_all(ledger: Ledger, on: str, url: str | None, tell: ReportProgress) -> AllSegments:
+def seal_all(ledger: Ledger, on: str, url: str | None, report_progress: ReportProgress) -> AllSegments:
     """Seal all unsealed events on the workers of an engine. Raises the errors of `open_cluster` and `seal`."""
-    with open_cluster(ledger, on, url, tell) as cluster:
+    with open_cluster(ledger, on, url, report_progress) as cluster:
         retry_on_damage(ledger, cluster, lambda connection: seal(connection, cluster, head(connection).position))
         sweep(cluster)
     return list_segments(ledger, url)
 
 
-OTHER_FORMAT, LEFT = "of another format", "left behind"
+# the reasons why an object is unused, in addition to `OTHER_HISTORY`
+OTHER_FORMAT, LEFT_BEHIND = "of another format", "left behind"
 
 
 @dataclass(frozen=True, slots=True)
-class DisusedObject(Result):
-    """An unused object, the reason, and its length in bytes."""
+class UnusedObject(Result):
+    """An unused object, the reason why it is unused, and its length in bytes."""
 
     name: str
     why: str
@@ -170,45 +175,49 @@ class DisusedObject(Result):
 class PruneResult(Result):
     """The objects that were deleted or, with `dry_run`, would be deleted.
 
-    `young` counts the unused objects that were kept: an object written within the last day may belong to a running
-    computation on another machine.
+    `young` is the number of unused objects that were kept, because an object written within the last day may belong to
+    a running computation on another machine.
     """
 
     segments: str
     dry_run: bool
     young: int
-    rows: tuple[DisusedObject, ...]
+    rows: tuple[UnusedObject, ...]
 
 
 def prune_segments(ledger: Ledger, url: str | None, dry_run: bool) -> PruneResult:
     """Delete the segments of another history or format, with their numbers, and the objects of killed computations.
 
-    Raises `AlreadyRunning` while a computation is running, which may use another version; `StoreUnavailable`.
+    Raises `StoreUnavailable`, and `AlreadyRunning` while a computation is running, because it may be of another version
+    of this program.
     """
     objects = open_ledger_objects(ledger, url)
     if not dry_run:
-        _check_unused(objects)
+        _refuse_running_computation(objects)
     with ledger.reading() as connection:
-        own = list_segment_names(connection, head(connection).position)
-    disused = [(is_old(objects, entry.name), entry) for entry in _find_disused(objects, own)]
-    rows = tuple(entry for old, entry in disused if old)
+        own_segments = list_segment_names(connection, head(connection).position)
+    unused = list(_find_unused(objects, own_segments))
+    rows = tuple(entry for entry in unused if is_old(objects, entry.name))
     for row in () if dry_run else rows:
         objects.delete(row.name)
-    return PruneResult(objects.url, dry_run, len(disused) - len(rows), rows)
+    return PruneResult(objects.url, dry_run, len(unused) - len(rows), rows)
 
 
-def _check_unused(objects: Objects) -> None:
-    """Raise `AlreadyRunning` if a computation is running; each one has a nonce object from its start to its end."""
+def _refuse_running_computation(objects: Objects) -> None:
+    """Raise `AlreadyRunning` if a computation is running; each has a nonce object from its start to its end."""
     if any(_may_be_running(objects, name) for name in objects.names("nonce-")):
-        message = f"a computation uses {objects.url}, or was killed elsewhere less than a day ago; nothing was deleted"
-        raise AlreadyRunning(f"{message}; try again when it has ended")
+        message = f"a computation uses {objects.url}, or was killed on another machine less than a day ago"
+        raise AlreadyRunning(f"{message}; nothing was deleted; try again when it has ended")
 
 
 def _may_be_running(objects: Objects, nonce: str) -> bool:
-    """Tell whether the computation of a nonce may be running. Nonces of earlier versions do not name their process."""
+    """Tell whether the computation with this nonce may be running.
+
+    It may if the nonce, like those of earlier versions of this program, does not name its process.
+    """
     try:
         process = bytes(objects.read(nonce, 0, 1000)).decode(errors="replace").partition(" ")[2]
-    except FileNotFoundError:  # it has just ended
+    except FileNotFoundError:  # the computation has just ended
         return False
     if is_old(objects, nonce):
         return False
@@ -216,11 +225,12 @@ def _may_be_running(objects: Objects, nonce: str) -> bool:
     return not process or is_process_running(process, now if written_at is None else written_at * 1_000_000, now)
 
 
-def _find_disused(objects: Objects, own: list[SegmentName]) -> Iterator[DisusedObject]:
-    """Yield the objects, of any age, that the history with these segments does not use, by name."""
-    needed = {name for segment in own for name in (str(segment), to_numbers_name(str(segment)))}
+def _find_unused(objects: Objects, own_segments: list[SegmentName]) -> Iterator[UnusedObject]:
+    """Yield the objects, of any age, that a history with these segments does not use, sorted by name."""
+    needed = {name for segment in own_segments for name in (str(segment), to_numbers_name(str(segment)))}
     for name in sorted({name for prefix in (*LASTING, *SHORT_LIVED) for name in objects.names(prefix)} - needed):
         if name.startswith(SHORT_LIVED):
-            yield DisusedObject(name, LEFT, objects.size(name) or 0)
+            yield UnusedObject(name, LEFT_BEHIND, objects.size(name) or 0)
         elif (segment := parse_segment_name(to_segment_name(name))) is not None:
-            yield DisusedObject(name, STRANGE if segment.format == FORMAT else OTHER_FORMAT, objects.size(name) or 0)
+            reason = OTHER_HISTORY if segment.format == FORMAT else OTHER_FORMAT
+            yield UnusedObject(name, reason, objects.size(name) or 0)

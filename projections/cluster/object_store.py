@@ -1,8 +1,8 @@
-"""Store objects in a folder, or in an object store that `fsspec` supports. Objects are created atomically and never
-change.
+"""Store objects in a folder, or in an object store that `fsspec` supports. Objects are created atomically, and then
+never change.
 
-A folder's object is written to a temporary file and linked to its name. An object store creates an object only if it
-does not exist; `prove` checks that the store respects this condition.
+In a folder, an object is written to a temporary file and linked to its name. An object store creates an object only if
+the object does not exist; `prove` checks that the store respects this condition.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from ratings_ledger.ledger.errors import StoreUnavailable
 from ratings_ledger.ledger.own_files import create_file, is_own_folder, open_own, refuse_other_accounts
 from ratings_ledger.projections.facts.stored_columns import Bytes
 
-# objects that are kept and forced to disk; if others are lost, this is noticed and they are created again
+# the beginnings of the names of objects that are kept and forced to disk; all other objects are created again if they
+# are lost
 LASTING = ("segment-", "numbers-")
 
 
@@ -37,7 +38,7 @@ class Objects(Protocol):
         """Return the length of an object in bytes, or None if it does not exist."""
 
     def read(self, name: str, first: int, length: int) -> Bytes:
-        """Return some bytes of an object; fewer at its end."""
+        """Return `length` bytes of an object from index `first`, or fewer at its end."""
 
     def names(self, prefix: str) -> list[str]:
         """Return the sorted names of the objects with a prefix."""
@@ -56,11 +57,11 @@ class Folder:
         self._path, self.url = path, str(path)
 
     def refuse_other_accounts(self, bits: int) -> None:
-        """Raise `StoreUnavailable` if its mode gives other accounts any of these bits."""
+        """Raise `StoreUnavailable` if the folder's mode gives other accounts any of these bits."""
         refuse_other_accounts(self._path, bits)
 
     def create(self, name: str, parts: Iterable[Bytes]) -> bool:
-        """Create an object as a file."""
+        """Create an object as a file; return False, without any change, if it exists."""
         path = self._path / name
         if path.exists():
             return False
@@ -75,13 +76,13 @@ class Folder:
         return False
 
     def size(self, name: str) -> int | None:
-        """Return its length, or None."""
+        """Return the length of an object's file, or None."""
         with suppress(FileNotFoundError):
             return (self._path / name).stat().st_size
         return None
 
     def read(self, name: str, first: int, length: int) -> Bytes:
-        """Return some of its bytes."""
+        """Return bytes of an object's file."""
         with open_own(self._path / name, "rb") as file:
             return os.pread(file.fileno(), length, first)
 
@@ -92,13 +93,13 @@ class Folder:
         return []
 
     def written_at(self, name: str) -> int | None:
-        """Return when its file was written, or None."""
+        """Return the time at which an object's file was written, or None."""
         with suppress(FileNotFoundError):
             return int((self._path / name).stat().st_mtime)
         return None
 
     def delete(self, name: str) -> None:
-        """Delete its file."""
+        """Delete an object's file."""
         with suppress(FileNotFoundError):
             (self._path / name).unlink()
 
@@ -113,10 +114,10 @@ class Bucket:
 
     @contextmanager
     def _files(self) -> Iterator[tuple[Any, str]]:
-        """Provide the file system and the path of the objects in it; turn all errors of its package into `OSError`."""
+        """Provide the file system and the path of the objects in it; convert all errors of its package to `OSError`."""
         from fsspec.core import url_to_fs
 
-        # created for each use, because a forked process must not share it
+        # created for each use, because a forked process must not share a file system with its parent
         files, root = url_to_fs(self.url, use_listings_cache=False)
         try:
             yield files, root
@@ -126,7 +127,7 @@ class Bucket:
             raise OSError(f"{type(problem).__name__}: {problem}") from None
 
     def create(self, name: str, parts: Iterable[Bytes]) -> bool:
-        """Create an object, if the store respects the condition."""
+        """Create an object; return False, without any change, if it exists and the store respects the condition."""
         content = b"".join(map(bytes, parts))
         with suppress(FileExistsError), self._files() as (files, root):
             files.pipe_file(f"{root}/{name}", content, mode="create")
@@ -134,15 +135,15 @@ class Bucket:
         return False
 
     def size(self, name: str) -> int | None:
-        """Return its length, or None."""
+        """Return the length of an object, or None."""
         with suppress(FileNotFoundError), self._files() as (files, root):
             return int(files.info(f"{root}/{name}")["size"])
         return None
 
     def read(self, name: str, first: int, length: int) -> Bytes:
-        """Return some of its bytes."""
+        """Return bytes of an object."""
         if not length:
-            return b""  # a store treats an empty range as the whole object
+            return b""  # a store would return the whole object for an empty range
         with self._files() as (files, root):
             return files.cat_file(f"{root}/{name}", start=first, end=first + length)
 
@@ -154,7 +155,7 @@ class Bucket:
         return []
 
     def written_at(self, name: str) -> int | None:
-        """Return the time at which an object was modified, or None."""
+        """Return the time at which an object was written, or None."""
         with suppress(FileNotFoundError, NotImplementedError), self._files() as (files, root):
             return int(files.modified(f"{root}/{name}").timestamp())
         return None
@@ -177,5 +178,5 @@ def open_object_store(url: str) -> Objects:
 
 
 def describe_os_error(problem: OSError) -> str:
-    """Describe an error about an object."""
+    """Describe an error of an object store in a few words."""
     return problem.strerror or str(problem) or type(problem).__name__

@@ -16,14 +16,14 @@ from ratings_ledger.projections.replay.ladders import parse_name
 from ratings_ledger.projections.replay.partition import is_partitioned_by_time, list_cell_values
 from ratings_ledger.projections.rulesets.versions import Version, list_games
 
-# a longer ladder is streamed
+# a ladder with at least this many games is streamed
 STREAMED_GAMES = 2_000_000
 
 
 def find_streamed_ladder(pack: Pack, versions: Sequence[Version], changes: bool) -> tuple[str, ...] | None:
-    """Return the partition values of a pack's only ladder if it should be streamed, else None."""
+    """Return the partition values of a pack's only ladder if it should be streamed (`stream_ladder`), else None."""
     ruleset = versions[0].ruleset
-    fits = (
+    can_be_streamed = (
         not changes
         and ruleset.entrant == "player"
         and ruleset.freeze == "none"
@@ -32,23 +32,27 @@ def find_streamed_ladder(pack: Pack, versions: Sequence[Version], changes: bool)
         and not any(version.params.carry_over for version in versions)
         and all(LISTS[version.rule.ranking].running for version in versions)
     )
-    if not fits or pack.games < STREAMED_GAMES or len(pack.families) > 1:
+    if not can_be_streamed or pack.games < STREAMED_GAMES or len(pack.families) > 1:
         return None
     values = dict(member.split(" ", 1) for member in pack.families[0])
     return tuple(values[part] for part in ruleset.partition.by)
 
 
-# few enough games for a worker's memory, and enough to be worth a task
+# the number of games in a pack: few enough for a worker's memory, and enough to be worth a task
 PACK_GAMES = 400_000
-FAMILY_COST = 20  # in games
+# the fixed cost of a family, in games
+FAMILY_COST = 20
+# the partition values that do not depend on a game's time, as in ("city Bonn", "players 3-4")
 Family = tuple[str, ...]
 
 
 class Pack(NamedTuple):
-    """Families of a ruleset's ladders, the cells whose games they need, and the number of these games.
+    """Families of a ruleset's ladders, to be replayed by one task.
 
-    requested: the requested ladders of the families; empty for all
-    stored:    the ladders of the families to include even without games
+    cells:     the cells whose games the families need
+    games:     the number of these games
+    requested: the requested ladders of the families; empty for all ladders
+    stored:    the ladders of the families that are included even without games
     """
 
     ruleset_id: str
@@ -67,7 +71,7 @@ def find_family(versions: Sequence[Version], values: Sequence[str]) -> Family:
 
 
 def group_by_family(versions: Sequence[Version], ladders: Iterable[str]) -> dict[Family, list[str]]:
-    """Group the ladders that belong to the versions' ruleset by family."""
+    """Group ladders by family, leaving out ladders of other rulesets."""
     ruleset, families = versions[0].ruleset, defaultdict[Family, list[str]](list)
     for ladder in ladders:
         name = parse_name(ladder)
@@ -89,9 +93,12 @@ def build_packs(
     If single ladders of the ruleset are requested, only their families are packed.
 
     Args:
-        stored: ladders to include even without games.
-        games: the number of games in each cell.
-        budget: the most games in a pack with several families.
+        facts: The facts with the rulesets and cells.
+        ruleset_id: The ruleset.
+        requested: The requested ladders and rulesets; empty for all.
+        stored: The ladders to include even without games.
+        games: The number of games in each cell, by its number in the facts.
+        budget: The largest number of games in a pack with several families.
     """
     versions = facts.rulesets[ruleset_id]
     stored_by_family = group_by_family(versions, stored)
@@ -122,31 +129,37 @@ def build_packs(
 
 
 def _group_cells(
-    facts: Facts, versions: Sequence[Version], games: Mapping[int, int], more: Collection[Family]
+    facts: Facts, versions: Sequence[Version], games: Mapping[int, int], other_families: Collection[Family]
 ) -> dict[Family, set[int]]:
-    """Return the cells that each family needs, for its own games and for the lists that it sums; include `more`."""
-    cells_by_family: dict[Family, set[int]] = {family: set() for family in more}
-    for source_versions in [versions, *(facts.rulesets[of] for of in _list_summed(versions) if of in facts.rulesets)]:
-        slugs = {facts.text_numbers.get(name) for name in list_games(source_versions)}
-        scored = [number for number in games if facts.cells[number].game in slugs]
-        source_cells: dict[Family, set[int]] = {family: set() for family in more}
-        for number in scored:
+    """Return the cells that each family needs, for its own games and for the lists that it sums.
+
+    The families in `other_families` are included even without games.
+    """
+    cells_by_family: dict[Family, set[int]] = {family: set() for family in other_families}
+    summed_ids = [ruleset_id for ruleset_id in _list_summed_rulesets(versions) if ruleset_id in facts.rulesets]
+    for source_versions in [versions, *(facts.rulesets[ruleset_id] for ruleset_id in summed_ids)]:
+        game_numbers = {facts.text_numbers.get(name) for name in list_games(source_versions)}
+        scored_cells = [number for number in games if facts.cells[number].game in game_numbers]
+        source_cells: dict[Family, set[int]] = {family: set() for family in other_families}
+        for number in scored_cells:
             for values in list_cell_values(facts, facts.cells[number], source_versions[0].ruleset):
                 source_cells.setdefault(find_family(source_versions, values), set()).add(number)
         if any(version.ruleset.freeze != "none" for version in source_versions):
-            source_cells = _add_league_cells(facts, source_cells, scored)
+            source_cells = _add_league_cells(facts, source_cells, scored_cells)
         for family, cells in source_cells.items():
             cells_by_family.setdefault(family, set()).update(cells)
     return cells_by_family
 
 
-def _add_league_cells(facts: Facts, families: dict[Family, set[int]], scored: Sequence[int]) -> dict[Family, set[int]]:
+def _add_league_cells(
+    facts: Facts, cells_by_family: dict[Family, set[int]], scored_cells: Sequence[int]
+) -> dict[Family, set[int]]:
     """Add all cells of the families' leagues, because the first game of a league decides which version scores it."""
     leagues: dict[int, set[int]] = {}
-    for number in scored:
+    for number in scored_cells:
         leagues.setdefault(facts.cells[number].league, set()).add(number)
     extended = {}
-    for family, cells in families.items():
+    for family, cells in cells_by_family.items():
         league_numbers = {
             facts.text_numbers.get(member.removeprefix("league "), NONE) for member in family if member[:7] == "league "
         }
@@ -155,6 +168,6 @@ def _add_league_cells(facts: Facts, families: dict[Family, set[int]], scored: Se
     return extended
 
 
-def _list_summed(versions: Sequence[Version]) -> set[str]:
+def _list_summed_rulesets(versions: Sequence[Version]) -> set[str]:
     """Return the rulesets whose lists these versions sum."""
     return {source_id for version in versions if (source_id := getattr(version.params, "of", None)) is not None}

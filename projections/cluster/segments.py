@@ -1,10 +1,10 @@
 """Encode and read sealed segments: each holds a range of the log in one object, and never changes.
 
-    segment-FIRST-LAST-CHAINHASH-FORMAT     events FIRST + 1 to LAST; the chain hash is that at LAST
+    segment-FIRST-LAST-CHAINHASH-FORMAT     events FIRST + 1 to LAST, with the chain hash at LAST
 
-Games as first recorded are in parts of a few thousand, ordered by cell and then by position, so that a task that needs
-some cells reads few other games. All other events are stored as records. A segment numbers its own players and cells;
-the object `numbers-...` maps these numbers to those of the ledger.
+Games as first recorded are in parts of a few thousand games, ordered by cell and then by position, so that a task that
+needs some cells reads few other games. All other events are stored as records. Each segment numbers its players and
+cells from 0; the object `numbers-...` maps these numbers to the ledger's numbers.
 """
 
 from __future__ import annotations
@@ -30,38 +30,41 @@ from ratings_ledger.projections.facts.columns import (
 from ratings_ledger.projections.facts.stored_columns import Bytes
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 
-# the games in a part, and the number of sample times that describe when they were played
+# the number of games in a part, and the number of sample times that describe when these games were played
 PART_GAMES = 8_192
-MOMENTS = 8
+SAMPLE_TIMES = 8
 # the columns of every part: of games, then of participants
 ROWS = {"first_position": "i8", "occurred_at": "i8", "count": "i2"}
 SLOTS = {"player": "i4", "place": "i2"}
-# the columns of parts where any value differs from the default, which is given here
+# optional columns with their default value; a part has such a column if any value in it differs from the default
 OF_KIND = tuple(sorted({name for columns in COLUMNS_OF.values() for name in columns}))
 MORE_SLOTS = {
     "status": ("i1", 0),
     "replaced": ("i1", 0),
-    **{name: (f"i{array(code).itemsize}", usual) for name, (code, usual) in OPTIONAL.items()},
+    **{name: (f"i{array(code).itemsize}", default) for name, (code, default) in OPTIONAL.items()},
     **dict.fromkeys(OF_KIND, ("i8", 0)),
 }
-# the format of segments and their numbers; increased with each change of their bytes
+# the format of segments and numbers objects; it increases with each change of their bytes
 FORMAT = "7"
 
 
 class PartColumn(NamedTuple):
-    """A column of a part's `rows` or `slots`; omitted if all values are `usual`, a number or the name of a column."""
+    """A column of a part, for its `rows` (games) or `slots` (participants), as `table` says; `code` is numpy's type.
+
+    The column is omitted if all its values are the default, which is a number or the value in the column of this name.
+    """
 
     name: str
     code: str
-    of: str
-    usual: int | str | None
+    table: str
+    default: int | str | None
 
 
 PART_COLUMNS = (
     *(PartColumn(name, code, "rows", None) for name, code in ROWS.items()),
     PartColumn("live_position", "i8", "rows", "first_position"),
     *(PartColumn(name, code, "slots", None) for name, code in SLOTS.items()),
-    *(PartColumn(name, code, "slots", usual) for name, (code, usual) in MORE_SLOTS.items()),
+    *(PartColumn(name, code, "slots", default) for name, (code, default) in MORE_SLOTS.items()),
 )
 Label = str | None
 # a cell as segments write it: its labels as texts, its seats and its flags
@@ -69,7 +72,7 @@ NamedCell = tuple[Label, Label, Label, Label, Label, Label, int, int]
 
 
 class SegmentName(NamedTuple):
-    """The parts of a segment's name."""
+    """The name of a segment of the events at `first` < position <= `last`, with the chain hash at `last`."""
 
     first: int
     last: int
@@ -81,7 +84,7 @@ class SegmentName(NamedTuple):
 
 
 def parse_segment_name(name: str) -> SegmentName | None:
-    """Return the parsed name of a segment, or None."""
+    """Parse the name of a segment; return None for another name."""
     kind, *rest = name.split("-")
     if kind != "segment" or len(rest) != 4 or not (rest[0].isdecimal() and rest[1].isdecimal()):
         return None
@@ -89,8 +92,8 @@ def parse_segment_name(name: str) -> SegmentName | None:
 
 
 def name_cells(facts: Facts) -> list[NamedCell]:
-    """Return the cells of the facts in the form in which segments write them."""
-    texts = [*facts.texts, None]  # the last item, which NONE selects
+    """Return the cells of the facts in the form in which segments store them."""
+    texts = [*facts.texts, None]  # NONE is -1, and so selects the last item
     return [(*(texts[number] for number in cell[: len(LABELS)]), cell.seats, cell.flags) for cell in facts.cells]  # type: ignore[misc]
 
 
@@ -100,50 +103,51 @@ def _cell_sort_key(cell: NamedCell) -> tuple[Any, ...]:
 
 def encode_segment(facts: Facts, about: dict[str, Any]) -> Iterator[Bytes]:
     """Encode a segment: all games of the facts that are not voided, and the records of all other events."""
-    names = name_cells(facts)
-    cells = sorted(range(len(names)), key=lambda number: _cell_sort_key(names[number]))
-    rank = np.zeros(len(cells) + 1, dtype=np.int64)
-    rank[cells] = np.arange(len(cells))
-    live = np.ones(len(facts.cell), dtype=bool)
-    live[list(facts.voided)] = False
-    rows = np.flatnonzero(live)
-    in_cell = rank[arrays.as_numpy(facts.cell)[rows]]
-    order = np.argsort(in_cell, kind="stable")
-    rows, in_cell = rows[order], in_cell[order]
+    named_cells = name_cells(facts)
+    sorted_cells = sorted(range(len(named_cells)), key=lambda number: _cell_sort_key(named_cells[number]))
+    # the segment's number of each cell of the facts
+    cell_rank = np.zeros(len(sorted_cells) + 1, dtype=np.int64)
+    cell_rank[sorted_cells] = np.arange(len(sorted_cells))
+    is_live = np.ones(len(facts.cell), dtype=bool)
+    is_live[list(facts.voided)] = False
+    rows = np.flatnonzero(is_live)
+    row_cells = cell_rank[arrays.as_numpy(facts.cell)[rows]]
+    order = np.argsort(row_cells, kind="stable")
+    rows, row_cells = rows[order], row_cells[order]
     columns = _load_columns(facts, rows)
     slot_from = np.concatenate(([0], np.cumsum(columns["count"], dtype=np.int64)))
-    cuts = [*range(0, len(rows), PART_GAMES), len(rows)]
-    spans = [slice(first, last) for first, last in pairwise(cuts)]
-    slots = [slice(int(slot_from[span.start]), int(slot_from[span.stop])) for span in spans]
+    bounds = [*range(0, len(rows), PART_GAMES), len(rows)]
+    game_slices = [slice(first, last) for first, last in pairwise(bounds)]
+    slot_slices = [slice(int(slot_from[games.start]), int(slot_from[games.stop])) for games in game_slices]
     custom = sorted(name for name in columns if name.startswith(NUMBERS))
     clubs = np.unique(columns["club"]).tolist()
-    parts = [_encode_part(columns, custom, *both) for both in zip(spans, slots, strict=True)]
-    times = [columns["occurred_at"][span] for span in spans]
-    pool = [name.encode() for name in facts.players]
+    parts = [_encode_part(columns, custom, *slices) for slices in zip(game_slices, slot_slices, strict=True)]
+    times = [columns["occurred_at"][games] for games in game_slices]
+    encoded_names = [name.encode() for name in facts.players]
     content = {
         **{f"part.{number}": content for number, (_, content, _) in enumerate(parts)},
         "part_says": _to_integers([present for present, _, _ in parts]),
         "part_custom": _to_integers([has for _, _, has_custom in parts for has in has_custom]),
         "custom": custom,
         "clubs": [(number, facts.texts[number]) for number in clubs if number != NONE],
-        "part_slots": _to_integers([span.stop - span.start for span in slots]),
+        "part_slots": _to_integers([slots.stop - slots.start for slots in slot_slices]),
         "part_first_at": _to_integers([int(part.min()) for part in times]),
         "part_last_at": _to_integers([int(part.max()) for part in times]),
-        "part_moments": _to_integers([_choose_moments(part) for part in times]).reshape(-1, MOMENTS),
-        "cell_from": np.searchsorted(in_cell, np.arange(len(cells) + 1)).astype(np.int64),
-        "cells": [names[number] for number in cells],
-        "names": b"".join(pool),
-        "name_from": _to_integers(np.cumsum([0, *map(len, pool)])),
-        "others_at": _to_integers([at for at, _ in facts.other_records]),
+        "part_moments": _to_integers([_choose_sample_times(part) for part in times]).reshape(-1, SAMPLE_TIMES),
+        "cell_from": np.searchsorted(row_cells, np.arange(len(sorted_cells) + 1)).astype(np.int64),
+        "cells": [named_cells[number] for number in sorted_cells],
+        "names": b"".join(encoded_names),
+        "name_from": _to_integers(np.cumsum([0, *map(len, encoded_names)])),
+        "others_at": _to_integers([position for position, _ in facts.other_records]),
         "others": [record for _, record in facts.other_records],
     }
     return encode_object(content, {**about, "games": len(rows), "part_games": PART_GAMES})
 
 
-def _choose_moments(times: Array) -> list[int]:
-    """Choose sample times, each of which stands for about the same number of the given times."""
+def _choose_sample_times(times: Array) -> list[int]:
+    """Choose sample times that each stand for about the same number of the given times."""
     ordered = np.sort(times)
-    return [int(ordered[(2 * number + 1) * len(ordered) // (2 * MOMENTS)]) for number in range(MOMENTS)]
+    return [int(ordered[(2 * number + 1) * len(ordered) // (2 * SAMPLE_TIMES)]) for number in range(SAMPLE_TIMES)]
 
 
 def _to_integers(values: Any) -> Array:
@@ -160,14 +164,18 @@ def _load_columns(facts: Facts, rows: Array) -> dict[str, Array]:
 def _encode_part(
     columns: dict[str, Array], custom: Sequence[str], games: slice, slots: slice
 ) -> tuple[int, bytes, list[bool]]:
-    """Encode a part; return its columns as bits, its bytes, and for each custom number whether the part has it."""
+    """Encode a part.
+
+    Return a bit for each of `PART_COLUMNS` that the part has, its bytes, and whether it has each custom number.
+    """
     present, content = 0, []
-    for bit, (name, code, of, usual) in enumerate(PART_COLUMNS):
-        span = games if of == "rows" else slots
-        numbers = columns[name][span]
-        if usual is None or (numbers != (columns[usual][span] if isinstance(usual, str) else usual)).any():
+    for bit, (name, code, table, default) in enumerate(PART_COLUMNS):
+        part_slice = games if table == "rows" else slots
+        values = columns[name][part_slice]
+        defaults = columns[default][part_slice] if isinstance(default, str) else default
+        if default is None or (values != defaults).any():
             present |= 1 << bit
-            content.append(np.ascontiguousarray(numbers, dtype=code).tobytes())
+            content.append(np.ascontiguousarray(values, dtype=code).tobytes())
     has_custom = [bool((columns[name][slots] != find_optional_column(name).default).any()) for name in custom]
     content += [
         columns[name][slots].astype("i8").tobytes() for name, has in zip(custom, has_custom, strict=True) if has
@@ -176,7 +184,7 @@ def _encode_part(
 
 
 class Games(NamedTuple):
-    """Games of a segment, as numpy columns by name: of games (`rows`), and of their participants in order (`slots`).
+    """Games of a segment, as numpy columns by name: `rows` of the games, and `slots` of their participants in order.
 
     A column is missing if all its values are the default. `cell` holds the segment's number of each game's cell.
     """
@@ -210,17 +218,18 @@ def read_games_of_cells(
         yield whole._replace(cell=cell) if len(chosen) == high - low else extract_games(whole, chosen, cell)
 
 
-def list_moments(segment: OpenedObject, cell_mask: Array) -> Iterator[tuple[int, float]]:
-    """Yield sample times of the cells of `cell_mask`, with the number of games that each stands for."""
-    runs, size, moments = _find_runs(segment, cell_mask), segment.about["part_games"], segment.column("part_moments")
+def list_sample_times(segment: OpenedObject, cell_mask: Array) -> Iterator[tuple[int, float]]:
+    """Yield sample times of the cells in `cell_mask`, with the number of games that each stands for."""
+    runs, size = _find_runs(segment, cell_mask), segment.about["part_games"]
+    sample_times = segment.column("part_moments")
     for number in _list_parts(runs, size):
         games = sum(last - first for first, last in _clip_runs(runs, number * size, (number + 1) * size))
-        for moment in moments[number].tolist():
-            yield moment, games / MOMENTS
+        for sample_time in sample_times[number].tolist():
+            yield sample_time, games / SAMPLE_TIMES
 
 
 def _find_runs(segment: OpenedObject, cell_mask: Array) -> list[tuple[int, int]]:
-    """Return the ranges (first, last) of the games of consecutive cells of `cell_mask`."""
+    """Return the half-open ranges of games that consecutive cells in `cell_mask` have."""
     cell_from = segment.column("cell_from")
     edges = np.flatnonzero(np.diff(np.concatenate(([0], cell_mask.astype(np.int8), [0]))))
     runs = [(int(cell_from[low]), int(cell_from[high])) for low, high in edges.reshape(-1, 2)]
@@ -228,35 +237,35 @@ def _find_runs(segment: OpenedObject, cell_mask: Array) -> list[tuple[int, int]]
 
 
 def _clip_runs(runs: list[tuple[int, int]], low: int, high: int) -> list[tuple[int, int]]:
-    """Clip runs to the games from `low` to `high`, and count them from `low`."""
+    """Clip ranges to the games from `low` to before `high`, and make them relative to `low`."""
     return [(max(first, low) - low, min(last, high) - low) for first, last in runs if first < high and last > low]
 
 
 def _list_parts(runs: list[tuple[int, int]], size: int) -> list[int]:
-    """Return the indices of the parts (of `size` games) that contain games of these runs."""
+    """Return the indices of the parts (of `size` games) that contain games in these ranges."""
     return sorted({part for first, last in runs for part in range(first // size, (last - 1) // size + 1)})
 
 
 def _read_part(segment: OpenedObject, number: int, games: int) -> Games:
-    content, at = segment.columns[f"part.{number}"].load(), 0
+    content, offset = segment.columns[f"part.{number}"].load(), 0
     present, slots = (int(segment.column(name)[number]) for name in ("part_says", "part_slots"))
     part: dict[str, dict[str, Array]] = {"rows": {}, "slots": {}}
-    for bit, (name, code, of, _) in enumerate(PART_COLUMNS):
+    for bit, (name, code, table, _) in enumerate(PART_COLUMNS):
         if present >> bit & 1:
-            items = games if of == "rows" else slots
-            part[of][name] = np.frombuffer(content, dtype=code, count=items, offset=at)
-            at += items * np.dtype(code).itemsize
+            count = games if table == "rows" else slots
+            part[table][name] = np.frombuffer(content, dtype=code, count=count, offset=offset)
+            offset += count * np.dtype(code).itemsize
     custom = segment.lines("custom")
     has_custom = segment.column("part_custom")[number * len(custom) : (number + 1) * len(custom)]
     for name, has in zip(custom, has_custom.tolist(), strict=True):
         if has:
-            part["slots"][name] = np.frombuffer(content, dtype="i8", count=slots, offset=at)
-            at += 8 * slots
+            part["slots"][name] = np.frombuffer(content, dtype="i8", count=slots, offset=offset)
+            offset += 8 * slots
     return Games(np.empty(0, dtype=np.int64), **part)
 
 
 def extract_games(games: Games, chosen: Array, cell: Array) -> Games:
-    """Select games of a part by index."""
+    """Return the games with these indices; `cell` holds their cells."""
     count = games.rows["count"].astype(np.int64)
     start = np.cumsum(count) - count
     chosen = np.ascontiguousarray(chosen)
@@ -274,12 +283,12 @@ def to_numbers_name(segment: str) -> str:
 
 
 def to_segment_name(name: str) -> str:
-    """Return the segment's name for the name of a numbers object; return any other name unchanged."""
+    """Return the name of the segment of a numbers object; return any other name unchanged."""
     return f"segment{name.removeprefix('numbers')}" if name.startswith("numbers-") else name
 
 
 class Numbering:
-    """Numbers the players and cells of a ledger's segments, one segment after another."""
+    """The numbers of a ledger's players and cells, which are assigned segment after segment."""
 
     def __init__(self, earlier: Iterable[OpenedObject]) -> None:
         self.players: dict[str, int] = {}
@@ -294,60 +303,67 @@ class Numbering:
         for cell in numbers.lines("cells"):
             self.cells.setdefault(tuple(cell), len(self.cells))
 
-    def number(self, segment: OpenedObject) -> Iterator[Bytes]:
+    def number_segment(self, segment: OpenedObject) -> Iterator[Bytes]:
         """Number the next segment, and return the bytes of its numbers object."""
-        players, cells = len(self.players), len(self.cells)
-        own = read_player_names(segment), [tuple(cell) for cell in segment.lines("cells")]
-        player = [self.players.setdefault(name, len(self.players)) for name in own[0]]
-        cell = [self.cells.setdefault(name, len(self.cells)) for name in own[1]]
-        pool = [name.encode() for name in [*self.players][players:]]
+        players_before, cells_before = len(self.players), len(self.cells)
+        segment_cells = [tuple(cell) for cell in segment.lines("cells")]
+        player = [self.players.setdefault(name, len(self.players)) for name in read_player_names(segment)]
+        cell = [self.cells.setdefault(named_cell, len(self.cells)) for named_cell in segment_cells]
+        new_names = [name.encode() for name in [*self.players][players_before:]]
         columns = {
             "player": np.array(player, dtype=np.int32),
             "cell": np.array(cell, dtype=np.int32),
-            "names": b"".join(pool),
-            "cells": [*self.cells][cells:],
-            "name_from": np.array([0, *accumulate(map(len, pool))], dtype=np.int64),
+            "names": b"".join(new_names),
+            "cells": [*self.cells][cells_before:],
+            "name_from": np.array([0, *accumulate(map(len, new_names))], dtype=np.int64),
         }
-        return encode_object(columns, {"name": to_numbers_name(segment.name), "players_before": players})
+        return encode_object(columns, {"name": to_numbers_name(segment.name), "players_before": players_before})
 
 
-def number_head(segment: OpenedObject, earlier: Sequence[OpenedObject]) -> Iterator[Bytes]:
-    """Number the segment of unsealed events, in which all players get new numbers; return the bytes."""
-    known: dict[NamedCell, int] = {}
-    for earlier_segment in earlier:
-        for cell in earlier_segment.lines("cells"):
-            known.setdefault(tuple(cell), len(known))
-    before, last = len(known), earlier[-1] if earlier else None
-    cells = [known.setdefault(tuple(cell), len(known)) for cell in segment.lines("cells")]
-    players = last.about["players_before"] + len(last.column("name_from")) - 1 if last else 0
-    starts = segment.column("name_from")
+def number_head_segment(segment: OpenedObject, earlier: Sequence[OpenedObject]) -> Iterator[Bytes]:
+    """Number the head segment, and return the bytes of its numbers object. All its players get new numbers.
+
+    `earlier` are the numbers objects of the other segments.
+    """
+    known_cells: dict[NamedCell, int] = {}
+    for numbers in earlier:
+        for cell in numbers.lines("cells"):
+            known_cells.setdefault(tuple(cell), len(known_cells))
+    cells_before, last = len(known_cells), earlier[-1] if earlier else None
+    cells = [known_cells.setdefault(tuple(cell), len(known_cells)) for cell in segment.lines("cells")]
+    players_before = last.about["players_before"] + len(last.column("name_from")) - 1 if last else 0
+    name_starts = segment.column("name_from")
     columns = {
-        "player": np.arange(players, players + len(starts) - 1, dtype=np.int32),
+        "player": np.arange(players_before, players_before + len(name_starts) - 1, dtype=np.int32),
         "cell": np.array(cells, dtype=np.int32),
         "names": segment.column("names"),
-        "cells": [*known][before:],
-        "name_from": starts,
+        "cells": [*known_cells][cells_before:],
+        "name_from": name_starts,
     }
-    return encode_object(columns, {"players_before": players})
+    return encode_object(columns, {"players_before": players_before})
 
 
 def read_player_names(opened: OpenedObject) -> list[str]:
-    """Return all player names in an object."""
+    """Return all player names in a segment or a numbers object."""
     text, starts = opened.column("names").tobytes(), opened.column("name_from").tolist()
     return [text[first:last].decode() for first, last in pairwise(starts)]
 
 
 def find_names(numbers: Sequence[OpenedObject], player_numbers: Array) -> list[str]:
-    """Return the names of the players with these numbers, which must ascend."""
+    """Return the names of the players with these numbers, which must be in ascending order.
+
+    `numbers` are the numbers objects of all segments.
+    """
     names: list[str] = []
-    firsts = [int(part.about["players_before"]) for part in numbers]
-    cuts = [*np.searchsorted(player_numbers, firsts).tolist(), len(player_numbers)]
-    for part, before, (low, high) in zip(numbers, firsts, pairwise(cuts), strict=True):
-        own = player_numbers[low:high] - before
+    first_numbers = [int(part.about["players_before"]) for part in numbers]
+    bounds = [*np.searchsorted(player_numbers, first_numbers).tolist(), len(player_numbers)]
+    for part, first_number, (low, high) in zip(numbers, first_numbers, pairwise(bounds), strict=True):
+        indices = player_numbers[low:high] - first_number
         text, starts = part.column("names"), part.column("name_from")
-        spans: Any = zip(starts[own].tolist(), starts[own + 1].tolist(), strict=True)
-        whole = text.tobytes() if len(own) * 8 > len(starts) else None
+        ranges: Any = zip(starts[indices].tolist(), starts[indices + 1].tolist(), strict=True)
+        # one copy of the whole text is faster than many small copies
+        whole = text.tobytes() if len(indices) * 8 > len(starts) else None
         names += [
-            (text[first:last].tobytes() if whole is None else whole[first:last]).decode() for first, last in spans
+            (text[first:last].tobytes() if whole is None else whole[first:last]).decode() for first, last in ranges
         ]
     return names

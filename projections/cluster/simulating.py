@@ -1,4 +1,4 @@
-"""Coordinate `whatif` on a cluster: workers compare the affected ladders, and this module combines their answers."""
+"""Coordinate `whatif` on a cluster: workers compare the affected ladders, and this module combines their results."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from ratings_ledger.projections.rulesets.versions import Version
 
 
 class _SimulationRequest(NamedTuple):
-    """The arguments of a simulation, with its connection and cluster."""
+    """The arguments of a simulation, with the connection, the cluster and the prepared log."""
 
     ledger: Ledger
     connection: Connection
@@ -67,14 +67,14 @@ def simulate_on_cluster(
     known_at: str | None,
     note: Callable[[str], None],
 ) -> Simulation:
-    """Return the result of `Snapshot.simulate`, computed by workers; invalid arguments are refused without them.
+    """Return the result of `Snapshot.simulate`, computed by workers. Invalid arguments are refused before that.
 
     Raises the errors of `Snapshot.simulate`, `open_cluster` and `run_tasks`.
     """
     with ledger.reading() as connection, ExitStack() as stack:
         position, times = resolve_known_at(connection, known_at, None, note), load_times(connection)
         until = parse_as_of(as_of, times.home or rulesets[0][1].time_zone)
-        _check_question(read_rulesets_at(connection, position), rulesets, ladders, until)
+        _check_arguments(read_rulesets_at(connection, position), rulesets, ladders, until)
         cluster = stack.enter_context(workers)
         prepared = prepare_with_retries(ledger, cluster, position, accounts=True)
         request = _SimulationRequest(ledger, connection, cluster, prepared, ladders, until, note)
@@ -85,11 +85,13 @@ def simulate_on_cluster(
         return Simulation(at, variants, failed=tuple(dict.fromkeys(failed)), times=times)
 
 
-def _check_question(
+def _check_arguments(
     facts: Facts, rulesets: Sequence[tuple[dict[str, str], Ruleset]], ladders: Collection[str], as_of: int | None
 ) -> None:
-    """Refuse all that can be without a game, before anything is sealed. Raises as `check_simulated_ladder`,
-    `apply_ruleset` and `_list_affected` do."""
+    """Refuse arguments that are invalid regardless of the games, before any segment is sealed.
+
+    Raises the errors of `check_simulated_ladder`, `apply_ruleset` and `_list_affected`.
+    """
     for ladder in ladders:
         check_simulated_ladder(facts, ladder, rulesets[0][1])
     for _, ruleset in rulesets:
@@ -111,13 +113,13 @@ def _simulate_variant(
     ):
         simulated += ladder_results
         published += lists
-        own_failed += [_add_game(connection, text) for text in failures if text not in failed]
+        own_failed += [_add_game_id_to(text, connection) for text in failures if text not in failed]
         all_current |= {name for name in current_names if parse_name(name).ruleset_id == ruleset.id}
         all_hypothetical |= {*hypothetical_names}
     if unknown := [
         name for name in ladders if parse_name(name).ruleset_id == ruleset.id and name not in all_hypothetical
     ]:
-        # list the ladders that have games; this replays nothing
+        # find the ladders that have games; these comparisons replay nothing
         comparisons = _compare_packs(request, hypothetical, ruleset, unknown, all_packs=True)
         raise build_no_games_error(
             ruleset, unknown[0], {name for *_, hypothetical_names in comparisons for name in hypothetical_names}
@@ -141,9 +143,9 @@ def _compare_packs(
     ladders: Collection[str],
     all_packs: bool = False,
 ) -> Iterator[list[Any]]:
-    """Yield the comparisons of the packs whose ladders a ruleset may affect, in the form of `parse_comparison`.
+    """Yield a comparison for each pack with ladders that a ruleset may affect, as `parse_comparison` returns it.
 
-    If ladders are named, only these are compared, in their own packs or (with `all_packs`) in all packs of their
+    If `ladders` are named, only these are compared, in their own packs or (with `all_packs`) in all packs of their
     rulesets. Raises the errors of `run_tasks`.
     """
     ledger, connection, cluster, prepared, *_ = request
@@ -172,7 +174,7 @@ def _compare_packs(
 
 
 def _merge_versions(facts: Facts, hypothetical: Ladders) -> dict[str, list[Version]]:
-    """Return the current versions of all rulesets, together with the hypothetical ones."""
+    """Return the current and the hypothetical versions of all rulesets, by ruleset id."""
     merged = dict(hypothetical.facts.rulesets)
     for ruleset_id, versions in facts.rulesets.items():
         merged[ruleset_id] = (
@@ -184,9 +186,9 @@ def _merge_versions(facts: Facts, hypothetical: Ladders) -> dict[str, list[Versi
 def _list_affected(
     versions_by_ruleset: Mapping[str, Sequence[Version]], ruleset: Ruleset, ladders: Collection[str]
 ) -> dict[str, list[str]]:
-    """Return the rulesets that another ruleset may affect, with the named ladders of each.
+    """Return the rulesets that a changed ruleset may affect, with the named ladders of each.
 
-    If ladders are named, only their rulesets are included. Raises `BadArgument` for a rule that workers cannot run.
+    If `ladders` are named, only their rulesets are included. Raises `BadArgument` for a rule that workers cannot run.
     """
     affected = {}
     for ruleset_id, versions in versions_by_ruleset.items():
@@ -194,13 +196,13 @@ def _list_affected(
         if not any(is_affected(version, {f"ruleset:{ruleset.id}"}) for version in versions) or (ladders and not names):
             continue
         if not all(is_built_in(version.rule) for version in versions):
-            message = f"{ruleset_id} uses a rule from a package, which only runs on this machine"
+            message = f"{ruleset_id} uses a rule from a package, and such rules run only on this machine"
             raise BadArgument(f"{message}; leave out --on", "on")
         affected[ruleset_id] = names
     return affected
 
 
-def _add_game(connection: Connection, text: str) -> str:
-    """Add the id of the game, which workers do not know, to the message of a failure."""
-    match = re.search(r"at position (\d+)", text)
-    return text if match is None else add_game_id(text, int(match[1]), connection)
+def _add_game_id_to(message: str, connection: Connection) -> str:
+    """Add the id of the game to the message of a failure, because workers do not know the ids of games."""
+    match = re.search(r"at position (\d+)", message)
+    return message if match is None else add_game_id(message, int(match[1]), connection)

@@ -1,8 +1,8 @@
 """Run tasks on an engine: the coordinator submits them, and a task is done once its output object exists.
 
 A task whose output exists is not run again. A task that fails is retried a few times; a task that takes far too long is
-also given to a second worker; a task that always fails is reported once all others are done. A task that was lost with
-its worker is retried alone, so that no other task is blamed for it.
+also given to a second worker; a task that always fails is reported once all other tasks are done. A task that was lost
+with its worker is retried while no other task runs, so that no other task can be blamed for the loss of the worker.
 """
 
 from __future__ import annotations
@@ -16,16 +16,18 @@ from ratings_ledger.ledger.errors import LedgerError, StoreDamaged, WorkerLost
 from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject
 from ratings_ledger.projections.cluster.engines import ConflictingOutput, Engine, TaskFailed, TaskLost, UnfitWorker
 from ratings_ledger.projections.cluster.object_store import Objects, describe_os_error
-from ratings_ledger.projections.cluster.tasks import ONE_PLACE, locate_plans, perform
+from ratings_ledger.projections.cluster.tasks import SAME_LOCATION, locate_plans, perform
 from ratings_ledger.projections.cluster.worker_checks import Proof
 
 TRIES = 3
 WAIT_SECONDS = 1.0
-# a second worker gets a task that takes this many times as long as the longest finished one, and at least this long
+# a task is slow if it takes longer than this multiple of the longest finished task, and longer than these seconds
 SLOW_FACTOR, SLOW_SECONDS = 4, 60
 NO_WORKERS_SECONDS = 60
 # while tasks finish, the capacity of the engine is read again after this many turns of the loop
 CAPACITY_TURNS = 50
+# how many failed tasks a message names
+NAMED_FAILURES = 3
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +43,7 @@ class Task(NamedTuple):
 
 
 class TasksFailed(LedgerError):
-    """Some tasks failed on every try; all others are done (exit code 3)."""
+    """Some tasks failed on every try; all other tasks are done (exit code 3)."""
 
     reason = "worker-lost"
 
@@ -51,7 +53,7 @@ class Cluster(NamedTuple):
 
     proof:           what a worker must prove before it runs tasks
     own_objects:     the names of the objects that only this computation uses
-    report_progress: called with the stage of the computation and its numbers
+    report_progress: a function to call with the stage of the computation and its numbers
     """
 
     engine: Engine
@@ -64,10 +66,12 @@ class Cluster(NamedTuple):
 def run_tasks(
     cluster: Cluster, stage: str, tasks: Sequence[Task], prepare: Callable[[Task], None] = lambda task: None
 ) -> Iterator[Task]:
-    """Run tasks, and yield each one once its output is complete. `prepare` is called before a task is submitted.
+    """Run tasks, and yield each task once its output is complete. `prepare` is called before a task is submitted.
 
-    Raises `TasksFailed` after all other tasks are done, `WorkerLost` if there are no workers or they are unfit,
-    `StoreDamaged` if two workers created different outputs.
+    Raises:
+        TasksFailed: Some tasks failed on every try; all other tasks are done.
+        WorkerLost: There are no workers, or a worker is unfit.
+        StoreDamaged: Two workers created different outputs.
     """
     queue = _TaskQueue(cluster, tasks, prepare)
     for task in tasks:
@@ -83,7 +87,7 @@ def run_tasks(
                 capacity = cluster.engine.capacity()
             turns += 1
             queue.submit_waiting(capacity)
-            cluster.report_progress(stage, queue.progress())
+            cluster.report_progress(stage, queue.count_tasks())
             ended = queue.wait()
             for handle, error in ended.items():
                 finished = queue.finish(handle, error)
@@ -93,7 +97,7 @@ def run_tasks(
     finally:
         for handle in queue.running:
             cluster.engine.cancel(handle)
-    cluster.report_progress(stage, queue.progress())
+    cluster.report_progress(stage, queue.count_tasks())
     queue.raise_given_up()
 
 
@@ -102,30 +106,33 @@ class _TaskQueue:
 
     def __init__(self, cluster: Cluster, tasks: Sequence[Task], prepare: Callable[[Task], None]) -> None:
         self._cluster, self._tasks, self._prepare = cluster, tasks, prepare
-        self._places = dict(zip(tasks, locate_plans([task.plan for task in tasks]), strict=True))
+        self._plan_ranges = dict(zip(tasks, locate_plans([task.plan for task in tasks]), strict=True))
+        # the tasks to submit, and the tasks that were lost with a worker, which are submitted one at a time
         self._waiting, self._suspects = list[Task](), list[Task]()
-        self._since, self._failures = dict[Any, float](), dict[Task, list[str]]()
-        self._retried, self._longest, self._now, self._workerless_seconds = 0, 0.0, 0.0, 0.0
+        # the start of each running task by its handle, and the messages of failed tries
+        self._started_at, self._failures = dict[Any, float](), dict[Task, list[str]]()
+        # times are in seconds, and advance only while no task ends
+        self._retried, self._longest_seconds, self._now, self._workerless_seconds = 0, 0.0, 0.0, 0.0
         self.running = dict[Any, Task]()
         self.done, self.given_up = set[Task](), list[Task]()
-        cluster.own_objects.update(place.plans for place in self._places.values())
+        cluster.own_objects.update(plan_range.plans for plan_range in self._plan_ranges.values())
         cluster.own_objects.update(task.output for task in tasks)
 
     def create_plans(self) -> None:
         """Create the object that holds all plans, unless all tasks are done."""
         self._waiting = [task for task in reversed(self._tasks) if task not in self.done]
-        if self._waiting:  # one object for all plans, because a store may take tens of milliseconds to create one
-            plans = self._places[self._tasks[0]].plans
-            self._cluster.objects.create(plans, [task.plan.encode() for task in self._tasks])
+        if self._waiting:  # one object for all plans, because a store may take tens of milliseconds per object
+            name = self._plan_ranges[self._tasks[0]].plans
+            self._cluster.objects.create(name, [task.plan.encode() for task in self._tasks])
 
-    def progress(self) -> dict[str, int]:
-        """Return the numbers of the progress report."""
+    def count_tasks(self) -> dict[str, int]:
+        """Return the numbers of tasks for a progress report."""
         done, tasks = len(self.done), len(self._tasks)
         left = tasks - done - len(self.given_up)
         return {"tasks_done": done, "tasks": tasks, "retried": self._retried, "left": left}
 
     def submit_waiting(self, capacity: int) -> None:
-        """Submit as many tasks as the engine can take; tasks that were lost with a worker come last, one at a time.
+        """Submit as many tasks as the engine can take. Tasks that were lost with a worker come last, one at a time.
 
         Raises `WorkerLost` if there have been no workers for too long.
         """
@@ -138,17 +145,17 @@ class _TaskQueue:
         self._workerless_seconds = 0.0 if capacity else self._workerless_seconds + WAIT_SECONDS
         if self._workerless_seconds > NO_WORKERS_SECONDS:
             raise WorkerLost(
-                f"the engine has had no workers for {NO_WORKERS_SECONDS} s; they end at once where this program is "
-                "not installed; finished tasks are kept"
+                f"the engine has had no workers for {NO_WORKERS_SECONDS} s; finished tasks are kept; check that this "
+                "program is installed on the workers, which otherwise end immediately"
             )
 
     def _submit(self, task: Task) -> None:
         cluster = self._cluster
-        handle = cluster.engine.submit(perform, cluster.objects.url, cluster.proof, self._places[task])
-        self.running[handle], self._since[handle] = task, self._now
+        handle = cluster.engine.submit(perform, cluster.objects.url, cluster.proof, self._plan_ranges[task])
+        self.running[handle], self._started_at[handle] = task, self._now
 
     def wait(self) -> dict[Any, Exception | None]:
-        """Wait for tasks to end, at most `WAIT_SECONDS`, and return those that ended with their errors."""
+        """Wait for tasks to end, at most `WAIT_SECONDS`; return the ended tasks, each with its error or None."""
         if self.running:
             ended = self._cluster.engine.wait(self.running, WAIT_SECONDS)
         else:
@@ -158,16 +165,16 @@ class _TaskQueue:
         return ended
 
     def finish(self, handle: Any, error: Exception | None) -> Task | None:
-        """Return the task that ended if it is done now; otherwise queue it for another try, or give it up.
+        """Return the ended task if it is now done; otherwise queue it for another try, or give it up, and return None.
 
         Raises `WorkerLost`, `StoreDamaged`; `DamagedObject` if the task could not read an object.
         """
         task, objects = self.running.pop(handle), self._cluster.objects
-        self._longest = max(self._longest, self._now - self._since.pop(handle))
+        self._longest_seconds = max(self._longest_seconds, self._now - self._started_at.pop(handle))
         if isinstance(error, UnfitWorker):
             raise WorkerLost(str(error)) from None
         if isinstance(error, ConflictingOutput):
-            raise StoreDamaged(f"{error}: a worker's memory or processor is at fault; nothing was promoted") from None
+            raise StoreDamaged(f"{error}: a worker's memory or processor is faulty; nothing was promoted") from None
         if task in self.done:
             return None
         # a complete output counts, even if its worker was lost
@@ -175,12 +182,12 @@ class _TaskQueue:
             self.done.add(task)
             return task
         if error is None and objects.size(task.output) is None:
-            raise WorkerLost(f"an object that a worker wrote is not in {objects.url}; {ONE_PLACE}")
+            raise WorkerLost(f"the object {task.output} that a worker wrote is not in {objects.url}; {SAME_LOCATION}")
         if isinstance(error, DamagedObject) and error.name != task.output:
             raise error
         failures = self._failures.setdefault(task, [])
         failures.append(_describe_error(error))
-        if task in self.running.values():  # a second worker has it
+        if task in self.running.values():  # a second worker has the task
             return None
         if len(failures) < TRIES:
             self._retried += 1
@@ -190,10 +197,10 @@ class _TaskQueue:
         return None
 
     def resubmit_slow(self) -> None:
-        """Submit tasks that take far too long a second time; the first output counts."""
-        limit, running = max(SLOW_SECONDS, SLOW_FACTOR * self._longest), [*self.running.values()]
+        """Submit slow tasks a second time; the first output counts."""
+        limit, running = max(SLOW_SECONDS, SLOW_FACTOR * self._longest_seconds), [*self.running.values()]
         for handle, task in [*self.running.items()]:
-            if task not in self.done and running.count(task) == 1 and self._now - self._since[handle] > limit:
+            if task not in self.done and running.count(task) == 1 and self._now - self._started_at[handle] > limit:
                 self._retried += 1
                 self._submit(task)
 
@@ -201,17 +208,17 @@ class _TaskQueue:
         """Raise `TasksFailed` if a task was given up."""
         if not self.given_up:
             return
-        labels = "; ".join(f"{task.label} ({self._failures[task][-1]})" for task in self.given_up[:TRIES])
-        more = len(self.given_up) - TRIES
+        labels = "; ".join(f"{task.label} ({self._failures[task][-1]})" for task in self.given_up[:NAMED_FAILURES])
+        more = len(self.given_up) - NAMED_FAILURES
         raise TasksFailed(
-            f"{TRIES} tries were not enough for {labels}{f' and {more:,} more' if more > 0 else ''}; the others are "
-            "done and kept for the next try"
+            f"{TRIES} tries failed for {labels}{f' and {more:,} more' if more > 0 else ''}; the other tasks are done "
+            "and kept for the next run"
         )
 
 
 def _describe_error(error: Exception | None) -> str:
     if isinstance(error, MemoryError):
-        return "its worker ran out of memory"
+        return "the worker ran out of memory"
     if isinstance(error, OSError):
         return f"{error.filename}: {describe_os_error(error)}" if error.filename else describe_os_error(error)
     return (
@@ -220,13 +227,13 @@ def _describe_error(error: Exception | None) -> str:
 
 
 def _is_intact(objects: Objects, name: str) -> bool:
-    """Tell whether an object exists with a valid footer; log and delete a damaged one."""
+    """Tell whether an object exists with a valid footer; log and delete a damaged object."""
     if objects.size(name) is None:
         return False
     try:
         OpenedObject(objects, name)
     except DamagedObject as problem:
-        logger.warning("ratings: %s in %s; it is made again", problem, objects.url)
+        logger.warning("ratings: %s in %s; it is created again", problem, objects.url)
         objects.delete(name)
         return False
     return True

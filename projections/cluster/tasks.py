@@ -1,9 +1,10 @@
-"""Perform the tasks of a worker. Each task reads objects and creates one object, named by its inputs.
+"""Perform the tasks of a worker. Each task reads objects and creates one object.
 
-perform(url, proof, place)     performs the plan at a place, which names the object to create
+perform(url, proof, plan_range)     performs the plan at a location
 
-A plan is JSON; the plans of tasks that are submitted together are in one object. A worker that creates an object a
-second time compares the two, because the same plan gives the same bytes everywhere.
+A plan is JSON, and determines the name of the object to create. The plans of tasks that are submitted together are in
+one object. A worker that finds its object already created compares the two, because the same plan gives the same bytes
+everywhere.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import marshal
+import platform
 import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
@@ -69,11 +71,17 @@ from ratings_ledger.projections.stored.computing import (
 )
 
 CRC_BYTES = 4
-ONE_PLACE = "--segments must lead all workers and this machine to one place"
+SAME_LOCATION = "all workers and this machine must reach the same location by --segments"
 
 
 class PlanRange(NamedTuple):
-    """The place of a plan: an object with several plans, the plan's bytes in it, and their SHA-256."""
+    """The location of a plan in an object with several plans.
+
+    plans    the name of the object
+    first    the index of the plan's first byte
+    length   the number of its bytes
+    digest   their SHA-256
+    """
 
     plans: str
     first: int
@@ -83,31 +91,36 @@ class PlanRange(NamedTuple):
 
 @lru_cache(64)
 def _check_fitness(url: str, proof: Proof) -> None:
-    """Raise `UnfitWorker` unless this worker is fit; forget objects read for an earlier computation."""
+    """Raise `UnfitWorker` unless this worker is fit. Also clear the caches of an earlier computation."""
     open_object.cache_clear()
     load_base.cache_clear()
+    worker = f"the worker on {platform.node()}"
     if proof.code != CODE:
         raise UnfitWorker(
-            "a worker runs another version of the program, of Python, numpy or numba; install the same there"
+            f"{worker} runs another version of this program, Python {platform.python_version()}, numpy or numba than "
+            "this machine; install the same versions there"
         )
     try:
         content = bytes(open_object_store(url).read(proof.nonce, 0, 1000))
     except OSError:
         content = b""
     if content.partition(b" ")[0] != proof.nonce.encode():
-        raise UnfitWorker(f"a worker cannot read the objects in {url}; {ONE_PLACE}")
+        raise UnfitWorker(f"{worker} cannot read the objects in {url}; {SAME_LOCATION}")
     if compute_golden_digest() != proof.golden:
-        raise UnfitWorker("a worker computes other points for the same games than this machine does")
+        raise UnfitWorker(
+            f"{worker} computes different points than this machine for the same games; leave this worker out, because "
+            "its processor rounds differently"
+        )
 
 
-def perform(url: str, proof: Proof, place: PlanRange) -> None:
-    """Perform the plan at a place.
+def perform(url: str, proof: Proof, plan_range: PlanRange) -> None:
+    """Perform the plan at a location.
 
     Raises `UnfitWorker`, `ConflictingOutput`, `DamagedObject`, `OSError`, `StoreDamaged`.
     """
     _check_fitness(url, Proof(*proof))
     objects = open_object_store(url)
-    text = read_plan(objects, PlanRange(*place))
+    text = read_plan(objects, PlanRange(*plan_range))
     plan, name = json.loads(text), name_output(text)
     if plan["task"] == "seal":
         create_or_compare(objects, plan["makes"], _seal(objects, plan))
@@ -120,7 +133,7 @@ def perform(url: str, proof: Proof, place: PlanRange) -> None:
 
 
 def locate_plans(plans: Sequence[str]) -> list[PlanRange]:
-    """Return the places of plans in the object that contains all of them."""
+    """Return the locations of plans in the object that contains all of them."""
     texts = [plan.encode() for plan in plans]
     name = f"plans-{hashlib.sha256(b''.join(texts)).hexdigest()}"
     ends = accumulate(map(len, texts))
@@ -130,11 +143,11 @@ def locate_plans(plans: Sequence[str]) -> list[PlanRange]:
     ]
 
 
-def read_plan(objects: Objects, place: PlanRange) -> str:
-    """Return the plan at a place. Raises `DamagedObject`."""
-    text = bytes(objects.read(place.plans, place.first, place.length))
-    if hashlib.sha256(text).hexdigest() != place.digest:
-        raise DamagedObject(place.plans, "does not contain the plan that was written")
+def read_plan(objects: Objects, plan_range: PlanRange) -> str:
+    """Return the plan at a location. Raises `DamagedObject`."""
+    text = bytes(objects.read(plan_range.plans, plan_range.first, plan_range.length))
+    if hashlib.sha256(text).hexdigest() != plan_range.digest:
+        raise DamagedObject(plan_range.plans, "does not contain the plan that was written")
     return text.decode()
 
 
@@ -149,7 +162,10 @@ def read_result(objects: Objects, name: str) -> bytes:
 
 
 def create_or_compare(objects: Objects, name: str, parts: Iterable[Bytes]) -> None:
-    """Create an object. An existing one must be equal, or damaged: then it is replaced. Raises `ConflictingOutput`."""
+    """Create an object, or check that an existing one is equal. A damaged one is replaced.
+
+    Raises `ConflictingOutput` if it is not equal.
+    """
     content = b"".join(map(bytes, parts))
     for _ in range(3):
         if objects.create(name, [content]):
@@ -162,16 +178,16 @@ def create_or_compare(objects: Objects, name: str, parts: Iterable[Bytes]) -> No
         if has_different_bytes(objects, name, content):
             raise ConflictingOutput(f"{name} was created twice with different bytes")
         return
-    raise DamagedObject(name, "cannot be created again")
+    raise DamagedObject(name, "is damaged, and cannot be created again")
 
 
 def has_different_bytes(objects: Objects, name: str, content: bytes) -> bool:
-    """Tell whether an existing object has other bytes than these."""
+    """Tell whether the bytes of an existing object differ from these bytes."""
     return bool(objects.size(name) != len(content) or objects.read(name, 0, len(content)) != content)
 
 
 def encode_records(texts: Iterable[bytes]) -> Iterator[Bytes]:
-    """Yield the bytes of an object with the records of a range, one per line, followed by a checksum."""
+    """Yield the bytes of an object with these texts of records, one record per line, and a checksum at the end."""
     crc = 0
     for text in texts:
         crc = zlib.crc32(text, crc)
@@ -180,33 +196,33 @@ def encode_records(texts: Iterable[bytes]) -> Iterator[Bytes]:
 
 
 def _seal(objects: Objects, plan: dict[str, Any]) -> Iterator[Bytes]:
-    """Seal a range of records."""
+    """Yield the bytes of the segment that a plan seals, from an object with its records."""
     name, records = parse_segment_name(plan["makes"]), plan["records"]
     assert name is not None
     content = memoryview(objects.read(records, 0, objects.size(records) or 0))
     if zlib.crc32(content[:-CRC_BYTES]).to_bytes(CRC_BYTES, "big") != bytes(content[-CRC_BYTES:]):
-        raise DamagedObject(records, "has another checksum")
+        raise DamagedObject(records, "has a wrong checksum")
     return build_segment(content[:-CRC_BYTES], bytes.fromhex(plan["behind"]), name, plan["ledger"])
 
 
-def build_segment(records: Any, behind: bytes, name: SegmentName, ledger: str) -> Iterator[Bytes]:
-    """Build the segment with this name from its records, one per line, and the chain hash before them.
+def build_segment(records: Any, previous_chain: bytes, name: SegmentName, ledger: str) -> Iterator[Bytes]:
+    """Build the segment with this name from its records, one per line, and the chain hash before the first of them.
 
-    Raises `StoreDamaged` unless the records lead to the chain hash in the name.
+    Raises `StoreDamaged` if the records do not have the chain hash in the name.
     """
-    chain = behind
+    chain = previous_chain
     for page in split_into_pages(records):
         for record in page.split(b"\n")[:-1]:
             chain = chain_hash(chain, leaf_hash(record))
     if chain.hex() != name.chain_hash:
-        problem = f"the events from {name.first + 1:,} to {name.last:,} are not as they were recorded"
-        raise StoreDamaged(f"{problem}, so they are not sealed; see: ratings verify")
+        problem = f"the events from {name.first + 1:,} to {name.last:,} do not have the recorded chain hash"
+        raise StoreDamaged(f"{problem}, so they are not sealed; run: ratings verify")
     return encode_segment(decode_text(records, name.first, name.last), {"ledger": ledger, "name": str(name)})
 
 
 def write_pack_plan(task: str, base: str, pack: Pack, cells: Iterable[tuple[int, NamedCell]], **options: Any) -> str:
-    """Write the plan of a task for a pack; `cells` are its cells with their numbers in the ledger."""
-    shared = {
+    """Write the plan of a task for a pack; `cells` are (number in the ledger, cell) for each cell of the pack."""
+    members = {
         "task": task,
         "code": CODE,
         "base": base,
@@ -215,11 +231,11 @@ def write_pack_plan(task: str, base: str, pack: Pack, cells: Iterable[tuple[int,
         "cells": [*cells],
         "games": pack.games,
     }
-    return json.dumps({**shared, **options}, sort_keys=True)
+    return json.dumps({**members, **options}, sort_keys=True)
 
 
 def replay_pack(base: SharedBase, plan: dict[str, Any]) -> bytes:
-    """Replay the ladders of a pack. Raises `DamagedObject` if their games are not those of the plan."""
+    """Replay the ladders of a pack; return the packed results. Raises `DamagedObject` if games are missing."""
     if plan["streamed"] is not None:
         ladder = stream_ladder(base, plan["cells"], plan["games"], plan["ruleset"], tuple(plan["streamed"]))
         return pack([] if ladder is None else [ladder])
@@ -245,13 +261,13 @@ WINDOW_GAMES = 1_000_000
 
 def split_into_windows(base: SharedBase, cells: Sequence[tuple[int, NamedCell]], games: int) -> Iterator[Window]:
     """Yield windows of time that each contain about `games` games of the cells, from the first game to the last."""
-    size, cuts = 0.0, list[int | None]([None])
-    for moment, count in sorted(base.list_moments(cells)):
-        if size >= games and moment != cuts[-1]:
-            cuts.append(moment)
-            size = 0.0
-        size += count
-    yield from pairwise([*cuts, None])
+    games_in_window, bounds = 0.0, list[int | None]([None])
+    for sample_time, count in sorted(base.list_sample_times(cells)):
+        if games_in_window >= games and sample_time != bounds[-1]:
+            bounds.append(sample_time)
+            games_in_window = 0.0
+        games_in_window += count
+    yield from pairwise([*bounds, None])
 
 
 def stream_ladder(
@@ -259,22 +275,24 @@ def stream_ladder(
 ) -> BuiltLadder | LadderFailure | None:
     """Build a ladder window by window, with less memory than `build_ladder`; None if no game counts on it.
 
-    Raises `DamagedObject` unless the segments have the expected number of games.
+    `values` are the ladder's partition values. Raises `DamagedObject` unless the segments have exactly `games` games.
     """
-    ladder, earlier, read, names = "/".join([ruleset_id, *values]), None, 0, list[str]()
+    ladder = "/".join([ruleset_id, *values])
+    trace: Trace | None = None
+    games_read, names = 0, list[str]()
     for window in split_into_windows(base, cells, WINDOW_GAMES):
-        facts, rows = base.load_facts_within(cells, window, names)
-        read, names = read + rows, facts.players
+        facts, game_count = base.load_facts_within(cells, window, names)
+        games_read, names = games_read + game_count, facts.players
         ladders = Ladders(facts)
         try:
-            earlier = _continue_trace(facts, ladder, ruleset_id, values, window, earlier)
+            trace = _continue_trace(facts, ladder, ruleset_id, values, window, trace)
         except RuleFailure as error:
             return to_ladder_failure(ladder, ladders, error)
-    if read != games:
-        raise DamagedObject(base.name, f"leads to {read:,} games instead of {games:,}")
-    if earlier is None:
+    if games_read != games:
+        raise DamagedObject(base.name, f"contains {games_read:,} games instead of {games:,}")
+    if trace is None:
         return None
-    ranked = ladders.rank(earlier)[0]
+    ranked = ladders.rank(trace)[0]
     return BuiltLadder(
         ranked.ladder,
         ranked.ruleset,
@@ -288,37 +306,37 @@ def stream_ladder(
 def _continue_trace(
     facts: Facts, ladder: str, ruleset_id: str, values: tuple[str, ...], window: Window, earlier: Trace | None
 ) -> Trace | None:
-    """Return the trace at the end of a window, given the one at its start; None before the first game of the ladder.
+    """Return the trace at the end of a window, given the trace at its start; None before the ladder's first game.
 
     Raises `RuleFailure`.
     """
     versions, (since, until) = facts.rulesets[ruleset_id], window
-    own_streams = build_streams(
+    own_stream = build_streams(
         facts,
         versions,
         only=values,
         as_of=None if until is None else until - 1,
         after=None if since is None else (since, -1),
     ).get(ladder)
-    if own_streams is None:
+    if own_stream is None:
         return earlier
     # a version that takes effect after the last game is applied in the window of the next game
-    own_streams = replace(own_streams, batch=None, until=None)
-    stream = own_streams if earlier is None else number_players_after(earlier.stream, own_streams)
+    own_stream = replace(own_stream, batch=None, until=None)
+    stream = own_stream if earlier is None else number_players_after(earlier.stream, own_stream)
     return _drop_games(replay(stream, keep_history=False, earlier=earlier))
 
 
 def _drop_games(trace: Trace) -> Trace:
-    """Return a trace without its games, which is enough to continue it or to rank it."""
-    stream, none = trace.stream, array("q")
+    """Return a trace without its games; such a trace can still be continued and ranked."""
+    stream, empty = trace.stream, array("q")
     last = trace.last_version
     version: Any = np.broadcast_to(np.int16(0 if last is None else stream.versions.index(last)), trace.game_count)
     return replace(
         trace,
         earlier=None,
-        states_before=[none] * len(trace.states),
-        mints=none,
-        states_before_adjustments=[none] * len(trace.states),
+        states_before=[empty] * len(trace.states),
+        mints=empty,
+        states_before_adjustments=[empty] * len(trace.states),
         stream=replace(
             stream,
             offsets=array("q", [0]),
@@ -333,14 +351,18 @@ def _drop_games(trace: Trace) -> Trace:
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_KINDS: dict[str, Any] = {
+# the dataclasses that `from_plain` restores, by name
+_RESULT_TYPES: dict[str, Any] = {
     kind.__name__: kind
     for kind in (DifferingList, Effect, PointsChange, QualityPair, Quality, ImpactSummary, SimulatedLadder)
 }
 
 
 def compare_pack(base: SharedBase, plan: dict[str, Any]) -> bytes:
-    """Compare the ladders of a pack with those under another ruleset. Raises `DamagedObject`."""
+    """Compare the ladders of a pack with the same ladders under another ruleset. Raises `DamagedObject`.
+
+    The results are in the form that `parse_comparison` reads.
+    """
     ruleset, as_of, ruleset_id = Ruleset.model_validate(plan["under"]), plan["as_of"], plan["ruleset"]
     current = Ladders(base.load_facts(plan["cells"], plan["games"]), as_of)
     hypothetical, failed = apply_ruleset(current.facts, ruleset, as_of), list[str]()
@@ -369,22 +391,33 @@ def compare_pack(base: SharedBase, plan: dict[str, Any]) -> bytes:
 
 def _build_lookups(lists: Sequence[Sequence[Any]]) -> LogLookups:
     """Build lookups from the published lists in a plan."""
-    rows: dict[int, list[RankedRow]] = {position: [*map(_parse_row, listed)] for position, *_, listed in lists}
+    rows_by_position: dict[int, list[RankedRow]] = {position: [*map(_parse_row, rows)] for position, *_, rows in lists}
 
     def rank_list(published: PublishedList) -> Ranking:
-        return Ranking(published.ladder, published.ruleset, 1, rows[published.position], published.games, 0, 0, 0, 0, 0)
+        return Ranking(
+            ladder=published.ladder,
+            ruleset=published.ruleset,
+            scale=1,
+            rows=rows_by_position[published.position],
+            games=published.games,
+            held=0,
+            started=0,
+            minted=0,
+            burned=0,
+            adjusted=0,
+        )
 
-    lists_published = [PublishedList(*fields[:-1]) for fields in lists]
-    return LogLookups(lambda: lists_published, rank_list, lambda failure, facts: failure.describe(facts))
+    published_lists = [PublishedList(*values[:-1]) for values in lists]
+    return LogLookups(lambda: published_lists, rank_list, lambda failure, facts: failure.describe(facts))
 
 
-def _parse_row(fields: Sequence[Any]) -> RankedRow:
-    row = RankedRow(*fields)
+def _parse_row(values: Sequence[Any]) -> RankedRow:
+    row = RankedRow(*values)
     return row if row.places is None else row._replace(places=tuple(row.places))
 
 
 def parse_comparison(result: bytes) -> list[Any]:
-    """Parse the result of `compare_pack`: ladders, lists, failures, and the ladders before and after."""
+    """Parse the result of `compare_pack`: ladders, lists, failures, and the names of the ladders before and after."""
     compared, published, *ladder_names = marshal.loads(result)
     return [from_plain(compared), from_plain(published), *ladder_names]
 
@@ -411,4 +444,4 @@ def from_plain(value: Any) -> Any:
         return tuple(parts)
     if kind == "datetime":
         return _EPOCH + timedelta(microseconds=parts[0])
-    return ABSENT if kind == "ABSENT" else ExactNumber(*parts) if kind == "Fraction" else _KINDS[kind](*parts)
+    return ABSENT if kind == "ABSENT" else ExactNumber(*parts) if kind == "Fraction" else _RESULT_TYPES[kind](*parts)

@@ -1,4 +1,4 @@
-"""Prove that a worker is fit: it has the same code, sees the same objects, and computes the same points."""
+"""Define what a fit worker must prove: the same code, access to the same objects, and the same computed points."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Proof(NamedTuple):
     golden: str
 
 
-# computed once, so that it is the digest of the code as it was loaded
+# the digest of the code as it was loaded, and so computed once at import
 CODE = program_digest()
 
 
@@ -47,7 +47,9 @@ def compute_golden_digest() -> str:
     stream = _build_golden_stream(version)
     compiled, interpreted = replay_compiled(stream, {}), replay_interpreted(stream, {})
     if compiled is None or [*compiled.points] != [*interpreted.points]:
-        raise UnfitWorker("compiled code computes other points than the interpreter")
+        raise UnfitWorker(
+            "compiled code and the interpreter compute different points here; check the versions of numpy and numba"
+        )
     return hashlib.sha256(repr([*interpreted.points]).encode()).hexdigest()
 
 
@@ -81,9 +83,9 @@ def _build_golden_stream(version: Version) -> Stream:
 
 
 def prove(objects: Objects) -> str:
-    """Write an unpredictable object for workers to read, and check that the store does not overwrite objects.
+    """Create an object with an unpredictable name for workers to read, and check that the store never overwrites it.
 
-    Returns the name of the object; its content is this name, a space, and the name of this process. Raises
+    Return the name of the object; its content is this name, a space, and the name of this process. Raises
     `StoreUnavailable` if the store cannot be used.
     """
     name = f"nonce-{secrets.token_hex(16)}"

@@ -1,1 +1,1 @@
-"""Standings kept for other programs: computed, promoted, verified, exposed to SQL."""
+"""Stored standings for other programs: compute, promote and verify them, and expose them to SQL."""

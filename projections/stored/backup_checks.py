@@ -1,4 +1,4 @@
-"""Report new backups, and check backups: whether they are complete and give the same ladders as their ledger."""
+"""Describe new backups, and check that a backup is complete and gives the same ladders as the ledger."""
 
 import tempfile
 from collections.abc import Generator
@@ -25,10 +25,14 @@ from ratings_ledger.projections.stored.computing import LadderFailure, compute, 
 
 @dataclass(frozen=True, slots=True)
 class NewBackup(Result):
-    """A new backup as an entry of its folder's list, and the number of backups that were kept.
+    """A new backup.
 
-    `dropped` are the files of deleted backups; `lost` are earlier backups whose history the ledger does not contain;
-    `ahead` are backups dated in the future.
+    backup:   the backup as an entry of the folder's list
+    position: the position of its last event
+    dropped:  the files of deleted backups
+    kept:     the number of backups that were kept
+    lost:     earlier backups whose history the ledger does not contain
+    ahead:    backups dated in the future
     """
 
     backup: dict[str, Any] = field(metadata=INLINE)
@@ -51,7 +55,7 @@ class BackupFile(Result):
 
 @dataclass(frozen=True, slots=True)
 class BackupCheck(Result):
-    """The result of checking a backup; `whole` tells whether it is complete, `ladders` counts the compared ladders."""
+    """The result of checking a backup. `whole` tells whether it is complete; `ladders` counts the compared ladders."""
 
     whole: bool
     head: str | None
@@ -74,7 +78,7 @@ def describe_new_backup(folder: Path, result: BackupResult) -> NewBackup:
 
 
 def check_backup_files(files_to_check: BackupFiles, live: str | None = None) -> BackupCheck:
-    """Check that a backup is complete; with the name of a live ledger, restore it and compare all ladders.
+    """Check that a backup is complete. With the name of a live ledger, restore the backup and compare all ladders.
 
     Raises `StoreUnavailable`, `NotALedger`.
     """
@@ -105,7 +109,10 @@ def _check_head_files(files_to_check: BackupFiles, contents: BackupContents) -> 
 def _compare_with_live(
     live: Ledger, files_to_check: BackupFiles, contents: BackupContents, findings: list[Finding]
 ) -> int:
-    """Restore a backup into a temporary ledger, compare it with the live one, and return its number of ladders."""
+    """Restore a backup into a temporary ledger, compare it with the live ledger, and return its number of ladders.
+
+    The differences are appended to `findings`.
+    """
     with tempfile.TemporaryDirectory(prefix="ratings-check-") as folder:
         restored = upgrade(f"{folder}/ratings.db")
         store_backup(restored, files_to_check, contents, RecordedChecks)
@@ -118,9 +125,9 @@ def _compare_with_live(
 
 
 def find_differing_ladders(restored: Ledger, live: Ledger, head: ChainHead) -> Generator[Finding, None, int]:
-    """Replay a restored and the live ledger at a head, and yield a finding for each ladder whose digests differ.
+    """Replay a restored and the live ledger at a head; yield a finding for each ladder whose digests differ.
 
-    Returns the number of ladders. Raises `StoreDamaged`, `WorkerLost`.
+    Return the number of ladders. Raises `StoreDamaged`, `WorkerLost`.
     """
     with live.reading() as connection:
         if read_chain_hash(connection, head.position) != head.chain_hash:
@@ -136,7 +143,8 @@ def find_differing_ladders(restored: Ledger, live: Ledger, head: ChainHead) -> G
             and not isinstance(live_digest, LadderFailure)
             and not isinstance(restored_digest, LadderFailure)
         ):
-            yield Finding("standings", head.position, f"{ladder}: the backup gives other standings than the ledger")
+            message = f"{ladder}: the standings of the backup differ from those of the ledger"
+            yield Finding("standings", head.position, message)
     return len(restored_digests)
 
 

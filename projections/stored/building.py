@@ -1,4 +1,4 @@
-"""Write a new generation next to the live one, with its SQL history if requested."""
+"""Write a new generation next to the live generation, with its SQL history if requested."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -14,33 +14,37 @@ from ratings_ledger.projections.stored.computing import BuiltLadder
 from ratings_ledger.projections.stored.rebuild_lock import RebuildLock
 from ratings_ledger.projections.stored.sql_history import HistoryWriter
 
-# receives the stage that a rebuild has reached, and its numbers
+# (stage that a rebuild has reached, its numbers) -> None
 ReportProgress = Callable[[str, dict[str, Any]], None]
 
 
 class HistoryPlan(NamedTuple):
     """The plan of a rebuild for the SQL history.
 
-    is_kept: whether the new generation has a history
-    source:  the live generation, if its history can be reused
-    is_new:  whether all parts are written again, even if equal ones are stored
-    pointer: the generation whose history stays published if the new one has none
+    is_kept:       whether the new generation has a history
+    source:        the live generation, if its history can be reused
+    writes_all:    whether all parts are written again, even if equal parts are stored
+    fallback:      the generation whose history stays published if the new generation has no history
     """
 
     is_kept: bool
     source: int | None
-    is_new: bool
-    pointer: int | None
+    writes_all: bool
+    fallback: int | None
 
 
 class NewGeneration:
-    """A generation under construction: its number, and the ladders, standings and changes written so far."""
+    """A generation under construction.
+
+    It has a `number`, the names of the `ladders` written so far, and the numbers of their standings (`rows`) and
+    `changes`.
+    """
 
     def __init__(self, lock: RebuildLock, number: int, facts: Facts, clock: Clock, history: HistoryPlan) -> None:
         self.number, self.facts, self.history = number, facts, history
         self.history_writer: HistoryWriter | None = None
         if history.is_kept:
-            self.history_writer = sql_history.open_history_writer(lock.ledger, number, reuse=not history.is_new)
+            self.history_writer = sql_history.open_history_writer(lock.ledger, number, reuse=not history.writes_all)
         self.ladders = set[str]()
         self.rows = self.changes = 0
         self.is_promoted = False
@@ -65,7 +69,7 @@ class NewGeneration:
         self._waiting, self._waiting_rows = [], 0
 
     def take_over_unchanged(self, ladders: Sequence[Row[Any]]) -> None:
-        """Reuse live ladders that no event has changed, and date them at the current position."""
+        """Reuse live ladders that no event has changed, at the current position."""
         current_state = {
             "position": self.facts.position,
             "chain_hash": self.facts.chain_hash,
@@ -77,7 +81,7 @@ class NewGeneration:
         self.changes += self._copy_history([row.ladder for row in ladders])
 
     def take_over_stale(self, ladders: Sequence[Row[Any]], games: bool) -> None:
-        """Reuse live ladders that were not rebuilt, at their old positions; with `games`, reuse the games, too."""
+        """Reuse live ladders that were not rebuilt, at their old positions; with `games`, also reuse the games."""
         generations.copy_ladder_rows(self._lock.ledger, self.number, ladders)
         self._copy_history([*(row.ladder for row in ladders), *([sql_history.GAMES] if games else [])])
 
@@ -88,10 +92,10 @@ class NewGeneration:
 
     def promote(self, live: int | None) -> None:
         """Make this generation live in place of generation `live`. Raises `LockLost`."""
-        ledger, pointer = self._lock.ledger, self.number if self.history_writer else self.history.pointer
+        ledger, history_generation = self._lock.ledger, self.number if self.history_writer else self.history.fallback
 
         def publish_history(connection: Connection) -> None:
-            sql_history.set_history_generation(connection, pointer)
+            sql_history.set_history_generation(connection, history_generation)
 
         sql_history.check_row_count(ledger, self.number)
         generations.promote(self._lock, self.number, self._clock, live, publish_history)
@@ -102,24 +106,24 @@ class NewGeneration:
 def build_generation(
     lock: RebuildLock, facts: Facts, clock: Clock, history: HistoryPlan, *, covers: tuple[int, bytes], keep: int
 ) -> Iterator[NewGeneration]:
-    """Provide a new generation, and delete unused generations and history before and after it, even if it fails.
+    """Provide a new generation. Before and after, delete unused generations and history, even after a failure.
 
     Args:
-        lock: the rebuild lock, which the caller holds.
-        facts: the facts from which the ladders are computed.
-        clock: the source of build times.
-        history: the plan for the SQL history.
-        covers: the position and chain hash up to which all ladders are rebuilt together.
-        keep: the number of generations to keep once this one is promoted.
+        lock: The rebuild lock, which the caller holds.
+        facts: The facts from which the ladders are computed.
+        clock: The source of build times.
+        history: The plan for the SQL history.
+        covers: The position and chain hash up to which all ladders are rebuilt together.
+        keep: The number of generations to keep after this generation is promoted.
     """
     ledger = lock.ledger
     number = generations.begin_generation(lock, *covers, clock)
-    sql_history.sweep_history(ledger, number)  # which has no history yet
+    sql_history.sweep_history(ledger, number)  # the new generation has no history yet
     try:
         generation = NewGeneration(lock, number, facts, clock, history)
         yield generation
     except Exception:
-        # free the space at once, because appends may need it
+        # free the space immediately, because appends may need it
         with suppress(LedgerError):
             generations.forget_generation(ledger, number)
             sql_history.sweep_history(ledger, number)

@@ -1,4 +1,4 @@
-"""Find the ladders that events after a position may have changed, so that all other ladders keep their stored rows."""
+"""Find the ladders that events after a position may have changed. All other ladders keep their stored rows."""
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
@@ -17,12 +17,12 @@ from ratings_ledger.projections.replay.ladders import list_partition_values
 from ratings_ledger.projections.rulesets.versions import Version, list_games
 from ratings_ledger.projections.stored.computing import list_package_rulesets
 
-# with more changed games than this, assigning each one to its ladders takes longer than rebuilding every ladder
-GAMES_MAX = 10_000
+# with more changed games than this, finding the ladders of each game takes longer than rebuilding every ladder
+CHANGED_GAMES_MAX = 10_000
 
 
 class GameState(NamedTuple):
-    """A current or former state of a game: a row in facts."""
+    """A current or former state of a game, as a row in facts."""
 
     facts: Facts
     row: int
@@ -34,28 +34,29 @@ class GameState(NamedTuple):
 
 
 def find_changed_ladders(connection: Connection, facts: Facts, position: int) -> set[str] | None:
-    """Return the names of the ladders, and of the rulesets with all their ladders, that may have changed.
+    """Return the ladders that may have changed, by name; the name of a ruleset stands for all its ladders.
 
-    These always include unusable rulesets and rulesets with third-party rules, because the code of a package can change
-    without an event.
+    Unusable rulesets, and rulesets with third-party rules, are always included, because the code of a package can
+    change without an event.
 
     Args:
-        facts: the current facts, games included.
-        position: the position after which events count as changes.
+        connection: A connection to the ledger.
+        facts: The current facts, with games.
+        position: The position after which events count as changes.
 
     Returns:
         The names; None if any ladder may have changed.
     """
     affected = _find_affected_since(connection, facts, position)
     states = list(_load_game_states(connection, facts, position))
-    if "all" in affected or len(states) > GAMES_MAX:
+    if "all" in affected or len(states) > CHANGED_GAMES_MAX:
         return None
     changed_games = {state.name for state in states}
     changed = {*facts.unusable, *list_package_rulesets(facts)}
     for ruleset_id, versions in facts.rulesets.items():
         source_versions = [facts.rulesets.get(getattr(version.params, "of", None) or "", []) for version in versions]
         games = list_games([*versions, *(version for source in source_versions for version in source)])
-        # any new event may close a rating period, because time has passed
+        # a ruleset with rating periods always counts as changed, because time has passed and may have closed a period
         if versions[0].ruleset.period != "game" or any(is_affected(version, affected) for version in versions):
             changed.add(ruleset_id)
         elif changed_games & games:
@@ -64,7 +65,7 @@ def find_changed_ladders(connection: Connection, facts: Facts, position: int) ->
 
 
 def _find_affected_since(connection: Connection, facts: Facts, position: int) -> set[str]:
-    """Return the subjects that events other than those of games may affect, in the form of `describe_affected`."""
+    """Return the subjects that new events may affect, except events of games, in the form of `describe_affected`."""
     types = [name for name, event_type in TYPES.items() if not event_type.is_silent and name not in GAME_EVENTS]
     affected = set[str]()
     for event in read_types(connection, types, until=facts.position, after=position):
@@ -75,7 +76,7 @@ def _find_affected_since(connection: Connection, facts: Facts, position: int) ->
 
 
 def _list_clock_rulesets(facts: Facts) -> set[str]:
-    """Return the rulesets whose rules read the games' clocks."""
+    """Return the subjects of the rulesets whose rules read times that game clocks determine."""
     return {
         f"ruleset:{name}"
         for name, versions in facts.rulesets.items()
@@ -86,13 +87,13 @@ def _list_clock_rulesets(facts: Facts) -> set[str]:
 def _load_game_states(connection: Connection, facts: Facts, position: int) -> Iterator[GameState]:
     """Yield the current state of every game with an event after the position, and the former state of older games.
 
-    With more than `GAMES_MAX` games, yield only enough states to exceed that number.
+    If there are more than `CHANGED_GAMES_MAX` games, yield only enough states to exceed that number.
     """
     first_new_row = bisect_right(facts.first_position, position)
-    for row in range(first_new_row, min(len(facts.first_position), first_new_row + GAMES_MAX + 1)):
+    for row in range(first_new_row, min(len(facts.first_position), first_new_row + CHANGED_GAMES_MAX + 1)):
         yield GameState(facts, row)
     earlier_log = Log(connection, position)
-    for subject in sorted(find_changed_games(connection, position))[: GAMES_MAX + 1]:
+    for subject in sorted(find_changed_games(connection, position))[: CHANGED_GAMES_MAX + 1]:
         row = facts.rows.get(subject.removeprefix("game:"), first_new_row)
         if row < first_new_row:
             yield GameState(facts, row)
@@ -101,14 +102,14 @@ def _load_game_states(connection: Connection, facts: Facts, position: int) -> It
 
 
 def _is_independent(facts: Facts, versions: Sequence[Version]) -> bool:
-    """Tell whether a game only changes the ladders on which it counts, and no other ladder of its ruleset."""
+    """Tell whether a game changes only the ladders on which it counts, and no other ladder of the ruleset."""
     return versions[0].ruleset.freeze == "none" and not any(
         version.params.carry_over or getattr(version.params, "of", None) for version in versions
     )
 
 
 def _list_ladders(versions: Sequence[Version], states: Collection[GameState]) -> set[str]:
-    """Return a ruleset's ladders to which some games belong by their labels, sizes and dates."""
+    """Return the ladders of a ruleset to which these games belong by their labels, sizes and dates."""
     ruleset, games = versions[0].ruleset, list_games(versions)
     return {
         "/".join([ruleset.id, *values])

@@ -1,4 +1,4 @@
-"""Compute the standings of all ladders for storage, serially or in several processes.
+"""Compute the standings of all ladders for storage, in this process or in several processes.
 
 Each ladder is computed from its own stream, so the results do not depend on how the work is split.
 """
@@ -22,15 +22,16 @@ from ratings_ledger.projections.stored.sql_rows import Block, split_trace_into_b
 
 # the fixed cost of a ladder, in games
 LADDER_COST = 20
-# below this cost, in games, starting processes takes longer than the work
+# below this cost, in games, starting processes would take longer than the work
 FORKING_COST = 20_000
+# units of work: as many for each core, but not more than the maximum
 UNITS_PER_CORE, UNITS_MAX = 16, 500
 # the last `marshal` version without object references, so that equal results give equal bytes
 REPEATABLE = 2
 
 
 class LadderFailure(NamedTuple):
-    """A ladder, or all ladders of a ruleset, that could not be built; the previous standings stay in place."""
+    """The failure to build a ladder, or all ladders of a ruleset. The previous standings stay in place."""
 
     ladder: str
     position: int
@@ -40,7 +41,7 @@ class LadderFailure(NamedTuple):
 class BuiltLadder(NamedTuple):
     """A ladder's standings in stored form.
 
-    `rows` come from `to_stored_row`. `changes`, if requested, is the full history behind the standings.
+    `rows` are results of `to_stored_row`. `changes`, if requested, has all changes that led to the standings.
     """
 
     ladder: str
@@ -56,7 +57,7 @@ Build = Callable[[Ladders, Stream], BuiltLadder | LadderFailure]
 
 
 class ComputePlan(NamedTuple):
-    """The work to do: streams by ladder, the ladders that failed, and the rulesets to compute in isolation."""
+    """The plan of a computation: streams by ladder, failed ladders, and the rulesets to compute in isolation."""
 
     streams: dict[str, Stream]
     failures: list[LadderFailure]
@@ -64,7 +65,10 @@ class ComputePlan(NamedTuple):
 
 
 def to_stored_row(row: RankedRow) -> tuple[Any, ...]:
-    """Return a standing as plain values in the order of its members, with lists of numbers as text."""
+    """Convert a standing to plain values in the order of its members, with lists of numbers as text.
+
+    If the last three members are None, they are omitted.
+    """
     rank, player, points, games, qualified, divisor, gold, places, state = row
     if gold is None and places is None and state is None:
         return rank, player, points, games, int(qualified), divisor
@@ -73,7 +77,7 @@ def to_stored_row(row: RankedRow) -> tuple[Any, ...]:
 
 
 def from_stored_row(values: tuple[Any, ...]) -> RankedRow:
-    """Return the standing that these stored values represent."""
+    """Convert stored values back to a standing."""
     row = RankedRow(*values)
     places, state = (
         None if text is None else tuple(map(int, str(text).split(","))) for text in (row.places, row.state)
@@ -82,21 +86,21 @@ def from_stored_row(values: tuple[Any, ...]) -> RankedRow:
 
 
 def is_named(ladder: str, names: Collection[str]) -> bool:
-    """Tell whether the names include a ladder or its ruleset."""
+    """Tell whether `names` include a ladder or the ladder's ruleset."""
     return ladder in names or parse_name(ladder).ruleset_id in names
 
 
 def list_package_rulesets(facts: Facts) -> list[str]:
-    """Return the rulesets that use third-party rules, and the annual lists that sum their places."""
+    """Return the rulesets that use third-party rules, and the rulesets of annual lists that sum their places."""
     third_party = {
         name for name, versions in facts.rulesets.items() if not all(is_built_in(version.rule) for version in versions)
     }
-    sums = {
+    summing = {
         name
         for name, versions in facts.rulesets.items()
         if any(getattr(version.params, "of", None) in third_party for version in versions)
     }
-    return sorted((third_party | sums) - facts.unusable.keys())
+    return sorted((third_party | summing) - facts.unusable.keys())
 
 
 def plan(
@@ -104,8 +108,8 @@ def plan(
 ) -> ComputePlan:
     """Plan the computation of the requested ladders and rulesets (default: all).
 
-    The plan has the ladders with games or adjustments, and all `stored` ladders, even if they no longer have any. The
-    rulesets in `isolated` are left to `compute`.
+    The plan has streams for the ladders with games or adjustments, and for all `stored` ladders, even if they no longer
+    have games. For the rulesets in `isolated` it has no streams.
     """
     facts = ladders.facts
     streams, failures, isolated_ids = dict[str, Stream](), list[LadderFailure](), list[str]()
@@ -136,7 +140,7 @@ def _list_ruleset_ids(names: Iterable[str]) -> set[str]:
 
 
 def _load_summed_streams(ladders: Ladders, version: Version) -> None:
-    """Load the streams that an annual list sums, so that they exist before processes split the work."""
+    """Load the streams that an annual list sums, so that forked processes find them loaded."""
     source_id = getattr(version.params, "of", None)
     if source_id in ladders.facts.rulesets and source_id not in ladders.facts.unusable:
         ladders.streams(source_id)
@@ -145,7 +149,7 @@ def _load_summed_streams(ladders: Ladders, version: Version) -> None:
 def build_ladder(
     ladders: Ladders, stream: Stream, changes: bool = False, digest: Callable[[Ranking], str] = attrgetter("digest")
 ) -> BuiltLadder | LadderFailure:
-    """Build a ladder in stored form, with its `changes` if requested; return a failure if its rule fails."""
+    """Build a ladder in stored form, with its changes if `changes` is true; return a failure if its rule fails."""
     ladders = ladders.for_ladder(stream.ladder)
     try:
         trace = replay(stream) if changes else None
@@ -158,7 +162,7 @@ def build_ladder(
 
 
 def to_ladder_failure(ladder: str, ladders: Ladders, error: RuleFailure) -> LadderFailure:
-    """Convert a rule failure to plain data that can be passed between processes."""
+    """Convert the failure of a rule to plain data that can pass between processes."""
     return LadderFailure(ladder, int(error.find_position(ladders.facts)), str(error))
 
 
@@ -175,9 +179,12 @@ def compute(
     Close the iterator if you do not read it to its end. Raises `WorkerLost`.
 
     Args:
-        cores: the number of processes that share long work; default: the number of processors.
-        compute_isolated: computes the rulesets that the plan left out; its results come last.
-        changes: whether `build` needs the changes of every game.
+        ladders: The ladders at a position.
+        planned: The plan.
+        build: Builds a ladder from its stream.
+        cores: The number of processes that share long work; default: the number of processors.
+        compute_isolated: Computes the isolated rulesets of the plan; its results come last.
+        changes: Whether `build` needs the changes of every game.
     """
     with closing(_compute_planned(ladders, planned, build, cores, changes)) as results:
         yield from results
@@ -190,7 +197,7 @@ def compute(
 def _compute_planned(
     ladders: Ladders, planned: ComputePlan, build: Build, cores: int | None, changes: bool
 ) -> Generator[BuiltLadder | LadderFailure]:
-    # imported here because commands that only read do not need it
+    # imported here, because commands that only read do not need processes
     from ratings_ledger.ledger.processes.forking import available_cores, run_forked
 
     yield from planned.failures
@@ -211,20 +218,20 @@ def _compute_planned(
 
 
 def pack(results: Iterable[BuiltLadder | LadderFailure]) -> bytes:
-    """Serialize results for `unpack`; equal results give equal bytes."""
+    """Serialise results for `unpack`; equal results give equal bytes."""
     return marshal.dumps([(isinstance(result, BuiltLadder), tuple(result)) for result in results], REPEATABLE)
 
 
 def unpack(message: bytes) -> Iterator[BuiltLadder | LadderFailure]:
-    """Yield the results that `pack` serialized."""
+    """Yield the results that `pack` serialised."""
     for is_built, values in marshal.loads(message):
         yield BuiltLadder(*values) if is_built else LadderFailure(*values)
 
 
 def _split_into_units(streams: list[Stream], cores: int) -> list[list[Stream]]:
-    """Split the streams into units of similar cost, most expensive first, so that all cores finish together.
+    """Split the streams into units of similar cost, the most expensive first, so that all cores finish together.
 
-    A ladder is never split, and small ladders stay in order.
+    A ladder is never split, and ladders of equal cost stay in order.
     """
     target_cost = sum(map(_estimate_cost, streams)) / min(cores * UNITS_PER_CORE, UNITS_MAX)
     units: list[list[Stream]] = [[]]

@@ -1,4 +1,4 @@
-"""Check the settings on which the safety of a ledger depends, and suggest fixes."""
+"""Check the installation and the settings on which the safety of a ledger depends, and suggest fixes."""
 
 import platform
 from collections.abc import Iterator
@@ -27,16 +27,16 @@ RESTORE_GUARDS = "they were removed; run ratings verify, then export the events 
 RESTORE_OBJECTS = (
     "missing view: ratings upgrade; other differences: export the events and restore them into a new ledger"
 )
-# the benefit of the packages of the extra `fast`, as in docs/performance.md
+# the packages of the extra `fast`, with their benefit as in docs/performance.md
 FAST_PACKAGES = {"numba": "replays long histories ten times as fast and more"}
 
-# the most ladders that a note names
-NAMED_MAX = 5
+# how many failed ladders a note names at most
+NAMED_LADDERS_MAX = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Check(Result):
-    """A check: its `state` is `ok`, WRONG or - (absent and not needed); `note` is the error and `remedy` the fix."""
+    """A check: `state` is ok, WRONG or - (absent and not needed), `note` describes the error, `remedy` the fix."""
 
     state: str
     what: str
@@ -53,7 +53,10 @@ class Checks(Rows[Check]):
 
 
 def run_checks(ledger: Ledger) -> Checks:
-    """Check the programs, the store, the rights, the cache, the jobs and the clock. Raises `StoreUnavailable`."""
+    """Check the installed programs, the store, the rights, the cache, the jobs and the clock.
+
+    Raises `StoreUnavailable`.
+    """
     rows: list[Check] = [
         Check("ok", "ratings-ledger", version("ratings-ledger")),
         Check("ok", "python", platform.python_version()),
@@ -137,21 +140,21 @@ def _check_jobs(state: LedgerStatus) -> Iterator[Check]:
             WRONG,
             "rule",
             f"{missing.rule} is not installed",
-            f"{missing.ruleset} needs it; the ladders of {missing.ruleset} stay as they are",
-            "install the package with the rule, or void that version of the ruleset",
+            f"{missing.ruleset} needs this rule; its ladders stay as they are",
+            f"install the package with the rule, or void {missing.ruleset}",
         )
     failed = [stale.ladder for stale in state.stale if stale.why == "failed"]
     if state.generations or failed:
-        more = f" and {len(failed) - NAMED_MAX:,} more" if len(failed) > NAMED_MAX else ""
-        names = ", ".join(failed[:NAMED_MAX]) + more
-        note = f"the rule failed for {names}; the standings stored before stay" if failed else ""
+        more = f" and {len(failed) - NAMED_LADDERS_MAX:,} more" if len(failed) > NAMED_LADDERS_MAX else ""
+        names = ", ".join(failed[:NAMED_LADDERS_MAX]) + more
+        note = f"the rule failed for {names}; the earlier standings stay" if failed else ""
         stale = count(len(state.stale), "stale ladder") if state.stale else "as of the last rebuild"
         yield Check(
             WRONG if failed else "ok",
             "stored standings",
             stale,
             note,
-            "ratings status says why; once the rule works again: ratings rebuild" * bool(failed),
+            "ratings status shows why; when the rule works again: ratings rebuild" * bool(failed),
         )
     for ahead in state.dated_ahead:
         yield Check(

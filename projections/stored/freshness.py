@@ -1,7 +1,7 @@
-"""Report stale standings: the ladders that a rebuild did not update, and why.
+"""Find stale standings: the ladders that a rebuild did not update, and why.
 
-If a full rebuild fails for one ladder, it promotes all others; the failed one keeps its old standings. The stored
-standings are therefore as old as the oldest ladder.
+If a full rebuild fails for one ladder, it promotes all other ladders; the failed ladder keeps its old standings. The
+stored standings are therefore as old as the oldest ladder.
 """
 
 from collections.abc import Sequence
@@ -23,15 +23,18 @@ from ratings_ledger.projections.stored.generations import (
     read_live_generation,
 )
 
-FAILED, NOT_ASKED = "failed", "not-asked"
+# the reasons why a ladder is stale
+FAILED, NOT_REQUESTED = "failed", "not-asked"
 
 
 @dataclass(frozen=True, slots=True)
 class StaleLadder(Result):
-    """A ladder older than the live position, or one that a rebuild could not build at all (then without a position).
+    """A ladder whose stored standings are older than the live position, or that has no stored standings at all.
 
-    The ladder lacks the last `behind` events. `built` is its build time, in whole seconds. `why` is `failed` (its rule
-    failed with `message`) or `not-asked` (the rebuild did not include the ladder).
+    position: the position of the stored standings
+    behind:   the number of events that the stored standings lack
+    built:    the build time, in whole seconds
+    why:      `failed` (the rule failed with `message`) or `not-asked` (the rebuild did not include the ladder)
     """
 
     ladder: str
@@ -53,7 +56,7 @@ class RulesetWithoutRule(NamedTuple):
 
 
 def find_stale_ladders(connection: Connection, runs: Sequence[Run], now: int) -> list[StaleLadder]:
-    """Return the stale ladders of the live generation, by name; `runs` come newest first."""
+    """Return the stale ladders of the live generation, sorted by name; `runs` must be sorted newest first."""
     latest = head(connection).position
 
     def make_entry(
@@ -85,7 +88,7 @@ def find_stale_ladders(connection: Connection, runs: Sequence[Run], now: int) ->
             stale_ladders.append(make_entry(row.ladder, row.position, row.built_at, FAILED, failures[failed_name]))
         elif row.position < newest:
             assert generation is not None
-            why = FAILED if row.position < generation.position else NOT_ASKED
+            why = FAILED if row.position < generation.position else NOT_REQUESTED
             stale_ladders.append(make_entry(row.ladder, row.position, row.built_at, why, None))
     stale_ladders += [
         make_entry(name, None, None, FAILED, message) for name, message in failures.items() if name not in matched_names
@@ -114,7 +117,7 @@ def _find_failures(runs: Sequence[Run], live_generation: int | None) -> dict[str
 
 
 def find_missing_rules(connection: Connection) -> list[RulesetWithoutRule]:
-    """Return the ledger's rulesets whose rules are not installed, without loading any rule."""
+    """Return the published rulesets whose rules are not installed, without loading any rule."""
     installed = set(rule_names())
     published = read_live(connection, until=head(connection).position, type_name="ruleset.published")
     rulesets = [Ruleset.model_validate(event.data) for event in published]

@@ -1,8 +1,8 @@
-"""Store the standings of all ladders in generations, which are written next to the live one and promoted by a pointer.
+"""Store the standings of all ladders in generations. A generation is written next to the live one, and then promoted.
 
-This module has all SQL on these tables. Every transaction is small, so that appends never wait for long. Readers see a
-change only when the pointer moves. If a rebuild is killed at any instant, the live generation is unchanged, and the
-next rebuild deletes the unfinished generation.
+This module has all SQL on the tables of generations. Every transaction is small, so that appends never wait for long.
+Readers see a change only when the pointer to the live generation moves. If a rebuild is killed, the live generation is
+unchanged, and the next rebuild deletes the unfinished generation.
 """
 
 import shutil
@@ -36,18 +36,19 @@ from ratings_ledger.projections.stored.schema import (
     live_generation,
 )
 
+# the number of rows in a transaction, and in a transaction on a disk that may be full
 TRANSACTION_ROWS, CLEANUP_ROWS = 5_000, 200
 # the disk space that a rebuild leaves free for appends
-ROOM_BYTES = 1 << 20
+RESERVED_BYTES = 1 << 20
 # the largest number of names in one statement
 NAMES_MAX = 400
 
 
 @dataclass(frozen=True, slots=True)
 class Generation(Result):
-    """A stored generation; its rebuild computed `built` of its `ladders`, and reused the others.
+    """A stored generation. Its rebuild computed `built` of its `ladders`, and reused the others.
 
-    `finished` is the time at which it was finished, and `age_seconds` the time since then, both in whole seconds.
+    `finished` is the time at which the rebuild finished, and `age_seconds` the time since then, both in whole seconds.
     """
 
     generation: int
@@ -92,7 +93,7 @@ def write_ladders(ledger: Ledger, facts: Facts, generation: int, built: Sequence
     rows = (
         (generation, ladder.ladder, ordinal, *row) for ladder in built for ordinal, row in enumerate(ladder.rows, 1)
     )
-    # the ladder rows are stored with the first standings, so that a sweep finds these if the process is killed
+    # the ladder rows are stored with the first standings, so that a sweep finds the standings if the process is killed
     while (batch := list(islice(rows, TRANSACTION_ROWS))) or ladder_rows:
         check_free_space(ledger)
         with ledger.writing() as connection:
@@ -103,11 +104,11 @@ def write_ladders(ledger: Ledger, facts: Facts, generation: int, built: Sequence
 
 
 def check_free_space(ledger: Ledger) -> None:
-    """Raise `StoreUnavailable` if the disk of a file is almost full: appends and the sweep need the remaining space."""
+    """Raise `StoreUnavailable` if the disk of a SQLite file is almost full; appends and sweeps need the last space."""
     if ledger.file is None:
         return
     free = shutil.disk_usage(Path(ledger.file).absolute().parent).free
-    if free < ROOM_BYTES:
+    if free < RESERVED_BYTES:
         raise StoreUnavailable(
             f"no space left for {ledger.location}: the last {free >> 10:,} KiB are reserved for appends; "
             "free some space and run the same command again",
@@ -125,7 +126,7 @@ def insert_rows(connection: Connection, table: Table, rows: list[tuple[Any, ...]
 
 
 def copy_ladder_rows(ledger: Ledger, generation: int, rows: Iterable[Row[Any]], **renewed: Any) -> None:
-    """Reference another generation's ladders with their builds; the columns in `renewed` get new values."""
+    """Add another generation's ladder rows to a generation, with their builds; `renewed` are new values of columns."""
     ladder_rows = (tuple((row._asdict() | {"generation": generation} | renewed).values()) for row in rows)
     while batch := list(islice(ladder_rows, TRANSACTION_ROWS)):
         with ledger.writing() as connection:
@@ -142,7 +143,7 @@ def promote(
     """Make a complete generation visible to readers, and call `before_commit` in the same transaction.
 
     `previous` is the generation that was live when the rebuild began. Raises `LockLost` if another rebuild has begun
-    since, another generation is live, or rows are missing.
+    since then, if another generation is live, or if rows are missing.
     """
     with lock.fenced_transaction() as connection:
         _check_promotable(connection, generation, previous)
@@ -154,22 +155,22 @@ def promote(
         before_commit(connection)
         promoted = read_live_generation(connection)
         if promoted is None or promoted.generation != generation or promoted.finished_at is None:
-            raise LockLost(f"generation {generation} could not be promoted: its row is not as it was written")
+            raise LockLost(f"generation {generation} could not be promoted, because its row has been changed")
 
 
 def _check_promotable(connection: Connection, generation: int, previous: int | None) -> None:
-    """Raise `LockLost` unless a generation is the newest, replaces the live one, and is complete."""
+    """Raise `LockLost` unless a generation is the newest and complete, and `previous` is still live."""
     newest = connection.execute(select(func.max(generations.c.generation))).scalar()
     if newest != generation:
         raise LockLost(
-            f"another rebuild began generation {newest} while this one built {generation}, so it had lost its lock; "
-            "nothing was promoted"
+            f"another rebuild began generation {newest} while this one built generation {generation}, which had lost "
+            "its lock; nothing was promoted"
         )
     current = read_live_generation(connection)
     if previous != (None if current is None else current.generation):
         raise LockLost(
             f"{'no generation' if current is None else f'generation {current.generation}'} is live now, but "
-            f"{'none' if previous is None else previous} was live when this rebuild began, which has lost its lock; "
+            f"{'none' if previous is None else previous} was live when this rebuild began, so it has lost its lock; "
             "nothing was promoted"
         )
     ladders, rows = generation_ladders.c, generation_standings
@@ -183,9 +184,9 @@ def _check_promotable(connection: Connection, generation: int, previous: int | N
 
 
 def forget_generation(ledger: Ledger, generation: int) -> None:
-    """Delete a generation that could not be built, to free its space; never a finished or live one.
+    """Delete a generation that could not be built, to free its space. A finished or live generation is not deleted.
 
-    The caller may have lost the lock, so nothing of another rebuild is touched. Transactions are small, because the
+    The caller may have lost the lock, so nothing of another rebuild is deleted. Transactions are small, because the
     disk may be full.
     """
     with fenced_transaction(ledger) as connection:
@@ -200,7 +201,7 @@ def forget_generation(ledger: Ledger, generation: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Rollback(Result):
-    """A rollback: the generation that is live again, and the number of the one that it replaced."""
+    """A rollback: the generation that is live again, and the number of the generation that was live before."""
 
     generation: int
     position: int
@@ -211,14 +212,15 @@ class Rollback(Result):
 def roll_back(ledger: Ledger) -> Rollback:
     """Make the finished generation before the live one live again.
 
-    The live one is deleted, so the next rollback goes further back. Raises `AlreadyRunning`, `NoEarlierGeneration`.
+    The live generation is deleted, so the next rollback goes further back. Raises `AlreadyRunning`,
+    `NoEarlierGeneration`.
     """
     with hold_rebuild_lock(ledger) as lock:
         with lock.fenced_transaction() as connection:
             finished = _list_finished(connection)
             if len(finished) < 2:
-                available = f"only generation {finished[0].generation} is" if finished else "nothing is"
-                raise NoEarlierGeneration(f"there is no earlier generation to go back to: {available} stored")
+                available = f"only generation {finished[0].generation} is" if finished else "no generation is"
+                raise NoEarlierGeneration(f"there is no earlier generation to go back to; {available} stored")
             given_up, previous = finished[0].generation, finished[1]
             connection.execute(update(live_generation).values(generation=previous.generation))
             _mark_unfinished(connection, [given_up])
@@ -228,10 +230,11 @@ def roll_back(ledger: Ledger) -> Rollback:
 
 
 def sweep_generations(lock: RebuildLock, until: int, keep: int | None = None, is_building: bool = False) -> None:
-    """Delete all generations up to `until`, except the live one and the finished ones before it (the newest `keep`).
+    """Delete the generations up to `until`, except the live generation and the finished generations before it.
 
-    With `is_building`, generation `until` stays. Later generations belong to a process that took over the lock. The
-    generations to delete are marked as unfinished while no other process can promote; then their rows are deleted.
+    With `keep`, only this many generations stay, the live one included. With `is_building`, generation `until` stays.
+    Generations after `until` belong to a process that took over the lock. The generations to delete are marked as
+    unfinished while no other process can promote; then their rows are deleted.
     """
     number, ladder_generation = generations.c.generation, generation_ladders.c.generation
     with lock.fenced_transaction() as connection:
@@ -243,8 +246,8 @@ def sweep_generations(lock: RebuildLock, until: int, keep: int | None = None, is
         _mark_unfinished(connection, sorted(unfinished))
     for generation in sorted(obsolete):
         _delete_generation(lock.ledger, generation, builds_in_use)
-    # keep the rows of builds in use, because they hold the positions at which ladders were built
-    # keep the newest row, too, so that no later rebuild uses its number again
+    # keep the rows of builds in use, because they hold the positions at which ladders were built, and the newest row,
+    # so that no later rebuild uses its number again
     if unused := unfinished - {until, *(build for build, _ in builds_in_use)}:
         with lock.ledger.writing() as connection:
             connection.execute(delete(generations).where(number.in_(sorted(unused))))
@@ -256,14 +259,14 @@ def _mark_unfinished(connection: Connection, numbers: list[int]) -> None:
 
 
 def _list_finished(connection: Connection) -> list[Row[Any]]:
-    """Return the rows of the live generation and the finished ones before it, newest first."""
+    """Return the rows of the live generation and of the finished generations before it, newest first."""
     number, newest = generations.c.generation, select(live_generation.c.generation).scalar_subquery()
     is_earlier = (number < newest) & generations.c.finished_at.is_not(None)
     return list(connection.execute(select(generations).where((number == newest) | is_earlier).order_by(number.desc())))
 
 
 def _list_builds(connection: Connection, numbers: Iterable[int]) -> set[tuple[int, str]]:
-    """Return the pairs (build, ladder) that the generations reference."""
+    """Return the pairs (build, ladder) that the generations with these numbers reference."""
     pairs = select(generation_ladders.c.build, generation_ladders.c.ladder)
     return {
         (row[0], row[1]) for row in connection.execute(pairs.where(generation_ladders.c.generation.in_(list(numbers))))
@@ -275,7 +278,7 @@ def _delete_generation(
 ) -> None:
     """Delete a generation and its builds, except builds that another generation references.
 
-    A transaction deletes `batch_rows` rows, by default `TRANSACTION_ROWS`.
+    A transaction deletes at most about `batch_rows` rows, by default `TRANSACTION_ROWS`.
     """
     batch_rows = batch_rows or TRANSACTION_ROWS
     table = generation_ladders
@@ -351,12 +354,12 @@ def check_live_pointer(connection: Connection) -> Iterator[str]:
         if row.singleton != 1:
             yield "the table live_generation has a second row"
         elif entry is None:
-            yield f"the live pointer leads to generation {row.generation}, which does not exist"
+            yield f"the live pointer names generation {row.generation}, which does not exist"
         elif entry.finished_at is None:
-            yield f"the live pointer leads to generation {row.generation}, which is not finished"
+            yield f"the live pointer names generation {row.generation}, which is not finished"
     finished = select(func.count()).select_from(generations).where(generations.c.finished_at.is_not(None))
     if not rows and connection.execute(finished).scalar_one():
-        yield "the live pointer is gone, though a generation is finished"
+        yield "the live pointer is missing, although a generation is finished"
 
 
 def read_previous_generation(connection: Connection) -> Row[Any] | None:
@@ -365,7 +368,7 @@ def read_previous_generation(connection: Connection) -> Row[Any] | None:
 
 
 def list_generations(connection: Connection, now: int) -> list[Generation]:
-    """Return the live generation and the finished ones before it, newest first."""
+    """Return the live generation and the finished generations before it, newest first."""
     ladders, entries = generation_ladders, []
     for number, row in enumerate(_list_finished(connection)):
         count_query = select(func.count(), func.count().filter(ladders.c.build == row.generation))
@@ -407,12 +410,14 @@ def read_stored_head(row: Row[Any]) -> tuple[bytes, int]:
         isinstance(row.position, int) and isinstance(finished_at, int) and INSTANT_MIN <= finished_at <= INSTANT_MAX
     )
     if not has_valid_numbers or not isinstance(chain_hash, (bytes, memoryview)):
-        raise StoreDamaged(f"generation {row.generation} is not as a rebuild stores it; to replace it: ratings rebuild")
+        raise StoreDamaged(
+            f"generation {row.generation} has values that no rebuild stores; to replace it, run: ratings rebuild"
+        )
     return bytes(chain_hash), finished_at
 
 
 def list_ladder_ages(connection: Connection, generation: int) -> list[Row[Any]]:
-    """Return (ladder, position, built_at) of a generation's ladders, by ladder; `built_at` is None if unknown."""
+    """Return (ladder, position, built_at) of a generation's ladders, sorted by ladder; `built_at` may be None."""
     table = generation_ladders.c
     built_at = func.coalesce(table.built_at, generations.c.finished_at).label("built_at")
     query = select(table.ladder, table.position, built_at).where(table.generation == generation).order_by(table.ladder)
@@ -421,7 +426,7 @@ def list_ladder_ages(connection: Connection, generation: int) -> list[Row[Any]]:
 
 
 def list_ladder_rows(connection: Connection, generation: int) -> list[Row[Any]]:
-    """Return a generation's ladder rows, by ladder."""
+    """Return a generation's ladder rows, sorted by ladder."""
     query = select(generation_ladders).where(generation_ladders.c.generation == generation)
     return list(connection.execute(query.order_by(generation_ladders.c.ladder)))
 
@@ -429,7 +434,7 @@ def list_ladder_rows(connection: Connection, generation: int) -> list[Row[Any]]:
 def list_ladders_built_before(connection: Connection, generation: int, position: int) -> set[str]:
     """Return the ladders of a generation that were certainly computed before a position."""
     ladders, builds = generation_ladders.c, generations.alias()
-    # a ladder at its generation's position may come unchanged from an earlier build
+    # a ladder at its generation's position may have been reused unchanged from an earlier build
     generation_position = select(generations.c.position).where(generations.c.generation == generation).scalar_subquery()
     is_earlier = (ladders.position < position) | (
         (ladders.position == generation_position) & (builds.c.position < position)
@@ -449,7 +454,7 @@ def find_incomplete_ladders(connection: Connection, generation: int) -> list[str
 
 
 def read_plain_rows(connection: Connection, build: int, ladder: str) -> list[tuple[Any, ...]]:
-    """Return a ladder's stored standings in order, with their ordinals; booleans become 0 or 1, all else stays."""
+    """Return a ladder's stored standings in order, with their ordinals; booleans become 0 or 1."""
     table = generation_standings
     columns = [type_coerce(table.c[name], NullType()).label(name) for name in ("ordinal", *RankedRow._fields)]
     query = select(*columns).where(table.c.build == build, table.c.ladder == ladder).order_by(table.c.ordinal)
@@ -480,7 +485,8 @@ def _add_types(rows: list[tuple[Any, ...]]) -> list[list[tuple[type, Any]]]:
 def find_build_conflicts(connection: Connection, generation: int) -> list[str]:
     """Return the ladders of a generation that contradict an earlier generation about a build that both reference.
 
-    Their rows may differ only in the position up to which the ladder is unchanged, and in its chain hash and time.
+    The two rows of such a build may differ only in the position up to which the ladder is unchanged, and in the chain
+    hash and time of that position.
     """
     rows, earlier_rows = generation_ladders.alias(), generation_ladders.alias()
     renewed = ("generation", "position", "chain_hash", "built_at")

@@ -1,7 +1,7 @@
 """Hold the rebuild lock: one rebuild at a time per database. A process that loses the lock promotes nothing.
 
-The store holds the lock. The number of the generation that a holder creates is its fencing token: numbers increase, and
-only the highest can be promoted.
+The store holds the lock. The number of the generation that a process creates under the lock is its fencing token:
+numbers increase, and only the generation with the highest number can be promoted.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from ratings_ledger.ledger.store.opening import Ledger
 
 
 class RebuildLock(NamedTuple):
-    """The held lock, with the connection that holds it, if any."""
+    """A held rebuild lock, with the connection that holds it; None if the lock does not need a connection."""
 
     ledger: Ledger
     connection: Connection | None
@@ -25,7 +25,7 @@ class RebuildLock(NamedTuple):
     def fenced_transaction(self) -> Iterator[Connection]:
         """Provide a transaction during which no other process creates, promotes or rolls back a generation.
 
-        It uses the lock's own connection, so it fails if that connection, and with it the lock, is lost.
+        It uses the connection that holds the lock, and so fails if the lock is lost with this connection.
         """
         if self.connection is None:
             with fenced_transaction(self.ledger) as connection:
@@ -49,8 +49,10 @@ def hold_rebuild_lock(ledger: Ledger) -> Iterator[RebuildLock]:
     """Hold the rebuild lock, which is released when the process ends. Raises `AlreadyRunning`."""
     with ExitStack() as stack:
         try:
-            held = stack.enter_context(ledger.dialect.hold_rebuild_lock(ledger))
+            connection = stack.enter_context(ledger.dialect.hold_rebuild_lock(ledger))
         except BlockingIOError:
-            message = f"another rebuild of {ledger.location} is running; this one did nothing"
-            raise AlreadyRunning(message) from None
-        yield RebuildLock(ledger, held)
+            raise AlreadyRunning(
+                f"another rebuild of {ledger.location} is running, so this one did nothing; try again when it has "
+                "finished"
+            ) from None
+        yield RebuildLock(ledger, connection)

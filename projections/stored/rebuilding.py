@@ -44,15 +44,15 @@ from ratings_ledger.projections.stored.work import Results, Work, WorkAt, create
 
 logger = logging.getLogger(__name__)
 
-# the live generation and the one before it, which readers may still be using
+# the live generation and the previous generation, which readers may still be using
 GENERATIONS_KEPT = 2
 LADDERS_PER_REPORT = 500
-# the failures named in the message of a run, the failures stored with it, and the length of a stored message
+# the numbers of failures named in the message of a run and stored with the run, and the length of a stored message
 NAMED_MAX, STORED_FAILURES_MAX, MESSAGE_CHARACTERS_MAX = 5, 500, 300
 
 
 class HistoryMissing(ValueError):
-    """A history of some ladders is requested, but the other ladders have none."""
+    """A rebuild of some ladders is to keep a history, but the other ladders have none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class RebuildOptions:
     check:        whether to replay everything a second time, interpreted and without the cache, before promoting
     keep:         the number of generations to keep, including the live one
     keep_history: whether to store changes and games for SQL; None: as in the last rebuild
-    rule_seconds: the time limit of a third-party rule for each ladder; the rule runs in a separate process
+    rule_seconds: the processor time that a third-party rule may take for a ladder, in a separate process
     cores:        the number of processes that replay; None: one per processor
     """
 
@@ -77,7 +77,7 @@ class RebuildOptions:
 class RebuildResult(Result):
     """The result of a rebuild.
 
-    unchanged:    the number of ladders that were not rebuilt
+    unchanged:    the number of stale ladders, which were not rebuilt
     differing:    the ladders whose second replay differs; if there are any, nothing was promoted
     changes:      the number of changes in the SQL history of the `ladders`
     left_out:     the positions of events that do not count; `why_left_out` has the reasons
@@ -105,15 +105,16 @@ class RebuildResult(Result):
 
 
 class _RebuildPlan(NamedTuple):
-    """The plan of a rebuild: its inputs, the ladders to build, and the ladders to reuse.
+    """The plan of a rebuild: the inputs, the ladders to build, and the ladders to reuse.
 
     requested: the requested ladders and rulesets; all if empty
+    options:   the options of the rebuild
     facts:     the facts at the position of the rebuild
     work:      the replay
     live:      the row of the live generation, if there is one
     stored:    the ladder rows of the live generation
     unchanged: the rows of `stored` that no event can have changed
-    changed:   all other ladders and rulesets; None if all ladders are to be replayed
+    changed:   the ladders and rulesets that events may have changed; None if all ladders are to be replayed
     history:   the plan for the SQL history
     """
 
@@ -149,15 +150,24 @@ def rebuild(
     report_progress: ReportProgress = lambda stage, numbers: None,
     work_at: WorkAt | None = None,
 ) -> RebuildResult:
-    """Build and promote a generation of the requested ladders and rulesets (default: all) at the head.
-
-    Without `requested`, ladders that cannot have changed since the live generation keep their rows; with it, all other
-    ladders do. The rebuild is recorded as a run.
+    """Build and promote a generation at the head. The rebuild is recorded as a run.
 
     Args:
-        work_at: provides the work at a position; by default, this machine does it.
+        ledger: The opened ledger.
+        clock: The source of times.
+        requested: The ladders and rulesets to rebuild; all other ladders keep their rows. By default all ladders are
+            rebuilt, except ladders that cannot have changed since the live generation, which keep their rows.
+        options: The options of the rebuild.
+        report_progress: Receives the stage of the rebuild and its numbers.
+        work_at: Provides the work at a position; by default, this machine does it.
 
-    Raises `AlreadyRunning`, `HistoryMissing`, `LockLost`, `StoreUnavailable`, `UnknownLadder`, `WorkerLost`.
+    Raises:
+        AlreadyRunning: Another rebuild is running.
+        HistoryMissing: A history was requested for some ladders, but the other ladders have none.
+        LockLost: Another rebuild took over the lock.
+        StoreUnavailable: The store cannot be written to.
+        UnknownLadder: A requested name is neither a ladder nor a ruleset.
+        WorkerLost: A process that did part of the work ended unexpectedly.
     """
     with ExitStack() as stack:
         lock = stack.enter_context(hold_rebuild_lock(ledger))
@@ -204,7 +214,10 @@ def _plan_rebuild(
         is_kept = pointer is not None if options.keep_history is None else options.keep_history
         # a rebuild of some ladders cannot start a history, and must not withdraw an earlier request for a history
         history = HistoryPlan(
-            is_kept and (source is not None or not requested), source, options.check, pointer if is_kept else None
+            is_kept=is_kept and (source is not None or not requested),
+            source=source,
+            writes_all=options.check,
+            fallback=pointer if is_kept else None,
         )
         remote_work = None if work_at is None else stack.enter_context(work_at(connection, position))
         facts = decode_to_store(connection) if remote_work is None else remote_work.facts
@@ -213,7 +226,7 @@ def _plan_rebuild(
         if not requested and remote_work is None and live is not None and not (history.is_kept and source is None):
             changed = _find_changed_names(ledger, connection, facts, live, stored)
     unchanged = [] if changed is None else [row for row in stored if not is_named(row.ladder, changed)]
-    # with a check, replay from the first game, without cached traces
+    # for a check, replay from the first game, without cached traces
     work = remote_work or create_local_work(
         replace(facts, cache=None) if options.check else facts, options.rule_seconds, options.cores
     )
@@ -224,9 +237,9 @@ def _plan_rebuild(
 def _find_changed_names(
     ledger: Ledger, connection: Connection, facts: Facts, live: Row[Any], stored: Sequence[Row[Any]]
 ) -> set[str] | None:
-    """Return the ladders and rulesets that may differ from the live generation; None if that is unknown.
+    """Return the ladders and rulesets that may differ from the live generation; None if this cannot be known.
 
-    It is known only if this version of the program built the live generation from the history of this log.
+    It can be known only if this version of the program built the live generation from the history of this log.
     """
     runs = list_runs(ledger, connection, now=0)  # only finished runs have details
     builds = [run for run in runs if run.kind == "rebuild" and run.details.get("generation") == live.generation]
@@ -250,7 +263,7 @@ def _find_changed_names(
 def _write_ladders(
     generation: NewGeneration, plan: _RebuildPlan, report_progress: ReportProgress
 ) -> list[LadderFailure]:
-    """Compute and store the requested ladders, or all that may have changed; return the failures."""
+    """Compute and store the requested ladders, or all ladders that may have changed; return the failures."""
     expected_count, results = 0, (result for result in list[BuiltLadder | LadderFailure]())
     if plan.changed != set():
         names = plan.requested or plan.changed or ()
@@ -284,17 +297,17 @@ def _take_over_ladders(generation: NewGeneration, plan: _RebuildPlan, failures: 
         if row.ladder not in generation.ladders
         and (is_named(row.ladder, failed) or (plan.requested and not is_named(row.ladder, plan.requested)))
     ]
-    # the stored games, like the position of a generation, come from the last full rebuild
+    # a rebuild of some ladders reuses the stored games, because games, too, are as of the last full rebuild
     generation.take_over_stale(stale_rows, games=bool(plan.requested))
     return [row.ladder for row in stale_rows]
 
 
 def _write_games(ledger: Ledger, writer: sql_history.HistoryWriter, plan: _RebuildPlan) -> None:
-    """Store the current games; decode them again if workers hold the games, or if a check must not use the cache."""
+    """Store the current games. Decode them again if workers hold the games, or if a check must not use the cache."""
     facts = plan.facts
-    is_whole = len(facts.first_position) == plan.work.games and not plan.options.check
+    has_all_games = len(facts.first_position) == plan.work.games and not plan.options.check
     with ledger.reading() as connection:
-        games = facts if is_whole else decode(connection, facts.position, cached=False)
+        games = facts if has_all_games else decode(connection, facts.position, cached=False)
         sql_history.write_games(writer, connection, games)
 
 
@@ -307,7 +320,7 @@ def _check_by_replay(
 ) -> list[str]:
     """Replay everything a second time, and return the ladders whose stored standings differ.
 
-    Log a warning for each reused ladder that differed before this rebuild.
+    Log a warning for each wrong cached trace, which is deleted, and for a cache that may be wrong.
     """
     facts, requested, changes = plan.facts, plan.requested, generation.history_writer is not None
     report_progress("checking", {"ladders_done": 0, "ladders": len(generation.ladders)})
@@ -323,7 +336,7 @@ def _check_by_replay(
         logger.warning("ratings: %s differs from a replay of %s; it is deleted", path, ladder)
     if differing and facts.cache is not None:
         logger.warning(
-            "ratings: the second replay did not use the cache, so the cache may be wrong; to delete it: rm -r %s",
+            "ratings: only the first replay used the cache, so the cache may be wrong; to delete it: rm -r %s",
             quote(str(facts.cache)),
         )
     return differing
@@ -338,7 +351,10 @@ def _find_differing(
     failed: set[str],
     report_progress: ReportProgress,
 ) -> list[str]:
-    """Return the ladders of a generation whose stored rows differ from another replay."""
+    """Return the ladders of a generation whose stored rows differ from another replay.
+
+    Log a warning for each reused ladder that differed before this rebuild.
+    """
     replayed, differing, failed_again = set[str](), set[str](), set[str]()
     reused_rows = {row.ladder: row for row in plan.unchanged}
     with closing(results), ledger.reading() as connection:
@@ -352,7 +368,9 @@ def _find_differing(
             if (row := reused_rows.get(result.ladder)) and any(
                 generations.describe_standing_differences(connection, row, result)
             ):
-                logger.warning("ratings: the stored %s differs from a replay; it is replaced", result.ladder)
+                logger.warning(
+                    "ratings: the stored standings of %s differ from a replay; they are replaced", result.ladder
+                )
             if result.ladder in stored and (
                 any(generations.describe_standing_differences(connection, stored[result.ladder], result))
                 or (
@@ -399,11 +417,11 @@ def _build_result(
 
 
 def _record_outcome(run: RunOutcome, result: RebuildResult, is_whole: bool) -> None:
-    """Record in the run whether the generation was promoted, and which ladders failed or differ."""
+    """Record in the run the promoted generation, and the ladders that failed or differ."""
     if result.promoted:
         run.details["generation"] = result.generation
     if result.promoted and is_whole and len(result.failures) <= STORED_FAILURES_MAX:
-        # allows the next rebuild to reuse the stored ladders
+        # the next rebuild may reuse ladders that the same program built
         run.details["program"] = program_digest()
     if result.differing:
         run.fail(f"a second replay gives different standings for {_join_some(result.differing)}; nothing was promoted")
@@ -423,7 +441,7 @@ def _join_some(names: list[str]) -> str:
 
 
 def _find_games(ledger: Ledger, positions: Sequence[int]) -> dict[int, str]:
-    """Return the game ids of the events that are about games, by position."""
+    """Return the ids of the games at these positions, by position, leaving out other events."""
     with ledger.reading() as connection:
         records = read_records_at(connection, positions)
     games = {position: json.loads(record)["data"].get("game_id") for position, record in records.items()}
@@ -431,7 +449,7 @@ def _find_games(ledger: Ledger, positions: Sequence[int]) -> dict[int, str]:
 
 
 def _check_names(connection: Connection, position: int, requested: Collection[str]) -> None:
-    """Raise `UnknownLadder` for a name that is neither a ruleset nor a possible ladder of one."""
+    """Raise `UnknownLadder` for a name that is neither a ruleset nor a possible ladder of a ruleset."""
     facts = read_rulesets_at(connection, position)
     for name in requested:
         ruleset_ids = facts.rulesets.keys() | facts.unusable.keys()

@@ -1,7 +1,7 @@
 """Run third-party rules in separate processes, so that a rule that hangs or crashes stops only its own ladder.
 
-A process announces each ladder before it computes it. A process that takes too much processor time is killed, and a new
-one continues with the next ladder.
+A process announces each ladder before the computation. A process that takes too much processor time is killed, and a
+new process continues with the next ladder.
 """
 
 from collections.abc import Callable, Collection, Generator, Iterator
@@ -30,8 +30,9 @@ from ratings_ledger.projections.stored.computing import (
     unpack,
 )
 
-# the processor time that a rule may take to load, or for all games of a ladder
+# the processor time that a rule may take to load, or to score all games of a ladder
 RULE_SECONDS = 60
+# the beginning of a message that announces a ladder
 STARTED = b">"
 
 
@@ -43,7 +44,7 @@ def describe_lost_process(error: TimeLimitExceeded | WorkerLost) -> str:
 
 
 def preload_rules(ledger: Ledger, seconds: float) -> None:
-    """Load the third-party rules of published rulesets in another process, and disable rules that do not return."""
+    """Load each third-party rule of published rulesets in another process, and disable rules that do not return."""
     with ledger.reading() as connection:
         published = read_live(connection, until=head(connection).position, type_name="ruleset.published")
         rulesets = [Ruleset.model_validate(event.data) for event in published]
@@ -63,7 +64,7 @@ def preload_rules(ledger: Ledger, seconds: float) -> None:
 
 
 def compute_ladder(ladders: Ladders, name: str, seconds: float) -> BuiltLadder | LadderFailure:
-    """Compute a single ladder; if its rule is third-party, in a separate process.
+    """Compute a single ladder, in a separate process if the rule is third-party.
 
     Raises `UnknownLadder`, `RulesetUnusable`, and `TimeLimitExceeded` or `WorkerLost` if the rule returns no result.
     """
@@ -86,7 +87,7 @@ def _build_by_name(ladders: Ladders, name: str) -> BuiltLadder | LadderFailure:
 def isolate(
     ladders: Ladders, requested: Collection[str], stored: Collection[str], build: Build, seconds: float
 ) -> Callable[[str], Generator[BuiltLadder | LadderFailure]]:
-    """Return a function that builds all ladders of a ruleset in separate processes."""
+    """Return a function that builds the requested ladders of a ruleset (default: all) in separate processes."""
     return lambda ruleset_id: _compute_isolated(ladders, ruleset_id, requested, stored, build, seconds)
 
 
@@ -124,7 +125,7 @@ def _compute_isolated(
             if current is None and not (finished and is_batched):
                 yield _build_failure(ladders, ruleset_id, ruleset_id, describe_lost_process(error))
                 return
-            # ladders of a ruleset may be replayed in one batch; replay them singly to find the one that fails
+            # the ladders of a ruleset may be replayed in one batch; replay each by itself to find the ladder that fails
             if is_batched:
                 is_batched = False
             elif current is not None:

@@ -1,6 +1,6 @@
-"""Declare the tables of generations and SQL history in the ledger's metadata, with views for BI tools.
+"""Declare the tables of generations and SQL history in the ledger's metadata, and views for BI tools.
 
-All of them can be dropped and rebuilt from the events.
+All these tables can be dropped and rebuilt from the events.
 """
 
 from sqlalchemy import (
@@ -31,8 +31,8 @@ generations = Table(
     Column("finished_at", BigInteger),
 )
 
-# one row per ladder of a generation; `build` is the generation that computed the ladder, an older one for a reused
-# ladder; `built_at` is empty for builds older than the column
+# one row per ladder of a generation. `build` is the generation that computed the ladder; for a reused ladder it is an
+# older generation. `built_at` is empty if the build is older than this column
 generation_ladders = Table(
     "generation_ladders",
     metadata,
@@ -85,8 +85,8 @@ live_history = Table(
     CheckConstraint("singleton = 1", name="one_row"),
 )
 
-# the parts of a generation: blocks of a ladder's changes, in order, or (with an empty ladder) of games. `part` is
-# 2**32 times the generation that wrote it, plus a number; generations share equal parts
+# the parts of a generation: blocks of a ladder's changes, in order, or (with an empty `ladder`) of games. `part` is
+# 2**32 times the generation that wrote the part, plus a number; generations share equal parts
 history_parts = Table(
     "history_parts",
     metadata,
@@ -100,7 +100,7 @@ history_parts = Table(
     Index("history_parts_by_part", "part", "generation", unique=True),
 )
 
-# the changes by games and adjustments, in units of 1/scale; `position` is that of the event
+# the changes by games and adjustments, in units of 1/scale; `position` is the position of the event
 history_changes = Table(
     "history_changes",
     metadata,
@@ -117,7 +117,7 @@ history_changes = Table(
     sqlite_with_rowid=False,
 )
 
-# the current games; `position` is that of the first record, `more` holds the members without a column, as JSON
+# the current games; `position` is the position of the first record, and `more` holds members without a column, as JSON
 history_games = Table(
     "history_games",
     metadata,

@@ -1,8 +1,8 @@
 """Store the SQL history of the live generation: ladder changes, current games and their participants.
 
-This module has all SQL on these tables. Rows are stored in parts: a block of one ladder's changes, or of games. A
-generation references its parts, and reuses unchanged ones of the previous generation. New parts are written in small
-transactions and become visible when the generation is promoted. Unreferenced parts are deleted afterwards.
+This module has all SQL on the tables of the history. Rows are stored in parts: blocks of a ladder's changes, or of
+games. A generation references its parts, and reuses unchanged parts of the previous generation. New parts are written
+in small transactions, and become visible when the generation is promoted. Unreferenced parts are deleted afterwards.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -26,19 +26,21 @@ from ratings_ledger.projections.stored.schema import (
 )
 from ratings_ledger.projections.stored.sql_rows import Block, GameBlock, iterate_change_rows, split_games_into_blocks
 
-# stands for a ladder in the rows of parts that hold games
+# the `ladder` of parts that hold games
 GAMES = ""
 ROW_TABLES = (history_changes, history_games, history_participants)
 # the part ids of generation g start at g * PARTS_PER_GENERATION
 PARTS_PER_GENERATION = 1 << 32
 
+# ids of parts by (ladder, block, digest)
 StoredParts = dict[tuple[str, int, str], int]
 
 
 class HistoryWriter(NamedTuple):
-    """Writes the history of a generation: the stored parts by ladder, block and digest, and the ids of new parts.
+    """The data for writing the history of a generation.
 
-    The generation references stored parts with equal digests.
+    stored_parts: the parts that the generation can reference instead of writing equal ones
+    part_ids:     the ids of new parts
     """
 
     ledger: Ledger
@@ -48,13 +50,13 @@ class HistoryWriter(NamedTuple):
 
 
 def read_history_generation(connection: Connection) -> int | None:
-    """Return the generation with a published history, or None. After a rollback it is not the live generation."""
+    """Return the generation with a published history, or None. After a rollback, this is not the live generation."""
     generation: int | None = connection.execute(select(live_history.c.generation)).scalar()
     return generation
 
 
 def open_history_writer(ledger: Ledger, generation: int, reuse: bool) -> HistoryWriter:
-    """Start writing the history of a generation under construction; with `reuse`, reuse stored parts that match."""
+    """Return a writer for the history of a new generation; with `reuse`, it reuses equal stored parts."""
     table = history_parts.c
     stored_parts: StoredParts = {}
     if reuse:
@@ -110,7 +112,7 @@ def _assign_part(writer: HistoryWriter, ladder: str, number: int, digest: str) -
 
 
 def _store(ledger: Ledger, part_rows: list[tuple[Any, ...]], rows: Iterator[tuple[Table, tuple[Any, ...]]]) -> None:
-    # the part rows are stored with the first data rows, so that a sweep finds them if the process is killed
+    # the part rows are stored with the first data rows, so that a sweep finds the data if the process is killed
     while (batch := list(islice(rows, generations.TRANSACTION_ROWS))) or part_rows:
         generations.check_free_space(ledger)
         with ledger.writing() as connection:
@@ -121,7 +123,7 @@ def _store(ledger: Ledger, part_rows: list[tuple[Any, ...]], rows: Iterator[tupl
 
 
 def reuse_parts(writer: HistoryWriter, source: int, ladders: Collection[str]) -> int:
-    """Reference generation `source`'s parts of some ladders or of the games, and return their number of rows."""
+    """Reference the parts of generation `source` for some ladders or for the games; return their number of rows."""
     table = history_parts
     with writer.ledger.reading() as connection:
         rows = connection.execute(select(table).where(table.c.generation == source)).all()
@@ -134,7 +136,7 @@ def reuse_parts(writer: HistoryWriter, source: int, ladders: Collection[str]) ->
 
 
 def check_row_count(ledger: Ledger, generation: int) -> None:
-    """Raise `LockLost` if any row that a generation wrote is missing."""
+    """Raise `LockLost` if a row that a generation wrote is missing."""
     table = history_parts.c
     first_id, end_id = generation * PARTS_PER_GENERATION, (generation + 1) * PARTS_PER_GENERATION
     with ledger.reading() as connection:
@@ -152,7 +154,7 @@ def check_row_count(ledger: Ledger, generation: int) -> None:
 
 
 def set_history_generation(connection: Connection, generation: int | None) -> None:
-    """Publish a generation's history, which readers see once the generation is live; with None, publish no history."""
+    """Publish the history of a generation; readers see it once the generation is live. With None, publish none."""
     if generation is not None or read_history_generation(connection) is not None:
         connection.execute(delete(live_history))
     if generation is not None:
@@ -160,14 +162,14 @@ def set_history_generation(connection: Connection, generation: int | None) -> No
 
 
 def sweep_history(ledger: Ledger, until: int) -> None:
-    """Delete the history of all generations up to `until`, except the published one.
+    """Delete the history of all generations up to `until`, except the published history.
 
     Later generations belong to a process that took over the lock, so they and their parts are kept.
     """
     table = history_parts.c
     with ledger.reading() as connection:
         published = read_history_generation(connection)
-        # part rows are committed with their data, so every stored part is referenced by now
+        # part rows are committed with their data, so a stored part without a part row is left from a killed process
         stored = {part for row_table in ROW_TABLES for part in _list_parts_in(connection, row_table, until)}
         rows = connection.execute(select(table.generation, table.part, table.rows).order_by(table.part)).all()
     kept_parts = {row.part for row in rows if row.generation == published or row.generation > until}
@@ -183,7 +185,7 @@ def sweep_history(ledger: Ledger, until: int) -> None:
 
 
 def _list_parts_in(connection: Connection, table: Table, until: int) -> Iterator[int]:
-    """Yield the parts of generations up to `until` that have rows in a table, even if no generation references them."""
+    """Yield the parts of generations up to `until` that have rows in a table, including unreferenced parts."""
     lowest = select(func.min(table.c.part)).where(table.c.part < (until + 1) * PARTS_PER_GENERATION)
     part = connection.execute(lowest).scalar()
     while part is not None:
@@ -252,7 +254,7 @@ def list_parts(connection: Connection, generation: int) -> dict[str, list[Row[An
 
 def _read_rows(connection: Connection, table: Table, part: int) -> list[tuple[Any, ...]]:
     """Return the rows of a part in order, without the part's number."""
-    # read booleans as they are stored, because in SQLite they may be any number
+    # read booleans as integers, because SQLite may store any number in them
     columns = [type_coerce(column, Integer) if isinstance(column.type, Boolean) else column for column in table.columns]
     query = select(*columns[1:]).where(table.c.part == part).order_by(*table.primary_key.columns)
     return [tuple(row) for row in connection.execute(query)]

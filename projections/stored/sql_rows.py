@@ -1,7 +1,7 @@
-"""Build the rows of the SQL history tables in blocks of a few thousand: ladder changes and current games.
+"""Build the rows of the SQL history tables in blocks of a few thousand rows: ladder changes and current games.
 
-A block stays the same in later rebuilds as long as nothing in it or before it changes, so a nightly run writes only
-new blocks. Blocks are plain data, compact enough to pass a long ladder between processes in one piece.
+A block stays the same in later rebuilds unless something in it or before it changes, so a nightly run writes only new
+blocks. Blocks are plain data, compact enough to pass a long ladder between processes in one piece.
 """
 
 import sys
@@ -22,15 +22,15 @@ from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.replay.trace import Trace
 
 CHANGES_PER_BLOCK = 5_000
-# of each change: position, occurred_at, place (0: none), units before, units of the change
+# the numbers of a change: position, occurred_at, place (0: none), points before, and the change, in units
 NUMBERS_PER_CHANGE = 5
 
-# digest, players, ruleset names (empty for adjustments), and the numbers of all changes, end to end
+# (digest, players, ruleset names (empty for adjustments), numbers of all changes as bytes)
 Block: TypeAlias = tuple[str, list[str], list[str], bytes]
 
 
 def split_trace_into_blocks(facts: Facts, trace: Trace) -> list[Block]:
-    """Return a trace's changes in order, in blocks. The trace must hold the points before all games.
+    """Return the changes of a trace in order, in blocks. The trace must hold the points before every game.
 
     An annual list has no changes, because it has no games of its own.
     """
@@ -76,7 +76,7 @@ def _iterate_changes(facts: Facts, trace: Trace) -> Iterator[tuple[Any, ...]]:
 
 
 def _compute_digest(scale: int, players: Sequence[str], rulesets: Sequence[str], numbers: "array[int]") -> str:
-    # neither ids nor names contain line breaks
+    # line breaks can separate ids and names, because these contain none
     text = "\n".join([str(scale), *players, *rulesets])
     return sha256(text.encode() + b"\n" + to_little_endian(numbers)).hexdigest()
 
@@ -90,9 +90,9 @@ def to_little_endian(numbers: "array[int]") -> bytes:
 
 
 def iterate_change_rows(number: int, block: Block) -> Iterator[tuple[Any, ...]]:
-    """Yield one row per change of a block: its ordinal on the ladder, then its columns.
+    """Yield a row for each change of a block: the ordinal on the ladder, then the columns.
 
-    `number` is the zero-based index of the block.
+    `number` is the index of the block, counted from 0.
     """
     _, players, rulesets, packed = block
     numbers = array("q", packed)
@@ -104,7 +104,7 @@ def iterate_change_rows(number: int, block: Block) -> Iterator[tuple[Any, ...]]:
 
 
 GAMES_PER_BLOCK = 1_000
-# part of the digest, so that blocks written by other versions of this program are not reused
+# included in the digest, so that blocks written by other versions of this program are not reused
 ROW_FORMAT = "games 1"
 GAME_COLUMNS = ("group", "city", "league", "season")
 PARTICIPANT_COLUMNS = ("status", "replaces", "seat", "seconds_played")
@@ -121,7 +121,7 @@ class GameBlock(NamedTuple):
 
 
 def split_games_into_blocks(connection: Connection, facts: Facts) -> Iterator[GameBlock]:
-    """Yield the games that are not voided, in blocks; their rows are read from the log on demand."""
+    """Yield the games that are not voided, in blocks. The rows of a block are read from the log on demand."""
     people = read_identities(connection, facts.position)
     for first in range(0, len(facts.first_position), GAMES_PER_BLOCK):
         rows = range(first, min(first + GAMES_PER_BLOCK, len(facts.first_position)))
@@ -142,7 +142,7 @@ def _compute_games_digest(facts: Facts, rows: list[int]) -> str:
             start = facts.start[row]
             slots = range(start, start + facts.count[row])
             renamed = [slot for slot in slots if facts.person_of(slot) != facts.player[slot]]
-            # a rename changes the ids that are stored, so the digest includes the renames of the block's players
+            # the digest includes the renames of the block's players, because a rename changes the stored ids
             names += [f"{row} {slot - start} {facts.name_of(slot)}" for slot in renamed]
     return sha256("\n".join(names).encode() + b"\n" + to_little_endian(numbers)).hexdigest()
 
@@ -166,7 +166,7 @@ def _read_games(connection: Connection, facts: Facts, rows: list[int], people: I
 
 
 def _load_current_data(connection: Connection, until: int, game_id: str) -> dict[str, Any]:
-    """Return the current data of a game that was corrected."""
+    """Return the current data of a corrected game."""
     game = live_game(Log(connection, until).about(f"game:{game_id}"))
     assert game is not None
     return game.data

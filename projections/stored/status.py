@@ -32,7 +32,7 @@ from ratings_ledger.projections.stored.generations import (
 
 @dataclass(frozen=True, slots=True)
 class LiveGeneration(Result):
-    """The generation that readers see; it lacks the last `behind` events."""
+    """The generation that readers see. It lacks the last `behind` events."""
 
     generation: int
     position: int
@@ -64,16 +64,18 @@ class RunState(Result):
         return self.result in (FAILED, LOST)
 
     def describe(self, times: Times) -> tuple[str, str]:
-        """Describe the result, time and author of the run; and the reason if it failed, else an empty text."""
-        moment = times.format_second(self.finished or self.started)
+        """Describe the result, time and author of the run. Also return why it failed, or an empty text."""
+        time_text = times.format_second(self.finished or self.started)
         if self.has_failed:
-            return f"failed, {moment}, by {self.by}", self.message or "no reason was recorded"
-        return (f"{self.result}, {moment}" if self.finished else f"{self.result} since {moment}, by {self.by}"), ""
+            return f"failed, {time_text}, by {self.by}", self.message or "no reason was recorded"
+        if self.finished:
+            return f"{self.result}, {time_text}", ""
+        return f"{self.result} since {time_text}, by {self.by}", ""
 
 
 @dataclass(frozen=True, slots=True)
 class LastRuns(Result):
-    """The last runs of a job: of any result (`last`), successful, failed, and no longer running (`ended`)."""
+    """The last runs of a job: the last run, the last success, the last failure, and the last run that has ended."""
 
     last: RunState
     last_success: RunState | None
@@ -83,7 +85,7 @@ class LastRuns(Result):
 
 @dataclass(frozen=True, slots=True)
 class NightPart(Result):
-    """The result of one part of a nightly run; `reason` is a code that says why the part did not finish."""
+    """The result of a part of a nightly run; `reason` is a code for why the part did not finish."""
 
     part: str
     exit_code: int
@@ -94,7 +96,7 @@ class NightPart(Result):
 
 @dataclass(frozen=True, slots=True)
 class Night(Result):
-    """The result of a nightly run; `exit_code` is the lowest exit code of the parts that failed.
+    """The result of a nightly run; `exit_code` is the lowest exit code of the failed parts.
 
     `compared_without_cache` is the time of the last successful comparison of all stored data with an uncached replay.
     """
@@ -107,13 +109,13 @@ class Night(Result):
     compared_without_cache: str | None
 
 
-# the commands that start a new run of a kind, if they differ from `ratings KIND`
-REMEDIES = {"backup": "ratings backup make DIR", "publish": "ratings publish --due"}
+# the commands that start a new run of a kind, where they differ from `ratings KIND`
+RUN_COMMANDS = {"backup": "ratings backup make DIR", "publish": "ratings publish --due"}
 
 
 @dataclass(frozen=True, slots=True)
 class DatedAhead(Result):
-    """A `run`, a `generation` or a stored `ladder` dated in the future; `remedy` fixes it if the clock is right."""
+    """A `run`, a `generation` or a stored `ladder` dated in the future; `remedy` replaces it if the clock is right."""
 
     kind: str
     name: str
@@ -124,7 +126,7 @@ class DatedAhead(Result):
     def message(self) -> str:
         """Describe the error and the fix."""
         return (
-            f"{self.name} is dated {self.dated}, after this machine's time; set the clock, or if it is right: "
+            f"{self.name} is dated {self.dated}, after this machine's time; set the clock, or if it is right, run: "
             f"{self.remedy}"
         )
 
@@ -139,10 +141,10 @@ class HealthProblem(Result):
 
 @dataclass(frozen=True, slots=True)
 class LedgerStatus(Answer):
-    """The status of a ledger; generations come newest first.
+    """The status of a ledger; generations are sorted newest first.
 
-    `age_seconds` and `behind` are those of the oldest stored standings, None if nothing is stored. `problems` are the
-    results of a health check, if requested. `schedules` has the ladders that are published every month, if any.
+    `age_seconds` and `behind` describe the oldest stored standings; they are None if nothing is stored. `problems` are
+    the results of a health check, if requested. `schedules` has the ladders that are published every month, if any.
     """
 
     ledger: str
@@ -168,12 +170,13 @@ class LedgerStatus(Answer):
 def find_last_comparison(ledger: Ledger, connection: Connection) -> str | None:
     """Return the time of the last successful comparison of all stored data with a replay of the records, or None.
 
-    A full `verify` compares them, unless it runs `--on` workers, which read sealed segments; so does `rebuild --check`.
+    `rebuild --check` and a full `verify` make this comparison; `verify --on` does not, because workers read sealed
+    segments.
     """
     for run in list_runs(ledger, connection, clock.now()):
         details = run.details
-        is_whole = details.get("without_cache") is True or (details.get("check") is True and details.get("asked") == [])
-        if run.result == DONE and is_whole:
+        is_full = details.get("without_cache") is True or (details.get("check") is True and details.get("asked") == [])
+        if run.result == DONE and is_full:
             return format_whole_second(run.started_at)
     return None
 
@@ -229,7 +232,7 @@ def read_ledger_status(ledger: Ledger, connection: Connection) -> LedgerStatus:
 
 
 def _load_schedules(connection: Connection, position: int, times: Times, now: int) -> tuple[Schedule, ...]:
-    """Return the scheduled ladders with their due lists; the log is decoded only if there are any."""
+    """Return the scheduled ladders with their due lists. The log is decoded only if there is a schedule."""
     if not read_scheduled_ladders(connection, position):
         return ()
     from ratings_ledger.projections.facts.decoding import decode
@@ -243,7 +246,7 @@ def _find_dated_ahead(
     runs: Sequence[Run], generations: Sequence[Generation], stale: Sequence[StaleLadder], now: int
 ) -> Iterator[DatedAhead]:
     for run in find_runs_ahead(runs, now):
-        remedy = REMEDIES.get(run.kind, f"ratings {run.kind}")
+        remedy = RUN_COMMANDS.get(run.kind, f"ratings {run.kind}")
         yield DatedAhead("run", f"a run of {run.kind}", format_whole_second(run.latest_instant), remedy)
     for generation in generations:
         if clock.is_ahead(parse_instant(generation.finished), now):

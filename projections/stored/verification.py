@@ -1,4 +1,4 @@
-"""Verify projections: compare published lists and stored standings with a replay at their own coordinates."""
+"""Verify projections: compare published lists and stored standings with replays at the same coordinates."""
 
 import shlex
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -52,7 +52,10 @@ from ratings_ledger.projections.stored.work import WorkAt, create_local_work_at
 
 
 def verify_clocks(connection: Connection, after: int = 0) -> Generator[Finding, None, None]:
-    """Yield the games with events after a position whose result contradicts the clock about a player's removal."""
+    """Yield a finding for each contradiction between a game's result and its clock about the removal of a player.
+
+    Only games with an event after the position `after` are checked.
+    """
     until = head(connection).position
     if not read_matching_records(connection, until=until, type_name="clock.started"):
         return
@@ -63,26 +66,27 @@ def verify_clocks(connection: Connection, after: int = 0) -> Generator[Finding, 
             continue
         if max(facts.live_position[row], *(event[0] for event in events)) <= after:
             continue
-        certain = {name for name, player_clock in clock.players.items() if player_clock.removed_at is not None}
+        surely_removed = {name for name, player_clock in clock.players.items() if player_clock.removed_at is not None}
         # the log of a clock may end before a removal that was still due
         settle_completely(clock)
-        possible = {name for name, player_clock in clock.players.items() if player_clock.removed_at is not None}
+        maybe_removed = {name for name, player_clock in clock.players.items() if player_clock.removed_at is not None}
         for slot in range(facts.start[row], facts.start[row] + facts.count[row]):
             names = {name for name in clock.players if _is_participant(facts, name, slot)}
             status = STATUSES[facts.status[slot]]
-            if names and (status == "removed") != bool(names & (possible if status == "removed" else certain)):
+            removed_names = maybe_removed if status == "removed" else surely_removed
+            if names and (status == "removed") != bool(names & removed_names):
                 removals = [instant for name in names if (instant := clock.players[name].removed_at) is not None]
-                removed = f"removed them at {removals[0]} ms" if removals else "never removed them"
+                clock_note = f"removed them at {removals[0]} ms" if removals else "never removed them"
                 yield Finding(
                     "clock",
                     facts.live_position[row],
-                    f"{game_id}: {facts.name_of(slot)} is {status} in the result, but its clock {removed}; see: "
-                    f"ratings clock show {shlex.quote(game_id)}",
+                    f"{game_id}: {facts.name_of(slot)} is {status} in the result, but the game's clock {clock_note}; "
+                    f"see: ratings clock show {shlex.quote(game_id)}",
                 )
 
 
 def verify_traces(connection: Connection) -> Generator[Finding, None, None]:
-    """Yield the cached traces that differ from a replay from the first game, and delete them."""
+    """Yield a finding for each cached trace that differs from a replay from the first game, and delete the trace."""
     facts = decode(connection)
     if facts.cache is None or not any(files_in(facts.cache / TRACES)):
         return
@@ -99,10 +103,10 @@ def _is_participant(facts: Facts, player: str, slot: int) -> bool:
 def verify_published(
     connection: Connection, rule_seconds: float = RULE_SECONDS, after: int = 0
 ) -> Generator[Finding, None, int]:
-    """Yield the published lists after a position that differ from a replay; return the number of lists checked.
+    """Yield a finding for each published list after a position that differs from a replay.
 
-    A third-party rule runs in a separate process, for at most `rule_seconds` per list; if it returns no result, the
-    other lists of its ruleset are not computed.
+    Return the number of lists checked. A third-party rule runs in a separate process, for at most `rule_seconds` per
+    list; if the rule returns no result, the other lists of its ruleset are not computed.
     """
     published = read_published_lists(connection, head(connection).position)
     lists = sorted((entry for entry in published if entry.position > after), key=lambda entry: entry.known_at)
@@ -115,7 +119,9 @@ def verify_published(
         description = f"{entry.ladder}, published by {entry.event_id}"
         if entry.known_at >= entry.position:
             yield Finding(
-                "published", entry.position, f"{description}, names position {entry.known_at}, which is not before it"
+                "published",
+                entry.position,
+                f"{description}, names the position {entry.known_at}, which is not earlier than the list's own",
             )
             continue
         if facts.position < entry.known_at:
@@ -164,12 +170,12 @@ def _find_list_problem(connection: Connection, published: PublishedList) -> str 
 
 def _describe_difference(published: PublishedList, built: BuiltLadder) -> str:
     if built.ruleset != published.ruleset:
-        return f"it is ranked under {built.ruleset}, not {published.ruleset}"
+        return f"the replay is ranked under {built.ruleset}, not {published.ruleset}"
     if len(built.rows) != published.row_count:
-        return f"it has {len(built.rows)} rows, not {published.row_count}"
+        return f"the replay has {len(built.rows)} rows, not {published.row_count}"
     if built.digest == published.digest:
-        return f"it counts {built.games} games, not {published.games}"
-    return f"a replay has the digest {built.digest}"
+        return f"the replay counts {built.games} games, not {published.games}"
+    return f"the replay has the digest {built.digest}"
 
 
 def verify_standings(
@@ -179,16 +185,17 @@ def verify_standings(
     work_at: WorkAt | None = None,
     since: int = 0,
 ) -> Generator[Finding, None, int]:
-    """Yield the ladders of a generation that differ from a replay, and return the number of compared ladders.
+    """Yield a finding for each ladder of a generation that differs from a replay. Return the number of ladders.
 
-    A ladder that was built at an earlier position than its generation is replayed there. Third-party rules run in
-    separate processes.
+    A ladder that was built at an earlier position than its generation is replayed up to that position. Third-party
+    rules run in separate processes.
 
     Args:
-        stored_generation: the row of the generation; by default, the live one.
-        rule_seconds: the time limit of a third-party rule for each ladder.
-        work_at: provides the work at a position; by default, this machine does it, from the log alone.
-        since: a position; ladders computed before it are not compared.
+        connection: A connection to the ledger.
+        stored_generation: The row of the generation; by default, the live generation.
+        rule_seconds: The processor time that a third-party rule may take for a ladder.
+        work_at: Provides the work at a position; by default, this machine does it, without the cache.
+        since: A position; ladders computed before it are not compared.
     """
     generation = stored_generation or read_live_generation(connection)
     for message in check_live_pointer(connection) if stored_generation is None else ():
@@ -199,10 +206,10 @@ def verify_standings(
         yield Finding("standings", None, problem)
         return 0
     for name in find_build_conflicts(connection, generation.generation):
-        yield Finding("standings", None, f"{name}: its row contradicts that of the generation that built it")
+        yield Finding("standings", None, f"{name}: the row contradicts the row of the generation that built the ladder")
     comparison = _Comparison(connection, generation, work_at or create_local_work_at(rule_seconds), since)
     if since:
-        yield from comparison.list_unusable()
+        yield from comparison.find_unusable_rulesets()
     for position in comparison.list_positions():
         yield from comparison.compare_at(position)
     differing = comparison.list_history_findings()
@@ -214,7 +221,7 @@ def verify_standings(
 
 
 class _Comparison:
-    """A comparison of a generation with a replay, limited to the ladders computed since a position if one is given."""
+    """A comparison of a generation with replays; with `since`, only of the ladders computed after that position."""
 
     def __init__(self, connection: Connection, generation: Row[Any], work_at: WorkAt, since: int) -> None:
         self.connection, self.generation, self.work_at, self.since = connection, generation, work_at, since
@@ -222,13 +229,14 @@ class _Comparison:
         earlier = list_ladders_built_before(connection, generation.generation, since) if since else ()
         self.rows = {name: row for name, row in self.stored.items() if name not in earlier}
         has_history = _has_history(connection, generation)
-        # the parts of the SQL history that were not compared yet, by ladder
+        # the parts of the SQL history that were not compared yet, by ladder; None without a history
         self.parts = sql_history.list_parts(connection, generation.generation) if has_history else None
-        self._failed, self._unseen = set[str](), set[str]()
-        self._history: list[str | None] = []
+        # the ladders and rulesets that failed, and the ladders that could not be compared
+        self._failed, self._uncompared = set[str](), set[str]()
+        self._history_messages: list[str | None] = []
 
-    def list_unusable(self) -> Iterator[Finding]:
-        """Yield the rulesets that cannot be used; a full comparison finds them during the replay."""
+    def find_unusable_rulesets(self) -> Iterator[Finding]:
+        """Yield a finding for each unusable ruleset; a full comparison finds these rulesets during the replay."""
         for name, version in sorted(read_rulesets_at(self.connection, self.generation.position).unusable.items()):
             self._failed.add(name)
             yield Finding("rule", version.position, f"{name}: {version.reason}")
@@ -241,14 +249,14 @@ class _Comparison:
         return sorted(positions, reverse=True)
 
     def compare_at(self, position: int) -> Iterator[Finding]:
-        """Yield the differences between the ladders that were built at a position and a replay."""
+        """Yield a finding for each difference between the ladders that were built at a position and a replay."""
         remaining = {name: row for name, row in self.rows.items() if row.position == position}
         is_newest = position == self.generation.position and not self.since
         hashes = {bytes(row.chain_hash) for row in remaining.values()}
         hashes |= {bytes(self.generation.chain_hash)} if is_newest else set()
         if hashes != {read_chain_hash(self.connection, position)}:
             yield Finding("standings", position, "the live generation was computed from a different history")
-            self._unseen |= {*remaining, *([sql_history.GAMES] if is_newest else [])}
+            self._uncompared |= {*remaining, *([sql_history.GAMES] if is_newest else [])}
             return
         requested = () if is_newest else tuple(remaining)
         findings: list[Finding] = []
@@ -258,14 +266,14 @@ class _Comparison:
                     findings += self._compare(result, remaining)
             findings += [Finding("standings", None, f"{name} is missing from a replay") for name in remaining]
             if self.parts is not None and is_newest:
-                is_whole = len(work.facts.first_position) == work.games
-                facts = work.facts if is_whole else decode(self.connection, position, cached=False)
+                has_all_games = len(work.facts.first_position) == work.games
+                facts = work.facts if has_all_games else decode(self.connection, position, cached=False)
                 games = self.parts.pop(sql_history.GAMES, [])
-                self._history.append(sql_history.find_game_difference(self.connection, games, facts))
+                self._history_messages.append(sql_history.find_game_difference(self.connection, games, facts))
         yield from sorted(findings, key=lambda finding: (finding.position or 0, finding.message))
 
     def _compare(self, result: BuiltLadder | LadderFailure, remaining: dict[str, Row[Any]]) -> Iterator[Finding]:
-        """Yield the differences between a replayed and the stored ladder, and remove it from the `remaining` ones."""
+        """Yield a finding for each difference of a replayed ladder, and remove the ladder from `remaining`."""
         if isinstance(result, LadderFailure):
             for name in [name for name in remaining if is_named(name, [result.ladder])]:
                 del remaining[name]
@@ -276,7 +284,7 @@ class _Comparison:
             yield from map(_build_finding, describe_standing_differences(self.connection, row, result))
             if self.parts is not None:
                 parts, is_older = self.parts.pop(result.ladder, []), row.position < self.generation.position
-                self._history += (
+                self._history_messages += (
                     []
                     if is_older and not parts
                     else [sql_history.find_change_difference(self.connection, parts, result)]
@@ -285,13 +293,14 @@ class _Comparison:
             yield Finding("standings", None, f"{result.ladder} is missing from the stored generation")
 
     def list_history_findings(self) -> list[Finding]:
-        """Return the errors of the SQL history; only a full comparison reports superfluous parts."""
+        """Return a finding for each error of the SQL history; only a full comparison reports superfluous parts."""
         superfluous = [
-            f"{name}: it has stored changes that a replay does not have"
+            f"{name}: changes are stored that a replay does not have"
             for name in (self.parts or () if not self.since else ())
-            if name not in self._unseen and not is_named(name, self._failed)
+            if name not in self._uncompared and not is_named(name, self._failed)
         ]
-        return [_build_finding(message) for message in (*self._history, *superfluous) if message is not None]
+        messages = (*self._history_messages, *superfluous)
+        return [_build_finding(message) for message in messages if message is not None]
 
 
 def _has_history(connection: Connection, generation: Row[Any]) -> bool:
@@ -307,7 +316,7 @@ def _build_finding(message: str) -> Finding:
 
 
 def _find_unreadable_value(generation: Row[Any], ladders: Sequence[Row[Any]]) -> str | None:
-    """Describe a value in the rows of a generation whose type a rebuild would not write, or return None."""
+    """Describe a value in the rows of a generation that no rebuild would write; return None if there is none."""
     for row in (generation, *ladders):
         location = f"generation {generation.generation}" if row is generation else quote(str(row.ladder))
         for name, value in row._mapping.items():
@@ -322,15 +331,18 @@ def _find_unreadable_value(generation: Row[Any], ladders: Sequence[Row[Any]]) ->
 
 @dataclass(frozen=True, slots=True)
 class Verification(Result):
-    """The findings of a verification, and the numbers of checked objects; with `since`, it only checked newer data."""
+    """The findings of a verification, and the numbers of checked objects.
+
+    With `since`, only data recorded or computed after that head was checked.
+    """
 
     findings: tuple[Finding, ...]
     checked: VerifiedCounts
     since: ChainHead | None = field(metadata=HIDDEN)
 
 
-# a log with these findings can still be replayed
-REPLAYABLE = ("guard", "schema", "head", "meaning", "not-a-record")
+# the codes of findings with which a log can still be replayed
+REPLAYABLE_CODES = ("guard", "schema", "head", "meaning", "not-a-record")
 T = TypeVar("T")
 
 
@@ -343,19 +355,20 @@ def verify_all(
     since: ChainHead | None = None,
     only_new: bool = False,
 ) -> Verification:
-    """Verify the log and everything computed from it, and report each finding at once. Records a run.
+    """Verify the log and everything computed from it, and report each finding immediately. The run is recorded.
 
     Args:
-        expected: a place that the log must contain.
-        rule_seconds: the time limit of a third-party rule for each ladder; the rule runs in a separate process.
-        on_finding: called with each finding.
-        work_at: provides the work of replaying the stored standings at a position; by default, this machine does it.
-        since: a place that was verified before; only data recorded or computed after it is checked.
-        only_new: whether to use the last verified place as `since`. If the last run had findings, everything is checked
-            instead, and the log must contain that place.
+        ledger: The opened ledger.
+        expected: A head that the log must contain.
+        rule_seconds: The processor time that a third-party rule may take for a ladder, in a separate process.
+        on_finding: Receives each finding.
+        work_at: Provides the work of replaying the stored standings at a position; by default, this machine does it.
+        since: A head that was verified before; only data recorded or computed after it is checked.
+        only_new: Whether to use the last verified head as `since`. If the last run had findings, everything is checked
+            instead, and the log must contain that head.
 
     Raises:
-        StoreUnavailable: the store could not be read.
+        StoreUnavailable: The store could not be read.
     """
     findings: list[Finding] = []
 
@@ -371,20 +384,20 @@ def verify_all(
 
     with record_run(ledger, "verify", clock.now, only_after_success=True) as run:
         with ledger.reading() as connection:
-            last, is_well = LastVerification(None, False)
+            last_head, is_clean = LastVerification(None, False)
             if only_new or since:
-                last, is_well = find_last_verification(ledger, connection)
+                last_head, is_clean = find_last_verification(ledger, connection)
             if only_new:
-                expected, since = (None, last) if is_well else (last, None)
+                expected, since = (None, last_head) if is_clean else (last_head, None)
             after = 0 if since is None else since.position
             checked = collect(verify_log(ledger, connection, expected, since))
             # an unreadable or incomplete log cannot confirm or refute the data computed from it
-            if checked.guards and all(finding.code in REPLAYABLE for finding in findings):
+            if checked.guards and all(finding.code in REPLAYABLE_CODES for finding in findings):
                 computed = _ProjectionChecks(ledger, connection, rule_seconds, work_at, after)
                 checked = collect(computed.verify(checked, findings))
             run.position = after + checked.events
-            # move the verified place only if there is no unverified gap before this part
-            if not findings and (since is None or (last is not None and after <= last.position)):
+            # record the verified head only if no unverified gap precedes this part
+            if not findings and (since is None or (last_head is not None and after <= last_head.position)):
                 run.details["head"] = str(ChainHead(run.position, read_chain_hash(connection, run.position) or ZERO))
         run.details |= {"checked": checked._asdict(), "findings": len(findings)}
         run.details |= {"without_cache": work_at is None} if since is None else {"since": str(since)}
@@ -395,26 +408,26 @@ def verify_all(
 
 
 class LastVerification(NamedTuple):
-    """The last place up to which a verification had no findings, and whether the latest one had none."""
+    """The last head up to which a verification had no findings, and whether the latest verification had none."""
 
-    place: ChainHead | None
-    is_well: bool
+    head: ChainHead | None
+    is_clean: bool
 
 
 def find_last_verification(ledger: Ledger, connection: Connection) -> LastVerification:
-    """Return the last verified place from the recorded runs; none if they cannot be read."""
+    """Return the last verified head from the recorded runs; the head is None if the runs cannot be read."""
     try:
         runs_by_time = list_runs(ledger, connection, clock.now())
     except DBAPIError:
         return LastVerification(None, False)
     runs = [run for run in runs_by_time if run.kind == "verify" and run.result != RUNNING]
-    heads = [run.details.get("head") for run in runs if run.result == DONE]
-    places = (parse_chain_head(head) for head in heads if isinstance(head, str))
-    return LastVerification(next(filter(None, places), None), bool(runs) and runs[0].result == DONE)
+    texts = [run.details.get("head") for run in runs if run.result == DONE]
+    heads = (parse_chain_head(text) for text in texts if isinstance(text, str))
+    return LastVerification(next(filter(None, heads), None), bool(runs) and runs[0].result == DONE)
 
 
 class _ProjectionChecks(NamedTuple):
-    """Checks of the data computed from a log: of all of it, or only of data newer than a position."""
+    """The checks of all data computed from a log, or only of the data after the position `after`."""
 
     ledger: Ledger
     connection: Connection
@@ -423,7 +436,7 @@ class _ProjectionChecks(NamedTuple):
     after: int
 
     def verify(self, checked: VerifiedCounts, findings: Sequence[Finding]) -> Generator[Finding, None, VerifiedCounts]:
-        """Yield the findings; the caller appends each one to `findings`."""
+        """Yield the findings, which the caller appends to `findings`; return the numbers of checked objects."""
         ledger, connection, rule_seconds, work_at, after = self
         try:
             preload_rules(ledger, rule_seconds)

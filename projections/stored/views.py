@@ -1,16 +1,16 @@
 """Define the SQL views over the live generation, and the meaning of all views and their columns.
 
-Both stores have the same columns, so that one query fits both. Only times differ: `timestamp with time zone` in
-PostgreSQL, in SQLite a text as a record has it, 2024-03-01T19:30:00.000000Z, which sorts as the times do.
+Both stores have the same columns, so that a query fits both. Only times differ: PostgreSQL has `timestamp with time
+zone`, SQLite a text in the form of records, 2024-03-01T19:30:00.000000Z, whose order is that of the times.
 """
 
 from ratings_ledger.ledger.store.dialect import Dialect
 
 
 def build_history_views(dialect: Dialect) -> dict[str, str]:
-    """Return the statements that make the views, by name."""
+    """Return the statements that create the views, by name."""
     instant = dialect.sql_instant
-    # a subquery, because in a join the server would assume that the two tables of one row are long
+    # a subquery, because for a join the server would assume that the two tables, which have one row each, are long
     live = (
         "JOIN history_parts p ON p.part = r.part AND p.generation = (SELECT h.generation FROM live_history h\n"
         "  JOIN live_generation g ON g.generation = h.generation)"
@@ -48,7 +48,8 @@ FROM history_participants r
 _RULESET = "the version of the ruleset, such as catan-elo@2009-01"
 _SCALE = "units per point"
 
-# the meaning of each view's rows, and the meaning and unit of each column: comments in PostgreSQL, and docs/sql.md
+# the meaning of each view's rows, and the meaning and unit of each column, for docs/sql.md. A migration has stored the
+# same texts as comments in PostgreSQL, so a change of a text needs a new migration
 MEANINGS: dict[str, tuple[str, dict[str, str]]] = {
     "live_info": (
         "the generation that all live views show: one row, none before the first rebuild",

@@ -1,4 +1,4 @@
-"""Describe the work of replaying all ladders at a position, which this machine or a cluster can do.
+"""Define the work of replaying all ladders at a position, which this machine or a cluster can do.
 
 ladder_count, results = work.compute(requested, stored, changes)
 """
@@ -33,11 +33,12 @@ Results = Generator[BuiltLadder | LadderFailure]
 class Work(NamedTuple):
     """A replay of all ladders at a position.
 
-    facts:   the facts at the position; without most games if workers on other machines read these
+    facts:   the facts at the position; without most games if workers on other machines read the games
     games:   the number of games
-    compute: returns the approximate number of ladders and their results, in no particular order. Its arguments are the
-             requested ladders and rulesets (default: all), the stored ladders to include even if they have no games
-             now, and whether changes are needed. Close the iterator if you do not read it to its end
+    compute: a function that returns the approximate number of ladders, and an iterator of their results in no
+             particular order. The arguments are the requested ladders and rulesets (empty: all), the stored ladders to
+             include even without games, and whether changes are needed. Close the iterator if you do not read it to its
+             end
     """
 
     facts: Facts
@@ -48,7 +49,7 @@ class Work(NamedTuple):
 def create_local_work(
     facts: Facts, rule_seconds: float, cores: int | None = None, digest: Callable[[Ranking], str] = attrgetter("digest")
 ) -> Work:
-    """Return work that this machine does in several processes. Its results raise `WorkerLost`."""
+    """Return work that this machine does in several processes. The iterator of its results may raise `WorkerLost`."""
     ladders = Ladders(facts)
 
     def compute_ladders(requested: Collection[str], stored: Collection[str], changes: bool) -> tuple[int, Results]:
@@ -61,7 +62,7 @@ def create_local_work(
 
 
 def create_local_work_at(rule_seconds: float) -> WorkAt:
-    """Return a function that creates local work at a position, from the log alone."""
+    """Return a function that creates local work at a position, from the log without the cache."""
     return lambda connection, position: nullcontext(
         create_local_work(decode(connection, position, cached=False), rule_seconds)
     )

@@ -143,13 +143,13 @@ def test_clock_events_are_voided_last_first(db: str, ratings: Ratings) -> None:
         (
             (*BEN_STALLS, "stopped 126000"),
             "finished",
-            "g-1: ben is finished in the result, but its clock removed them at 126000 ms; see: ratings clock show g-1",
+            "g-1: ben is finished in the result, but the game's clock removed them at 126000 ms; see: ratings clock show g-1",
         ),
         ((*BEN_STALLS, "stopped 126000"), "removed", None),
         (
             (*BEN_STALLS, "stopped 125999"),
             "removed",
-            "g-1: ben is removed in the result, but its clock never removed them; see: ratings clock show g-1",
+            "g-1: ben is removed in the result, but the game's clock never removed them; see: ratings clock show g-1",
         ),
         ((*BEN_STALLS, "stopped 125999"), "surrendered", None),
     ],

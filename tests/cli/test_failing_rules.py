@@ -76,9 +76,7 @@ def test_failure_tells_what_stays_and_what_to_do(
         == f"Error: elo-catan/all: {failed}; {LOST}, so does the ladder\n"
     )
     doctor = ratings("doctor", db=db).stdout
-    assert (
-        "the rule failed for elo-catan/3-4, elo-catan/all; the standings stored before stay; ratings status" in doctor
-    )
+    assert "the rule failed for elo-catan/3-4, elo-catan/all; the earlier standings stay; ratings status" in doctor
 
 
 def test_ladders_of_an_unusable_ruleset_stay(

@@ -110,7 +110,7 @@ def test_rollback_makes_previous_live(db: str, ratings: Ratings) -> None:
     assert result == (0, f"generation 2 of position {positions[1]} is live again; generation 3 is deleted\n", "")
     assert (again["generation"], again["position"], again["given_up"]) == (1, positions[0], 2)
     assert (refused.exit_code, refused.stdout) == (1, "")
-    assert "no earlier generation to go back to: only generation 1 is stored" in refused.stderr
+    assert "no earlier generation to go back to; only generation 1 is stored" in refused.stderr
     assert [entry["generation"] for entry in read_json(ratings, db, "status")["generations"]] == [1]
     assert ratings("verify", db=db) == (0, "", "")
 

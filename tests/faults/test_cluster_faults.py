@@ -2,6 +2,7 @@
 message."""
 
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -120,7 +121,7 @@ def test_pack_that_always_kills_is_named(rebuilding: Rebuilding, expected: Expec
         assert len(cluster.list_struck("kill")) == task_runner.TRIES
         assert (result.exit_code, result.stdout) == (3, "")
         assert result.stderr == (
-            "ratings: 3 tries were not enough for elo-chess/giant (the workers that had it are gone); the others are "
+            "ratings: 3 tries failed for elo-chess/giant (the workers that had the task are gone); the others are "
             "done and kept for the next try\n"
         )
         assert read_stored_rows(rebuilding.url) == []
@@ -247,11 +248,12 @@ def test_missing_scheduler_is_reported(rebuilding: Rebuilding) -> None:
     [
         (
             {"code": "another"},
-            "runs another version of the program, of Python, numpy or numba; install the same there",
+            f"runs another version of this program, Python {platform.python_version()}, numpy or numba than this "
+            "machine; install the same versions there",
         ),
         (
             {"elsewhere": True},
-            "cannot read the objects in PLACE; --segments must lead all workers and this machine to one place",
+            "cannot read the objects in PLACE; all workers and this machine must reach the same location by --segments",
         ),
     ],
 )  # fmt: skip
@@ -273,7 +275,7 @@ def test_unfit_worker_is_refused(
 @pytest.mark.parametrize(
     ("action", "message"),
     [
-        ("exhaust", "its worker ran out of memory"), ("fail", "there: No space left on device"),
+        ("exhaust", "the worker ran out of memory"), ("fail", "there: No space left on device"),
         ("break", "ZeroDivisionError: division by zero"),
     ],
 )  # fmt: skip
@@ -285,7 +287,7 @@ def test_pack_that_always_fails_is_named(
     result = rebuilding.run(cluster.address)
     assert (result.exit_code, result.stdout) == (3, "")
     assert result.stderr == (
-        f"ratings: 3 tries were not enough for elo-chess/giant ({message}); the others are done and kept for the next "
+        f"ratings: 3 tries failed for elo-chess/giant ({message}); the others are done and kept for the next "
         "try\n"
     )
     assert len(cluster.list_struck(action)) >= 1
@@ -308,7 +310,7 @@ def test_different_results_of_one_task_prevent_promotion(cluster: LocalCluster, 
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("ratings: out-")
     assert result.stderr.endswith(
-        "was created twice with different bytes: a worker's memory or processor is at fault; nothing was promoted\n"
+        "was created twice with different bytes: a worker's memory or processor is faulty; nothing was promoted\n"
     )
     assert read_stored_rows(rebuilding.url) == []
 

@@ -101,7 +101,7 @@ def test_object_of_another_ledger(
                 out.unlink()
             ended = rebuilding.run(cluster.address)
             assert ended.stderr == (
-                f"ratings: {right.name} is {foreign.name} under another name in {mine}; it is made again\n"
+                f"ratings: {right.name} is {foreign.name} under another name in {mine}; it is created again\n"
             )
             assert rebuilding.is_right(ended._replace(stderr=""))
 
@@ -124,4 +124,4 @@ def test_many_damaged_objects(cluster: LocalCluster, rebuilding: Rebuilding) -> 
     assert ended.exit_code == 0
     assert read_stored_rows(rebuilding.url) == rebuilding.expected.rows
     for line in ended.stderr.splitlines():
-        assert line.endswith("it is made again")
+        assert line.endswith("it is created again")

@@ -154,7 +154,7 @@ def test_rebuild_filling_disk_is_swept(small_disk: Path, ratings: Callable[..., 
     resize(small_disk, 32 << 20)
     path = small_disk / "ratings.db"
     make_ladders(ratings, f"sqlite:///{path}")
-    resize(small_disk, path.stat().st_size + generations.ROOM_BYTES + (300 << 10))
+    resize(small_disk, path.stat().st_size + generations.RESERVED_BYTES + (300 << 10))
     assert_swept(ratings, f"sqlite:///{path}")
     resize(small_disk, 32 << 20)
     assert ratings("rebuild", db=path).exit_code == 0

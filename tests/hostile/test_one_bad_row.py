@@ -257,7 +257,7 @@ def test_impossible_generation_is_reported(tmp_path: Path, ratings: Ratings) -> 
             database.execute("PRAGMA ignore_check_constraints = 1")
             database.execute(f"UPDATE generations SET {column} = {value}")
         result = ratings("status", db=url)
-        assert (result.exit_code, "is not as a rebuild stores it" in result.stderr) == (1, True), result
+        assert (result.exit_code, "has values that no rebuild stores" in result.stderr) == (1, True), result
         assert ratings("rebuild", db=url).exit_code == 0
 
 

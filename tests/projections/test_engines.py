@@ -15,10 +15,10 @@ from ratings_ledger.projections.cluster.engines import open_engine
 @pytest.mark.parametrize(
     ("address", "problem"),
     [
-        ("processes:0", "the number of processes is from 1 to 1000"),
-        ("processes:many", "the number of processes is from 1 to 1000"),
-        ("http://127.0.0.1:8786", "is no engine; use tcp://HOST:PORT"),
-        ("tcp:127.0.0.1:8786", "is no engine; use tcp://HOST:PORT"),
+        ("processes:0", "is not a number of processes; write 1 to 1000"),
+        ("processes:many", "is not a number of processes; write 1 to 1000"),
+        ("http://127.0.0.1:8786", "is not an engine; pass tcp://HOST:PORT"),
+        ("tcp:127.0.0.1:8786", "is not an engine; pass tcp://HOST:PORT"),
         ("tcp://10.0.0.7:8786", "is on another machine"),
     ],
 )
@@ -80,7 +80,7 @@ def test_verify_refuses_an_engine_before_it_reads(
     that it does not contain."""
     ledger = copied(make_ruled_ledger)
     (tmp_path / "file").touch()
-    elsewhere = {"the number of processes is from": ["processes:none"],
+    elsewhere = {"is not a number of processes": ["processes:none"],
                  "cannot be used for segments": ["processes:1", "--segments", tmp_path / "file"]}  # fmt: skip
     for problem, on in elsewhere.items():
         told = ratings("verify", "--head", f"1:{'00' * 32}", "--on", *on, db=ledger)

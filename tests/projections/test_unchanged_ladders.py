@@ -228,7 +228,7 @@ def test_altered_kept_rows_are_found_and_replaced(ledger, what, caplog):
     alter(ledger, FORGED[what], ladder=GO)
     assert any(GO in finding for finding in findings(ledger))
     assert rebuild(ledger, ticking(), options=RebuildOptions(check=True)).promoted
-    assert [GO in line for line in caplog.messages if "differs from a replay; it is replaced" in line] == [True]
+    assert [GO in line for line in caplog.messages if "differ from a replay; they are replaced" in line] == [True]
     assert findings(ledger) == []
     alter(ledger, FORGED["points"], ladder=GO)
     rebuild(ledger, ticking())
