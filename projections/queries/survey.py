@@ -459,7 +459,7 @@ def find_missed_months(survey: Survey, scheduled: Iterable[str], now: int) -> li
 
     Each entry is (end of the month, the ladders up to it, name of the ladder), oldest first.
     """
-    published = {entry.of for entry in read_published_lists(survey.connection, survey.facts.position)}
+    published = {entry.key for entry in read_published_lists(survey.connection, survey.facts.position)}
     missed_months = []
     for ladder in scheduled:
         ruleset_id = parse_name(ladder).ruleset_id

@@ -143,7 +143,8 @@ def test_clock_events_are_voided_last_first(db: str, ratings: Ratings) -> None:
         (
             (*BEN_STALLS, "stopped 126000"),
             "finished",
-            "g-1: ben is finished in the result, but the game's clock removed them at 126000 ms; see: ratings clock show g-1",
+            "g-1: ben is finished in the result, but the game's clock removed them at 126000 ms; "
+            "see: ratings clock show g-1",
         ),
         ((*BEN_STALLS, "stopped 126000"), "removed", None),
         (

@@ -19,10 +19,14 @@ def test_verify_finds_lists_with_wrong_rows(db: str, ratings: Ratings) -> None:
     summer, autumn = "2010-05-01T00:00:00Z", "2010-09-01T00:00:00Z"
     wrong = {
         "the replay has the digest": (higher, right["ruleset"], {"known_at": at}),
-        "the replay is ranked under catan-elo@2009-01, not catan-elo@2": (right["rows"], "catan-elo@2", {"known_at": at}),
+        "the replay is ranked under catan-elo@2009-01, not catan-elo@2": (
+            right["rows"], "catan-elo@2", {"known_at": at}
+        ),
         "the replay has 3 rows, not 2": (right["rows"][:2], right["ruleset"], {"known_at": at}),
         "differs from a replay at position": (right["rows"], right["ruleset"], {"known_at": at - 1}),
-        "the replay counts 8 games, not 9": (right["rows"], right["ruleset"], {"known_at": at, "games": 9, "as_of": autumn}),
+        "the replay counts 8 games, not 9": (
+            right["rows"], right["ruleset"], {"known_at": at, "games": 9, "as_of": autumn}
+        ),
         "cannot be computed": (higher, right["ruleset"], {"known_at": 1, "as_of": summer}),
     }  # fmt: skip
     heads = []

@@ -78,7 +78,7 @@ BAD_PARTICIPANTS = {
         [ANNA, {**BEN, "status": "removed"}, {**BEN, "player": "cleo", "status": "substitute", "replaces": "ben"}],
         "b5-too-few-players", "at least 3 players; this one has 2",
     ),
-    "one player": ([ANNA], "too-few-participants", "at least two seats"),
+    "one player": ([ANNA], "too-few-participants", "it needs at least two"),
 }  # fmt: skip
 
 

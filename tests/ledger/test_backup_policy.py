@@ -9,7 +9,7 @@ import pytest
 from ratings_ledger.ledger.backups.backup_folder import Backup, parse_policy, select_expired
 from ratings_ledger.ledger.events.canonical import EPOCH, MICROSECOND
 from ratings_ledger.ledger.events.records import ZERO
-from ratings_ledger.ledger.store.exports import Place
+from ratings_ledger.ledger.store.exports import ChainHead
 
 
 def build_backups(*times: str) -> list[Backup]:
@@ -19,7 +19,7 @@ def build_backups(*times: str) -> list[Backup]:
 
 def build_backup(position: int, time: datetime) -> Backup:
     made_at = (time.replace(tzinfo=time.tzinfo or UTC) - EPOCH) // MICROSECOND
-    return Backup(f"{position}", "ledger", Place(position, ZERO), made_at, 1)
+    return Backup(f"{position}", "ledger", ChainHead(position, ZERO), made_at, 1)
 
 
 def list_dropped_positions(backups: list[Backup], policy: str) -> list[int]:

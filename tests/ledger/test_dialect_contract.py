@@ -384,7 +384,7 @@ class DialectContract:
 
     def test_join_records_returns_all_records_or_none(self, ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
         """The records of a range of positions are joined to one text, which is empty if a record is missing."""
-        monkeypatch.setattr(postgres, "JOINED_TOGETHER", 2)
+        monkeypatch.setattr(postgres, "JOINED_RECORDS", 2)
         append_drafts(ledger, *(build_registration(f"Zoë-{number}") for number in range(5)))
         with ledger.reading() as connection:
             for start, end in combinations(range(6), 2):

@@ -69,7 +69,7 @@ def test_zero_centres_may_be_left_out() -> None:
 
 
 POWER_CASES = {
-    "six powers": (SEVEN[:6], "power-missing", "no seat plays France; a game has all seven powers"),
+    "six powers": (SEVEN[:6], "power-missing", "no seat plays France; a game needs all seven powers"),
     "five powers": (SEVEN[2:], "power-missing", "no seat plays Austria, Germany;"),
     "an eighth player": (
         [*SEVEN, {"player": "zoe", "power": "Italy"}],
@@ -81,7 +81,7 @@ POWER_CASES = {
         "power-twice",
         "both play Italy",
     ),
-    "no power": ([*SEVEN[:6], {"player": "france"}], "missing-member", "no power is given for 'france'"),
+    "no power": ([*SEVEN[:6], {"player": "france"}], "missing-member", "'france' has no power"),
     "an unknown power": ([*SEVEN[:6], build_seat("Utopia")], "bad-value", "participants.7.power"),
     "a power in lower case": ([*SEVEN[:6], build_seat("france")], "bad-value", "participants.7.power"),
     "a power that is a number": ([*SEVEN[:6], {"player": "x", "power": 7}], "bad-value", "participants.7.power"),
@@ -134,7 +134,7 @@ CENTRES = {
     "35 together": (
         {"1901": START_CENTRES, "1902": {"Austria": 18, "France": 17}},
         "too-many-centres",
-        "the map has 34 centres; at the end of 1902 35 are held",
+        "the powers hold 35 centres at the end of 1902, but the map has only 34",
     ),
 }
 
@@ -229,7 +229,7 @@ def test_leaver_of_another_power_is_refused() -> None:
     """A leaver whose power differs from the substitute's is refused, as is a seat without a power."""
     assert catch_refusal([*OTHER_SEATS, {**LEAVER, "power": "Italy"}, SUBSTITUTE])[0] == "seat-disagrees"
     code, message = catch_refusal([*OTHER_SEATS, LEAVER, {**SUBSTITUTE, "power": None}])
-    assert (code, message.partition(";")[0]) == ("missing-member", "no power is given for 'tom'")
+    assert (code, message.partition(";")[0]) == ("missing-member", "'tom' has no power")
 
 
 def test_columns_are_last_years_centres() -> None:
