@@ -172,7 +172,7 @@ def test_files_out_of_sequence_are_refused(
         ((first, third), f"begins at position {SECOND + 1}, but the files before it end at {FIRST}"),
         ((first, overlapping), "they overlap"),
         ((first, first.with_name("copy.jsonl")), "they overlap"),
-        ((first, third, second), "export the events between"),
+        ((first, third, second), "export the missing events"),
         ((second, first), "name the backup that it continues first"),
         ((second,), "name the backup that it continues first"),
         ((first, theirs), "an increment of another ledger"),
@@ -580,4 +580,4 @@ def test_replay_check_names_differing_ladder(
     result = ratings("backup", "check", "--replay", file, db=ruled_url)
     assert result.exit_code == 1
     assert "standings: position" in result.stdout
-    assert "club-catan-elo/all: the backup gives other standings" in result.stdout
+    assert "club-catan-elo/all: the standings of the backup differ" in result.stdout

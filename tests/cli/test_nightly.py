@@ -363,7 +363,7 @@ def test_read_only_file_is_named(db: str, ratings: Ratings, monkeypatch: pytest.
     monkeypatch.setattr("ratings_ledger.ledger.store.sqlite.os.access", lambda place, mode: str(place) != path)
     result = ratings("nightly", db=db)
     assert (result.exit_code, list(parse_parts(result))) == (3, ["rebuild FAILED", "verify done"])
-    assert f"this account may not write {path}" in result.stderr
+    assert f"this account may not write to {path}" in result.stderr
 
 
 @pytest.mark.slow
