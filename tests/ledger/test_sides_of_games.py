@@ -52,7 +52,9 @@ def test_number_of_a_team_is_the_same_as_text() -> None:
     """The team "1" of a table and the team 1 of JSON are the same team and give the same event."""
     participants = [participant | {"team": str(participant["team"])} for participant in build_doubles()]
     assert normalise(build_game_data(*participants)) == normalise(build_game_data(*build_doubles()))
-    meanings = (to_canonical_content("game.recorded", 0, build_game_data(*seats)) for seats in (participants, build_doubles()))
+    meanings = (
+        to_canonical_content("game.recorded", 0, build_game_data(*seats)) for seats in (participants, build_doubles())
+    )
     assert len(set(meanings)) == 1
 
 
