@@ -401,6 +401,8 @@ def refuse_unchanged(before: RevisedGame, draft: Draft) -> None:
     new = parse_object(draft.data.encode())["game"]
     new_time = new.pop("occurred_at", None)
     is_same_time = new_time is None or new_time == format_instant(before.occurred_at)
-    if is_same_time and to_canonical_content("game.recorded", 0, new) == to_canonical_content("game.recorded", 0, before.data):
+    if is_same_time and to_canonical_content("game.recorded", 0, new) == to_canonical_content(
+        "game.recorded", 0, before.data
+    ):
         message = f"{quote(new['game_id'])} already has these values; there is nothing to correct"
         raise Refused("nothing-to-correct", message)

@@ -35,7 +35,13 @@ from ratings_ledger.ledger.store.appending import (
 from ratings_ledger.ledger.store.log import Head, Log, find_changed_games, head
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.validation.identities import Identities, read_identities
-from ratings_ledger.ledger.validation.new_names import REFUSED_NAMES, CloseName, FirstOccurrence, NameCollector, RefusalScope
+from ratings_ledger.ledger.validation.new_names import (
+    REFUSED_NAMES,
+    CloseName,
+    FirstOccurrence,
+    NameCollector,
+    RefusalScope,
+)
 from ratings_ledger.ledger.validation.repeated_games import check_repeated_game, describe_reinstatement, find_slip
 from ratings_ledger.ledger.validation.validator import LadderChecksAt, Validator, skip_ladder_checks
 

@@ -397,7 +397,9 @@ class _ChangeCollector:
     def _refuse_conflict(self, game: ImportedGame, row: SheetGame | None) -> None:
         """Refuse a game that was changed differently in ledger and sheet; `row` is None if the sheet lacks the game."""
         recorded = self.people.use_current_ids(game.now.data)
-        in_ledger, in_sheet = describe_both(recorded, recorded if row is None else self.people.use_current_ids(row.data))
+        in_ledger, in_sheet = describe_both(
+            recorded, recorded if row is None else self.people.use_current_ids(row.data)
+        )
         in_ledger = "voided" if game.now.voided else in_ledger
         in_sheet = "removed" if row is None else in_sheet
         message = (
