@@ -97,8 +97,8 @@ def _check_fitness(url: str, proof: Proof) -> None:
     worker = f"the worker on {platform.node()}"
     if proof.code != CODE:
         raise UnfitWorker(
-            f"{worker} runs another version of this program, Python {platform.python_version()}, numpy or numba than "
-            "this machine; install the same versions there"
+            f"{worker} runs another version of this program, Python, numpy or numba than this machine; install the "
+            "same versions there"
         )
     try:
         content = bytes(open_object_store(url).read(proof.nonce, 0, 1000))

@@ -135,8 +135,8 @@ def test_voided_game_conflicts_with_sheet(db: str, ratings: Ratings) -> None:
     ratings("void", "g-1", "--reason", "never played", db=db)
 
     assert list_conflicts(ratings, db, SHEET.replace("cara", "clara")) == [
-        "the game 'g-1' was recorded, and voided at position 5; take that back with ratings undo 5 (for this game only: "
-        "ratings reinstate g-1 --reason TEXT); then run ratings correct"
+        "the game 'g-1' was recorded, and voided at position 5; take that back with ratings undo 5 (for this game "
+        "only: ratings reinstate g-1 --reason TEXT); then run ratings correct"
     ]
     assert run_import(ratings, db, SHEET)["existing"] == 2
 

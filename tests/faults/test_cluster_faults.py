@@ -121,8 +121,8 @@ def test_pack_that_always_kills_is_named(rebuilding: Rebuilding, expected: Expec
         assert len(cluster.list_struck("kill")) == task_runner.TRIES
         assert (result.exit_code, result.stdout) == (3, "")
         assert result.stderr == (
-            "ratings: 3 tries failed for elo-chess/giant (the workers that had the task are gone); the others are "
-            "done and kept for the next try\n"
+            "ratings: 3 tries failed for elo-chess/giant (the workers that had the task are gone); the other tasks are "
+            "done and kept for the next run\n"
         )
         assert read_stored_rows(rebuilding.url) == []
         missing = expected.objects.keys() - digest_objects(rebuilding.objects).keys()
@@ -200,8 +200,8 @@ def test_cluster_without_workers_is_waited_for(rebuilding: Rebuilding, tmp_path:
             cluster.address, patch=lambda patch: patch.setattr(task_runner, "NO_WORKERS_SECONDS", 2)
         )
         assert (result.exit_code, result.stderr) == (
-            3, "ratings: the engine has had no workers for 2 s; they end at once where this program is not "
-            "installed; finished tasks are kept\n",
+            3, "ratings: the engine has had no workers for 2 s; finished tasks are kept; check that this program is "
+            "installed on the workers, which otherwise end immediately\n",
         )  # fmt: skip
         coordinator = rebuilding.start(cluster.address)
         cluster.start_worker()
@@ -238,7 +238,7 @@ def test_missing_scheduler_is_reported(rebuilding: Rebuilding) -> None:
     """A rebuild without a reachable scheduler fails with a message."""
     result = rebuilding.run("tcp://127.0.0.1:9", patch=lambda patch: patch.setattr(engines, "START_SECONDS", 1))
     assert (result.exit_code, result.stderr) == (
-        3, "ratings: no Dask scheduler answers at tcp://127.0.0.1:9 within 1 s; is one running there?\n"
+        3, "ratings: no Dask scheduler answers at tcp://127.0.0.1:9 within 1 s; check that one is running there\n"
     )  # fmt: skip
 
 
@@ -248,8 +248,8 @@ def test_missing_scheduler_is_reported(rebuilding: Rebuilding) -> None:
     [
         (
             {"code": "another"},
-            f"runs another version of this program, Python {platform.python_version()}, numpy or numba than this "
-            "machine; install the same versions there",
+            "runs another version of this program, Python, numpy or numba than this machine; install the same "
+            "versions there",
         ),
         (
             {"elsewhere": True},
@@ -266,7 +266,9 @@ def test_unfit_worker_is_refused(
         cluster.start_worker()
         result = rebuilding.run(cluster.address)
     where = str(find_objects_folder(rebuilding.objects))
-    assert (result.exit_code, result.stderr) == (3, f"ratings: a worker {message.replace('PLACE', where)}\n")
+    assert (result.exit_code, result.stderr) == (
+        3, f"ratings: the worker on {platform.node()} {message.replace('PLACE', where)}\n",
+    )  # fmt: skip
     assert read_stored_rows(rebuilding.url) == []
     assert not [name for name in digest_objects(rebuilding.objects) if name.startswith(("segment-", "out-"))]
 
@@ -287,8 +289,7 @@ def test_pack_that_always_fails_is_named(
     result = rebuilding.run(cluster.address)
     assert (result.exit_code, result.stdout) == (3, "")
     assert result.stderr == (
-        f"ratings: 3 tries failed for elo-chess/giant ({message}); the others are done and kept for the next "
-        "try\n"
+        f"ratings: 3 tries failed for elo-chess/giant ({message}); the other tasks are done and kept for the next run\n"
     )
     assert len(cluster.list_struck(action)) >= 1
     assert read_stored_rows(rebuilding.url) == []
