@@ -1,9 +1,9 @@
 """Query a snapshot: the ledger at one set of coordinates, with every query as a method.
 
-A snapshot covers games played up to `as_of`, as known at `known_at`, scored by the rulesets' timelines or by version
-`rules`. A date ends in the ledger's home zone or, without one, in the zone of the ladder's ruleset. With `close_now`,
-games in open rating periods are scored as if the periods closed now. Facts are decoded once per position, and ladders
-built once per instant. Each method imports its query module only when called, which keeps commands fast.
+A snapshot covers games played up to `as_of`, as known at `known_at`, scored by each ruleset's timeline or by the
+version `rules`. A date ends in the ledger's home zone or, without one, in the zone of the ladder's ruleset. With
+`close_now`, games in open rating periods are scored as if the periods closed now. Facts are decoded once per position,
+and ladders built once per instant. Each method imports its query module when called, so that commands start fast.
 """
 
 from __future__ import annotations
@@ -78,13 +78,13 @@ if TYPE_CHECKING:
 class Snapshot(SnapshotReader):
     """The ledger at one set of coordinates; every query is a method.
 
-    Unless a method says otherwise, it raises `BadArgument` for invalid coordinates and `StoreUnavailable`. With a
-    ladder it also raises `Unknown`, `RuleFailed` and `RulesetUnusable`; with a player or a game, `Unknown`.
+    Unless its docstring says otherwise, a method raises `BadArgument` for invalid coordinates, and `StoreUnavailable`;
+    with a ladder also `Unknown`, `RuleFailed` and `RulesetUnusable`; with a player or a game also `Unknown`.
     """
 
     @contextmanager
     def sides(self) -> Iterator[SideLoader]:
-        """Provide a loader of ladders at any coordinates, for comparisons; the coordinates of the snapshot are ignored.
+        """Provide a loader of ladders at any coordinates, for comparisons. It ignores the coordinates of the snapshot.
 
         Raises `StoreUnavailable`.
         """
@@ -139,7 +139,7 @@ class Snapshot(SnapshotReader):
 
         ladders = self.ladders()
         for reason in (*ladders.unusable, *ladders.failed):
-            self.note(reason)  # without this error, there might be several ladders
+            self.note(reason)  # the ladder that it concerns may be a second one
         rows = sorted(drop_duplicate_ladders(ladders.rows), key=lambda row: -row.games)
         return choose_only_ladder(rows, as_of=self.as_of, unscored=ladders.unscored)
 
@@ -147,7 +147,7 @@ class Snapshot(SnapshotReader):
         """Return a player and a ladder, named in either order; without a ladder, use the player's only ladder.
 
         Args:
-            is_player: if False, the name may also be the id of a game that counts on only one ladder.
+            is_player: if False, `name` may also be the id of a game that counts on only one ladder.
 
         Raises `BadArgument` if there are several candidate ladders.
         """
@@ -163,17 +163,18 @@ class Snapshot(SnapshotReader):
         from ratings_ledger.projections.queries.survey import choose_only_ladder
 
         with self.survey() as survey:
-            candidates, of_game = list_candidate_ladders(survey, name, is_player)
-        if of_game and (ladder := pick_common_ladder(self.explain(ladder_name, name) for ladder_name in of_game)):
+            candidates, ladders_of_game = list_candidate_ladders(survey, name, is_player)
+        explanations = (self.explain(ladder_name, name) for ladder_name in ladders_of_game)
+        if ladders_of_game and (ladder := pick_common_ladder(explanations)):
             return name, ladder
         return name, choose_only_ladder(candidates, f" that {quote(name)} is on", self.as_of, limit=LADDERS_OF_PLAYER)
 
     def every_standings(self, ladders: Collection[str] = ()) -> Iterator[Standings | ReplayFailure]:
         """Yield the standings of the named ladders, or of all, with a `ReplayFailure` in place of each failed ladder.
 
-        Errors are raised before the first item.
+        All errors are raised before the first item.
         """
-        from ratings_ledger.projections.queries.survey import load_every_standings
+        from ratings_ledger.projections.queries.survey import load_standings_by_ladder
 
         with self.survey() as survey:
             ladders = [*dict.fromkeys(full_name(survey.facts, ladder) for ladder in ladders)]
@@ -182,20 +183,20 @@ class Snapshot(SnapshotReader):
                 undated.versions(ladder)
                 if undated.first_moment(ladder) is None and (message := suggest_ladder(survey.facts, ladder)):
                     self.note(message)
-            yield from load_every_standings(survey, ladders)
+            yield from load_standings_by_ladder(survey, ladders)
 
     # -- one ladder
 
     @retry_on_damaged_cache
     def standings(self, ladder: str, players: Collection[str] = (), limit: int | None = None) -> Standings:
-        """Return the standings: the first `limit` rows (0: all), or the rows of some players."""
+        """Return the standings: the rows of some players or of all, at most `limit` (0: all)."""
         with self.query(ladder, lazily=True) as query:
             ladder = query.ladder
             player_ids = list_current_ids(query.ladders.facts, players)
             ranking = query.ladders.standings(ladder)
-            unfinished = describe_open_period(query.ladders, ladder)
+            remark = describe_open_period(query.ladders, ladder)
             rows = select_rows(ranking.rows, player_ids, limit)
-            return build_standings(ranking, rows, query.ladders.coordinates, query.times, unfinished)
+            return build_standings(ranking, rows, query.ladders.coordinates, query.times, remark)
 
     @retry_on_damaged_cache
     def overview(
@@ -208,14 +209,14 @@ class Snapshot(SnapshotReader):
         after: int = 0,
         active_since: str | None = None,
     ) -> Overview:
-        """Return the standings with the movements since a time.
+        """Return the standings with each player's changes since a time.
 
         Args:
-            since: a date, which means its end, or a time; by default the end of the month before the ladder's last
-                game.
+            since: a date, which means its end, or a time; by default the end of the month before that of the ladder's
+                last game.
             players: the players whose rows are returned; by default all.
-            limit: the number of rows (0: all) after the first `after`.
-            active_since: a date, which means its start, or a time; players who have not played since are left out.
+            limit: the maximum number of rows (0: all), after the first `after` rows, which are skipped.
+            active_since: a date, which means its start, or a time; players without a later game are left out.
         """
         from ratings_ledger.projections.queries.standings import RowFilter, build_overview
 
@@ -225,9 +226,9 @@ class Snapshot(SnapshotReader):
             active_from = None if active_since is None else parse_since(active_since, zone, "", "active_since")
             rows = RowFilter(list_current_ids(query.ladders.facts, players), active_from, after, limit)
             instant = parse_as_of(since, zone, "since")
-            unfinished = describe_open_period(query.ladders, ladder)
+            remark = describe_open_period(query.ladders, ladder)
             return build_overview(
-                query.ladders, ladder, since=instant, zone=zone, selection=rows, times=query.times, remark=unfinished
+                query.ladders, ladder, since=instant, zone=zone, selection=rows, times=query.times, remark=remark
             )
 
     @retry_on_damaged_cache
@@ -237,7 +238,7 @@ class Snapshot(SnapshotReader):
             return build_balance(query.ladders.standings(query.ladder), query.ladders.coordinates, query.times)
 
     def changes(self, ladder: str) -> Iterator[PlayerChange]:
-        """Yield every change of every player's points, in the order of replay. Errors come before the first one."""
+        """Yield every change of every player's points, in the order of replay. Errors come before the first change."""
         from ratings_ledger.projections.queries.history import load_changes
 
         with self.query(ladder) as query:
@@ -256,7 +257,7 @@ class Snapshot(SnapshotReader):
 
     @retry_on_damaged_cache
     def season_before(self, ladder: str) -> str | None:
-        """Return the season whose points are carried over to this season, or None."""
+        """Return the ladder of the season whose points this season carries over, or None."""
         with self.query(ladder, lazily=True) as query:
             ladder = query.ladder
             if not any(version.params.carry_over for version in query.ladders.versions(ladder)):
@@ -265,12 +266,13 @@ class Snapshot(SnapshotReader):
             return None if previous is None else previous.ladder
 
     def simulate(self, rulesets: Sequence[tuple[dict[str, str], Ruleset]], ladders: Collection[str] = ()) -> Simulation:
-        """Simulate standings as if each of some rulesets had scored all games from the start, on some ladders or all.
+        """Simulate the standings that each of some rulesets would give if it had scored all games from the start.
 
         `rules` and `close_now` are ignored. Without a home zone, a date ends in the zone of the first ruleset.
 
         Args:
-            rulesets: the rulesets, each with the settings changed in it, which the answer repeats.
+            rulesets: the rulesets, each with the settings changed in it. The answer repeats these settings.
+            ladders: the ladders to score, by default all.
 
         Raises `Unknown` for a ladder without games, `RulesetRefused`.
         """
@@ -297,9 +299,9 @@ class Snapshot(SnapshotReader):
         """Return the probability of each result of a game, and the points at stake.
 
         Args:
-            sides: for each side, its players or its only player.
+            sides: each side, as a list of its players, or as its only player.
             home: the side that plays at home; by default, no side does.
-            numbers: custom numbers of the game that the rule reads, by name.
+            numbers: the custom numbers of the game that the rule reads, by name.
 
         Raises `BadArgument` for sides that cannot play each other, and `CannotPredict` if the rule gives no
         probabilities or cannot score such a game.
@@ -347,8 +349,7 @@ class Snapshot(SnapshotReader):
         from ratings_ledger.projections.queries.players import build_profile
 
         with self.query(ladder, lazily=True) as query:
-            ladder = query.ladder
-            return build_profile(query.connection, query.ladders, ladder, query.current(player), query.times)
+            return build_profile(query.connection, query.ladders, query.ladder, query.current(player), query.times)
 
     @retry_on_damaged_cache
     def ranks(self, ladder: str, player: str) -> Ranks:
@@ -356,8 +357,7 @@ class Snapshot(SnapshotReader):
         from ratings_ledger.projections.queries.history import load_ranks
 
         with self.query(ladder, lazily=True) as query:
-            ladder = query.ladder
-            return load_ranks(query.connection, query.ladders, ladder, query.current(player), query.times)
+            return load_ranks(query.connection, query.ladders, query.ladder, query.current(player), query.times)
 
     @retry_on_damaged_cache
     def account(self, ladder: str, player: str) -> PlayerExplanation:
@@ -365,18 +365,17 @@ class Snapshot(SnapshotReader):
         from ratings_ledger.projections.queries.explain import explain_player
 
         with self.query(ladder, lazily=True) as query:
-            ladder = query.ladder
-            return explain_player(query.connection, query.ladders, ladder, query.current(player), query.times)
+            return explain_player(query.connection, query.ladders, query.ladder, query.current(player), query.times)
 
     @retry_on_damaged_cache
     def statement(self, ladder: str, player: str, last: int | None = None) -> Statement | None:
-        """Return the changes of a player's points since the last published list, or since their start, line by line.
+        """Return the changes of a player's points since the last published list or, without one, since their start.
 
         Args:
-            last: the number of latest games and adjustments to list one by one; one line sums all earlier ones.
+            last: the number of latest games and adjustments that get a line each; one line sums all earlier ones.
 
         Returns:
-            The statement, or None on a list, because its points are not a sum of changes.
+            The statement, or None on a ladder without running points, where points are not a sum of changes.
         """
         from ratings_ledger.projections.diff.statements import build_statement
 
@@ -390,7 +389,7 @@ class Snapshot(SnapshotReader):
     def unmet(self, ladder: str, player: str) -> UnmetOpponents:
         """Return the opponents whom a player has not met yet in a league or on a ladder.
 
-        Raises `Unknown` for a player who is not in the league, and for a league without a ladder.
+        Raises `Unknown` for a player who has not joined the league, and for a league without a ladder.
         """
         from ratings_ledger.projections.queries.leagues import find_league_ladder, find_unmet
 
@@ -405,7 +404,7 @@ class Snapshot(SnapshotReader):
 
     @retry_on_damaged_cache
     def explain(self, ladder: str, game_id: str) -> GameExplanation:
-        """Explain why a game changed points as it did, or why it does not count."""
+        """Explain the changes in points that a game made on a ladder, or why the game does not count there."""
         from ratings_ledger.projections.queries.explain import explain_game, find_game_row
 
         with self.query(ladder, lazily=True) as query:
@@ -437,10 +436,10 @@ class Snapshot(SnapshotReader):
         with self.survey() as survey:
             return compute_other_result(survey, game_id, places)
 
-    # -- published lists and decisions; only `known_at` of the coordinates counts, unless a method says otherwise
+    # -- published lists and decisions; these methods ignore `as_of` and `rules`, unless their docstring says otherwise
 
     def published(self, ladder: str, players: Collection[str] = (), limit: int | None = None) -> Standings:
-        """Return the published list of a ladder, for the latest time or for `as_of`, as recorded.
+        """Return the published list of a ladder as recorded: the list for `as_of` or, without it, the latest.
 
         Raises `Unknown` (list-unknown) if there is none, `StoreDamaged`.
         """
@@ -450,17 +449,16 @@ class Snapshot(SnapshotReader):
             entry, people = self._find_list(connection, ladder), read_identities(connection)
             times = self._times_of(connection)
             ranking = load_published_list(connection, entry)
-            names = {name for player in players for name in people.ids(player)}
+            player_ids = {player_id for player in players for player_id in people.ids(player)}
             if ranking.columns:
                 facts = self._cache.load_checked(connection, head(connection).position).facts
                 ranking = add_visible_states(ranking, facts)
-            rows = [row for row in ranking.rows if not players or row.player in names][: limit or None]
+            rows = [row for row in ranking.rows if not players or row.player in player_ids][: limit or None]
             source = Publication(entry.position, entry.event_id, entry.recorded_at, entry.by)
-            remark = (
-                f"Published at position {entry.position} by {entry.by}, {times.format_with_zone(entry.recorded_at)}."
-            )
-            at = Coordinates(entry.as_of, entry.known_at, None)
-            return build_standings(ranking, rows, at, times, remark, source)
+            published_at = times.format_with_zone(entry.recorded_at)
+            remark = f"Published at position {entry.position} by {entry.by}, {published_at}."
+            coordinates = Coordinates(entry.as_of, entry.known_at, rules=None)
+            return build_standings(ranking, rows, coordinates, times, remark, source)
 
     def publications(self) -> Publications:
         """Return the published lists, the latest one for each ladder and time."""
@@ -473,7 +471,7 @@ class Snapshot(SnapshotReader):
         """Compare a published list with the same list as known now.
 
         Args:
-            position: the position of the publication; by default, that of the list for `as_of` or the latest time.
+            position: the position of the publication; by default, of the list for `as_of` or, without it, the latest.
 
         Raises `Unknown` (list-unknown) if none was published, `RulesetUnusable`, `StoreDamaged`.
         """
@@ -495,7 +493,7 @@ class Snapshot(SnapshotReader):
 
         with self.log() as log:
             if not 1 <= position <= log.position:
-                message = f"there is no position {position}; at these coordinates the log ends at {log.position}"
+                message = f"there is no position {position}; pass one from 1 to {log.position}, where the log ends"
                 raise Unknown("event-unknown", message)
             cache = self._cache.empty_copy()
             before, after = (cache.load_checked(log.connection, end) for end in (position - 1, position))
@@ -505,7 +503,7 @@ class Snapshot(SnapshotReader):
         """Return the decisions after a time or position, with their authors, reasons and effects on points.
 
         Args:
-            after: the time or position; 0 is before the first event.
+            after: the time or position; 0 means before the first event.
 
         Raises `BadArgument`, `StoreDamaged`.
         """
@@ -520,14 +518,14 @@ class Snapshot(SnapshotReader):
                     raise BadArgument(str(problem), name) from None
             begin, end = ends
             if begin >= end:
-                raise BadArgument(f"no event lies between {begin} and {end}; --from must be before --to")
+                raise BadArgument(f"--from is position {begin}, but --to is {end}; --from must be before --to")
             return find_decisions(connection, begin, end, self._times_of(connection))
 
     @retry_on_damaged_cache
     def retroactive_positions(self) -> frozenset[int]:
-        """Return the positions of retroactive events, which may have changed the points of players who did not play.
+        """Return the positions of all decisions, and of the games recorded too late for a published list.
 
-        These are all decisions, and the games recorded after the publication of a list that should have counted them.
+        These events may have changed the points of players who did not play.
         """
         from ratings_ledger.projections.diff.retroactive_events import find_retroactive_positions
 
@@ -538,14 +536,14 @@ class Snapshot(SnapshotReader):
     # -- recorded events
 
     def rulesets(self) -> AllRulesets:
-        """Return the published versions, with those that score games ending now marked. Only `known_at` counts."""
+        """Return the published versions, and mark those that score games ending now. Only `known_at` counts."""
         from ratings_ledger.projections.queries.ruleset_states import load_rulesets
 
         with self.log() as log:
             return load_rulesets(log.connection, log.position)
 
     def ruleset(self, name: str) -> RulesetState:
-        """Return a version (ID@VERSION) or a ruleset's newest version, with the days on which each version scores.
+        """Return a version (ID@VERSION) or a ruleset's newest version (ID), with the days that each version scores.
 
         Only `known_at` counts.
         """
@@ -574,14 +572,14 @@ class Snapshot(SnapshotReader):
     def clock(self, game_id: str, at: int | None = None) -> ClockState:
         """Return every timer of a game at the server's time `at` in milliseconds; by default, at the last event.
 
-        Only `known_at` counts. Raises `Unknown` for a game without a clock, or with a clock that had not been started.
+        Only `known_at` counts. Raises `Unknown` if the game has no clock, or the clock had not been started at `at`.
         """
         from ratings_ledger.projections.queries.clocks import build_clock_state
 
         return build_clock_state(self._load_clock_events(game_id)[0], at)
 
     def clock_of(self, game_id: str, player: str, at: int | None = None) -> ClockExplanation:
-        """Explain a player's main timer, line by line. Raises as `clock` does."""
+        """Explain a player's main timer, line by line. Raises the errors of `clock`."""
         from ratings_ledger.projections.queries.clocks import explain_clock
 
         events, find_current_id = self._load_clock_events(game_id)
@@ -611,13 +609,13 @@ class Snapshot(SnapshotReader):
         with self.log() as log:
             facts = self._load_ladders(log.connection, log.position, lazily=True).facts
             ruleset_ids = facts.rulesets.keys() | facts.unusable.keys()
-            is_kind = {
+            is_of_kind = {
                 "ladder": "/" in name and parse_name(name).ruleset_id in ruleset_ids,
                 "player": facts.knows(name),
                 "game": name in find_first_positions(log.connection, [name]),
                 "league": find_league(Log(log.connection, log.position), name) is not None,
             }
-        return frozenset(kind for kind, applies in is_kind.items() if applies)
+        return frozenset(kind for kind, applies in is_of_kind.items() if applies)
 
     def has_game(self, game_id: str) -> bool:
         """Tell whether a game of this id was ever recorded."""
@@ -639,13 +637,13 @@ class Snapshot(SnapshotReader):
         by: str | None = None,
         limit: int = 0,
     ) -> RecordedGames:
-        """Return the newest `limit` games (0: all) in their current state, by the time when they were played.
+        """Return the `limit` games (0: all) that were played last, in their current state and in the order of play.
 
         Args:
-            game: the name of a game type.
+            game: the name of the game, such as catan.
             player: a participant.
-            since: the time from which games were played; a date means its start in the home zone.
-            by: the author of the first record.
+            since: the earliest time of play; a date means its start in the home zone.
+            by: the author of the first record of a game.
         """
         from ratings_ledger.projections.queries.recorded_events import RecordedGames, is_match, load_current_games
 
@@ -672,12 +670,12 @@ class Snapshot(SnapshotReader):
         return RecordedGames(rows, older=total - len(rows), game_id=game_id, hint=hint, left_out=invalid, times=times)
 
     def live_games(self, after: int = 0) -> Iterator[RecordedGame]:
-        """Yield the games that are not voided, with the players' current ids, in the order of first records.
+        """Yield the games that are not voided, with the players' current ids, in the order of their first records.
 
-        Another ledger that records these games in this order has the same points.
+        A ledger into which these games are recorded in this order has the same points.
 
         Args:
-            after: games first recorded up to this position are left out.
+            after: the position after which the games were first recorded.
         """
         from ratings_ledger.projections.queries.recorded_events import read_live_games
 
@@ -703,9 +701,10 @@ class Snapshot(SnapshotReader):
         """Return the newest `limit` events (0: all) as recorded, in log order. Only `known_at` counts.
 
         Args:
-            subject: a game, an event's id or a player that the events are about.
-            since: the date, time or position from which events were recorded.
-            by: the author.
+            subject: the game, event or player, by id, that the events are about.
+            since: the date, time or position from which the events were recorded.
+            by: the author of the events.
+            types: the types of the events, by default all.
             batch: the id of an import.
 
         Raises `Refused` for an unknown batch.
@@ -724,20 +723,20 @@ class Snapshot(SnapshotReader):
             batches = None if batch is None else find_batches(log.connection, batch, log.position)
             selection = EventSelection(subject, after, by, types, batches, limit)
             rows, older = load_events(log.connection, log.position, selection)
-            narrowed = since is not None or by is not None or batch is not None or bool(types)
+            is_narrowed = since is not None or by is not None or batch is not None or bool(types)
             hint = ""
-            if subject is not None and not rows and not narrowed:
-                names, people = Log(log.connection, log.position), read_identities(log.connection, log.position).current
-                hint = names.suggest_similar("game", subject) or names.suggest_similar("player", subject, people)
-            return RecordedEvents(rows, older=older, subject=subject, narrowed=narrowed, hint=hint, times=log.times)
+            if subject is not None and not rows and not is_narrowed:
+                known, people = Log(log.connection, log.position), read_identities(log.connection, log.position).current
+                hint = known.suggest_similar("game", subject) or known.suggest_similar("player", subject, people)
+            return RecordedEvents(rows, older=older, subject=subject, narrowed=is_narrowed, hint=hint, times=log.times)
 
-    # -- the last event that affects an answer: with `known_at` at the position of that event, the answer is the same
+    # -- the last event that affects an answer: a snapshot at the position of that event gives the same answer
 
     @retry_on_damaged_cache
     def last_event(self, ladder: str, player: str | None = None) -> LastEvent:
         """Return the last event that affects a ladder, or a player on the ladder.
 
-        Effects on a player's rank and gold are ignored, because the games of all players affect these.
+        For a player, effects on rank and gold are ignored, because every player's games affect them.
         """
         from ratings_ledger.projections.queries.last_events import find_last_event, load_last_event
 
@@ -752,7 +751,7 @@ class Snapshot(SnapshotReader):
     def last_event_of_ranks(self, ranks: Ranks) -> LastEvent:
         """Return the last event that affects a player's ranks over time.
 
-        Games of other players that did not change the rank are ignored.
+        Other players' games are ignored unless they changed the rank.
         """
         from ratings_ledger.projections.queries.last_events import find_last_event, load_last_event
 
@@ -763,7 +762,7 @@ class Snapshot(SnapshotReader):
             return load_last_event(query.connection, position)
 
     def last_positions(self, ladder: str, players: Collection[str]) -> dict[str, int]:
-        """Return, by player, the position of the last event that affects the player on a ladder."""
+        """Return the position of the last event that affects each player on a ladder, by player."""
         from ratings_ledger.projections.queries.last_events import find_last_event
 
         with self.query(ladder, lazily=True) as query:
@@ -785,14 +784,14 @@ class Snapshot(SnapshotReader):
             return load_last_event(log.connection, position)
 
     def last_positions_of_games(self) -> dict[str, int]:
-        """Return, by game id, the position of the last event that affects the game, in the order of first records."""
+        """Return the position of the last event that affects each game, by game id, in the order of first records."""
         from ratings_ledger.projections.queries.game_timelines import last_positions_of_games
 
         with self.survey() as survey:
             return last_positions_of_games(survey)
 
     def last_positions_of_people(self) -> dict[str, int]:
-        """Return, by player, the position of the last event about their games or their identity."""
+        """Return the position of the last event about each player's games or identity, by player."""
         from ratings_ledger.projections.queries.last_events import last_positions_of_people
 
         with self.survey() as survey:

@@ -8,10 +8,10 @@
             print(row.rank, row.player, float(row.points))
 
 This package is the public interface; the modules behind it may change. Results are frozen, points are fractions, and
-`model_dump()` returns the data that the command prints with `--format json`. Errors have `.reason`, a stable code, and
-`.exit_code`, that of the command.
+`model_dump()` returns the data that the command prints with `--format json`. Errors have a stable code (`.reason`) and
+the exit code of the command (`.exit_code`).
 
-The interface is loaded on first use, because commands import this package too, and many need none of it.
+The interface is loaded on first use, because commands import this package, too, and many do not need the interface.
 """
 
 from importlib import import_module

@@ -1,8 +1,8 @@
-"""Name the arguments of the library where the messages of all front ends name options of the command line.
+"""Replace options of the command line with arguments of the library in messages that all front ends share.
 
     'zoe' is new, and --strict takes no new names     becomes     'zoe' is new, and strict=True takes no new names
 
-Commands such as `ratings rules list --shipped` stay as they are, because a program's user can run them.
+Commands such as `ratings rules list --shipped` stay as they are, because a person can run them as they are written.
 """
 
 import re

@@ -1,8 +1,9 @@
-"""Check the arguments of queries against the types they declare, before a query runs.
+"""Check the arguments of queries against their declared types before a query runs.
 
     view.standings("elo-catan/all", players="mira")    # BadArgument: players must be a list, such as ['mira'], not ...
 
-So every mistake raises one exception, which names the argument. Types that are not listed here are left to the query.
+Every argument of a wrong type raises `BadArgument`, which names the argument. A query checks the arguments whose types
+`KINDS` does not list.
 """
 
 import inspect
@@ -21,13 +22,13 @@ from ratings_ledger.swapped_arguments import explain_mixup
 
 P = ParamSpec("P")
 T = TypeVar("T")
-COUNTS = ("limit", "after", "last")  # numbers of rows or positions; 0 means none or no limit
+NON_NEGATIVE = ("limit", "after", "last")  # arguments that count rows or name a position
 NUMBER_MAX = 2**63 - 1  # the largest number that a store can query
-MODULES = re.compile(r"(?:\w+\.)+")
+MODULE_PREFIX = re.compile(r"(?:\w+\.)+")
 
 
 def check_arguments(query: Callable[P, T]) -> Callable[P, T]:
-    """Return the query with a check of its arguments, which raises `BadArgument`."""
+    """Return a function that checks the arguments of a query, raising `BadArgument`, and then runs the query."""
 
     @wraps(query)
     def run_query(*arguments: P.args, **options: P.kwargs) -> T:
@@ -40,7 +41,7 @@ def check_arguments(query: Callable[P, T]) -> Callable[P, T]:
         except LedgerError as error:
             bound = signature.bind(*arguments, **options).arguments
             explained = explain_mixup(bound.get("self"), query.__name__, bound, error)
-            _name_arguments(explained)
+            _replace_options(explained)
             if explained is error:
                 raise
             raise explained from None
@@ -48,8 +49,8 @@ def check_arguments(query: Callable[P, T]) -> Callable[P, T]:
     return run_query
 
 
-def _name_arguments(error: LedgerError) -> None:
-    """Name arguments instead of options in the message of an error."""
+def _replace_options(error: LedgerError) -> None:
+    """Replace options of the command line with Python arguments in the message of an error."""
     message = name_arguments(str(error))
     error.args = tuple(message if part == str(error) else part for part in error.args)
     if isinstance(error, Refused):
@@ -57,7 +58,7 @@ def _name_arguments(error: LedgerError) -> None:
 
 
 class CheckedSnapshot(Snapshot):
-    """A view whose queries check their arguments."""
+    """A view that checks the arguments of its queries."""
 
 
 for _name in dir(Snapshot):
@@ -67,46 +68,47 @@ for _name in dir(Snapshot):
 
 @cache
 def _read_signature(query: Callable[..., Any]) -> tuple[inspect.Signature, dict[str, list[str]]]:
-    """Return a query's signature, and the types of each argument if all of them are listed here."""
+    """Return a query's signature, and the types of each argument that has only types of `KINDS`."""
     signature, types_by_name = inspect.signature(query), {}
     for name, parameter in signature.parameters.items():
-        kinds = MODULES.sub("", inspect.formatannotation(parameter.annotation).strip("'")).split(" | ")
+        kinds = MODULE_PREFIX.sub("", inspect.formatannotation(parameter.annotation).strip("'")).split(" | ")
         if all(kind in KINDS for kind in kinds):
             types_by_name[name] = kinds
     return signature, types_by_name
 
 
 def _check_argument(name: str, value: object, kinds: Sequence[str]) -> None:
-    """Refuse a value of another type, or one that no ledger can contain. Raises `BadArgument`."""
+    """Raise `BadArgument` for a value of another type, or one that no ledger can contain."""
     if not any(KINDS[kind][0](value) for kind in kinds):
         if isinstance(value, str) and any("[str]" in kind for kind in kinds):
             raise BadArgument(f"{name} must be a list, such as [{value[:80]!r}], not the string {quote(value)}", name)
         expected = " or ".join(KINDS[kind][1] for kind in kinds if kind != "None")
         if isinstance(value, date):
             expected += f", such as {value.isoformat()!r}"
-        actual = f"the string {quote(value)}" if isinstance(value, str) else _describe(value)
+        actual = f"the string {quote(value)}" if isinstance(value, str) else _describe_type(value)
         raise BadArgument(f"{name} must be {expected}, not {actual}", name)
-    if isinstance(value, int) and value < 0 and name in COUNTS:
+    if isinstance(value, int) and value < 0 and name in NON_NEGATIVE:
         raise BadArgument(f"{name} must be 0 or more, not {value}", name)
     if isinstance(value, int) and abs(value) > NUMBER_MAX:
-        raise BadArgument(f"{name} is too large; the largest number is {NUMBER_MAX:,}", name)
-    for text in (value,) if isinstance(value, str) else value if isinstance(value, Collection) else ():
+        raise BadArgument(f"{name} is out of range; its absolute value can be at most {NUMBER_MAX:,}", name)
+    texts = (value,) if isinstance(value, str) else value if isinstance(value, Collection) else ()
+    for text in texts:
         if isinstance(text, str) and not is_storable(text):
             raise BadArgument(f"{name} cannot contain a lone surrogate or a null character", name)
 
 
-def format_date(name: str, moment: T | date) -> T | str:
-    """Convert a Python date or time to text; return other values unchanged.
+def format_date(name: str, value: T | date) -> T | str:
+    """Convert the value of an argument from a Python date or time to text; return other values unchanged.
 
     Raises `BadArgument` for a time without a zone.
     """
-    if not isinstance(moment, date):
-        return moment
-    if isinstance(moment, datetime) and moment.utcoffset() is None:
+    if not isinstance(value, date):
+        return value
+    if isinstance(value, datetime) and value.utcoffset() is None:
         raise BadArgument(
-            f"{name} has no time zone: {moment}; write it like datetime(2024, 12, 31, 20, tzinfo=UTC)", name
+            f"{name} has no time zone: {value}; pass a zone, as in datetime(2024, 12, 31, 20, tzinfo=UTC)", name
         )
-    return moment.isoformat()
+    return value.isoformat()
 
 
 def is_storable(text: str) -> bool:
@@ -114,8 +116,8 @@ def is_storable(text: str) -> bool:
     return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
-def _describe(value: object) -> str:
-    """Return the type of a value, and of its items if it is a list."""
+def _describe_type(value: object) -> str:
+    """Name the type of a value, and the types of its items if it is a list."""
     items = value if isinstance(value, list | tuple | set | frozenset) else ()
     item_types = sorted({type(item).__name__ for item in items})
     return type(value).__name__ + (f" with {', '.join(item_types)}" if item_types else "")
@@ -139,7 +141,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-# by the name of a type: its check, and its description
+# the check of each type, and its description for messages
 KINDS: dict[str, tuple[Callable[[object], bool], str]] = {
     "None": (lambda value: value is None, ""),
     "str": (_is_text, "a string"),

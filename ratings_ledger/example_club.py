@@ -27,92 +27,97 @@ Append = Callable[[Iterable[dict[str, Any]]], None]
 EXAMPLES = Path(__file__).parent / "examples"
 ZONE, SECRETARY = "Europe/Berlin", "mira"
 RULESETS, LEAGUE_RULESET = ("elo-catan", "galactic-points", "b5-league"), "youplay-league"
-LADDER, END_OF_YEAR = "elo-catan/all", "2024-12-31"
-# the league's players, strongest first
-LEAGUE, PLAYERS = "spring", ("Ольга", "Jürgen", "mira", "anouk", "美咲", "yusuf", "María José", "Łukasz")
-LEAGUE_BEGINS, LEAGUE_PLAYED, LEAGUE_GAMES = "2025-05-05T18:00:00Z", "2025-05-{:02}T19:30:00Z", 4
-CORRECTED: dict[str, Any] = {
+PUBLISHED_LADDER, END_OF_YEAR = "elo-catan/all", "2024-12-31"
+LEAGUE = "spring"
+LEAGUE_PLAYERS = ("Ольга", "Jürgen", "mira", "anouk", "美咲", "yusuf", "María José", "Łukasz")  # strongest first
+LEAGUE_START = "2025-05-05T18:00:00Z"
+FIRST_LEAGUE_DAY, LEAGUE_GAME_TIME = 6, "2025-05-{:02}T19:30:00Z"  # one game each day
+LEAGUE_GAMES_PLAYED = 4
+CORRECTION: dict[str, Any] = {
     "type": "game.corrected",
     "occurred_at": "2025-05-04T10:00:00Z",
     "data": {"game_id": "gm-4", "reason": "Ada and Åke were swapped"},
 }
-ADJUSTED = {
+ADJUSTMENT = {
     "type": "points.adjusted",
     "occurred_at": "2025-05-02T12:00:00Z",
     "data": {"ladder": "galactic-points", "player": "Ada", "points": "25", "reason": "brought the game"},
 }
 
 
-def fill_example() -> Ledger:
-    """Return a ledger in memory with the club's season. Raises `NotALedger` where SQLite cannot share memory."""
+def create_example() -> Ledger:
+    """Return a ledger in memory with the club's season.
+
+    Raises `NotALedger` if this build of SQLite cannot share a database in memory among connections.
+    """
     ledger = create_ledger(IN_MEMORY, ZONE, RULESETS, SECRETARY)
     cache = LadderCache()
     policy = ImportPolicy(SECRETARY)
 
     def append(events: Iterable[dict[str, Any]]) -> None:
-        propose(ledger, events, policy, Known(False, cache.load_newest)).commit()
+        propose(ledger, events, policy, Known(strict=False, load_newest=cache.load_newest)).commit()
 
     def import_file(name: str, options: TableOptions) -> None:
         items = read_items(str(EXAMPLES / name), options)
-        propose_files(ledger, items, policy, Known(False, cache.load_newest)).commit()
+        propose_files(ledger, items, policy, Known(strict=False, load_newest=cache.load_newest)).commit()
 
     try:
         import_file("winter-league.csv", TableOptions(zone=ZONE, fixed={"game": "catan"}))
         for name in ("late-game.jsonl", "magnate-night.jsonl", "b5-season.jsonl"):
             import_file(name, TableOptions())
-        _correct(ledger, cache, append)
-        _publish(ledger, cache, append)
+        _correct_game(ledger, cache, append)
+        _publish_list(ledger, cache, append)
         _play_league(ledger, cache, append)
-        append([ADJUSTED])
+        append([ADJUSTMENT])
     except BaseException:
         ledger.close()
         raise
     return ledger
 
 
-def _publish(ledger: Ledger, cache: LadderCache, append: Append) -> None:
-    """Publish the standings of New Year's Eve."""
+def _publish_list(ledger: Ledger, cache: LadderCache, append: Append) -> None:
+    """Publish the standings as they stood at the end of the year."""
     view = Snapshot(ledger, END_OF_YEAR, cache=cache)
-    with view.query(LADDER) as query:
+    with view.query(PUBLISHED_LADDER) as query:
         ladders = query.ladders
         now = clock.now()
-        events = build_list_events(ladders, ladders.standings(LADDER), now, query.times)
+        events = build_list_events(ladders, ladders.standings(PUBLISHED_LADDER), now, query.times)
     at = format_instant(now)
     append({"type": name, "occurred_at": at, "data": data} for name, data in events)
 
 
-def _correct(ledger: Ledger, cache: LadderCache, append: Append) -> None:
-    """Swap two players whose places were confused in the sheet."""
+def _correct_game(ledger: Ledger, cache: LadderCache, append: Append) -> None:
+    """Correct a game in which two players were recorded with each other's places."""
     game = Snapshot(ledger, cache=cache).games("gm-4").rows[0].data
     swapped = {"Åke": "Ada", "Ada": "Åke"}
     seats = [{**seat, "player": swapped.get(seat["player"], seat["player"])} for seat in game["participants"]]
-    append([{**CORRECTED, "data": {**CORRECTED["data"], "game": {**game, "participants": seats}}}])
+    append([{**CORRECTION, "data": {**CORRECTION["data"], "game": {**game, "participants": seats}}}])
 
 
 def _play_league(ledger: Ledger, cache: LadderCache, append: Append) -> None:
     """Subscribe eight players to a league and record its first games."""
     publish_source(ledger, LEAGUE_RULESET, ZONE, SECRETARY)
     data = {"league": LEAGUE, "game": "cartagena", "players_per_game": 4}
-    append([{"type": "league.created", "occurred_at": LEAGUE_BEGINS, "data": data}])
+    append([{"type": "league.created", "occurred_at": LEAGUE_START, "data": data}])
     with ledger.reading() as connection:
         league = require_league(Log(connection), LEAGUE)
     join_events = [
-        {"type": "league.joined", "occurred_at": LEAGUE_BEGINS, "data": {"league": LEAGUE, "player": player}}
-        for player in PLAYERS
+        {"type": "league.joined", "occurred_at": LEAGUE_START, "data": {"league": LEAGUE, "player": player}}
+        for player in LEAGUE_PLAYERS
     ]
-    league.players += PLAYERS
-    append([*join_events, build_schedule_event(league, LEAGUE_BEGINS, LEAGUE)])
-    games = Snapshot(ledger, cache=cache).league(LEAGUE).games[:LEAGUE_GAMES]
-    append(_league_game(game, number) for number, game in enumerate(games))
+    league.players += LEAGUE_PLAYERS
+    append([*join_events, build_schedule_event(league, LEAGUE_START, seed=LEAGUE)])
+    games = Snapshot(ledger, cache=cache).league(LEAGUE).games[:LEAGUE_GAMES_PLAYED]
+    append(_build_game_event(game, day) for day, game in enumerate(games, FIRST_LEAGUE_DAY))
 
 
-def _league_game(game: LeagueGame, number: int) -> dict[str, Any]:
-    """Return the event of a league game, won by the strongest player."""
-    seats = sorted(game.seats, key=PLAYERS.index)
+def _build_game_event(game: LeagueGame, day: int) -> dict[str, Any]:
+    """Return the event of a league game on a day of May, with the players placed by strength."""
+    players = sorted(game.seats, key=LEAGUE_PLAYERS.index)
     data = {
         "game_id": game.game_id,
         "game": "cartagena",
         "league": LEAGUE,
-        "participants": [{"player": player, "place": place} for place, player in enumerate(seats, 1)],
+        "participants": [{"player": player, "place": place} for place, player in enumerate(players, 1)],
     }
-    return {"type": "game.recorded", "occurred_at": LEAGUE_PLAYED.format(6 + number), "data": data}
+    return {"type": "game.recorded", "occurred_at": LEAGUE_GAME_TIME.format(day), "data": data}

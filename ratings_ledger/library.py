@@ -269,10 +269,9 @@ __all__ = [
     "upgrade",
 ]
 
-View = Snapshot  # its public name
-FOLLOWED_EVENTS = 1_000  # how many events `Ledger.follow` reads at once
-# the default recorder of a ledger's first events
-CREATOR = "ratings-ledger"
+View = Snapshot  # an alias, so that programs can name the class after what `Ledger.at` returns: a view
+FOLLOW_PAGE_EVENTS = 1_000  # the maximum number of events that `Ledger.follow` reads at once
+DEFAULT_CREATOR = "ratings-ledger"  # the default recorder of a ledger's first events
 
 
 class Ledger:
@@ -312,10 +311,10 @@ class Ledger:
         """Return a view of the ledger: games played up to `as_of`, as known at `known_at`, under `rules`.
 
         Args:
-            as_of: A date, which includes the whole day, or a time, as text or a Python object with a time zone. None
-                means now.
-            known_at: The same, or a position of the log.
-            rules: A version, ID@VERSION, that scores all games of its ruleset. None means the rulesets' own timelines.
+            as_of: A date, which includes the whole day, or a time, as text, as a `date` or as a `datetime` with a time
+                zone. None means no limit.
+            known_at: A date or a time, as for `as_of`, or a position of the log. None means the head.
+            rules: A version, ID@VERSION, that scores all games of its ruleset. None means each ruleset's own timeline.
             close_now: Score open rating periods as if they closed now. Publications, simulations and decisions
                 ignore this; a comparison refuses such a view.
 
@@ -339,22 +338,22 @@ class Ledger:
     ) -> Proposal:
         """Check events of any kind without writing them; `Proposal.commit` writes them.
 
-        An event is a dictionary like a line of JSON: `type`, `data` and `occurred_at`, by default now. A game may also
-        stand for its event, with or without `occurred_at`.
+        An event is a dictionary with the members of a JSON line: `type`, `data` and `occurred_at`, by default now. For
+        a game you may pass only its data, with or without `occurred_at`.
 
         Args:
             events: An event, or several.
             by: The recorder.
             strict: Refuse all new names, and games that begin a ladder.
-            new_names: Whether to refuse or accept new names that are close to known names.
+            new_names: `refuse` or `accept` new names that are close to known names.
             any_date: Accept games dated more than a day ahead, or before 1900.
             allow_uncounted: Accept games that the rule of a ladder cannot score.
-            based_on: By subject, such as game:wl-09, the id or position of the last event that you read (see
-                `Snapshot.timeline`). The events are refused if a subject has changed since.
+            based_on: The last event that you read of each subject, such as game:wl-09, as an id or a position (see
+                `Snapshot.timeline`). The events are refused if a later event is about a subject.
 
         Returns:
-            A proposal. Errors in the events are in `rejections`; with several events, the `line` of an error is the
-            number of the event, from 1.
+            A proposal. Its `rejections` list the errors in the events; with several events, the `line` of a rejection
+            is the number of the event, from 1.
 
         Raises:
             BadArgument: An argument is invalid, or no event is about a subject of `based_on`.
@@ -363,7 +362,7 @@ class Ledger:
         """
         event_list = [events] if isinstance(events, Mapping) else events
         if isinstance(event_list, str | bytes) or not isinstance(event_list, Iterable):
-            raise BadArgument(f"events must be dictionaries, not {type(events).__name__}", "events")
+            raise BadArgument(f"events must be a dictionary or a list of them, not {type(events).__name__}", "events")
         if new_names not in ("refuse", "accept"):
             raise BadArgument(f"new_names must be refuse or accept, not {_quote(new_names)}", "new_names")
         _check_based_on(based_on)
@@ -388,14 +387,15 @@ class Ledger:
 
     @_check_arguments
     def publish(self, ruleset: RulesetSource, by: str) -> list[str]:
-        """Publish a ruleset now; return the new versions, such as `["elo-chess@1"]`.
+        """Publish the versions of a ruleset now; return the new ones, such as `["elo-chess@1"]`.
 
         A version scores games from its `effective_from` on. Versions that are already published with the same content
         are skipped.
 
         Args:
-            ruleset: TOML text, the path of a file (.toml, .json), its tables as a dictionary, a `Ruleset`, or the name
-                of a shipped ruleset, with the game if the ruleset leaves it open: "b5-league", "elo-chess".
+            ruleset: TOML text, the path of a file (.toml, .json), a dictionary of the file's tables, a `Ruleset`, or
+                the name of a shipped ruleset, followed by the game if the ruleset leaves it open: "b5-league",
+                "elo-chess".
             by: The recorder.
 
         Raises:
@@ -412,24 +412,25 @@ class Ledger:
 
     @_check_arguments
     def publish_shipped(
-        self, by: str, wanted: str = "all", games: Collection[str] = (), *, zone: str | None = None
+        self, by: str, ruleset_id: str = "all", games: Collection[str] = (), *, zone: str | None = None
     ) -> list[str]:
         """Publish the shipped rulesets that the ledger lacks; return the new versions.
 
         Args:
             by: The recorder.
-            wanted: The id of a shipped ruleset, or all of them.
-            games: The games for which to publish Elo, or the ruleset `wanted` if its id leaves the game open, such as
-                glicko.
-            zone: The time zone of these rulesets, by default the home zone.
+            ruleset_id: The id of a shipped ruleset, or `all`.
+            games: The games for which to publish a ruleset that leaves its game open, such as glicko. With `all`, it
+                is Elo, and no other ruleset is published.
+            zone: The time zone of a ruleset that leaves its zone open, by default the home zone.
 
         Raises:
-            BadArgument: No shipped ruleset has this id.
-            Refused: The name of a game is invalid.
-            NotALedger: A ruleset conflicts with the ledger.
+            BadArgument: No shipped ruleset has this id, or a game or a zone is missing or does not apply to it.
+            Refused: The name of a game is invalid, or a ruleset conflicts with published ones.
+            ClockBehind: This machine's clock is behind the last event.
             StoreUnavailable: The ledger cannot be written.
         """
-        return _publish_missing(self._store, _read_recorder(by), _load_shipped_texts(self._store, wanted, games, zone))
+        texts = _load_shipped_texts(self._store, ruleset_id, games, zone)
+        return _publish_missing(self._store, _read_recorder(by), texts)
 
     @_check_arguments
     def join_league(self, league: str, player: str, by: str, *, seed: str | None = None) -> Head:
@@ -458,8 +459,13 @@ class Ledger:
 
     @_check_arguments
     def published(self, as_of: str | None = None, known_at: str | int | None = None) -> CoordinateSpec:
-        """Return a side for `compare` and `attribute`: the latest published lists, or those of one `as_of`."""
-        return CoordinateSpec("published", True, as_of, known_at)
+        """Return a side for `compare` and `attribute`: the latest published lists, or those of one `as_of`.
+
+        Args:
+            as_of: The date or time for which the lists were published; by default, the latest of each ladder.
+            known_at: Use only lists that were published up to a date, a time or a position.
+        """
+        return CoordinateSpec("published", published=True, as_of=as_of, known_at=known_at)
 
     @_check_arguments
     def compare(
@@ -470,13 +476,13 @@ class Ledger:
         *,
         predictions: bool = False,
     ) -> Differences:
-        """Return the differences of ladders between two coordinates.
+        """Return the differences of ladders between two sets of coordinates.
 
         Args:
             before: The first side: a view, or published lists (`published`).
             after: The second side.
             ladders: The ladders to compare, by default all that differ.
-            predictions: Also measure how well both sides predict who places better.
+            predictions: Also measure how well each side predicts which player of a game places better.
 
         Raises:
             BadArgument: An argument is invalid.
@@ -492,12 +498,12 @@ class Ledger:
     def attribute(
         self, ladder: str, player: str, before: Snapshot | CoordinateSpec, after: Snapshot | CoordinateSpec
     ) -> PointsAttributed:
-        """Return the causes of the change in a player's points between two coordinates; they add up exactly.
+        """Return the causes of the change in a player's points between two sets of coordinates; they add up exactly.
 
         Args:
             ladder: The name of the ladder.
             player: The player's id.
-            before: The first side, as for `compare`.
+            before: The first side: a view, or published lists (`published`).
             after: The second side.
 
         Raises:
@@ -512,15 +518,16 @@ class Ledger:
 
     @_check_arguments
     def simulate(self, ruleset: RulesetSource, view: Snapshot, ladders: Collection[str] = ()) -> Simulation:
-        """Score all games of a ruleset with a candidate version.
+        """Score all games of a ruleset with a candidate version, and compare the standings with the current ones.
 
         Args:
-            ruleset: The candidate, as for `publish`.
-            view: The games to score.
+            ruleset: The candidate, in any form that `publish` accepts.
+            view: The view with the games to score.
             ladders: The ladders to score, by default all of the ruleset.
 
         Raises:
-            BadArgument: An argument is invalid, such as the ruleset.
+            BadArgument: An argument is invalid, for example the ruleset.
+            Unknown: A ladder has no games.
             RulesetRefused: The candidate conflicts with other versions.
         """
         return view.simulate([({}, _read_source(ruleset, self._read_zone())[-1].ruleset)], ladders)
@@ -561,8 +568,8 @@ class Ledger:
         Args:
             after: The position after which the events come, by default the head.
             types: Select events of these types.
-            poll_seconds: How often to look for new events.
-            timeout_seconds: End after so many seconds without an event, by default only when the ledger is closed.
+            poll_seconds: The time between two searches for new events.
+            timeout_seconds: End after this time without a new event. By default, end only when the ledger is closed.
 
         Raises:
             BadArgument: An argument is invalid.
@@ -580,7 +587,7 @@ class Ledger:
         idle_seconds = 0.0
         while True:
             try:
-                page = self.log(after, FOLLOWED_EVENTS)
+                page = self.log(after, FOLLOW_PAGE_EVENTS)
             except LedgerError:
                 if self._store.wait_closed(0):
                     return
@@ -600,7 +607,7 @@ class Ledger:
             idle_seconds += wait
 
     def status(self) -> LedgerStatus:
-        """Return the current state of the ledger: its head, the age of stored standings, and the last runs of jobs.
+        """Return the status of the ledger: its head, the age of stored standings, and the last runs of jobs.
 
         Raises:
             StoreDamaged: The last event is invalid.
@@ -657,7 +664,7 @@ def _read_recorder(by: str) -> str:
 def _encode_time(value: object) -> str:
     if isinstance(value, datetime):
         return value.isoformat()
-    raise TypeError(f"{type(value).__name__} is not JSON")
+    raise TypeError(f"{type(value).__name__} has no JSON form; pass text, a number, a list, a dictionary or a datetime")
 
 
 def _to_spec(side: Snapshot | CoordinateSpec) -> CoordinateSpec:
@@ -665,14 +672,14 @@ def _to_spec(side: Snapshot | CoordinateSpec) -> CoordinateSpec:
         return side
     if side.close_now:
         raise BadArgument(
-            "a view with close_now cannot be compared, because open rating periods stay open; use views without it",
+            "a view with close_now cannot be compared; pass a view that was created without close_now",
             "close_now",
         )
     return CoordinateSpec("", False, side.as_of, side.known_at, side.rules)
 
 
 def _note_handler(*sides: Snapshot | CoordinateSpec) -> Callable[[str], None]:
-    """Return a function that adds notes to the first view, if any."""
+    """Return the function that receives notes for the first view; without a view, notes are dropped."""
     return next((side.note for side in sides if isinstance(side, Snapshot)), lambda _: None)
 
 
@@ -681,7 +688,7 @@ def open(name: str | os.PathLike[str], *, create: bool = False) -> Ledger:  # no
 
     Args:
         name: The path of a file, or a URL such as sqlite:///ratings.db or postgresql://host/database.
-        create: Create an empty ledger if the ledger does not exist.
+        create: Create an empty ledger if none exists there.
 
     Raises:
         BadArgument: The name is invalid.
@@ -693,14 +700,14 @@ def open(name: str | os.PathLike[str], *, create: bool = False) -> Ledger:  # no
     path = _read_location(name)
     if create:
         try:
-            return Ledger(_create_ledger(path, None, (), CREATOR))
+            return Ledger(_create_ledger(path, zone=None, rulesets=(), by=DEFAULT_CREATOR))
         except LedgerExists:
             pass
     return Ledger(_open_store(path))
 
 
 def _open_store(path: str) -> _opening.Ledger:
-    """Open a ledger. The remedies in errors name the Python call as well as the command."""
+    """Open a ledger. Errors suggest the Python call as well as the command. Raises as `open` does."""
     if path == _opening.IN_MEMORY:
         raise NoLedger(
             "a ledger in memory cannot be opened again; create a new one with ratings_ledger.create(':memory:')"
@@ -718,14 +725,14 @@ def create(
     *,
     zone: str | None = None,
     rulesets: Collection[RulesetSource] = (),
-    by: str = CREATOR,
+    by: str = DEFAULT_CREATOR,
 ) -> Ledger:
     """Create a ledger and return it.
 
     Args:
         name: A path or a URL, as for `open`, or ":memory:" for a ledger that exists until it is closed.
         zone: The home time zone, such as "Europe/Berlin", in which times are shown and read.
-        rulesets: The rulesets that score its games; each as for `Ledger.publish`.
+        rulesets: The rulesets that score its games, in any form that `Ledger.publish` accepts.
         by: The recorder of the zone and the rulesets.
 
     Raises:
@@ -733,11 +740,11 @@ def create(
         BadArgument: The zone or a ruleset is invalid. Nothing is created.
         Refused: The rulesets conflict with each other. No file is left.
         NotALedger: The file or database belongs to another program.
-        StoreUnavailable: The location cannot be reached.
+        StoreUnavailable: The file or database cannot be reached.
     """
     if zone is not None and not isinstance(zone, str):
         raise BadArgument(f"zone must be a string, such as 'Europe/Berlin', not {type(zone).__name__}", "zone")
-    return Ledger(_create_ledger(_read_location(name), zone, rulesets, _read_recorder(by)))
+    return Ledger(_create_ledger(_read_location(name), zone=zone, rulesets=rulesets, by=_read_recorder(by)))
 
 
 def example() -> Ledger:
@@ -745,11 +752,11 @@ def example() -> Ledger:
 
     It contains 90 games of Catan (elo-catan), an evening of Galactic Magnate (galactic-points) with a corrected game
     and an adjustment, a Babylon 5 season (b5-league), a running league of Cartagena (youplay-league), and a published
-    list, all recorded by mira. The content is the same each time.
+    list, all recorded by mira. The content is the same each time, except for the times of recording.
     """
-    from ratings_ledger.example_club import fill_example  # imported late, because few programs need it
+    from ratings_ledger.example_club import create_example  # imported late, because few programs need it
 
-    return Ledger(fill_example())
+    return Ledger(create_example())
 
 
 def upgrade(name: str | os.PathLike[str]) -> Ledger:
@@ -763,7 +770,7 @@ def upgrade(name: str | os.PathLike[str]) -> Ledger:
         BadArgument: The name is invalid.
         NoLedger: The ledger does not exist.
         NotALedger: The ledger comes from a newer program.
-        StoreUnavailable: The ledger cannot be written; with the reason `no-right` another user must upgrade it.
+        StoreUnavailable: The ledger cannot be written. If the `reason` is `no-right`, another user must upgrade it.
     """
     path = _read_location(name)
     result = _upgrade_ledger(path)

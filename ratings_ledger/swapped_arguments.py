@@ -1,4 +1,4 @@
-"""Detect names passed in the wrong places, and show the right call.
+"""Detect names passed as the wrong arguments, and show the right call.
 
     view.explain("wl-04", "elo-catan/all")
     # BadArgument: 'wl-04' is a game and 'elo-catan/all' a ladder; write explain('elo-catan/all', 'wl-04')
@@ -16,11 +16,11 @@ from ratings_ledger.ledger.errors import BadArgument, LedgerError, Unknown
 from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.projections.snapshot import Snapshot
 
-# the kinds of name that an argument takes
+# the kinds of name that each argument accepts
 ARGUMENT_KINDS = {"ladder": ("ladder",), "player": ("player",), "game_id": ("game",), "league": ("league",)}
-# exceptions by query and argument
+# the exceptions, by query and argument
 SPECIAL_KINDS = {("unmet", "ladder"): ("ladder", "league"), ("league", "name"): ("league",)}
-# the query that answers for the kind of name that was passed
+# the query to use instead, by the query that was called and the kind of name that was passed to it
 ALTERNATIVES = {
     ("explain", "player"): "account",
     ("account", "game"): "explain",
@@ -32,13 +32,13 @@ ALTERNATIVES = {
 
 
 def explain_mixup(subject: Any, query: str, arguments: Mapping[str, object], error: LedgerError) -> LedgerError:
-    """Return the error of a query, or one that says which of its names is of the wrong kind.
+    """Return an error that says which argument of a query has a name of the wrong kind, or else `error`.
 
     Args:
-        subject: the view or the ledger.
-        query: the name of the method.
-        arguments: its arguments by name.
-        error: the error that it raised.
+        subject: the view or the ledger that was queried.
+        query: the name of the query.
+        arguments: the arguments of the query by name.
+        error: the error that the query raised.
     """
     expected = {
         name: SPECIAL_KINDS.get((query, name)) or ARGUMENT_KINDS[name]
@@ -51,7 +51,7 @@ def explain_mixup(subject: Any, query: str, arguments: Mapping[str, object], err
     try:
         view = subject if isinstance(subject, Snapshot) else subject.at()
         kinds = {value: view.kinds_of(value) for value in values.values()}
-    except LedgerError:  # perhaps the coordinates are wrong
+    except LedgerError:  # for example, because the coordinates are invalid
         return error
     misplaced = [name for name in expected if not kinds[values[name]] & {*expected[name]}]
     if not misplaced or not kinds[values[misplaced[0]]]:
@@ -59,13 +59,13 @@ def explain_mixup(subject: Any, query: str, arguments: Mapping[str, object], err
     ellipsis = "" if len(arguments) <= len(expected) + 1 else ", …"
     for order in permutations(values.values()):
         if all(kinds[value] & {*expected[name]} for name, value in zip(expected, order, strict=True)):
-            facts = " and ".join(f"{quote(value)} is a {_first(kinds[value])}" for value in values.values())
+            facts = " and ".join(f"{quote(value)} is a {_choose_kind(kinds[value])}" for value in values.values())
             return BadArgument(f"{facts}; write {_format_call(query, order, ellipsis)}", misplaced[0])
     name = misplaced[0]
-    message = f"{quote(values[name])} is a {_first(kinds[values[name]])}, not a {expected[name][0]}"
+    message = f"{quote(values[name])} is a {_choose_kind(kinds[values[name]])}, not a {expected[name][0]}"
     if name == "ladder":
         message += _suggest_ladder(view, query, expected, kinds, ellipsis)
-    elif alternative := ALTERNATIVES.get((query, _first(kinds[values[name]]))):
+    elif alternative := ALTERNATIVES.get((query, _choose_kind(kinds[values[name]]))):
         message += f"; write {_format_call(alternative, [values['ladder'], values[name]])}"
     if isinstance(error, BadArgument):
         return BadArgument(message, name)
@@ -79,15 +79,15 @@ def _suggest_ladder(
     kinds: Mapping[str, Collection[str]],
     ellipsis: str,
 ) -> str:
-    """Suggest the query with a ladder of the player or the game; empty if there is none."""
-    others = [name for name in expected if name != "ladder"]
-    names = [next((value for value in kinds if {*kinds[value]} & {*expected[name]}), None) for name in others]
-    subject = names[0] if names else next(iter(kinds))
-    ladders = [] if subject is None else _ladders_of(view, subject)
-    return f"; write {_format_call(query, [ladders[0], *map(str, names)], ellipsis)}" if ladders else ""
+    """Return a hint that shows the query with a ladder of the player or game, or an empty text without a ladder."""
+    other_arguments = [name for name in expected if name != "ladder"]
+    values = [next((value for value in kinds if {*kinds[value]} & {*expected[name]}), None) for name in other_arguments]
+    subject = values[0] if values else next(iter(kinds))
+    ladders = [] if subject is None else _list_ladders(view, subject)
+    return f"; write {_format_call(query, [ladders[0], *map(str, values)], ellipsis)}" if ladders else ""
 
 
-def _ladders_of(view: Snapshot, name: str) -> list[str]:
+def _list_ladders(view: Snapshot, name: str) -> list[str]:
     """Return the ladders of a game or a player; empty for other names."""
     try:
         if "game" in view.kinds_of(name):
@@ -97,8 +97,8 @@ def _ladders_of(view: Snapshot, name: str) -> list[str]:
         return []
 
 
-def _first(kinds: Collection[str]) -> str:
-    """Return the alphabetically first kind of a name."""
+def _choose_kind(kinds: Collection[str]) -> str:
+    """Return the alphabetically first kind of a name, so that a message is always the same."""
     return min(kinds)
 
 

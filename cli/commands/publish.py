@@ -29,7 +29,7 @@ from ratings_ledger.projections.admission.publishing_lists import build_list_eve
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.queries.results import ABSENT
-from ratings_ledger.projections.queries.survey import find_missed_months, list_due_streams, list_timed_rulesets
+from ratings_ledger.projections.queries.survey import find_list_rulesets, find_missed_months, list_due_streams
 from ratings_ledger.projections.replay.ladders import parse_name
 from ratings_ledger.projections.rulesets.versions import find_period
 
@@ -134,7 +134,7 @@ def _publish_due(context: WriteContext) -> DueListsOutcome:
         scheduled = read_scheduled_ladders(survey.connection, survey.facts.position)
         months = find_missed_months(survey, scheduled, now)
         lists = [(ladders, stream.ladder, None) for ladders, stream in list_due_streams(survey, now)]
-        for ladders, ladder, end in [*lists, *((ladders, ladder, end) for end, ladders, ladder in months)]:
+        for ladders, ladder, end in [*lists, *((month.ladders, month.ladder, month.end) for month in months)]:
             with survey.collect_failure():
                 ranking = ladders.standings(ladder)
                 if not ranking.rows:
@@ -145,7 +145,7 @@ def _publish_due(context: WriteContext) -> DueListsOutcome:
                     rows.append(_build_refusal_outcome(context, ladder, ladders.coordinates, problem, survey.times))
                     continue
                 rows.append(_publish_list(context, ladders, ranking, events, now, survey.times, end))
-        is_any_scheduled = bool(list_timed_rulesets(survey) or scheduled)
+        has_publishable = bool(find_list_rulesets(survey) or scheduled)
     # a list that exists was published by another process meanwhile
     rows = [row for row in rows if {rejection.code for rejection in row.imported.rejected} != {"list-exists"}]
     return DueListsOutcome(
@@ -153,7 +153,7 @@ def _publish_due(context: WriteContext) -> DueListsOutcome:
         context.dry_run,
         tuple(rows),
         failed=tuple(survey.failures),
-        has_timed=is_any_scheduled,
+        has_publishable=has_publishable,
         times=survey.times,
     )
 

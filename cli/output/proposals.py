@@ -259,7 +259,7 @@ def print_due_published(lists: DueListsOutcome) -> None:
         _print_publication(outcome)
     if not lists.rows and not lists.failed:
         render.echo("No list is due.")
-        if not lists.has_timed:
+        if not lists.has_publishable:
             print_no_timed_lists()
             render.print_hanging("Any other ladder is published by its name: ratings publish LADDER --as-of DATE", 2)
             render.print_hanging("or, by --due, at the end of each month: ratings publish LADDER --every month", 2)

@@ -53,9 +53,9 @@ def print_all_lists(lists: AllLists) -> None:
         _print_heading(lists, render.count(len(lists.rows), "list"), [row.as_of for row in lists.rows])
         rows = [(row.list, row.state, row.players, row.ranked, row.games) for row in lists.rows]
         render.print_table(("list", "state", "players", "ranked", "games"), rows, right=("players", "ranked", "games"))
-    elif not (lists.has_timed or lists.published or schedules):
+    elif not (lists.has_list_rulesets or lists.published or schedules):
         print_no_timed_lists()
-    elif lists.has_timed and not (lists.published or schedules):
+    elif lists.has_list_rulesets and not (lists.published or schedules):
         during = f"during {lists.period} " if lists.period else ""
         render.note(f"No list of a month or year has a game {during}yet.")
     if lists.published:

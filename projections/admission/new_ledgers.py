@@ -21,10 +21,9 @@ from ratings_ledger.projections.rulesets.versions import SHIPPED_AT
 
 
 def create_ledger(name: str, zone: str | None, rulesets: Iterable[RulesetSource], by: str) -> Ledger:
-    """Create a ledger with a home zone and published rulesets; on error, no ledger is created.
+    """Create a ledger with a home zone and published rulesets; invalid arguments leave no file behind.
 
-    Raises `BadArgument`, `LedgerExists`, `Refused` for incompatible rulesets, `NotALedger`,
-    `StoreUnavailable`.
+    Raises `BadArgument`, `LedgerExists`, `Refused` for incompatible rulesets, `NotALedger`, `StoreUnavailable`.
     """
     from ratings_ledger.ledger.store.upgrading import create_store  # imports alembic, which no other call needs
 
@@ -38,25 +37,25 @@ def create_ledger(name: str, zone: str | None, rulesets: Iterable[RulesetSource]
         refuse_existing(name)
         if sources:
             # reject incompatible rulesets before creating the file
-            trial = create_store(IN_MEMORY)
+            trial_ledger = create_store(IN_MEMORY)
             try:
-                _append_first_events(trial, zone, sources, by)
+                _append_first_events(trial_ledger, zone, sources, by)
             finally:
-                trial.close()
+                trial_ledger.close()
     ledger = create_store(name)
     try:
         _append_first_events(ledger, zone, sources, by)
     except BaseException:
-        ledger.close()  # no caller has a reference to it
+        ledger.close()  # the caller does not get it, and so cannot close it
         raise
     return ledger
 
 
 def _append_first_events(ledger: Ledger, zone: str | None, sources: Sequence[SourcedRuleset], by: str) -> None:
     """Append the first events of a ledger in one transaction. Raises `Refused`."""
-    zones = [Item("", 1, build_zone_event(zone), None)] if zone is not None else []
-    if events := [*zones, *_build_publication_items(ledger, sources)]:
-        propose(ledger, events, ImportPolicy(by)).commit()
+    zone_items = [] if zone is None else [Item("", 1, build_zone_event(zone), None)]
+    if items := [*zone_items, *_build_publication_items(ledger, sources)]:
+        propose(ledger, items, ImportPolicy(by)).commit()
 
 
 def publish_source(ledger: Ledger, source: RulesetSource, zone: str, by: str) -> list[str]:
@@ -64,8 +63,9 @@ def publish_source(ledger: Ledger, source: RulesetSource, zone: str, by: str) ->
 
     Raises `BadArgument`, `Refused`, `ClockBehind`, `StoreUnavailable`.
     """
-    commit = propose(ledger, _build_publication_items(ledger, read_source(source, zone)), ImportPolicy(by)).commit()
-    return [event.id.removeprefix("ruleset:") for event in commit.events if event.appended]
+    items = _build_publication_items(ledger, read_source(source, zone))
+    committed = propose(ledger, items, ImportPolicy(by)).commit()
+    return [event.id.removeprefix("ruleset:") for event in committed.events if event.appended]
 
 
 def _build_publication_items(ledger: Ledger, sources: Iterable[SourcedRuleset]) -> list[Item]:

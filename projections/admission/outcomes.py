@@ -180,15 +180,16 @@ class ListOutcome(WriteOutcome):
 
 @dataclass(frozen=True, slots=True)
 class DueListsOutcome(Answer):
-    """The outcome of publishing all due lists. `failed` has a message for each ladder that cannot be replayed;
-    `has_timed` tells whether any ruleset makes lists of months or years.
+    """The outcome of publishing all due lists. `failed` has a message for each ladder that cannot be replayed.
+
+    `has_publishable` tells whether any ruleset makes lists of months or years, or any ladder has a schedule of lists.
     """
 
     at: Coordinates
     dry_run: bool
     rows: tuple[ListOutcome, ...]
     failed: tuple[str, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
-    has_timed: bool = field(default=True, metadata=HIDDEN, kw_only=True)
+    has_publishable: bool = field(default=True, metadata=HIDDEN, kw_only=True)
 
     @property
     def is_refused(self) -> bool:

@@ -5,12 +5,13 @@ from collections.abc import Iterable
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger import clock
-from ratings_ledger.ledger.errors import BadArgument, NotALedger
+from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.events.revisions import KnownEvent
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.intake import ImportPolicy
+from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import Log, head, read_live
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.projections.admission.proposals import propose
@@ -18,20 +19,26 @@ from ratings_ledger.projections.queries.coordinates import load_times
 from ratings_ledger.projections.rulesets.shipped_rulesets import find_shipped, read_rated_game
 from ratings_ledger.projections.rulesets.versions import ELO, SHIPPED_AT, read_shipped_texts, read_toml
 
-# the name that stands for all shipped rulesets that `init` publishes
+# the name of the set of shipped rulesets that `init` publishes
 ALL_SHIPPED = "all"
 
 
-def _read_live(connection: Connection) -> list[KnownEvent]:
+def _read_live_publications(connection: Connection) -> list[KnownEvent]:
     return read_live(connection, until=head(connection).position, type_name="ruleset.published")
 
 
 def build_ruleset_items(ledger: Ledger, rulesets: Iterable[tuple[str, Ruleset]], at: str | None = None) -> list[Item]:
-    """Return the events that publish rulesets, each given with the name of its file; `at` is now by default."""
+    """Return the events that publish rulesets.
+
+    Args:
+        ledger: the ledger, which determines the ids of the events.
+        rulesets: each ruleset, with the name of its file for messages.
+        at: the time of publication as text, by default now.
+    """
     items = []
     at = at or format_instant(clock.now())
     with ledger.reading() as connection:
-        live_ids = {event.event_id for event in _read_live(connection)}
+        live_ids = {event.event_id for event in _read_live_publications(connection)}
         for name, ruleset in rulesets:
             data = ruleset.model_dump(exclude_unset=True, exclude_none=True)
             event = {"type": "ruleset.published", "occurred_at": at, "data": data}
@@ -72,25 +79,29 @@ def load_shipped_texts(
 
 
 def list_missing(ledger: Ledger, texts: Iterable[str], *, only_new_ids: bool = False) -> tuple[list[str], list[Item]]:
-    """Return the names and events of the rulesets whose version, or with `only_new_ids` whose id, is not published."""
+    """Return the names of the rulesets that are not published yet, and the events that publish them.
+
+    With `only_new_ids`, a ruleset counts as published if any version of it is.
+    """
     with ledger.reading() as connection:
-        known = {(event.data["id"], only_new_ids or event.data["version"]) for event in _read_live(connection)}
+        publications = _read_live_publications(connection)
+    published = {(event.data["id"], only_new_ids or event.data["version"]) for event in publications}
     missing = []
     for text in texts:
         ruleset, problems = read_toml(text)
         assert ruleset is not None, problems
-        if (ruleset.id, only_new_ids or ruleset.version) not in known:
+        if (ruleset.id, only_new_ids or ruleset.version) not in published:
             missing.append((ruleset.name, ruleset))
     return [name for name, _ in missing], build_ruleset_items(ledger, missing, SHIPPED_AT)
 
 
 def publish_missing(ledger: Ledger, by: str, texts: Iterable[str], *, only_new_ids: bool = False) -> list[str]:
-    """Publish the rulesets whose version, or with `only_new_ids` whose id, is not published yet; return their names.
+    """Publish the rulesets that are not published yet; return their names. `only_new_ids` is as in `list_missing`.
 
-    Raises `NotALedger` if a ruleset conflicts with the ledger.
+    Raises `Refused` if a ruleset conflicts with the published ones.
     """
     names, items = list_missing(ledger, texts, only_new_ids=only_new_ids)
     result = propose(ledger, items, ImportPolicy(by)).append()
     for rejection in result.rejected:
-        raise NotALedger(f"{rejection.file} conflicts with this ledger: {rejection.message}")
+        raise Refused(rejection.code, f"{rejection.file} conflicts with this ledger: {rejection.message}")
     return names

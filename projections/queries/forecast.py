@@ -1,7 +1,7 @@
 """Predict a future game: the probability of each result, and the points at stake.
 
-Nothing is recorded. The players have the states with which they would start a game at the coordinates: at `as_of`, or
-without it on the day of the ladder's last counted game, so that no prediction depends on the time of the query.
+Nothing is recorded. Players have the states that they would have at the start of a game at `as_of` or, without it, on
+the day of the ladder's last counted game. So a prediction does not depend on the time of the query.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ class PartnerStakes(Result):
 
 @dataclass(frozen=True, slots=True)
 class PredictedSide(Result):
-    """The prediction for a side: `stakes` are for all its players together, `partners` for each of them.
+    """The prediction for a side: `stakes` sums the points of all its players, `partners` has those of each player.
 
-    With more than two sides, a `win` is the first place with all other sides tied, and a `loss` the last place with all
-    others tied. Only a side of one player has a `rank`.
+    With more than two sides, a `win` is the first place with all other sides tied, and a `loss` is the last place with
+    all other sides tied. Only a side of one player has a `rank`.
     """
 
     players: tuple[str, ...]
@@ -85,7 +85,7 @@ class PredictedSide(Result):
 
 @dataclass(frozen=True, slots=True)
 class PredictedPair(Result):
-    """The prediction for two of several sides: the probabilities of a win and a loss of the first, and of a draw."""
+    """The prediction for two of several sides: the probabilities that the first wins, that it loses, and of a draw."""
 
     players: tuple[str, ...]
     others: tuple[str, ...]
@@ -99,8 +99,8 @@ class Prediction(Answer):
     """The probability of each result of a game, and the points at stake.
 
     The chances of all sides and the draw sum to one. If the rule predicts no draws, `draw` is 0, and a chance is an
-    expected score. Under a rule that scores rating periods, the points are those of a `period` with only this game.
-    With more than two sides, each pair is predicted separately, in `pairs`; a side's chance is then its share of the
+    expected score. If the rule scores rating periods, the points are those for a `period` with only this game. With
+    more than two sides, `pairs` has a separate prediction for each two of them, and a side's chance is its share of the
     expected wins in all pairs.
     """
 
@@ -112,31 +112,31 @@ class Prediction(Answer):
     pairs: tuple[PredictedPair, ...] | Absent = ABSENT
     period: str = field(default="game", metadata=HIDDEN, kw_only=True)
     # False if no game of two players on the ladder was drawn
-    draws_happen: bool = field(default=True, metadata=HIDDEN, kw_only=True)
+    has_draws: bool = field(default=True, metadata=HIDDEN, kw_only=True)
 
 
 class PlannedGame(NamedTuple):
     """A game to be played.
 
-    names:    the players, in the order of their ids
-    side:     for each player, the number of their side
-    arrivals: for each player, their state and history before the game
-    home:     the number of the side that plays at home, or None
-    numbers:  custom numbers, by name
-    year:     the calendar year in the ruleset's zone, MISSING on a ladder without games
+    names:          the players, sorted by id
+    side_of_player: the number of each player's side
+    arrivals:       each player's state and history before the game
+    home:           the number of the side that plays at home, or None
+    numbers:        the custom numbers, by name
+    year:           the calendar year in the ruleset's zone, MISSING on a ladder without games
     """
 
     names: list[str]
-    side: list[int]
+    side_of_player: list[int]
     arrivals: list[Arrival]
     home: int | None
     numbers: Mapping[str, int]
     year: int
 
     @property
-    def sides(self) -> int:
+    def side_count(self) -> int:
         """Return the number of sides."""
-        return max(self.side) + 1
+        return max(self.side_of_player) + 1
 
     @property
     def states(self) -> list[list[int]]:
@@ -156,12 +156,20 @@ def predict_game(
     """Predict a game between these sides with the ladder's rule.
 
     Args:
-        sides: for each side, its players or its only player.
-        home: the side that plays at home; by default there is none.
-        numbers: custom numbers of the game that the rule reads, by name.
+        ladders: the ladders at the coordinates.
+        ladder: the name of the ladder.
+        sides: each side, as a list of its players, or as its only player.
+        home: the side that plays at home; by default, no side does.
+        numbers: the custom numbers of the game that the rule reads, by name.
+        times: the time format of the ledger.
 
-    Raises `Unknown` (player-unknown), `UnknownLadder`, `RulesetUnusable`, `RuleFailure`, `BadArgument` for sides that
-    cannot play each other, and `CannotPredict`.
+    Raises:
+        BadArgument: the sides cannot play each other, or another argument is invalid.
+        CannotPredict: the rule gives no probabilities, or cannot score such a game.
+        RuleFailure: the rule failed at an earlier game.
+        RulesetUnusable: the ladder's ruleset does not run here.
+        Unknown: (player-unknown) a player is unknown.
+        UnknownLadder: the ladder's ruleset is unknown.
     """
     _check_types(sides, home, numbers)
     players = [_find_players(ladders, side) for side in sides]
@@ -170,24 +178,29 @@ def predict_game(
     versions = ladders.versions(ladder)
     version = newest(versions) if ladders.as_of is None else in_force(versions, ladders.as_of) or newest(versions)
     if version.rule.chance is None:
-        raise CannotPredict(f"{ladder}: its rule, {version.rule.id}, gives no probabilities")
+        raise CannotPredict(f"{ladder} has no predictions, because its rule {version.rule.id} gives no probabilities")
     _check_numbers(version, numbers or {})
     names = sorted(name for side in players for name in side)
-    side_of = [next(number for number, side in enumerate(players) if name in side) for name in names]
+    side_of_player = [next(number for number, side in enumerate(players) if name in side) for name in names]
     home_side = None if home is None else _find_home(players, _find_players(ladders, home))
     try:
         game_day = _find_game_day(ladders, trace, version)
         arrivals = _find_arrivals(ladders, trace, version, game_day or GameDay(), names)
         year = MISSING if game_day is None else (UNIX_DAY + timedelta(days=game_day.day)).year
         game = PlannedGame(
-            names=names, side=side_of, arrivals=arrivals, home=home_side, numbers=numbers or {}, year=year
+            names=names,
+            side_of_player=side_of_player,
+            arrivals=arrivals,
+            home=home_side,
+            numbers=numbers or {},
+            year=year,
         )
         stakes = {
             (side, outcome): _score(version, ladder, game, side, outcome)
-            for side in range(game.sides)
+            for side in range(game.side_count)
             for outcome in OUTCOMES
         }
-        pairs = _predict_pairs(version, ladder, game, players)
+        pairs = _predict_side_pairs(version, ladder, game, players)
     except RuleFailure as failure:
         raise CannotPredict(f"{ladder}: the rule cannot score this game: {failure}") from failure
     ranks = {name: row.rank for name, row in find_rows_of_players(ladders.rank(trace)[0].rows, {*names}).items()}
@@ -195,7 +208,8 @@ def predict_game(
         ladder=ladder,
         ruleset=version.ruleset.name,
         sides=tuple(
-            _describe_side(game, number, side, pairs, stakes, ranks, version) for number, side in enumerate(players)
+            _describe_side(game, number, side, pairs=pairs, stakes=stakes, ranks=ranks, version=version)
+            for number, side in enumerate(players)
         ),
         draw=sum((pair.draw for pair in pairs), ExactNumber(0)) / len(pairs),
         at=ladders.coordinates,
@@ -208,9 +222,10 @@ def predict_game(
 def predict_pairs(
     ladders: Ladders, ladder: str, pairs: Iterable[tuple[str, str]], times: Times = UTC_TIMES
 ) -> tuple[Prediction, ...]:
-    """Predict a game for each pair of players; return nothing if no game of two counts or the rule cannot predict it.
+    """Predict a game of each pair of players.
 
-    Raises as `predict_game` does, except `CannotPredict`.
+    Return an empty tuple if the ladder does not count games of two players, or its rule cannot predict them. Raises the
+    errors of `predict_game` except `CannotPredict`.
     """
     ruleset = newest(ladders.versions(ladder)).ruleset
     bands = [
@@ -224,30 +239,35 @@ def predict_pairs(
         predictions = [predict_game(ladders, ladder, pair, times=times) for pair in pairs]
     except CannotPredict:
         return ()
-    draws_happen = bool(predictions) and _has_draws(ladders, ladder)
-    return tuple(replace(prediction, draws_happen=draws_happen) for prediction in predictions)
+    has_draws = bool(predictions) and _has_draws(ladders, ladder)
+    return tuple(replace(prediction, has_draws=has_draws) for prediction in predictions)
 
 
 def _has_draws(ladders: Ladders, ladder: str) -> bool:
-    """Tell whether two players of a ladder have ever drawn a game against each other."""
+    """Tell whether any game of two players on a ladder was drawn."""
     facts, rows = ladders.for_ladder(ladder).facts, ladders.load_stream(ladder).row
-    pairs = np.asarray(arrays.take(facts.count, rows)) == 2
-    first = np.asarray(arrays.take(facts.start, rows))[pairs]
-    places = (np.asarray(arrays.take(facts.place, first + seat)) for seat in (0, 1))
+    has_two_players = np.asarray(arrays.take(facts.count, rows)) == 2
+    first_seats = np.asarray(arrays.take(facts.start, rows))[has_two_players]
+    places = (np.asarray(arrays.take(facts.place, first_seats + seat)) for seat in (0, 1))
     return bool(np.equal(*places).any())
 
 
 def _check_types(sides: Any, home: Any, numbers: Any) -> None:
     """Raise `BadArgument` unless the arguments are a list of sides, a side, and a mapping of names to integers."""
     if not isinstance(sides, list | tuple) or not all(map(_is_side, sides)):
-        raise BadArgument('sides is a list of players or of lists of players, such as ["anna", "ben"]', "sides")
+        given = type(sides).__name__ if not isinstance(sides, list | tuple) else "a list with other items"
+        raise BadArgument(
+            f'sides must be a list of players or of lists of players, such as ["anna", "ben"], not {given}', "sides"
+        )
     if home is not None and not _is_side(home):
-        raise BadArgument("home is one of the sides: a player or a list of players", "home")
+        message = f"home must be one of the sides, a player or a list of players, not {type(home).__name__}"
+        raise BadArgument(message, "home")
     if numbers is not None and not (
         isinstance(numbers, Mapping)
         and all(isinstance(name, str) and type(value) is int for name, value in numbers.items())
     ):
-        raise BadArgument('numbers is a table of whole numbers by name, such as {"weight": 50}', "numbers")
+        message = 'numbers must be a dictionary of whole numbers by name, such as {"weight": 50}'
+        raise BadArgument(f"{message}, not {numbers!r:.80}", "numbers")
 
 
 def _is_side(side: Any) -> bool:
@@ -266,10 +286,10 @@ def _find_players(ladders: Ladders, side: str | Sequence[str]) -> tuple[str, ...
 def _check_sides(sides: Sequence[tuple[str, ...]]) -> None:
     """Raise `BadArgument` for sides that cannot play each other."""
     if len(sides) < 2 or not all(sides):
-        raise BadArgument("a game has at least two sides, each with a player", "sides")
+        raise BadArgument("a game needs at least two sides, each with at least one player", "sides")
     names = [name for side in sides for name in side]
     if duplicate := next((name for name in names if names.count(name) > 1), None):
-        raise BadArgument(f"{quote(duplicate)} takes part twice", "sides")
+        raise BadArgument(f"{quote(duplicate)} takes part twice; name each player once", "sides")
 
 
 def _find_home(sides: Sequence[tuple[str, ...]], home: tuple[str, ...]) -> int:
@@ -277,7 +297,8 @@ def _find_home(sides: Sequence[tuple[str, ...]], home: tuple[str, ...]) -> int:
     for number, side in enumerate(sides):
         if {*side} == {*home}:
             return number
-    raise BadArgument(f"{quote(joined(home))} is none of the sides", "home")
+    listed = joined([quote(joined(side)) for side in sides])
+    raise BadArgument(f"home {quote(joined(home))} is not one of the sides; pass one of {listed}", "home")
 
 
 def _check_numbers(version: Version, numbers: Mapping[str, int]) -> None:
@@ -285,15 +306,15 @@ def _check_numbers(version: Version, numbers: Mapping[str, int]) -> None:
     known = [name.removeprefix(NUMBERS) for name in version.rule.columns if name.startswith(NUMBERS)]
     for name, value in numbers.items():
         if name not in known:
-            hint = f"it reads {joined(known)}" if known else "it reads none"
-            raise BadArgument(f"{version.rule.id} reads no number {quote(name)}; {hint}", "numbers")
+            hint = f"it reads {joined(known)}" if known else "leave it out, because the rule reads no numbers"
+            raise BadArgument(f"{version.rule.id} does not read the number {quote(name)}; {hint}", "numbers")
         allowed = version.ruleset.numbers.get(name)
         if allowed is not None and not allowed.min <= value <= allowed.max:
-            raise BadArgument(f"numbers.{name} is {value}; {allowed.min} to {allowed.max} are allowed", "numbers")
+            raise BadArgument(f"numbers.{name} is {value}; it must be {allowed.min} to {allowed.max}", "numbers")
 
 
 def _find_game_day(ladders: Ladders, trace: Trace, version: Version) -> GameDay | None:
-    """Return the day of the game: at `as_of`, or that of the ladder's last game; None on a ladder without games."""
+    """Return the day of the game: at `as_of` or, without it, of the last game; None on a ladder without games."""
     played_trace = trace
     while not played_trace.stream.row and played_trace.earlier is not None:
         played_trace = played_trace.earlier
@@ -306,25 +327,27 @@ def _find_game_day(ladders: Ladders, trace: Trace, version: Version) -> GameDay 
 def _find_arrivals(
     ladders: Ladders, trace: Trace, version: Version, game_day: GameDay, names: Sequence[str]
 ) -> list[Arrival]:
-    """Return the players' states and histories before a game on that day."""
+    """Return the players' states and histories before a game on a day."""
     facts = ladders.facts
     before = TracePosition(trace, trace.game_count, trace.adjustment_count)
     people = [(facts.person[facts.player_numbers[name]], name) for name in names]
     return find_arrivals(facts, before, version, game_day, people)
 
 
-def _build_columns(version: Version, game: PlannedGame, rank: Sequence[int]) -> list[list[int]]:
-    """Return the columns that the rule reads, for a game in which the sides have these ranks from 0.
+def _build_columns(version: Version, game: PlannedGame, side_ranks: Sequence[int]) -> list[list[int]]:
+    """Return the columns that the rule reads, for a game in which the sides have these ranks, counted from 0.
 
-    A winner has a score of one, if the rule reads scores. Raises `CannotPredict` for a column that needs a played game.
+    For rules that read scores, the winning side has a score of one, and all others have none. Raises `CannotPredict`
+    for a column that needs a played game.
     """
-    player_count, has_teams = len(game.names), game.sides < len(game.names)
-    ranks = [rank[side] for side in game.side]
-    margin = 10**version.ruleset.score_decimals
-    side_scores = [margin if rank[side] == 0 and max(rank) else 0 for side in game.side]
+    sides, player_count = game.side_of_player, len(game.names)
+    has_teams = game.side_count < player_count
+    ranks = [side_ranks[side] for side in sides]
+    score_unit = 10**version.ruleset.score_decimals
+    side_scores = [score_unit if side_ranks[side] == 0 and max(side_ranks) else 0 for side in sides]
     # the first player of a side has its whole score
-    scores = [score if game.side.index(game.side[player]) == player else 0 for player, score in enumerate(side_scores)]
-    home = [0 if game.home is None else 1 if side == game.home else -1 for side in game.side]
+    scores = [score if sides.index(sides[player]) == player else 0 for player, score in enumerate(side_scores)]
+    home = [0 if game.home is None else 1 if side == game.home else -1 for side in sides]
     builders: dict[str, Callable[[], list[int]]] = {
         "place": lambda: [1 + sum(opposing_rank < own_rank for opposing_rank in ranks) for own_rank in ranks],
         "status": lambda: [FINISHED] * player_count,
@@ -332,7 +355,7 @@ def _build_columns(version: Version, game: PlannedGame, rank: Sequence[int]) -> 
         "tied": lambda: [ranks.count(own_rank) for own_rank in ranks],
         "seconds_played": lambda: [-1] * player_count,
         "seat": lambda: [-1] * player_count,
-        "team": lambda: [*game.side] if has_teams else [MISSING] * player_count,
+        "team": lambda: [*sides] if has_teams else [MISSING] * player_count,
         "home": lambda: home,
         "score": lambda: scores,
         "side_score": lambda: side_scores,
@@ -360,15 +383,17 @@ def _find_number(version: Version, game: PlannedGame, name: str) -> int:
 
 
 def _score(version: Version, ladder: str, game: PlannedGame, side: int, outcome: str) -> list[int] | None:
-    """Return the change of every player's points for an outcome of a side; None for a draw that the rule cannot score.
+    """Return the change of each player's points if a side has an outcome; None for a draw that the rule cannot score.
 
     Raises `RuleFailure`, and `CannotPredict` if the rule does not score a win or a loss.
     """
     own_rank, opposing_rank = {"win": (0, 1), "draw": (0, 0), "loss": (1, 0)}[outcome]
-    ranks = [own_rank if number == side else opposing_rank for number in range(game.sides)]
-    columns = _build_columns(version, game, ranks)
-    if game.sides < len(game.names) and "team" not in version.rule.columns:
-        raise CannotPredict(f"{ladder}: its rule, {version.rule.id}, does not score sides of several players")
+    side_ranks = [own_rank if number == side else opposing_rank for number in range(game.side_count)]
+    columns = _build_columns(version, game, side_ranks)
+    if game.side_count < len(game.names) and "team" not in version.rule.columns:
+        raise CannotPredict(
+            f"{ladder} cannot rate this game: {version.rule.id} does not score sides of several players"
+        )
     if reason := check_game(version, ladder, None, len(game.names), columns):
         if outcome == "draw":
             return None
@@ -383,27 +408,25 @@ def _score(version: Version, ladder: str, game: PlannedGame, side: int, outcome:
 
 def _build_period(game: PlannedGame, states: Columns, columns: Columns) -> PeriodResults:
     """Return a rating period with only this game: for every player, a result against each opponent."""
-    players = range(len(game.names))
-    pairs = [
-        (player, opponent) for player in players for opponent in players if game.side[player] != game.side[opponent]
-    ]
-    offsets = [0, *accumulate(sum(side != own_side for side in game.side) for own_side in game.side)]
+    players, sides = range(len(game.names)), game.side_of_player
+    pairs = [(player, opponent) for player in players for opponent in players if sides[player] != sides[opponent]]
+    offsets = [0, *accumulate(sum(side != own_side for side in sides) for own_side in sides)]
     opponents = [opponent for _, opponent in pairs]
     own_columns = [[column[player] for player, _ in pairs] for column in columns]
     opponent_columns = [[column[opponent] for opponent in opponents] for column in columns]
     return PeriodResults(states, offsets, [opponents, [0] * len(pairs), *own_columns, *opponent_columns])
 
 
-def _predict_pairs(
+def _predict_side_pairs(
     version: Version, ladder: str, game: PlannedGame, sides: Sequence[tuple[str, ...]]
 ) -> list[PredictedPair]:
-    """Predict the result between the sides of each pair. Raises `RuleFailure`."""
-    columns = _build_columns(version, game, [0] * game.sides)
+    """Predict the result of each pair of sides. Raises `RuleFailure`."""
+    columns = _build_columns(version, game, [0] * game.side_count)
     states: Columns | Sequence[int] = game.states if version.rule.state else game.states[0]
     pairs = []
-    for side, opposing_side in combinations(range(game.sides), 2):
-        # the first players of the sides stand for the sides
-        player, opponent = game.side.index(side), game.side.index(opposing_side)
+    for side, opposing_side in combinations(range(game.side_count), 2):
+        # the first player of a side represents the side
+        player, opponent = game.side_of_player.index(side), game.side_of_player.index(opposing_side)
         expected = ExactNumber(compute_expected_score(version, ladder, None, player, opponent, states, columns), ONE)
         draw = ExactNumber(compute_draw_probability(version, ladder, None, player, opponent, game.states, columns), ONE)
         chances = expected - draw / 2, 1 - expected - draw / 2
@@ -415,12 +438,13 @@ def _describe_side(
     game: PlannedGame,
     number: int,
     players: tuple[str, ...],
+    *,
     pairs: Sequence[PredictedPair],
     stakes: Mapping[tuple[int, str], list[int] | None],
     ranks: Mapping[str, int | None],
     version: Version,
 ) -> PredictedSide:
-    """Return the prediction for the side with this number and these players."""
+    """Return the prediction for a side, given its number and its players."""
 
     def sum_stakes(names: Sequence[str]) -> Stakes:
         indexes = [game.names.index(name) for name in names]
@@ -434,11 +458,11 @@ def _describe_side(
 
     expected_wins = sum((pair.chance for pair in pairs if pair.players == players), ExactNumber(0))
     expected_wins += sum((pair.others_chance for pair in pairs if pair.others == players), ExactNumber(0))
-    is_alone = len(players) == 1
+    is_single_player = len(players) == 1
     return PredictedSide(
         players=players,
-        rank=ranks.get(players[0]) if is_alone else None,
+        rank=ranks.get(players[0]) if is_single_player else None,
         chance=expected_wins / len(pairs),
         stakes=sum_stakes(players),
-        partners=ABSENT if is_alone else tuple(PartnerStakes(name, sum_stakes([name])) for name in players),
+        partners=ABSENT if is_single_player else tuple(PartnerStakes(name, sum_stakes([name])) for name in players),
     )

@@ -8,7 +8,7 @@
 | a player's state | a column of floats for each number; with `exact`, a struct of texts |
 | other JSON | its text |
 
-Missing values are null. Columns whose values are all absent are left out.
+Missing values are null. A member that is absent from all rows has no column.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-# members of an answer that become columns if the rows lack them
+# members of an answer that become columns of its rows, unless the rows have such members
 ANSWER_COLUMNS = ("ladder", "player")
-# precision and scale of the decimal beside an exact text
+# the numbers of all digits, and of digits after the point, in the decimal beside an exact text
 DECIMAL_FORMAT = 38, 6
-INT_MAX = 2**63
+INT_LIMIT = 2**63  # the smallest absolute value that a column of integers cannot hold
 
 
 class Column(NamedTuple):
@@ -50,23 +50,28 @@ class Column(NamedTuple):
 def build_pandas_frame(result: object, kind: type[Any], rows: Sequence[Any], *, exact: bool) -> pd.DataFrame:
     """Return the rows of a result as a pandas data frame with nullable integers and booleans.
 
-    Raises `BadArgument` without pandas or pyarrow.
+    Raises `BadArgument` if pandas or pyarrow is not installed.
     """
     pandas, pa = _require("pandas", "to_pandas"), _require("pyarrow", "to_pandas")
     nullable = {pa.int64(): pandas.Int64Dtype(), pa.bool_(): pandas.BooleanDtype()}
-    table = build_arrow_table(result, kind, rows, exact=exact, named=True)
+    table = build_arrow_table(result, kind, rows, exact=exact, with_names=True)
     frame: pd.DataFrame = table.to_pandas(types_mapper=nullable.get)
     return frame
 
 
 def build_polars_frame(result: object, kind: type[Any], rows: Sequence[Any], *, exact: bool) -> pl.DataFrame:
-    """Return the rows of a result as a polars data frame. Raises `BadArgument` without polars or pyarrow."""
+    """Return the rows of a result as a polars data frame.
+
+    Raises `BadArgument` if polars or pyarrow is not installed.
+    """
     polars = _require("polars", "to_polars")
-    frame: pl.DataFrame = polars.from_arrow(build_arrow_table(result, kind, rows, exact=exact, named=True))
+    frame: pl.DataFrame = polars.from_arrow(build_arrow_table(result, kind, rows, exact=exact, with_names=True))
     return frame
 
 
-def build_arrow_table(result: object, kind: type[Any], rows: Sequence[Any], *, exact: bool, named: bool) -> pa.Table:
+def build_arrow_table(
+    result: object, kind: type[Any], rows: Sequence[Any], *, exact: bool, with_names: bool
+) -> pa.Table:
     """Return the rows of a result as a `pyarrow.Table`.
 
     Args:
@@ -74,13 +79,14 @@ def build_arrow_table(result: object, kind: type[Any], rows: Sequence[Any], *, e
         kind: the type of its rows.
         rows: its rows.
         exact: return numbers as exact texts with their decimals, instead of floats.
-        named: add columns for the ladder and the player of the result if its rows lack them.
+        with_names: add columns for the ladder and the player of the result if its rows lack them.
 
-    Raises `BadArgument` without pyarrow.
+    Raises:
+        BadArgument: pyarrow is not installed.
     """
     pa = _require("pyarrow", "a frame")
     columns = [*_build_columns(kind, rows, exact)]
-    if named:
+    if with_names:
         row_names = {column.name for column in columns}
         names = [
             name for name in ANSWER_COLUMNS if name not in row_names and isinstance(getattr(result, name, None), str)
@@ -128,7 +134,7 @@ def _find_hint(kind: Any, name: str, hints: Mapping[str, Any]) -> Any:
 
 
 def _build_json_columns(values: Sequence[Mapping[str, Any]], required: Mapping[str, Any]) -> Iterator[Column]:
-    """Yield a column for each member of JSON objects. `required` has the types of the members in every object."""
+    """Yield a column for each member of JSON objects. `required` has the types of the members that all objects have."""
     names = dict.fromkeys([*required, *(name for value in values for name in value)])
     for name in names:
         column = [value.get(name) for value in values]
@@ -136,9 +142,9 @@ def _build_json_columns(values: Sequence[Mapping[str, Any]], required: Mapping[s
 
 
 def _find_json_type(values: Iterable[Any]) -> Any:
-    """Return the common scalar type of JSON values, or `Any` if they have no common one."""
+    """Return the scalar type that all JSON values have in common, or `Any` if there is none."""
     types = {type(value) for value in values if value is not None}
-    if types == {int} and any(abs(value) >= INT_MAX for value in values if value is not None):
+    if types == {int} and any(abs(value) >= INT_LIMIT for value in values if value is not None):
         return Any
     return types.pop() if len(types) == 1 and types <= {str, int, bool} else Any
 
@@ -158,7 +164,7 @@ def _build_state_columns(name: str, values: Sequence[Mapping[str, str] | None], 
 
 
 def _build_arrays(pa: Any, values: Sequence[Any], hint: Any, exact: bool) -> Iterator[tuple[str, Any]]:
-    """Yield the arrays of a column, each with the suffix of its name."""
+    """Yield the Arrow arrays of a column, each with the suffix for its name."""
     if isinstance(hint, dict):
         yield "", pa.array(values, pa.struct([(key, pa.string()) for key in hint]))
         return
@@ -177,7 +183,7 @@ def _list_choices(hint: Any) -> list[Any]:
 
 
 def _find_only_type(hint: Any) -> Any:
-    """Return the only type of the present values; `Any` if there are several."""
+    """Return the type of the present values, or `Any` if they can have several types."""
     choices = [choice for choice in _list_choices(hint) if choice is not Absent]
     return choices[0] if len(choices) == 1 else Any
 

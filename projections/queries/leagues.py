@@ -26,7 +26,7 @@ from ratings_ledger.projections.rulesets.versions import Version, list_games
 
 @dataclass(frozen=True, slots=True)
 class LeagueGame(Result):
-    """A game of a league's schedule: the players by seat, and when it was played; None if it is open."""
+    """A game of a league's schedule: its players by seat, and the time at which it was played, None if it is open."""
 
     game_id: str
     seats: tuple[str, ...]
@@ -37,7 +37,8 @@ class LeagueGame(Result):
 class LeagueState(Answer):
     """A league: its state and winners, its players in the order of subscription, its schedule and its table.
 
-    `ladder` is the ladder of the table, None if no ruleset scores it; `failed` has the reason of a failed replay.
+    `ladder` is the ladder of the table, None if no ruleset scores the league. `failed` has the reason why the table
+    cannot be replayed.
     """
 
     league: str
@@ -56,7 +57,7 @@ class LeagueState(Answer):
 
 @dataclass(frozen=True, slots=True)
 class LeagueRow(Result):
-    """A league with the numbers of its players, games and played games."""
+    """A league with the counts of its players, games and played games."""
 
     league: str
     game: str
@@ -86,7 +87,7 @@ class Entrant(Result):
 
 @dataclass(frozen=True, slots=True)
 class UnmetOpponents(Answer, RowSequence[Entrant]):
-    """The opponents whom a player has not met yet on a ladder, out of `others`.
+    """The opponents whom a player has not met yet on a ladder, out of `opponent_count` opponents.
 
     `has_ids` tells whether players have league ids.
     """
@@ -95,7 +96,7 @@ class UnmetOpponents(Answer, RowSequence[Entrant]):
     player: str
     lid: int | None
     rows: tuple[Entrant, ...]
-    others: int = field(default=0, metadata=HIDDEN, kw_only=True)
+    opponent_count: int = field(default=0, metadata=HIDDEN, kw_only=True)
     has_ids: bool = field(default=False, metadata=HIDDEN, kw_only=True)
 
 
@@ -139,7 +140,8 @@ def find_league_ladder(survey: Survey, name: str) -> str:
     league = _require_league(log, name)
     ladders = _list_league_ladders(survey.facts, league)
     if not ladders:
-        raise Unknown(None, f"no ruleset scores leagues of {league.game}; see: ratings rules list")
+        message = f"no ruleset scores leagues of {league.game}; publish one with: ratings rules publish FILE"
+        raise Unknown(None, message)
     return ladders[-1]
 
 
@@ -151,25 +153,25 @@ def _require_league(log: Log, name: str) -> League:
 
 
 def _find_end(log: Log, game_id: str, until: datetime | None) -> datetime | None:
-    """Return when a game ended; None if it is open, that is not played by `until`, or voided."""
+    """Return the time at which a game ended; None if it was voided or not played by `until`."""
     game = live_game(log.about(f"game:{game_id}"))
-    ended = None if game is None or game.voided else moment(game.occurred_at)
-    return None if ended is None or (until is not None and ended > until) else ended
+    end = None if game is None or game.voided else moment(game.occurred_at)
+    return None if end is None or (until is not None and end > until) else end
 
 
-def _describe_state(league: League, played: int) -> str:
-    """Return the state of a league: finished, or the progress towards its next step."""
+def _describe_state(league: League, played_count: int) -> str:
+    """Describe the state of a league: finished, or the progress towards its next step."""
     if league.schedule_event is None:
         return (
             "no schedule"
             if len(league.players) == PLAYERS_PER_LEAGUE
             else f"{len(league.players)} of {PLAYERS_PER_LEAGUE} players"
         )
-    return "finished" if played == len(league.games) else f"{played} of {len(league.games)} games"
+    return "finished" if played_count == len(league.games) else f"{played_count} of {len(league.games)} games"
 
 
 def _list_league_ladders(facts: Facts, league: League) -> list[str]:
-    """Return the ladders that score a league, one for each usable ruleset of leagues of its game."""
+    """Return a league's ladder for each usable ruleset that scores its game on one ladder per league."""
     ladders = []
     for ruleset_id, versions in facts.rulesets.items():
         ruleset = versions[0].ruleset
@@ -180,9 +182,9 @@ def _list_league_ladders(facts: Facts, league: League) -> list[str]:
 
 
 def _build_table(survey: Survey, league: League) -> Ranking | None:
-    """Return the standings of a league's ladder; None if no ruleset scores it or it cannot be replayed.
+    """Return the standings of a league's ladder; None if no ruleset scores the league or the ladder cannot be replayed.
 
-    A failed replay is recorded in the survey's failures.
+    If the replay fails, the survey records the failure.
     """
     table = None
     for ladder in _list_league_ladders(survey.facts, league):
@@ -194,8 +196,8 @@ def _build_table(survey: Survey, league: League) -> Ranking | None:
 def load_leagues(survey: Survey) -> AllLeagues:
     """Return the live leagues, by name."""
     rows = []
-    created = read_live(survey.connection, until=survey.facts.position, type_name="league.created")
-    for name in sorted(event.data["league"] for event in created):
+    events = read_live(survey.connection, until=survey.facts.position, type_name="league.created")
+    for name in sorted(event.data["league"] for event in events):
         league = load_league(survey, name)
         rows.append(
             LeagueRow(
@@ -215,8 +217,8 @@ def load_leagues(survey: Survey) -> AllLeagues:
 def assign_league_ids(connection: Connection, facts: Facts, versions: list[Version]) -> dict[str, int]:
     """Return the league id of each player (by current id): 1, 2, 3 ... in order of first appearance in the log.
 
-    League ids are permanent: voiding or correcting a game changes none, and none is assigned twice. A player with
-    several ids keeps the first.
+    League ids are permanent: voiding or correcting a game changes no league id, and no league id is assigned twice. If
+    players are merged, the smallest of their league ids counts.
     """
     games = list_games(versions)
     kinds = {kind for version in versions for kind in version.ruleset.scope.kind}
@@ -242,24 +244,27 @@ def _read_game(position: int, record: str) -> dict[str, Any] | None:
 
 
 def find_unmet(connection: Connection, ladders: Ladders, ladder: str, player: str, times: Times) -> UnmetOpponents:
-    """Return the entrants of a ladder with whom a player has no counted game there yet, by id.
+    """Return the entrants of a ladder with whom a player has no counted game on it yet, sorted by id.
 
-    In a league the entrants are its subscribers, without substitutes. Raises `Unknown` for a player who has neither
-    subscribed nor played.
+    On a league's ladder, the entrants are the subscribers of the league, without substitutes. Raises `Unknown` for a
+    player who has neither subscribed nor played.
     """
     stream = ladders.stream(ladder)
     entrants = _list_subscribers(connection, ladders.facts, stream) or {*stream.names}
     if player not in entrants and player not in stream.names:
-        raise Unknown(None, f"{quote(player)} has no game on {ladder}")
+        message = f"{quote(player)} has neither joined nor played on {ladder}; see: ratings standings {ladder}"
+        raise Unknown(None, message)
     opponents = entrants - {player}
     has_ids = any("b5" in version.ruleset.scope.kind for version in stream.versions)
     ids = assign_league_ids(connection, ladders.facts, stream.versions) if has_ids else {}
     rows = tuple(Entrant(ids.get(name), name) for name in sorted(opponents - _list_met(stream, player)))
-    return UnmetOpponents(ladder, player, ids.get(player), rows, others=len(opponents), has_ids=has_ids, times=times)
+    return UnmetOpponents(
+        ladder, player, ids.get(player), rows, opponent_count=len(opponents), has_ids=has_ids, times=times
+    )
 
 
 def _list_subscribers(connection: Connection, facts: Facts, stream: Stream) -> set[str]:
-    """Return the subscribers of a ladder's league, by current id; empty for a ladder of no league."""
+    """Return the current ids of the subscribers of a ladder's league; empty if the ladder does not belong to one."""
     ruleset = stream.versions[0].ruleset
     names = parse_name(stream.ladder).values if ruleset.partition.by == ["league"] else ()
     leagues = (find_league(Log(connection, facts.position), name) for name in names)
@@ -272,12 +277,12 @@ def _list_subscribers(connection: Connection, facts: Facts, stream: Stream) -> s
 
 
 def _list_met(stream: Stream, player: str) -> set[str]:
-    """Return the players who were in a counted game of a ladder with a player."""
+    """Return the players who were in a counted game of a ladder together with a player."""
     if player not in stream.names:
         return set()
-    number, met = stream.names.index(player), set[int]()
+    number, met_numbers = stream.names.index(player), set[int]()
     for game in range(len(stream.row)):
         participants = stream.players[stream.offsets[game] : stream.offsets[game + 1]]
         if number in participants:
-            met.update(participants)
-    return {stream.names[participant] for participant in met}
+            met_numbers.update(participants)
+    return {stream.names[met_number] for met_number in met_numbers}

@@ -133,7 +133,7 @@ class Result:
         from ratings_ledger.projections.queries.frames import build_arrow_table
 
         kind = self.row_kind()
-        return build_arrow_table(self, kind, getattr(self, self._rows_member) or (), exact=True, named=False)
+        return build_arrow_table(self, kind, getattr(self, self._rows_member) or (), exact=True, with_names=False)
 
     @classmethod
     def row_kind(cls) -> type[Result]:
@@ -202,7 +202,7 @@ class RowSequence(Result, Reversible[Row], Collection[Row]):
         """
         from ratings_ledger.projections.queries.frames import build_arrow_table
 
-        table = build_arrow_table(self, self.row_kind(), self._sequence(), exact=False, named=True)
+        table = build_arrow_table(self, self.row_kind(), self._sequence(), exact=False, with_names=True)
         return table.__arrow_c_stream__(requested_schema)
 
     def to_pandas(self, *, exact: bool = False) -> pd.DataFrame:

@@ -12,7 +12,7 @@ from datetime import date, datetime
 from fractions import Fraction
 from itertools import count as count_from
 from itertools import pairwise
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from sqlalchemy import Connection
 
@@ -46,13 +46,15 @@ from ratings_ledger.projections.rulesets.versions import find_period, is_running
 
 
 def describe_no_games(unscored: Sequence[str]) -> str:
-    """Return a message that no ladder has a game, with the command that helps; no ruleset scores `unscored` games.
+    """Return the message for a ledger whose ladders are all empty, with the command that helps.
+
+    `unscored` has the names of the recorded games, such as chess, that no ruleset scores.
 
     >>> describe_no_games(["chess"])
     'no ruleset scores games of chess; to rate them: ratings rules publish --shipped elo --game chess'
     """
     if not unscored:
-        return "no ladder has a game yet; results go in with: ratings import FILE"
+        return "no ladder has a game yet; to import results: ratings import FILE"
     publish = f"ratings rules publish --shipped elo --game {unscored[0]}"
     return f"no ruleset scores games of {', '.join(unscored)}; to rate them: {publish}"
 
@@ -64,16 +66,14 @@ def choose_only_ladder(
     unscored: Sequence[str] = (),
     limit: int = LADDERS_LISTED,
 ) -> str:
-    """Return the only ladder, for a query without a ladder. Raises `BadArgument` if there are several, or none.
-
-    All arguments besides `rows` are for messages.
+    """Return the only candidate, for a query without a ladder. Raises `BadArgument` if there are several, or none.
 
     Args:
-        rows: the candidates.
+        rows: the candidates. All other arguments are only for the message of the error.
         qualifier: a relative clause for the word "ladders", such as " that anna is on".
         as_of: the `as_of` of the query.
-        unscored: the recorded games that no ruleset scores.
-        limit: the number of ladders that the message lists.
+        unscored: the names of the recorded games, such as chess, that no ruleset scores.
+        limit: the maximum number of ladders that the message lists.
     """
     if not rows and as_of is not None:
         raise BadArgument(f"no ladder has a game played up to {as_of}", "as_of")
@@ -82,17 +82,17 @@ def choose_only_ladder(
     if len(rows) == 1:
         return rows[0].ladder
     names = "".join(f"\n  {short_name(row.ladder)} ({count(row.games, 'game')})" for row in rows[:limit])
-    unlisted = len(rows) - limit
-    more = f"\n  and {unlisted:,} more; see: ratings ladders" if unlisted > 0 else ""
+    unlisted_count = len(rows) - limit
+    more = f"\n  and {unlisted_count:,} more; see: ratings ladders" if unlisted_count > 0 else ""
     raise BadArgument(f"name one of the {len(rows):,} ladders{qualifier}:{names}{more}", "ladder")
 
 
 @dataclass(frozen=True, slots=True)
-class ManyAnswers(Answer):
-    """An answer about several ladders, with the `as_of` as it was requested.
+class MultiLadderAnswer(Answer):
+    """An answer about several ladders, with the `as_of` of the query as text.
 
-    `failed` has the reason for each ladder that cannot be replayed and is left out, and `unusable` the reason for each
-    ruleset that does not run here.
+    `failed` has the reason for each ladder that is left out because it cannot be replayed. `unusable` has the reason
+    for each ruleset that does not run here.
     """
 
     requested_as_of: str | None = field(default=None, metadata=HIDDEN, kw_only=True)
@@ -102,10 +102,11 @@ class ManyAnswers(Answer):
 
 @dataclass(frozen=True, slots=True)
 class LadderRow(Result):
-    """A ladder that has games or adjustments. The `as_of` of ladders differ if a date ends in each ruleset's own zone.
+    """A ladder that has games or adjustments. Ladders can differ in `as_of`, because a date ends in a ruleset's zone.
 
-    `months` has the numbers of games in the last months (at most 24), from the month of the first game to that of the
-    last; it is empty for lists of months and years.
+    `months` has the number of games in each of the last 24 months, up to the month of the last game; months before the
+    first game are left out. It is empty for lists of months and years. `has_running_points` is False if the points are
+    those of a list, which are no sum of changes.
     """
 
     ladder: str
@@ -115,12 +116,12 @@ class LadderRow(Result):
     last_game: datetime | None
     as_of: datetime | None
     months: tuple[int, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
-    running: bool = field(default=True, metadata=HIDDEN, kw_only=True)
+    has_running_points: bool = field(default=True, metadata=HIDDEN, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
-class AllLadders(ManyAnswers, RowSequence[LadderRow]):
-    """All ladders that have games or adjustments, and `unscored`: the recorded games that no ruleset scores."""
+class AllLadders(MultiLadderAnswer, RowSequence[LadderRow]):
+    """All ladders that have games or adjustments. `unscored` names the recorded games that no ruleset scores."""
 
     at: Coordinates
     rows: tuple[LadderRow, ...]
@@ -129,7 +130,7 @@ class AllLadders(ManyAnswers, RowSequence[LadderRow]):
 
 @dataclass(frozen=True, slots=True)
 class ListRow(Result):
-    """A list of a month or a year: its state (`open` or `closed`), and its numbers of players and of ranked players."""
+    """A list of a month or a year, its state (`open` or `closed`), and how many of its players have a rank."""
 
     list: str
     period: str
@@ -142,19 +143,19 @@ class ListRow(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class AllLists(ManyAnswers, RowSequence[ListRow]):
-    """The lists of months and years, and all published lists, including those of ladders.
+class AllLists(MultiLadderAnswer, RowSequence[ListRow]):
+    """The lists of months and years, and all published lists, including those of ladders with running points.
 
-    `period` is the requested period, None for all. `has_timed` says whether any ruleset makes lists of months or years.
-    `schedules` has the ladders that are published every month, with the months that are due now; it is absent for a
-    past time and for one period.
+    `period` is the requested period, None for all. `has_list_rulesets` says whether any ruleset makes lists of months
+    or years. `schedules` has the ladders that are published every month, with the months that are due now; it is absent
+    for a past time and for a single period.
     """
 
     at: Coordinates
     rows: tuple[ListRow, ...]
     published: tuple[PublicationRow, ...]
     period: str | None = field(default=None, metadata=HIDDEN, kw_only=True)
-    has_timed: bool = field(default=True, metadata=HIDDEN, kw_only=True)
+    has_list_rulesets: bool = field(default=True, metadata=HIDDEN, kw_only=True)
     schedules: tuple[Schedule, ...] | Absent = field(default=ABSENT, kw_only=True)
 
 
@@ -170,7 +171,7 @@ class PersonRow(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class Everybody(ManyAnswers, RowSequence[PersonRow]):
+class Everybody(MultiLadderAnswer, RowSequence[PersonRow]):
     """The standings of all players on every ladder, by ladder and then by rank."""
 
     at: Coordinates
@@ -182,14 +183,14 @@ T = TypeVar("T")
 MONTHS_MAX = 24
 
 
-# shared results of queries about all ladders, by name, with the failures that occurred
+# results that several queries about all ladders share, by name, with the messages of the failures
 _SHARED: Memo[str, tuple[Any, list[str]]] = Memo()
 
 
 class Survey:
     """All ladders at an `as_of`. A date ends in the home zone or, without one, in each ruleset's own zone.
 
-    `undated` are the same ladders without `as_of`. `failures` collects a message for each ladder that fails.
+    `undated` holds the same ladders without `as_of`. `failures` collects a message for each failed ladder.
     """
 
     def __init__(self, connection: Connection, undated: Ladders, as_of: str | None, times: Times) -> None:
@@ -219,7 +220,10 @@ class Survey:
         return self.undated.at(parse_as_of(self.requested_as_of, self.times.home or time_zone))
 
     def streams(self, ruleset_ids: Iterable[str]) -> Iterator[tuple[Ladders, Stream]]:
-        """Yield the stream of every ladder of some rulesets, sorted by name, with the ladders it belongs to."""
+        """Yield the stream of every ladder of some rulesets, with the ladders at the ruleset's coordinates.
+
+        The rulesets are in the given order, and the ladders of each by name.
+        """
         for ruleset_id in ruleset_ids:
             ladders = self.ladders(ruleset_id)
             for _, stream in sorted(ladders.streams(ruleset_id).items()):
@@ -227,14 +231,14 @@ class Survey:
 
     @contextmanager
     def collect_failure(self) -> Iterator[None]:
-        """Record a failed replay in `failures`, and continue after this context."""
+        """Record a failed replay in `failures` and continue after the `with` block."""
         try:
             yield
         except RuleFailure as failure:
             self.failures.append(describe_failure(failure, self.facts, self.connection))
 
     def share(self, name: str, compute: Callable[[Survey], T]) -> T:
-        """Return a result that several queries share: it is computed once, and its failures are reported to each."""
+        """Return a result that is computed once and shared by several queries; each query gets its failures."""
         if self.requested_as_of is not None:
             return compute(self)
         answer, failures = _SHARED.get(self.undated, name, lambda: self._collect_failures(compute))
@@ -259,8 +263,11 @@ class Survey:
         }
 
 
-def load_every_standings(survey: Survey, ladders: Collection[str]) -> Iterator[Standings | ReplayFailure]:
-    """Yield the standings of the named ladders, or of all, one by one, or a failure in their place."""
+def load_standings_by_ladder(survey: Survey, ladders: Collection[str]) -> Iterator[Standings | ReplayFailure]:
+    """Yield a failure for each unusable ruleset, and then the standings, or a failure, for each of the ladders.
+
+    Without `ladders`, all ladders follow.
+    """
     for problem in survey.facts.unusable.values():
         yield ReplayFailure(None, problem.reason)
     all_names = (
@@ -273,8 +280,8 @@ def load_every_standings(survey: Survey, ladders: Collection[str]) -> Iterator[S
         except RuleFailure as failure:
             yield ReplayFailure(name, describe_failure(failure, survey.facts, survey.connection))
             continue
-        unfinished = describe_open_period(own_ladders, name)
-        yield build_standings(ranking, ranking.rows, own_ladders.coordinates, survey.times, unfinished)
+        remark = describe_open_period(own_ladders, name)
+        yield build_standings(ranking, ranking.rows, own_ladders.coordinates, survey.times, remark)
 
 
 def load_all_ladders(survey: Survey) -> AllLadders:
@@ -284,8 +291,7 @@ def load_all_ladders(survey: Survey) -> AllLadders:
         with survey.collect_failure():
             if stream.failure is not None:
                 raise stream.failure
-            annual = stream.ranking.sums_lists
-            players = len(ladders.rank_stream(stream).rows if annual else stream.names)
+            players = len(ladders.rank_stream(stream).rows if stream.ranking.sums_lists else stream.names)
             games = len(stream.row)
             ruleset = stream.versions[stream.version[games - 1]].ruleset.name if games else ""
             last_game = moment(facts.occurred_at[stream.row[games - 1]]) if games else None
@@ -294,8 +300,6 @@ def load_all_ladders(survey: Survey) -> AllLadders:
                 if not games or is_partitioned_by_time(stream.versions[0].ruleset)
                 else _count_by_month(survey, stream, month_starts)
             )
-            until = ladders.coordinates.until
-            running = stream.ranking.running
             rows.append(
                 LadderRow(
                     ladder=stream.ladder,
@@ -303,32 +307,32 @@ def load_all_ladders(survey: Survey) -> AllLadders:
                     players=players,
                     games=games,
                     last_game=last_game,
-                    as_of=until,
+                    as_of=ladders.coordinates.until,
                     months=month_counts,
-                    running=running,
+                    has_running_points=stream.ranking.running,
                 )
             )
-    scored = {
+    scored_games = {
         game for versions in facts.rulesets.values() for version in versions for game in version.ruleset.scope.game
     }
-    unscored = tuple(sorted({facts.texts[cell.game] for cell in facts.cells} - scored))
+    unscored = tuple(sorted({facts.texts[cell.game] for cell in facts.cells} - scored_games))
     return AllLadders(survey.coordinates, tuple(rows), unscored=unscored, **survey.shared_members())
 
 
 def _count_by_month(survey: Survey, stream: Stream, month_starts: dict[int, int]) -> tuple[int, ...]:
-    """Return the number of a stream's games in each of its last months. The games must be in the order of time.
+    """Return the number of a stream's games in each of its last months. The games must be sorted by time.
 
-    `month_starts` caches the instants at which months start, by the number of the month.
+    `month_starts` caches the instant at which each month starts, by the number of the month.
     """
     occurred_at, zone = survey.facts.occurred_at, survey.times.zone
     last = _number_month(occurred_at[stream.row[len(stream.row) - 1]], zone)
     first = max(last - MONTHS_MAX + 1, _number_month(occurred_at[stream.row[0]], zone))
-    first_games = []
+    bounds = []
     for month in range(first, last + 1):
         if month not in month_starts:
             month_starts[month] = day_start(date(month // 12, month % 12 + 1, 1), zone)
-        first_games.append(bisect_left(stream.row, month_starts[month], key=occurred_at.__getitem__))
-    return tuple(end - begin for begin, end in pairwise([*first_games, len(stream.row)]))
+        bounds.append(bisect_left(stream.row, month_starts[month], key=occurred_at.__getitem__))
+    return tuple(end - begin for begin, end in pairwise([*bounds, len(stream.row)]))
 
 
 def _number_month(instant: int, zone: str) -> int:
@@ -384,21 +388,22 @@ def load_all_lists(survey: Survey, period: str | None) -> AllLists:
     if period is not None and not re.fullmatch(r"\d{4}(-(0[1-9]|1[0-2]))?", period, re.ASCII):
         raise BadArgument(f"{quote(period)} is not a year like 2010 or a month like 2010-03", "period")
     rows = list[ListRow]()
-    for ladders, stream in survey.streams(timed_ids := list_timed_rulesets(survey)):
+    for ladders, stream in survey.streams(ruleset_ids := find_list_rulesets(survey)):
         ruleset = stream.versions[0].ruleset
         parts = dict(zip(ruleset.partition.by, parse_name(stream.ladder).values, strict=True))
-        value, span = parts.get("month") or parts["year"], find_period(ruleset, parse_name(stream.ladder).values)
-        if not value.startswith(period or ""):
+        month_or_year = parts.get("month") or parts["year"]
+        list_period = find_period(ruleset, parse_name(stream.ladder).values)
+        if not month_or_year.startswith(period or ""):
             continue
         with survey.collect_failure():
             ranking = ladders.rank_stream(stream)
-            state = "open" if span is not None and is_running(span, clock.now(), ladders.as_of) else "closed"
+            is_open = list_period is not None and is_running(list_period, clock.now(), ladders.as_of)
             ranked = sum(row.rank is not None for row in ranking.rows)
             rows.append(
                 ListRow(
                     list=ranking.ladder,
-                    period=value,
-                    state=state,
+                    period=month_or_year,
+                    state="open" if is_open else "closed",
                     players=len(ranking.rows),
                     ranked=ranked,
                     games=ranking.games,
@@ -417,19 +422,20 @@ def load_all_lists(survey: Survey, period: str | None) -> AllLists:
         tuple(rows),
         published,
         period=period,
-        has_timed=bool(timed_ids),
+        has_list_rulesets=bool(ruleset_ids),
         schedules=(find_schedules(survey, clock.now()) if period is None and _is_present(survey) else ()) or ABSENT,
         **survey.shared_members(),
     )
 
 
 def _is_present(survey: Survey) -> bool:
-    """Tell whether the survey is of the present; only then schedules can be due."""
-    at = survey.coordinates
-    return at.as_of is None and at.rules is None and at.known_at == head(survey.connection).position
+    """Tell whether the survey shows the present; otherwise no schedule can be due."""
+    coordinates = survey.coordinates
+    is_at_head = coordinates.known_at == head(survey.connection).position
+    return coordinates.as_of is None and coordinates.rules is None and is_at_head
 
 
-def list_timed_rulesets(survey: Survey) -> list[str]:
+def find_list_rulesets(survey: Survey) -> list[str]:
     """Return the ids of the rulesets that make lists of months or years."""
     return [
         ruleset_id
@@ -444,7 +450,7 @@ def _is_published_for(survey: Survey, publication: PublicationRow, period: str) 
 
 
 def list_due_streams(survey: Survey, now: int) -> list[tuple[Ladders, Stream]]:
-    """Return the unpublished lists whose period is over, sorted by the end of the period."""
+    """Return the streams of the lists that are due, each with its ladders, sorted by the end of the period."""
     published = {entry.ladder for entry in read_published_lists(survey.connection, survey.facts.position)}
     due = []
     for ladders, stream in survey.streams(survey.usable):
@@ -454,10 +460,18 @@ def list_due_streams(survey: Survey, now: int) -> list[tuple[Ladders, Stream]]:
     return [(ladders, stream) for _, _, ladders, stream in sorted(due, key=lambda entry: entry[:2])]
 
 
-def find_missed_months(survey: Survey, scheduled: Iterable[str], now: int) -> list[tuple[int, Ladders, str]]:
-    """Return the months for which scheduled ladders were never published, from the month of their first game on.
+class MissedMonth(NamedTuple):
+    """A month that is over, and for which a scheduled ladder was not published; `ladders` are those at its end."""
 
-    Each entry is (end of the month, the ladders up to it, name of the ladder), oldest first.
+    end: int
+    ladder: str
+    ladders: Ladders
+
+
+def find_missed_months(survey: Survey, scheduled: Iterable[str], now: int) -> list[MissedMonth]:
+    """Return the months for which scheduled ladders were not published, oldest first.
+
+    A ladder is due from the month of its first game on.
     """
     published = {entry.key for entry in read_published_lists(survey.connection, survey.facts.position)}
     missed_months = []
@@ -468,12 +482,12 @@ def find_missed_months(survey: Survey, scheduled: Iterable[str], now: int) -> li
         ladders = survey.ladders(ruleset_id)
         for end in _find_month_ends(ladders, ladder, survey.times, now):
             if (ladder, end) not in published:
-                missed_months.append((end, ladders.at(end), ladder))
-    return sorted(missed_months, key=lambda entry: (entry[0], entry[2]))
+                missed_months.append(MissedMonth(end, ladder, ladders.at(end)))
+    return sorted(missed_months, key=lambda month: (month.end, month.ladder))
 
 
 def _find_month_ends(ladders: Ladders, ladder: str, times: Times, now: int) -> Iterator[int]:
-    """Yield the ends of the months that are over, from the month of a ladder's first game on, in the ladder's zone."""
+    """Yield the end of each month that is over, from the month of a ladder's first game on."""
     zone = _find_zone(ladders, ladder, times)
     games = ladders.stream(ladder).row[:1]
     if not len(games):
@@ -495,6 +509,7 @@ def find_schedules(survey: Survey, now: int) -> tuple[Schedule, ...]:
     """Return the scheduled ladders, each with the months that are due, oldest first."""
     scheduled = read_scheduled_ladders(survey.connection, survey.facts.position)
     due: dict[str, list[str]] = {ladder: [] for ladder in scheduled}
-    for end, ladders, ladder in find_missed_months(survey, scheduled, now):
-        due[ladder].append(local_time(end, _find_zone(ladders, ladder, survey.times)).strftime("%Y-%m"))
+    for month in find_missed_months(survey, scheduled, now):
+        zone = _find_zone(month.ladders, month.ladder, survey.times)
+        due[month.ladder].append(local_time(month.end, zone).strftime("%Y-%m"))
     return tuple(Schedule(ladder, every, tuple(due[ladder])) for ladder, every in sorted(scheduled.items()))

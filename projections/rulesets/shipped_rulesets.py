@@ -103,7 +103,7 @@ def find_shipped(name: str) -> ShippedRuleset:
     if name not in known:
         hint = did_you_mean(name, known)
         message = f"no shipped ruleset is called {quote(name)}; see: ratings rules list --shipped{hint}"
-        raise BadArgument(message, "wanted")
+        raise BadArgument(message, "ruleset_id")
     return known[name]
 
 
@@ -130,5 +130,5 @@ def find_shipped_text(name: str) -> str:
         return ruleset.texts[-1]
     if version not in ruleset.versions:
         message = f"{ruleset.id} has no version {quote(version)}; there are {', '.join(ruleset.versions)}"
-        raise BadArgument(message + did_you_mean(version, ruleset.versions), "wanted")
+        raise BadArgument(message + did_you_mean(version, ruleset.versions), "ruleset_id")
     return ruleset.texts[ruleset.versions.index(version)]

@@ -1,4 +1,4 @@
-"""Check a rule in the tests of its package, like `ratings rules check`."""
+"""Check a rule from the tests of its package, as `ratings rules check` does at the command line."""
 
 from ratings_ledger.projections.admission.trials import SEED, Trial, try_rule
 from ratings_ledger.projections.rulesets.ruleset_sources import RulesetSource, read_source
@@ -11,15 +11,15 @@ def check(ruleset: RulesetSource, *, seed: int = SEED) -> Trial:
     """Try the rule of a ruleset on random games, interpreted and compiled; the package must be installed.
 
     Args:
-        ruleset: the ruleset, as for `Ledger.publish`: a file, TOML text, tables or the name of a shipped one.
+        ruleset: the ruleset, in any form that `Ledger.publish` accepts, such as a file or TOML text.
         seed: the seed of the random games.
 
     Returns:
-        The numbers of games drawn and scored, and the reasons why others were not scored.
+        The numbers of games generated and scored, and the reasons why games were not scored.
 
     Raises:
         BadArgument: the ruleset is invalid, or its rule is not installed.
-        AssertionError: the rule has errors, which the message lists, or it scored none of the games.
+        AssertionError: the rule scored no game, or it has errors. The message lists the errors.
     """
     version, problems = bind(read_source(ruleset, "UTC")[-1].ruleset)
     assert version is not None, problems

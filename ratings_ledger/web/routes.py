@@ -214,7 +214,7 @@ def _list_player_pages(visit: Visit) -> Iterator[PageTask]:
         # the page reports the failures of all ladders
         basis = None if visit.all_players.failed else (ranks, person_positions.get(player), closed_count)
         yield PageTask(addresses.player(player), basis, partial(person_page, visit, player))
-    running = {row.ladder for row in visit.ladders.rows if row.running}
+    running = {row.ladder for row in visit.ladders.rows if row.has_running_points}
     for ladder, rows in visit.rows_by_ladder.items():
         sizes = sum(row.rank is not None for row in rows), len(rows)
         for row in rows:

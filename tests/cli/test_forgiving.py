@@ -186,7 +186,7 @@ def test_unscored_ledger_says_how_to_score(db: str, ratings: Ratings) -> None:
     """A ledger whose games no ruleset scores says how to publish one."""
     assert ratings("init", "--no-rules", db=db + "2").exit_code == 0
     empty = ratings("ladders", db=db + "2").stderr
-    assert empty == "No ladder has a game yet; results go in with: ratings import FILE\n"
+    assert empty == "No ladder has a game yet; to import results: ratings import FILE\n"
     noted = ratings("record", "--game", "azul", "--game-id", "a", "anna", "ben", db=db + "2").stderr
     assert "no ladder" not in noted
     for command in ("ladders", "standings"):

@@ -410,12 +410,14 @@ def test_unmet_refuses_unknown_names(db: str, ratings: Ratings) -> None:
         result = ratings("league", "unmet", *command, db=db)
         return result.exit_code, result.stderr
 
-    assert run_unmet("L1", "guest") == (1, "Error: 'guest' has no game on youplay-league/L1\n")
+    stranger = "'guest' has neither joined nor played on youplay-league/L1; see: ratings standings youplay-league/L1"
+    assert run_unmet("L1", "guest") == (1, f"Error: {stranger}\n")
     assert run_unmet("l1", "a") == (2, ratings("league", "show", "l1", db=db).stderr)
     assert "no league is called 'l1' (there are L1); did you mean L1?" in run_unmet("l1", "a")[1]
     assert "Error: 'b5-league' is not a ladder" in run_unmet("b5-league", "a")[1]
     assert ratings("void", "--event", "ruleset:youplay-league@1", "--reason", "no", db=db).exit_code == 0
-    assert run_unmet("L1", "a") == (1, "Error: no ruleset scores leagues of cartagena; see: ratings rules list\n")
+    unscored = "no ruleset scores leagues of cartagena; publish one with: ratings rules publish FILE"
+    assert run_unmet("L1", "a") == (1, f"Error: {unscored}\n")
 
 
 def test_season_of_another_game_has_no_league_ids(ratings: Ratings, tmp_path: Path) -> None:

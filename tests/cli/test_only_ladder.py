@@ -133,7 +133,7 @@ def test_only_ladder_of_a_moment(copied_file: Callable[..., str], ratings: Ratin
 def test_no_ladder_says_so(copied_file: Callable[..., str], ratings: Ratings) -> None:
     """A ledger without games says where results go in, and a ladder without a player asks for one."""
     none = ratings("standings", db=copied_file(make_empty_ledger, name="empty.db"))
-    assert (none.exit_code, "no ladder has a game yet; results go in with" in none.stderr) == (2, True)
+    assert (none.exit_code, "no ladder has a game yet; to import results" in none.stderr) == (2, True)
     db = copied_file(one_ladder)
     early = ratings("standings", "--as-of", "2024-01-01", db=db)
     assert (early.exit_code, "no ladder has a game played up to 2024-01-01" in early.stderr) == (2, True)

@@ -130,17 +130,17 @@ def test_predictions_have_coordinates(ratings: Ratings, db: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "exit_code", "message"),
     [
-        ((LADDER, "anna"), 2, "a game has at least two sides, each with a player"),
+        ((LADDER, "anna"), 2, "a game needs at least two sides, each with at least one player"),
         ((LADDER, "anna", "anna"), 2, "'anna' takes part twice"),
         ((LADDER, "anna", "bem"), 1, "player-unknown: nothing is recorded about 'bem'; did you mean ben?"),
-        ((LADDER, "anna", "ben", "--home", "cleo"), 2, "'cleo' is none of the sides"),
-        ((LADDER, "anna", "ben", "--set", "numbers.x=1"), 2, "pairwise-elo/1 reads no number 'x'; it reads none"),
+        ((LADDER, "anna", "ben", "--home", "cleo"), 2, "home 'cleo' is not one of the sides; pass one of 'anna' and 'ben'"),
+        ((LADDER, "anna", "ben", "--set", "numbers.x=1"), 2, "pairwise-elo/1 does not read the number 'x'; leave it out"),
         ((LADDER, "anna", "ben", "--set", "x=1"), 2, "'x=1' is not numbers.NAME=V with a whole number V"),
         ((LADDER, "anna", "ben", "--set", "numbers.x=1.5"), 2, "'numbers.x=1.5' is not numbers.NAME=V"),
         ((LADDER, "anna", "ben", "--set", "numbers.x=1", "--set", "numbers.x=2"), 2, "numbers.x is set twice"),
         ((LADDER, "--partners", "+", "anna+", "ben"), 2, "'anna+' contains an empty name"),
         ((LADDER, "--partners", "", "anna", "ben"), 2, "--partners '' is empty; choose another text"),
-        ((LADDER, "--partners", "+", "anna+ben", "cleo"), 1, "its rule, pairwise-elo/1, does not score sides of"),
+        ((LADDER, "--partners", "+", "anna+ben", "cleo"), 1, "pairwise-elo/1 does not score sides of several players"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_predicted_is_refused(
@@ -165,7 +165,8 @@ def test_rules_without_probabilities_predict_nothing(ratings: Ratings, db: str) 
     assert told.exit_code == 1
     problem = json.loads(told.stderr.splitlines()[-1])
     assert (problem["reason"], problem["exit_code"]) == ("cannot-predict", 1)
-    assert problem["message"] == "galactic-points: its rule, contribution-pool/1, gives no probabilities"
+    reason = "because its rule contribution-pool/1 gives no probabilities"
+    assert problem["message"] == f"galactic-points has no predictions, {reason}"
     with open_ledger(db) as ledger, pytest.raises(CannotPredict):
         ledger.at().predict("galactic-points", ["anna", "ben"])
 

@@ -208,7 +208,10 @@ def test_davidson_draws_at_home_and_by_weight(ratings: Ratings, db: str) -> None
 def test_what_a_system_cannot_predict(ratings: Ratings, db: str) -> None:
     """A rule without chance, and partners where the rule knows none: exit 1 and the reason; nothing on stdout."""
     for arguments, message in (
-        (("points", "anna", "ben"), "points: its rule, placement-points/2, gives no probabilities"),
+        (
+            ("points", "anna", "ben"),
+            "points has no predictions, because its rule placement-points/2 gives no probabilities",
+        ),
         (("glicko-month", "--partners", "+", "anna+ben", "cleo"), "glicko-month: "),
     ):
         told = ratings("predict", *arguments, "--format", "json", db=db)

@@ -306,7 +306,7 @@ WRONG: list[tuple[Callable[[rl.Ledger], object], type[rl.LedgerError], str | Non
     (lambda ledger: ledger.propose(void("g-9"), "mira").commit(), rl.Refused, "game-unknown", 1),
     (lambda ledger: ledger.propose(void("g-1"), "mira", based_on={"game:g-1": 1}).commit(), rl.ChangedMeanwhile,
      "changed-meanwhile", 1),
-    (lambda ledger: ledger.publish_shipped("mira", "no-such"), rl.BadArgument, "wanted", 2),
+    (lambda ledger: ledger.publish_shipped("mira", "no-such"), rl.BadArgument, "ruleset_id", 2),
     (lambda ledger: ledger.publish_shipped("mira", games=["Chess!"]), rl.Refused, "bad-slug", 1),
     (lambda ledger: rl.open(7), rl.BadArgument, "name", 2),  # type: ignore[arg-type]
     (lambda ledger: rl.open("/no/such/ratings.db"), rl.NoLedger, "no-ledger", 3),
