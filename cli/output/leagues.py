@@ -63,9 +63,8 @@ def print_unmet(unmet: UnmetOpponents) -> None:
     if not unmet.rows:
         render.echo(f"{player} has met all players of {short_name(unmet.ladder)}.")
         return
-    render.echo(
-        f"{player} has met {unmet.opponent_count - len(unmet.rows)} of {unmet.opponent_count} on {short_name(unmet.ladder)}.\n"
-    )
+    opponents = unmet.opponent_count
+    render.echo(f"{player} has met {opponents - len(unmet.rows)} of {opponents} on {short_name(unmet.ladder)}.\n")
     if unmet.has_ids:
         rows = sorted((opponent.lid or 0, opponent.player) for opponent in unmet.rows)
         render.print_table(("LID", "not yet met"), rows, right=("LID",))

@@ -1,4 +1,8 @@
-"""Find the ladders that a recorded event or a draft may affect, without replaying them."""
+"""Find the ladders that a recorded event or a draft may affect, without replaying them.
+
+What an event may affect is a set of subjects: `game:NAME` for the ladders that score a game such as catan,
+`ruleset:ID` for the ladders of a ruleset, and `all`. The set is empty for an event that affects no ladder.
+"""
 
 from __future__ import annotations
 
@@ -26,29 +30,32 @@ LogEntry = tuple[int, str, KnownEvent | None]
 
 
 def read_entries(connection: Connection, after: int, until: int) -> Iterator[LogEntry]:
-    """Yield the log between two positions: position, record, and the event (None if it cannot be read)."""
+    """Yield the position, the record and the event (None if unreadable) of each log entry, `after` < position <= `until`."""
     for page in read_records(connection, after, until):
         for position, record in page:
             yield position, record, next(read_known_events([(position, record)]), None)
 
 
 def find_affected(facts: Facts, type_name: str, data: dict[str, Any]) -> set[str]:
-    """Return the names of everything that an event may affect; the facts must hold the row of the event's game."""
-    return describe_affected(type_name, data, _list_game_names(facts, data) if type_name in GAME_EVENTS else ())
+    """Return the subjects that an event may affect. The facts must have the row of the event's game."""
+    names = _list_game_names(facts, data) if type_name in GAME_EVENTS else ()
+    return list_affected_subjects(type_name, data, names)
 
 
 def _list_game_names(facts: Facts, data: dict[str, Any]) -> Iterator[str]:
-    """Yield the names of an event's game, such as `catan`: as the facts hold it, and as the event states it."""
+    """Yield the names of an event's game, such as `catan`: the name in the facts, and the name in the event."""
     if (row := facts.rows.get(data["game_id"], NONE)) != NONE:
         yield str(facts.label("game", row))
     if stated := data.get("game"):
         yield stated if isinstance(stated, str) else stated["game"]
 
 
-def describe_affected(type_name: str, data: dict[str, Any], games: Iterable[str]) -> set[str]:
-    """Return the names of everything that an event may affect: `game:NAME`, `ruleset:ID`, or `all`; or an empty set.
+def list_affected_subjects(type_name: str, data: dict[str, Any], games: Iterable[str]) -> set[str]:
+    """Return the subjects that an event may affect.
 
     Args:
+        type_name: the type of the event.
+        data: the data of the event.
         games: the names of the event's game, before and after the event.
     """
     if type_name in GAME_EVENTS:
@@ -61,16 +68,16 @@ def describe_affected(type_name: str, data: dict[str, Any], games: Iterable[str]
 
 
 def find_affected_between(connection: Connection, before: Facts, after: Facts, event: KnownEvent) -> set[str]:
-    """Return the names of everything that an event may affect, which is in the facts `after` but not in `before`."""
+    """Return the subjects that an event may affect. The event is in the facts `after`, but not in `before`."""
     games = set[str]()
     for facts in (before, after) if event.type in GAME_EVENTS else ():
-        with suppress(Unknown):  # before its first record
+        with suppress(Unknown):  # `before` does not have the game if the event is its first record
             games.add(str(facts.label("game", find_game_row(connection, facts, event.data["game_id"]))))
-    return describe_affected(event.type, event.data, games)
+    return list_affected_subjects(event.type, event.data, games)
 
 
 class AppliedDrafts(NamedTuple):
-    """The ladders after some drafts, the names of everything affected, and the renames (old id, new id) among them."""
+    """The ladders after some drafts, the subjects that these may affect, and the renames (old id, new id) among them."""
 
     ladders: Ladders
     affected: set[str]
@@ -80,18 +87,18 @@ class AppliedDrafts(NamedTuple):
 def apply_drafts(
     connection: Connection, before: Ladders, drafts: Iterable[Draft], recorded_at: int | None = None
 ) -> AppliedDrafts:
-    """Apply drafts to a copy of the facts, as if they were recorded.
+    """Apply drafts to a copy of the facts, as if the drafts were recorded.
 
-    Rating periods close up to the instant `recorded_at`; by default, no further period closes.
+    Rating periods that end up to the instant `recorded_at` are closed; by default, no further period closes.
     """
     facts = before.facts.clone()
     affected: set[str] = set()
     renames: list[tuple[str, str]] = []
 
-    def take(facts: Facts, position: int, draft: Draft) -> None:
+    def apply_draft(facts: Facts, position: int, draft: Draft) -> None:
         data = parse_object(draft.data.encode())
         if draft.type in GAME_EVENTS or draft.type == "clock.started":
-            # the row of its game; NONE before it is recorded
+            # the row is NONE until the game is recorded
             row = facts.rows.setdefault(data["game_id"], NONE)
             if row == NONE and draft.type != "game.recorded":
                 with suppress(Unknown):
@@ -102,13 +109,13 @@ def apply_drafts(
             renames.append((data["player"], data["new_player"]))
 
     game_count = len(facts.cell)
-    extend_with_drafts(facts, drafts, take)
-    games = {facts.cells[cell].game for cell in arrays.distinct(facts.cell[game_count:])}
-    affected |= {f"game:{facts.texts[game]}" for game in games}
+    extend_with_drafts(facts, drafts, apply_draft)
+    new_games = {facts.cells[cell].game for cell in arrays.distinct(facts.cell[game_count:])}
+    affected |= {f"game:{facts.texts[game]}" for game in new_games}
     settle_facts(facts)
     if recorded_at is not None:
         facts.recorded_until = max(recorded_at, facts.recorded_until) if before.facts.position else recorded_at
-    return AppliedDrafts(Ladders(facts, None, before.rules), affected, renames)
+    return AppliedDrafts(Ladders(facts, as_of=None, rules=before.rules), affected, renames)
 
 
 def is_affected(version: Version, affected: Collection[str]) -> bool:
@@ -119,14 +126,17 @@ def is_affected(version: Version, affected: Collection[str]) -> bool:
 
 
 def load_affected_streams(ladders: Ladders, affected: Collection[str]) -> dict[str, Stream]:
-    """Load the streams of all ladders that may be affected, by ladder name. They can only be replayed."""
+    """Load the streams of all ladders that may be affected, by ladder name.
+
+    A stream whose trace is known may lack its games, so use the streams only for a replay.
+    """
     rulesets = ladders.facts.rulesets
     streams: dict[str, Stream] = {}
     for ruleset_id, versions in rulesets.items():
         if ruleset_id in ladders.facts.unusable or not any(is_affected(version, affected) for version in versions):
             continue
         for source_id in {str(getattr(version.params, "of", "")) for version in versions} & rulesets.keys():
-            ladders.streams(source_id)
+            ladders.streams(source_id)  # with all games, because the lists of the source are summed
         streams |= ladders.streams(ruleset_id, light=True)
     return streams
 
@@ -134,14 +144,14 @@ def load_affected_streams(ladders: Ladders, affected: Collection[str]) -> dict[s
 def pair_affected_streams(
     before: Ladders, after: Ladders, affected: Collection[str], only: Collection[str] = ()
 ) -> dict[str, tuple[Stream | None, Stream | None]]:
-    """Return the streams (before, after) of each ladder that may be affected, or only of those in `only`."""
-    old, new = load_affected_streams(before, affected), load_affected_streams(after, affected)
-    names = sorted(old.keys() | new.keys())
-    return {name: (old.get(name), new.get(name)) for name in names if not only or name in only}
+    """Return the streams (before, after) of each ladder that may be affected, by name; `only` limits the ladders."""
+    old_streams, new_streams = load_affected_streams(before, affected), load_affected_streams(after, affected)
+    names = sorted(old_streams.keys() | new_streams.keys())
+    return {name: (old_streams.get(name), new_streams.get(name)) for name in names if not only or name in only}
 
 
 def have_same_points(left: Stream | None, right: Stream | None) -> bool:
-    """Tell whether two streams certainly give the same points, so that neither needs a replay."""
+    """Tell whether two streams are certain to give the same points, so that no replay is needed."""
     if left is None or right is None:
         return left is right
     if left.ranking.sums_lists:

@@ -1,16 +1,16 @@
 """Parse and format coordinates on the three axes, and points in time.
 
     2024-12-31            the end of that day in a zone, or its start for an option that means a start
-    2024-12, 2024         the end of that month or year, or its start; options that take positions read 2024 as one
+    2024-12, 2024         the end of that month or year, or its start; an option that takes positions reads 2024 as one
     2024-12-31T12:00Z     that instant
-    217                   a position in the log, for options about what was known
+    217                   a position in the log, for options that limit which events were known
 
 Instants are shown in the ledger's home zone, or in UTC without one: 2024-12-31T23:30:00Z is 2025-01-01 00:30 in a
-ledger whose home zone is Europe/Berlin, in a column "played (Berlin)". A function `note` receives remarks on unusual
-but correct answers.
+ledger whose home zone is Europe/Berlin, in a column "played (Berlin)". Functions pass remarks on unusual but correct
+answers to their argument `note`.
 
 A comparison takes each set of coordinates as one text: `now`, `published`, `217`, `2024-12-31`, or parts separated by
-commas, such as `as-of=2024-12-31,rules=club-catan-elo@2`. A bare position or time refers to the log, as in --known-at.
+commas, such as `as-of=2024-12-31,rules=club-catan-elo@2`. A position or a time without a name means `known-at`.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ Note = Callable[[str], None]
 class Coordinates(NamedTuple):
     """Coordinates on the three axes: time of play, log position, and the version (ID@VERSION) that scores everything.
 
-    `as_of` is in microseconds since 1970. None means no limit, or the rulesets' own timelines. `left_out` lists the
-    positions of invalid events, which are ignored.
+    `as_of` is in microseconds since 1970, None for no limit. `rules` is None for each ruleset's own timeline.
+    `left_out` lists the positions of invalid events, which are ignored.
     """
 
     as_of: int | None
@@ -58,7 +58,7 @@ class Coordinates(NamedTuple):
 
     @property
     def until(self) -> datetime | None:
-        """`as_of` as a time in UTC."""
+        """Return `as_of` as a `datetime` in UTC."""
         return None if self.as_of is None else moment(self.as_of)
 
     def axes(self) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class Coordinates(NamedTuple):
         return {"as_of": self.until, "known_at": self.known_at, "rules": self.rules}
 
     def __repr__(self) -> str:
-        """Return the three axes, except those that limit nothing."""
+        """Return the axes that have a limit."""
         limits = [f"known_at={self.known_at}"] + ([] if self.rules is None else [f"rules={self.rules!r}"])
         as_of = [] if self.as_of is None else [f"as_of='{format_instant(self.as_of)}'"]
         left_out = [f"left_out={self.left_out}"] if self.left_out else []
@@ -92,15 +92,15 @@ _NOON = re.compile(r"(\d{4}-\d\d-\d\d) 12:00:00(?:\.000000)?(?:Z|[+-]\d\d:\d\d)?
 class Times(NamedTuple):
     """The format of a ledger's instants, and the zone in which days end.
 
-    `home` is the name of the home zone. A date without a time is recorded as noon in the current home zone, or in UTC
-    without one. `noons` lists all zones used for that so far, by default `home` or UTC. A game at noon in such a zone
-    is shown with its day only.
+    `home` is the name of the home zone, None for UTC. A game recorded with a date only is recorded at noon in the home
+    zone of that time. `noon_zones` lists the zones in which dates were recorded as noon; if empty, it is the home zone.
+    A game at noon in one of them is shown with its day only.
 
-    An instant is given in microseconds since 1970, as recorded text, or as a `datetime`.
+    The methods take an instant as microseconds since 1970, as recorded text, or as a `datetime`.
     """
 
     home: str | None = None
-    noons: tuple[str, ...] = ()
+    noon_zones: tuple[str, ...] = ()
 
     @property
     def zone(self) -> str:
@@ -130,21 +130,21 @@ class Times(NamedTuple):
         >>> Times("Europe/Berlin").format_played(noon), Times().format_played(noon)
         ('2024-11-22', '2024-11-22 11:00')
         """
-        return self.format_day_alone(instant) or self.format_minute(instant)
+        return self.format_if_day_only(instant) or self.format_minute(instant)
 
     def format_played_with_zone(self, instant: int | str | datetime) -> str:
         """Format the time of a game like `format_played`, with the zone unless only the day is known."""
-        return self.format_day_alone(instant) or self.format_with_zone(instant)
+        return self.format_if_day_only(instant) or self.format_with_zone(instant)
 
-    def format_day_alone(self, instant: int | str | datetime) -> str | None:
-        """Format the day of a game for which no time was recorded; return None for all other games."""
-        for zone in self.noons or (self.zone,):
+    def format_if_day_only(self, instant: int | str | datetime) -> str | None:
+        """Format the day of a game that was recorded without a time; return None for all other games."""
+        for zone in self.noon_zones or (self.zone,):
             if noon := _NOON.fullmatch(Times(None if zone == "UTC" else zone)._format_local(instant)):
                 return noon[1]
         return None
 
     def _format_local(self, instant: int | str | datetime) -> str:
-        """Format an instant in the display zone, to the last recorded digit."""
+        """Format an instant in the display zone, with all recorded digits."""
         if isinstance(instant, datetime):
             instant = instant.isoformat(timespec="microseconds").replace("+00:00", "Z")
         if self.home is None:
@@ -157,7 +157,7 @@ class Times(NamedTuple):
 
 
 UTC_TIMES = Times()
-# a ledger without a home zone records dates as noon in UTC, whatever the display zone
+# the noon zones of a ledger without a home zone, which another display zone does not change
 UTC_NOON = ("UTC",)
 
 
@@ -168,25 +168,26 @@ def moment(instant: int) -> datetime:
 
 def load_times(connection: Connection) -> Times:
     """Return the time format of a ledger, from its home zone at the head of the log."""
-    zones = home_zones(connection)
-    if not zones:
+    zone_events = home_zones(connection)
+    if not zone_events:
         return Times()
-    names = [str(event.data["zone"]) for event in reversed(zones)]
-    # dates recorded before the first home zone are noons in UTC
-    has_older = has_games_before(connection, zones[0].position or 0)
-    return Times(names[0], (*dict.fromkeys([*names, *(["UTC"] if has_older else [])]),))
+    names = [str(event.data["zone"]) for event in reversed(zone_events)]
+    # dates recorded before the first home zone are noon in UTC
+    if has_games_before(connection, zone_events[0].position or 0):
+        names.append("UTC")
+    return Times(names[0], (*dict.fromkeys(names),))
 
 
 def resolve_known_at(connection: Connection, known_at: str | int | None, time_zone: str | None, note: Note) -> int:
-    """Return the log position that `known_at` means: by default the last one.
+    """Return the log position that `known_at` means; None means the last position.
 
-    A date, month or year means its end in a zone, by default the ledger's home zone. Raises `BadArgument`.
+    A date, month or year means its end in `time_zone`, by default in the ledger's home zone. Raises `BadArgument`.
     """
     newest = head(connection)
     if known_at is None:
         return newest.position
     if newest.position == 0:
-        raise BadArgument("the ledger is empty: nothing is known at any time", "known_at")
+        raise BadArgument("the ledger is empty, so it has no positions; leave out --known-at", "known_at")
     text = str(known_at)
     if is_position := text.isascii() and text.isdigit():
         if len(text) > 18 or int(text) > newest.position:
@@ -199,10 +200,11 @@ def resolve_known_at(connection: Connection, known_at: str | int | None, time_zo
         position = find_position_known_at(connection, instant)
         if instant > newest.recorded_at and _is_in_future(text, time_zone or times.zone):
             last = times.format_second(newest.recorded_at)
-            note(f"the last event was recorded at {last}; nothing is known from after it")
+            note(f"the last event was recorded at {last}; the answer cannot include later events")
     if position == 0:
         first = times.format_second(recorded_at(connection, 1))
-        raise BadArgument(f"nothing is known from before position 1, which was recorded at {first}", "known_at")
+        message = f"the log begins at position 1, which was recorded at {first}; pass a later time or position"
+        raise BadArgument(message, "known_at")
     return position
 
 
@@ -224,14 +226,14 @@ def resolve_since(connection: Connection, since: str | None) -> int:
 
 def _describe_end_of_log(end: int, text: str) -> str:
     """Return the message for a position after the end of the log, with a hint if the number looks like a year."""
-    year = f"; for a year, name a day, such as {text}-12-31" if len(text) == 4 and text[0] in "12" else ""
-    return f"the log ends at position {end}, before {text:.20}{year}"
+    hint = f"; for a year, name a day, such as {text}-12-31" if len(text) == 4 and text[0] in "12" else ""
+    return f"the log ends at position {end}, before {text:.20}{hint}"
 
 
 def parse_since(since: str, time_zone: str, alternatives: str = "", argument: str = "since") -> int:
-    """Return the instant that `since`, or another argument, means in a zone; a date, month or year means its start.
+    """Return the instant that `since`, or another `argument`, means in a zone; a date, month or year means its start.
 
-    `alternatives` is the end of the message, with the other accepted forms. Raises `BadArgument`.
+    Raises `BadArgument`; `alternatives` is the end of its message, with the other accepted forms.
     """
     try:
         return read_from(since, time_zone)
@@ -240,7 +242,7 @@ def parse_since(since: str, time_zone: str, alternatives: str = "", argument: st
 
 
 def parse_as_of(as_of: str | None, time_zone: str, argument: str = "as_of") -> int | None:
-    """Return the instant that `as_of`, or another argument, means in a zone; a date, month or year means its end.
+    """Return the instant that `as_of`, or another `argument`, means in a zone; a date, month or year means its end.
 
     Raises `BadArgument`.
     """
@@ -248,13 +250,13 @@ def parse_as_of(as_of: str | None, time_zone: str, argument: str = "as_of") -> i
 
 
 def format_end(instant: int, time_zone: str) -> str:
-    """Format an instant for an option that means an end: as a date if a day of the zone ends then."""
+    """Format the end of a range: as a date if the instant is the end of that day in the zone, else in full."""
     day = local_time(instant, time_zone).date().isoformat()
     return day if read_until(day, time_zone) == instant else format_instant(instant)
 
 
 def note_future(as_of: str | None, time_zone: str, note: Note) -> None:
-    """Note if `as_of` is in the future; today's date does not count as future."""
+    """Add a note if `as_of` is in the future; today's date does not count as future."""
     if as_of is not None and _parse_end(as_of, time_zone, "as_of") > clock.now() and _is_in_future(as_of, time_zone):
         note(f"{as_of} is in the future; more games may be played until then")
 
@@ -273,7 +275,7 @@ def _parse_end(text: str, time_zone: str, argument: str, alternatives: str = "")
 
 
 KEYWORDS, PART_NAMES = ("now", "published"), ("as-of", "known-at", "rules")
-ACCEPTED_FORMS = "now, published, a position, or parts like as-of=DATE,known-at=POSITION,rules=ID@VERSION"
+ACCEPTED_FORMS = "now, published, a position, or parts such as as-of=DATE,known-at=POSITION,rules=ID@VERSION"
 
 
 class CoordinateSpec(NamedTuple):
@@ -286,10 +288,15 @@ class CoordinateSpec(NamedTuple):
     rules: str | None = None
 
     def resolve(self, connection: Connection, ladder: str, note: Note) -> Coordinates:
-        """Return the coordinates for one ladder, by the home zone, else its ruleset's. Raises `BadArgument`."""
+        """Return the coordinates for one ladder. Raises `BadArgument`.
+
+        Dates end in the ledger's home zone or, without one, in the zone of the ladder's ruleset.
+        """
         coordinates = self.resolve_among(connection, ladder, note)
         if coordinates.rules != self.rules:
-            message = f"{quote(str(self.rules))} is no version of the ruleset of {ladder}"
+            message = (
+                f"{quote(str(self.rules))} is not a version of {ladder}'s ruleset; to list them: ratings rules list"
+            )
             raise BadArgument(message, "coordinates")
         return coordinates
 
@@ -299,19 +306,19 @@ class CoordinateSpec(NamedTuple):
         Raises `BadArgument`.
         """
         zone = find_date_zone(connection, ladder, load_times(connection))
-        applies = self.rules is not None and parse_name(ladder).ruleset_id == self.rules.partition("@")[0]
+        has_version = self.rules is not None and parse_name(ladder).ruleset_id == self.rules.partition("@")[0]
         return Coordinates(
-            parse_as_of(self.as_of, zone),
-            resolve_known_at(connection, self.known_at, zone, note),
-            self.rules if applies else None,
+            as_of=parse_as_of(self.as_of, zone),
+            known_at=resolve_known_at(connection, self.known_at, zone, note),
+            rules=self.rules if has_version else None,
         )
 
     def lists(self, connection: Connection, note: Note, ladder: str | None = None) -> list[PublishedList]:
-        """Return the published lists at these coordinates, of one ladder or of all, as known at `known_at`."""
+        """Return the latest published lists, or those for `as_of`, of one ladder or all, as known at `known_at`."""
         times = load_times(connection)
         zone = None if ladder is None else find_date_zone(connection, ladder, times)
-        until = resolve_known_at(connection, self.known_at, zone, note)
-        latest = select_latest_lists(read_published_lists(connection, until, ladder))
+        known_at = resolve_known_at(connection, self.known_at, zone, note)
+        latest = select_latest_lists(read_published_lists(connection, known_at, ladder))
         if self.as_of is None:
             return latest
         zones = {entry.ladder: find_date_zone(connection, entry.ladder, times) for entry in latest}
@@ -330,14 +337,14 @@ def parse_coordinates(text: str) -> CoordinateSpec:
             name, value = ("published", "yes") if name == "published" else ("known-at", name)
         if not (is_known and value):
             raise BadArgument(
-                f"{quote(text)}: {quote(part)} is no coordinate; write {ACCEPTED_FORMS}{hint}", "coordinates"
+                f"{quote(text)}: {quote(part)} is not a coordinate; write {ACCEPTED_FORMS}{hint}", "coordinates"
             )
         if name in parts:
-            raise BadArgument(f"{quote(text)} says {name} twice", "coordinates")
+            raise BadArgument(f"{quote(text)} has two values for {name}; leave out one", "coordinates")
         if value != "now":
             parts[name] = value
     if "published" in parts and "rules" in parts:
-        raise BadArgument(f"{quote(text)}: a published list has its own version", "coordinates")
+        raise BadArgument(f"{quote(text)}: a published list has its own version; leave out rules=", "coordinates")
     return CoordinateSpec(
         text=text,
         published="published" in parts,
@@ -382,13 +389,13 @@ def list_ruleset_ids(connection: Connection) -> set[str]:
 
 def build_unknown_ruleset_error(ruleset_id: str, known: Collection[str], when: str = "") -> UnknownLadder:
     """Build the error for an unknown ruleset; the message lists the known ones and suggests a similar one."""
-    names = f"there are {', '.join(sorted(known))}" if known else "none is published; see: ratings init"
+    names = f"published: {', '.join(sorted(known))}" if known else "none is published; see: ratings init"
     hint = did_you_mean(ruleset_id, known) or _suggest_shipped(ruleset_id)
     return UnknownLadder(f"no ruleset is called {quote(ruleset_id)}{when} ({names}){hint}")
 
 
 def _suggest_shipped(ruleset_id: str) -> str:
-    """Return a hint with the command that publishes the shipped system that an id such as elo-chess names, or ""."""
+    """Return the command that publishes a shipped system for a game, if the id has this form, as elo-chess; else ""."""
     from ratings_ledger.projections.rulesets.shipped_rulesets import systems  # needed only for unknown ladders
 
     for system in sorted(systems(), key=len, reverse=True):

@@ -569,7 +569,7 @@ def explain_player(
         at=ladders.coordinates,
         assumed=assumed or ABSENT,
         period=build_period_state(standings.closed),
-        times=Times(zone, times.noons or (times.zone,)),
+        times=Times(zone, times.noon_zones or (times.zone,)),
     )
 
 

@@ -11,7 +11,7 @@ from ratings_ledger.ledger.events.revisions import GAME_EVENTS, live_game
 from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.store.log import Log, find_changed_games, read_types
 from ratings_ledger.projections.admission.ladder_checks import build_game_facts
-from ratings_ledger.projections.diff.affected import describe_affected, is_affected
+from ratings_ledger.projections.diff.affected import list_affected_subjects, is_affected
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.replay.ladders import list_partition_values
 from ratings_ledger.projections.rulesets.versions import Version, list_games
@@ -65,13 +65,15 @@ def find_changed_ladders(connection: Connection, facts: Facts, position: int) ->
 
 
 def _find_affected_since(connection: Connection, facts: Facts, position: int) -> set[str]:
-    """Return the subjects that new events may affect, except events of games, in the form of `describe_affected`."""
+    """Return the subjects (see `list_affected_subjects`) that new events may affect, except events of games."""
     types = [name for name, event_type in TYPES.items() if not event_type.is_silent and name not in GAME_EVENTS]
     affected = set[str]()
     for event in read_types(connection, types, until=facts.position, after=position):
         if event.position not in facts.left_out:
             is_clock_event = event.type in CLOCK_TYPES
-            affected |= _list_clock_rulesets(facts) if is_clock_event else describe_affected(event.type, event.data, ())
+            affected |= (
+                _list_clock_rulesets(facts) if is_clock_event else list_affected_subjects(event.type, event.data, ())
+            )
     return affected
 
 

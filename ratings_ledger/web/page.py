@@ -407,7 +407,7 @@ def to_local(times: Times, instant: datetime | str | int) -> datetime:
 
 def format_day(times: Times, instant: datetime | str | int) -> str:
     """Format the day of an instant, such as 25 Apr 2025."""
-    date_only = times.format_day_alone(instant)
+    date_only = times.format_if_day_only(instant)
     return format_date(to_local(times, instant) if date_only is None else date.fromisoformat(date_only))
 
 
@@ -419,7 +419,7 @@ def format_minute(times: Times, instant: datetime | str | int) -> str:
 
 def format_time_played(times: Times, instant: datetime | str | int) -> str:
     """Format the time of a game to the minute; only the day if no time was recorded."""
-    return format_minute(times, instant) if times.format_day_alone(instant) is None else format_day(times, instant)
+    return format_minute(times, instant) if times.format_if_day_only(instant) is None else format_day(times, instant)
 
 
 def describe_dated_change(times: Times, row: Change) -> str:

@@ -172,8 +172,8 @@ def test_version_is_unknown_before_its_position(db: str, ratings: Ratings) -> No
 IMPOSSIBLE_KNOWN_AT = {
     "99": "the log ends at position 24",
     "9" * 5_000: "the log ends at position 24",
-    "0": "nothing is known from before position 1, which was recorded at 2025-06-15 12:00:00 UTC",
-    "2025-06-14": "nothing is known from before position 1, which was recorded at 2025-06-15 12:00:00 UTC",
+    "0": "the log begins at position 1, which was recorded at 2025-06-15 12:00:00 UTC",
+    "2025-06-14": "the log begins at position 1, which was recorded at 2025-06-15 12:00:00 UTC",
     "-1": "'-1' is not a time like",
     "soon": "nor a position of the log",
     "١": "nor a position of the log",
@@ -204,7 +204,7 @@ def test_known_at_notes_only_the_future(known_at: str, note_count: int, db: str,
 
     assert json.loads(result.stdout)["known_at"] == 24
     assert result.stderr == note_count * (
-        "note: the last event was recorded at 2025-06-15 12:00:00 UTC; nothing is known from after it\n"
+        "note: the last event was recorded at 2025-06-15 12:00:00 UTC; the answer cannot include later events\n"
     )
 
 
