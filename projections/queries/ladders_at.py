@@ -1,6 +1,6 @@
 """Compute the ladders of a ledger at coordinates: versions, streams, traces and rankings, each on first use.
 
-`LadderCache` keeps the ladders at the last queried positions, so that the next query there decodes nothing again.
+`LadderCache` keeps the ladders at the positions queried last, so that a further query does not decode the log again.
 """
 
 from __future__ import annotations
@@ -66,13 +66,14 @@ from ratings_ledger.projections.replay.rule_calls import RuleFailure, find_rank_
 from ratings_ledger.projections.replay.trace import Trace, TracePosition
 from ratings_ledger.projections.rulesets.versions import Version, find_months_problem, find_period, in_force, newest
 
-POSITIONS_KEPT, VERSIONS_KEPT = 3, 8
+# how many positions a cache keeps, and how many values of `rules` for each of them
+POSITIONS_MAX, RULES_MAX = 3, 8
 FOLLOWED_EVENTS = 1_000  # after more new events than this, everything is decoded again
 Decode = Callable[..., Facts]
 
 
 class LadderCache:
-    """A cache of all ladders at the last few positions, identified by chain hash. Threads may share it."""
+    """A cache of all ladders at the positions queried last, by position and chain hash. Threads may share it."""
 
     def __init__(self, decode: Decode = decode) -> None:
         self._decode = decode
@@ -81,19 +82,20 @@ class LadderCache:
         self._by_position: dict[tuple[int, bytes], dict[str | None, Ladders]] = {}
 
     def empty_copy(self) -> LadderCache:
-        """Return an empty cache with the same decoder, for positions that later queries will not need."""
+        """Return an empty cache with the same decoder, for positions that this cache should not keep."""
         return LadderCache(self._decode)
 
     def load(self, connection: Connection, position: int, rules: str | None = None) -> Ladders:
         """Return the ladders as known at a position; `rules` is the version that replaces its ruleset's timeline.
 
-        Reading from their facts may raise `Damaged`: see `forget`. Raises `StoreDamaged`.
+        The facts are read from their files later, and reading may then raise `Damaged`: see `forget`. Raises
+        `StoreDamaged`.
         """
         known = None
         if self._by_position:
             with self._lock:
-                versions = self._by_position.get((position, read_chain_hash(connection, position) or ZERO), {})
-                known = next(iter(versions.values()), None)
+                by_rules = self._by_position.get((position, read_chain_hash(connection, position) or ZERO), {})
+                known = next(iter(by_rules.values()), None)
         earlier = self._find_earlier(connection, position) if known is None and self._by_position else None
         if known is not None:
             facts = known.facts
@@ -106,20 +108,20 @@ class LadderCache:
             if known is None and self._by_position:
                 last = next(reversed(self._by_position.values()))
                 facts.take_ranks(next(iter(last.values())).facts)
-            versions = self._by_position[key] = self._by_position.pop(key, {})  # the most recently used comes last
-            while len(self._by_position) > POSITIONS_KEPT:
+            by_rules = self._by_position[key] = self._by_position.pop(key, {})  # the most recently used comes last
+            while len(self._by_position) > POSITIONS_MAX:
                 del self._by_position[next(iter(self._by_position))]
-            if len(versions) >= VERSIONS_KEPT:
-                del versions[next(iter(versions))]
-            if rules not in versions:
-                versions[rules] = Ladders(facts, None, rules)
+            if len(by_rules) >= RULES_MAX:
+                del by_rules[next(iter(by_rules))]
+            if rules not in by_rules:
+                by_rules[rules] = Ladders(facts, as_of=None, rules=rules)
                 if earlier is not None and rules is None:
-                    versions[rules].follow(earlier)
-                    versions[rules].decoded_at = earlier.decoded_at
-            return versions[rules]
+                    by_rules[rules].follow(earlier)
+                    by_rules[rules].decoded_at = earlier.decoded_at
+            return by_rules[rules]
 
     def _find_earlier(self, connection: Connection, position: int) -> Ladders | None:
-        """Return the ladders at the last earlier position if only a few events were appended since then, else None."""
+        """Return the ladders at the last cached position before this one; None if too many events lie between them."""
         with self._lock:
             snapshots = [
                 (cached_position, chain_hash, by_rules.get(None))
@@ -131,7 +133,7 @@ class LadderCache:
         return None
 
     def load_checked(self, connection: Connection, position: int, rules: str | None = None) -> Ladders:
-        """Return the ladders as `load` does, after checking all files from which their facts are read."""
+        """Return the same ladders as `load`, after checking all files from which their facts are read."""
         ladders = self.load(connection, position, rules)
         try:
             ladders.facts.check()
@@ -161,19 +163,19 @@ LADDERS_LISTED = 20
 
 
 def suggest_ladder(facts: Facts, ladder: str) -> str | None:
-    """Return a hint that a ladder never had a game, with a similar label that was probably meant, or None."""
+    """Return a hint with the label that was probably meant, if a ladder has never had a game; None without one."""
     name = parse_name(ladder)
     versions = facts.rulesets.get(name.ruleset_id, [])
     if not versions or (typo := find_typo(name, versions, find_played_labels(facts, versions))) is None:
         return None
     index, similar_label = typo
-    part, label = versions[0].ruleset.partition.by[index], name.values[index]
-    return f"{short_name(ladder)} never had a game; {part} {label}; did you mean {similar_label}?"
+    part = versions[0].ruleset.partition.by[index]
+    return f"{short_name(ladder)} never had a game; did you mean the {part} {similar_label}?"
 
 
-TIMES_KEPT = 8  # the number of `as_of` instants whose ladders are kept
+AS_OF_MAX = 8  # how many instants `as_of` have their ladders kept
 SHORT_GAMES = 200_000  # keep the whole trace of a ladder with fewer games
-LONG_GAMES = 1_000_000  # with more games, sorting again is cheaper than keeping the order in memory
+LONG_GAMES = 1_000_000  # with more games, sorting them again is cheaper than keeping their order in memory
 
 
 @dataclass(frozen=True)
@@ -185,7 +187,7 @@ class Ranking:
     scale: int
     rows: Sequence[RankedRow]
     games: int
-    held: int  # the sum of all players' points: running points, or sums over games
+    held: int  # the sum of all players' points, which are running points or sums over games
     started: int
     minted: int
     burned: int
@@ -193,12 +195,12 @@ class Ranking:
     columns: Sequence[State] = ()  # the columns of the rows' states
     visible_states: VisibleStates | None = field(default=None, compare=False, repr=False)
     closed: ClosedPeriods | None = field(default=None, compare=False)
-    # a description of the value that ranks, if that is not the points
+    # a description of the value by which players are ranked, if it is not the points
     ranked_by: str | None = field(default=None, compare=False)
 
     @cached_property
     def digest(self) -> str:
-        """Return the hash of ruleset and rows, as `compute_digest` defines it. This is slow for a long ladder."""
+        """Return the hash of the ruleset and the rows, as `compute_digest` defines it. A long ladder takes a while."""
         rows = ",".join(_dump_row(row, self.scale, self.columns) for row in self.rows)
         return compute_text_digest(f'{{"rows":[{rows}],"ruleset":{dump(self.ruleset)}}}')
 
@@ -226,21 +228,21 @@ def _build_json_row(row: RankedRow, scale: int, columns: Sequence[State]) -> dic
 
 
 def _dump_row(row: RankedRow, scale: int, columns: Sequence[State]) -> str:
-    """Return the text of `dump(_build_json_row(...))`, several times faster: a nightly run has many rows."""
+    """Return the text of `dump(_build_json_row(...))`, but several times faster, because a nightly run has many rows."""
     rank, player, points, games, qualified, divisor, gold, places, state = row
     unit = scale * divisor
     whole, remainder = divmod(points, unit)
     if remainder:
         common = gcd(points, unit)
-        value = f"{points // common}/{unit // common}"
+        points_text = f"{points // common}/{unit // common}"
     else:
-        value = str(whole)
+        points_text = str(whole)
     optional_members = "" if gold is None else f'"gold":{gold},'
     if places is not None:
         optional_members += f'"places":[{",".join(map(str, places))}],'
     state_member = "" if state is None or len(columns) < 2 else f',"state":{dump(format_exact_state(columns, state))}'
     return (
-        f'{{"games":{games},{optional_members}"player":{dump_text(player)},"points":"{value}",'
+        f'{{"games":{games},{optional_members}"player":{dump_text(player)},"points":"{points_text}",'
         f'"qualified":{"true" if qualified else "false"},"rank":{"null" if rank is None else rank}{state_member}}}'
     )
 
@@ -254,10 +256,10 @@ def _compute_rank_values(trace: Trace, version: Version) -> list[int] | None:
 
 
 class EarlierTrace(NamedTuple):
-    """The trace of a ladder at an earlier position, the replayed input, and the versions that scored it."""
+    """The trace of a ladder at an earlier position, the input of its replay, and the versions that scored it."""
 
     trace: Trace
-    since: TraceInputs
+    inputs: TraceInputs
     versions: list[Version]
 
 
@@ -266,7 +268,7 @@ class Ladders:
 
     `rules` is a version that replaces the timeline of its ruleset. With `close_now`, games in open rating periods are
     scored as if the periods closed now. Each stream is built only once. Traces of ladders queried by name are kept,
-    because the ladder at an earlier `as_of` is a prefix of the same replay.
+    because the trace at an earlier `as_of` is a prefix of the same replay.
     """
 
     def __init__(
@@ -279,12 +281,13 @@ class Ladders:
         self._closed_now: Ladders | None = None
         self._streams: dict[str, dict[str, Stream]] = {}
         self._by_as_of: dict[int | None, Ladders] = {}
-        self._root = ref(self)  # a weak reference, so that large objects are freed without the garbage collector
-        self._single: dict[str, Stream] = {}
+        # the ladders that keep those at other `as_of`; a weak reference frees large objects without a collection
+        self._root = ref(self)
+        self._single_streams: dict[str, Stream] = {}
         self._traces: dict[str, Trace] = {}
         self._versions: dict[str, list[Version]] = {}
         self._clubs: dict[str, Ladders] = {}
-        self._rows: Column | None = None
+        self._ordered_rows: Column | None = None
         self._earlier: dict[str, EarlierTrace] = {}
         # ladders whose traces are worth keeping, because the next write continues them
         self._read_after_writes: set[str] = set()
@@ -292,7 +295,7 @@ class Ladders:
         self.decoded_at = facts.position
 
     def follow(self, earlier: Ladders) -> None:
-        """Continue the traces of the ladders at an earlier position of the log, if that is possible."""
+        """Continue the traces of the ladders at an earlier position of the log where this is possible."""
         self._earlier = earlier._earlier | {
             ladder: EarlierTrace(trace, read_trace_inputs(earlier.facts, ladder, versions), versions)
             for ladder, trace in [*earlier._traces.items()]
@@ -314,19 +317,19 @@ class Ladders:
         if ladders is None:
             ladders = Ladders(self.facts, as_of, self.rules, close_now=self.close_now)
             ladders._root = ref(root)
-            root._by_as_of = dict([*root._by_as_of.items()][1 - TIMES_KEPT :]) | {as_of: ladders}
+            root._by_as_of = dict([*root._by_as_of.items()][1 - AS_OF_MAX :]) | {as_of: ladders}
         return ladders
 
     def for_ladder(self, ladder: str) -> Ladders:
         """Return the ladders for the entrants of one ladder, given by its name or its ruleset's id.
 
-        These are `self` for players, or separate ladders for clubs. All other methods redirect to them.
+        For players, these are `self`; for clubs, they are separate ladders. All other methods delegate to them.
         """
         ruleset_id = ladder.partition("/")[0]
         versions = self.facts.rulesets.get(ruleset_id, [])
         if self.facts.club_games is not None or not versions or versions[0].ruleset.entrant == "player":
             return self
-        root, rules = self._root() or self, self._rules_of(ruleset_id)
+        root, rules = self._root() or self, self._find_rules(ruleset_id)
         if rules is not None and not (versions := _select_version(versions, rules)):
             return self
         if ruleset_id not in root._clubs:
@@ -351,19 +354,19 @@ class Ladders:
     def _order_rows(self) -> Column:
         if len(self.facts.occurred_at) >= LONG_GAMES:
             return order_rows(self.facts, self.as_of)
-        if self._rows is None:
-            self._rows = order_rows(self.facts, self.as_of)
-        return self._rows
+        if self._ordered_rows is None:
+            self._ordered_rows = order_rows(self.facts, self.as_of)
+        return self._ordered_rows
 
     def versions(self, ladder: str) -> list[Version]:
         """Return the versions that may score a ladder's games. Raises `UnknownLadder`, `RulesetUnusable`."""
         if (scoped := self.for_ladder(ladder)) is not self:
             return scoped.versions(ladder)
         if ladder not in self._versions:
-            self._versions[ladder] = find_versions(self.facts, ladder, self._rules_of(ladder.partition("/")[0]))
+            self._versions[ladder] = find_versions(self.facts, ladder, self._find_rules(ladder.partition("/")[0]))
         return self._versions[ladder]
 
-    def _rules_of(self, ruleset_id: str) -> str | None:
+    def _find_rules(self, ruleset_id: str) -> str | None:
         """Return the version that replaces the timeline of a ruleset, or None."""
         return self.rules if self.rules is not None and self.rules.partition("@")[0] == ruleset_id else None
 
@@ -376,16 +379,16 @@ class Ladders:
             return clubs.streams(ruleset_id, light=light)
         if ruleset_id not in self._streams:
             versions = self.facts.rulesets[ruleset_id]
-            if (rules := self._rules_of(ruleset_id)) is not None:
+            if (rules := self._find_rules(ruleset_id)) is not None:
                 versions = _select_version(versions, rules)
             # the only ladder of its ruleset may have been replayed already
             known = None if versions[0].ruleset.partition.by else self._cached_trace(ruleset_id)
             if known is not None and known.has_history and (known.game_count or known.adjustment_count):
                 if light:
-                    stored = known.stream
-                    return {ruleset_id: Stream(ruleset_id, stored.rule, stored.versions, stored.names, trace=known)}
-                complete = known.join_parts()
-                self._streams[ruleset_id] = {ruleset_id: replace(complete.stream, trace=complete)}
+                    stream = known.stream
+                    return {ruleset_id: Stream(ruleset_id, stream.rule, stream.versions, stream.names, trace=known)}
+                joined_trace = known.join_parts()
+                self._streams[ruleset_id] = {ruleset_id: replace(joined_trace.stream, trace=joined_trace)}
             else:
                 self._streams[ruleset_id] = build_streams(
                     self.facts, versions, as_of=self.as_of, ordered=self._order_rows, close_now=self.close_now
@@ -397,19 +400,19 @@ class Ladders:
         if (scoped := self.for_ladder(ladder)) is not self:
             return scoped.stream(ladder)
         versions = self.versions(ladder)
-        known = self._streams.get(ladder.partition("/")[0], self._single)
-        if known is self._single and ladder not in known:
+        by_name = self._streams.get(ladder.partition("/")[0], self._single_streams)
+        if by_name is self._single_streams and ladder not in by_name:
             values = parse_name(ladder).values
-            known |= build_streams(self.facts, versions, only=values, as_of=self.as_of, close_now=self.close_now)
-        return known.get(ladder) or Stream(ladder, versions[0].rule, versions)
+            by_name |= build_streams(self.facts, versions, only=values, as_of=self.as_of, close_now=self.close_now)
+        return by_name.get(ladder) or Stream(ladder, versions[0].rule, versions)
 
     def load_stream(self, ladder: str) -> Stream:
-        """Return the stream of one ladder, from its trace if that is cached. Raises as `stream` does."""
+        """Return the stream of one ladder, from its trace if the trace is cached. Raises the errors of `stream`."""
         known = self._cached_trace(ladder)
         return known.join_parts().stream if known is not None and known.has_history else self.stream(ladder)
 
     def trace(self, ladder: str, keep_history: bool = True) -> Trace:
-        """Return the trace of one ladder; with `keep_history`, including the points before every game.
+        """Return the trace of one ladder; with `keep_history`, it includes the points before every game.
 
         Raises `UnknownLadder`, `RulesetUnusable`, `RuleFailure`.
         """
@@ -428,16 +431,13 @@ class Ladders:
         return known
 
     def _should_keep(self, ladder: str, stream: Stream) -> bool:
-        """Tell whether to keep the points before every game: on short ladders, and on ladders that writes continue."""
+        """Tell whether to keep the points before every game, for a short ladder or one that the next write continues."""
         if not stream.ranking.running or len(stream.row) < SHORT_GAMES:
             return True
         return ladder in self._read_after_writes and can_be_continued(self.facts, stream.versions)
 
     def _cached_trace(self, ladder: str) -> Trace | None:
-        """Return the ladder's trace if no replay is needed, or if the replay's result is kept; otherwise None.
-
-        The trace at an earlier time is a prefix of the whole history, which is worth a replay if its trace is kept.
-        """
+        """Return the ladder's trace if that takes no replay, or a replay whose result is kept; otherwise None."""
         if (scoped := self.for_ladder(ladder)) is not self:
             return scoped._cached_trace(ladder)
         if ladder not in self._traces and (known := self._look_up_trace(ladder)) is not None:
@@ -445,7 +445,10 @@ class Ladders:
         return self._traces.get(ladder)
 
     def _look_up_trace(self, ladder: str) -> Trace | None:
-        """Return the ladder's trace from the kept ones, or as a prefix of its whole history."""
+        """Return the ladder's trace, continued, from the cache of traces, or as a prefix of its whole history, or None.
+
+        The whole history is replayed first if its trace will be kept.
+        """
         if self.as_of is None:
             if (continued := self._continue_trace(ladder)) is not None or self.facts.cache is None:
                 return continued
@@ -468,23 +471,23 @@ class Ladders:
             return None
         if not can_be_continued(self.facts, earlier.versions):
             return None
-        with suppress(RuleFailure):  # a full replay names the game
-            return continue_trace(earlier.trace.compact(), earlier.since, self.facts, ladder, earlier.versions)
+        with suppress(RuleFailure):  # the full replay reports the failure with its game
+            return continue_trace(earlier.trace.compact(), earlier.inputs, self.facts, ladder, earlier.versions)
         return None
 
     def keep_trace_of(self, ladder: str) -> None:
-        """Keep the trace of a ruleset's only ladder for later queries, if it is long enough."""
+        """Keep the trace of a ruleset's only ladder for later queries, if the ladder is long enough."""
         if self.for_ladder(ladder) is not self:
             return  # only traces of players are kept
         by_name = self.streams(ladder, light=True)
         stream = by_name[ladder]
         if stream.trace is None and len(stream.row) >= compiling.COMPILED_GAMES and self._is_worth_keeping(ladder):
-            trim_heap()  # the replay needs the most memory
+            trim_heap()  # memory use is highest during the replay
             with suppress(RuleFailure):  # the next replay reports the failure
                 by_name[ladder] = replace(stream, trace=self.trace(ladder))
 
     def _is_worth_keeping(self, ladder: str) -> bool:
-        """Tell whether the ladder's trace may be cached; a trace under --rules would replace the real one."""
+        """Tell whether the ladder's trace may be cached. A trace under --rules would replace the real one."""
         if self.facts.cache is None or self.rules is not None:
             return False
         from ratings_ledger.projections.replay.trace_cache import can_be_cached
@@ -494,7 +497,7 @@ class Ladders:
     def state_before(self, ladder: str, moment: tuple[int, int]) -> TracePosition:
         """Return every player's state on a ladder just before a (time, position).
 
-        Raises `UnknownLadder`, `RulesetUnusable`, and `RuleFailure` unless only a later game fails.
+        Raises `UnknownLadder` and `RulesetUnusable`, and `RuleFailure` if an earlier game failed.
         """
         if (known := self._cached_trace(ladder)) and known.has_history:
             return TracePosition(known, *known.count_before(self.facts, moment))
@@ -513,7 +516,7 @@ class Ladders:
         return known.first_moment(self.facts) if known else self.stream(ladder).first_moment(self.facts)
 
     def describe_periods(self, ladder: str) -> ClosedPeriods | None:
-        """Return the state of a ladder's rating periods; None if there are none. Raises as `trace` does."""
+        """Return the state of a ladder's rating periods, None if it has none. Raises the errors of `trace`."""
         if self.versions(ladder)[0].ruleset.period == "game":
             return None
         return describe_periods(self.facts, self.trace(ladder).stream, self.as_of)
@@ -527,10 +530,9 @@ class Ladders:
         return self.rank(replay(stream, keep_history=not stream.ranking.running))[0]
 
     def rank_at(self, trace: Trace, as_of: int | None) -> Ranking:
-        """Return the standings at an earlier `as_of`, given the full trace.
+        """Return the standings at an earlier `as_of`, given the full trace. Raises `RuleFailure`.
 
-        Scores nothing again unless it must: annual lists and carried-over points depend on other ladders.
-        Raises `RuleFailure`.
+        Only annual lists and ladders with carried-over points are scored again, because they depend on other ladders.
         """
         if (scoped := self.for_ladder(trace.stream.ladder)) is not self:
             return scoped.rank_at(trace, as_of)
@@ -542,12 +544,12 @@ class Ladders:
         """Return the standings at the end of a trace, and the results that the list ranked. Raises `RuleFailure`."""
         if (scoped := self.for_ladder(trace.stream.ladder)) is not self:
             return scoped.rank(trace)
-        stream, version, games = trace.stream, find_ranking_version(trace), trace.game_count
-        annual = stream.ranking.sums_lists
-        months = self._rank_months(stream, version) if annual else {}
+        stream, version = trace.stream, find_ranking_version(trace)
+        is_annual = stream.ranking.sums_lists
+        months = self._rank_months(stream, version) if is_annual else {}
         results = self._build_results(trace, version, months)
         rows = LISTS[stream.rule.ranking].rank(results)
-        games = sum(month.games for month in months.values()) if annual else games
+        games = sum(month.games for month in months.values()) if is_annual else trace.game_count
         ranking = Ranking(
             ladder=stream.ladder,
             ruleset=version.ruleset.name,
@@ -560,7 +562,7 @@ class Ladders:
             burned=trace.burned,
             adjusted=trace.adjusted,
             columns=version.rule.state,
-            # a list that is not running computes its own points, not the points in the rule's state
+            # without running points, the list computes the points, so they are not those of the rule's state
             visible_states=LadderStates(self.facts, trace, version, self.as_of)
             if version.rule.state and stream.ranking.running
             else None,
@@ -571,8 +573,8 @@ class Ladders:
 
     def _build_results(self, trace: Trace, version: Version, months: dict[str, Ranking]) -> Results:
         # in a fully replayed stream, every player is on the ladder
-        stream, is_running = trace.stream, trace.stream.ranking.running
-        is_long = is_running and len(stream.names) >= compiling.COMPILED_GAMES and compiling.is_allowed()
+        stream, has_running_points = trace.stream, trace.stream.ranking.running
+        is_long = has_running_points and len(stream.names) >= compiling.COMPILED_GAMES and compiling.is_allowed()
         places, more_places = (
             find_places(self.facts, stream) if stream.ranking.reads_places(version.params) else ((), {})
         )
@@ -582,7 +584,7 @@ class Ladders:
             games=trace.games,
             offsets=stream.offsets,
             players=stream.players,
-            changes=() if is_running else trace.changes,
+            changes=() if has_running_points else trace.changes,
             scale=stream.rule.scale,
             params=version.params,
             months={month: {row.player: row for row in ranking.rows} for month, ranking in months.items()},
@@ -608,7 +610,7 @@ class Ladders:
         return {month: self.rank_stream(by_name[name]) for month, name in names.items() if name in by_name}
 
     def _find_excluded(self, stream: Stream, version: Version, months: dict[str, Ranking]) -> dict[str, str]:
-        """Return the players who get no rank regardless of their points, with the reasons."""
+        """Return the reason for each player who has no rank regardless of their points, by player."""
         params: Any = version.params
         if not stream.ranking.sums_lists:
             return {self.facts.current(name): reason for name, reason in getattr(params, "unranked", {}).items()}
@@ -632,7 +634,7 @@ T = TypeVar("T")
 
 
 class Memo(Generic[K, T]):
-    """A cache of computed answers by ladders and key. Answers are dropped together with the ladders."""
+    """A cache of computed answers, by ladders and key. It drops the answers together with the ladders."""
 
     def __init__(self, limit: int | None = None) -> None:
         """Keep all answers, or only the last `limit` of them."""
@@ -664,7 +666,7 @@ def name_monthly_ladders(ladder: str, annual: Version, monthly: Sequence[Version
 
 
 def is_prefix(stream: Stream) -> bool:
-    """Tell whether the ladder at any earlier time is a prefix of this stream, because only its own games count."""
+    """Tell whether the stream of the ladder at any earlier time is a prefix of this one: only its own games count."""
     return not stream.ranking.sums_lists and stream.previous is None and not stream.closes_now
 
 
@@ -676,8 +678,8 @@ def truncate_trace(facts: Facts, trace: Trace, as_of: int) -> Trace:
 def find_ranking_version(trace: Trace) -> Version:
     """Return the version that ranks a ladder.
 
-    That is the version that scored the last counted game or changed points after it; without such a version, the
-    newest. An annual list has no games, so the version in force at the end of its year ranks it.
+    It is the version that scored the last counted game or took effect after it; without such a version, the newest. An
+    annual list has no games, so it is the version in force at the end of the year.
     """
     stream = trace.stream
     if stream.ranking.sums_lists:
@@ -731,7 +733,7 @@ def _suggest_as_of(name: LadderName, ruleset: Ruleset) -> str:
 
 
 def check_version(facts: Facts, rules: str | None) -> None:
-    """Check that a version (ID@VERSION) is published and can run here; None means the timelines, which always exist.
+    """Check that a version (ID@VERSION) is published and can run here; None stands for the timelines and is valid.
 
     Raises `UnknownLadder`, `RulesetUnusable`.
     """
@@ -750,16 +752,17 @@ def check_version(facts: Facts, rules: str | None) -> None:
 
 
 def _refuse_withdrawn(facts: Facts, rules: str) -> None:
-    """Raise `UnknownLadder` if a version (ID@VERSION) is withdrawn, naming a position at which it still counted."""
+    """Raise `UnknownLadder` if a version (ID@VERSION) is withdrawn; the message names a position where it counts."""
     recorded = facts.recorded
     for version in recorded.versions:
         if version.ruleset.name == rules and version.position in recorded.withdrawn:
-            at = max(void for void, root in recorded.roots.items() if root == version.position)
-            raise UnknownLadder(f"{rules} is withdrawn at position {at}; query it with --known-at {at - 1}", "rules")
+            position = max(void for void, root in recorded.roots.items() if root == version.position)
+            message = f"{rules} was withdrawn at position {position}; to use it, add --known-at {position - 1}"
+            raise UnknownLadder(message, "rules")
 
 
 def _select_version(versions: Iterable[Version], rules: str) -> list[Version]:
-    """Return a list of only the version of this name, in force from the start; empty if it is not published."""
+    """Return a list with the version of this name, in force from the start, or an empty list if it is not published."""
     return [version._replace(effective_from=-(2**63)) for version in versions if version.ruleset.name == rules][:1]
 
 

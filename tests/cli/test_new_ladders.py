@@ -129,7 +129,7 @@ def test_reading_mistyped_ladder_gives_hint(command: tuple[str, ...], db: str, r
         assert json.loads(told.stdout).get("rows", []) == []
 
 
-HINT = "note: catan-elo/basci never had a game; group basci; did you mean basic?"
+HINT = "note: catan-elo/basci never had a game; did you mean the group basic?"
 
 
 def test_known_monthly_labels_give_no_hint(db: str, ratings: Ratings) -> None:
@@ -138,7 +138,7 @@ def test_known_monthly_labels_give_no_hint(db: str, ratings: Ratings) -> None:
     nobody = "No player is on this ladder: no game counts on it (to see why: ratings explain GAME {}).\n"
     assert (empty.exit_code, empty.stderr) == (0, nobody.format("catan-monthly/Berlin/basic/2023-01"))
     slip = ratings("standings", "catan-monthly/Berlni/basic/2023-01", db=db)
-    assert "never had a game; city Berlni; did you mean Berlin?" in slip.stderr
+    assert "never had a game; did you mean the city Berlin?" in slip.stderr
     far = ratings("standings", "catan-elo/xyz", db=db)
     assert (far.exit_code, far.stderr) == (0, nobody.format("catan-elo/xyz"))
 

@@ -159,7 +159,7 @@ def test_withdrawn_version_stays_visible(db: str, ratings: Ratings) -> None:
     for command in (("standings", "house-elo/all"), ("ladders",)):
         refused = ratings(*command, "--rules", "house-elo@2", db=db)
         assert refused.exit_code == 2
-        assert "house-elo@2 is withdrawn at position 6; query it with --known-at 5" in refused.stderr
+        assert "house-elo@2 was withdrawn at position 6; to use it, add --known-at 5" in refused.stderr
     assert ratings("ladders", "--rules", "house-elo@2", "--known-at", 5, db=db).exit_code == 0
 
 

@@ -346,12 +346,12 @@ def test_open_ledger_keeps_a_bounded_number_of_answers(traced: str) -> None:
     with ratings_ledger.open(traced) as ledger:
         handles = []
         for _ in range(2):
-            for hour in range(3 * ladders_at.TIMES_KEPT):
+            for hour in range(3 * ladders_at.AS_OF_MAX):
                 ledger.at(as_of=instant(hour)).standings("elo")
             for position in range(5, GAMES):
                 ledger.compare(ledger.at(known_at=position), ledger.at())
             gc.collect()
             handles.append(len(os.listdir("/proc/self/fd")))
         kept = [ladders for there in ledger._cache._by_position.values() for ladders in there.values()]
-    assert 0 < max(len(ladders._by_as_of) for ladders in kept) <= ladders_at.TIMES_KEPT
+    assert 0 < max(len(ladders._by_as_of) for ladders in kept) <= ladders_at.AS_OF_MAX
     assert handles[1] <= handles[0]
