@@ -30,7 +30,7 @@ LogEntry = tuple[int, str, KnownEvent | None]
 
 
 def read_entries(connection: Connection, after: int, until: int) -> Iterator[LogEntry]:
-    """Yield the position, the record and the event (None if unreadable) of each log entry, `after` < position <= `until`."""
+    """Yield each entry of the log with `after` < position <= `until`: position, record and event (None if invalid)."""
     for page in read_records(connection, after, until):
         for position, record in page:
             yield position, record, next(read_known_events([(position, record)]), None)
@@ -77,7 +77,7 @@ def find_affected_between(connection: Connection, before: Facts, after: Facts, e
 
 
 class AppliedDrafts(NamedTuple):
-    """The ladders after some drafts, the subjects that these may affect, and the renames (old id, new id) among them."""
+    """The ladders after some drafts, the subjects that these may affect, and their renames as (old id, new id)."""
 
     ladders: Ladders
     affected: set[str]

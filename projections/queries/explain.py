@@ -1,4 +1,4 @@
-"""Explain why a game changed points or does not count, and how a player's rank is determined."""
+"""Explain the changes in points that a game made, or why it does not count, and how a player's rank is determined."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ from ratings_ledger.projections.rulesets.versions import Version, find_months_pr
 class ExplainedTerm(Result):
     """One term of a change or of a list's computation; `amount` is None for a term without a number.
 
-    `values` are numbers of the computation by name, for sentences; `detail` is a text with the same numbers.
+    `values` has the numbers of the computation by name, for sentences; `detail` is a text with the same numbers.
     """
 
     term: str
@@ -89,9 +89,10 @@ class StateChange(Result):
 
 @dataclass(frozen=True, slots=True)
 class ExplainedParticipant(Result):
-    """The effect of a game on a player, term by term; `why_not` is the reason if a player does not count. Under a rule
-    that keeps several numbers about a player, `state` has the visible ones, and `provisional` says whether the rule
-    considers them unreliable after the game.
+    """The effect of a game on a player, term by term. `why_not` is the reason if it does not count for the player.
+
+    If the rule keeps several numbers about a player, `state` has the visible ones, and `provisional` says whether the
+    rule considers them unreliable after the game.
     """
 
     player: str
@@ -107,8 +108,9 @@ class ExplainedParticipant(Result):
 
 @dataclass(frozen=True, slots=True)
 class RatingPeriod(Result):
-    """The rating period in which a game is scored, from its first to its last instant. `closed_now` is True if the
-    period is open but scored as if it closed now.
+    """The rating period in which a game is scored, from its first to its last instant.
+
+    `closed_now` is True if the period is open, but is scored as if it closed now.
     """
 
     since: datetime = field(metadata=NAMED_FROM)
@@ -121,10 +123,10 @@ class RatingPeriod(Result):
 class GameExplanation(Answer):
     """The explanation of a game's effect on a ladder; `why_not` is the reason if the game does not count there.
 
-    On a ladder with rating periods, the explanation covers the game's `period`: before, change and after are those of
-    the whole period, and terms name their games, this game's terms first. `assumed` has, by key, the ruleset's
-    assumptions that determined a number because the rule's source is silent. `sets` are the game's recorded sets,
-    the better side first.
+    On a ladder with rating periods, the explanation covers the game's whole `period`: a player's points before and
+    after, and their change, are for all games of the period. Each term names its game; the terms of this game come
+    first. `assumed` has, by key, the assumptions that the ruleset makes where its source is silent, if they determined
+    a number. `sets` has the recorded sets of the game, with the better side first.
     """
 
     game_id: str
@@ -147,7 +149,7 @@ class GameExplanation(Answer):
 class PlayedGame(Result):
     """A game of a player on a ladder, or an adjustment with its `reason`; `change` is None if the game does not count.
 
-    `game` is the same as in `Change`.
+    `local` is the time in the zone of the explanation. `game` and `cause` are the same as in `Change`.
     """
 
     game_id: str | None
@@ -183,10 +185,10 @@ class PlayerExplanation(Answer):
 
 
 class GameEffect(NamedTuple):
-    """The effect of a game or its period.
+    """The effect of a game or its rating period.
 
-    by_participant: for every counted participant, given by index in the facts, the effect on them
-    minted, burned: in units
+    by_participant: the effect on each counted participant, by slot (the participant's index in the facts)
+    minted, burned: the points that the rule created and removed, in units
     remark:         the rule's remark on the game
     assumed:        the ruleset's assumptions that determined a number, by key
     """
@@ -221,14 +223,20 @@ def explain_game(
     before: TracePosition | None = None,
     connection: Connection | None = None,
 ) -> GameExplanation:
-    """Explain why a game changed the points of a ladder as it did, or why it does not count there.
+    """Explain the changes in points that a game made on a ladder, or why the game does not count there.
 
     Args:
+        ladders: the ladders at the coordinates.
+        ladder: the name of the ladder.
+        game_id: the id of the game.
         row: the game's row in the facts.
-        before: the players' states before the game; without it, they are replayed.
-        connection: needed to name the other games of the rating period, and to describe the sets.
+        times: the time format of the ledger.
+        before: the players' states before the game; by default, they are replayed.
+        connection: without it, the other games of the rating period get no ids, and sets and forfeits are left out.
 
-    Raises `UnknownLadder`, `RuleFailure`.
+    Raises:
+        RuleFailure: the rule failed at this or an earlier game.
+        UnknownLadder: the ladder's ruleset is unknown.
     """
     ladders = ladders.for_ladder(ladder)
     facts = ladders.facts
@@ -243,31 +251,31 @@ def explain_game(
         open_period = find_open_period(facts, trace.stream, row)
         period = None if trace.stream.periods is None else explain_period_of_game(trace, trace.stream.periods, row)
         reason = None if period else "its rating period is not closed yet"
-    games: dict[int, str] = {}
+    game_ids: dict[int, str] = {}
     if period is not None:
         by_participant = {slot: period.players[facts.name_of(slot)] for slot in participants}
         effect = GameEffect(by_participant, period.minted, period.burned)
         rows = {game for player in by_participant.values() for game, _ in player.terms if game is not None}
-        games = _load_game_ids(connection, facts, rows)
+        game_ids = _load_game_ids(connection, facts, rows)
     elif reason is None and version is not None:
         effect = _explain_single_game(facts, states, row, version, participants)
     else:
         effect = GameEffect({}, minted=0, burned=0)
-    recorded = {} if connection is None else _read_recorded(connection, facts, game_id)
+    game = {} if connection is None else _read_game(connection, facts, game_id)
     return GameExplanation(
         game_id,
         ladder,
         ruleset=version.ruleset.name if version else None,
         counted=reason is None,
-        why_not=_add_forfeit(reason, recorded),
+        why_not=_add_forfeit(reason, game),
         remark=effect.remark or ABSENT,
         occurred_at=moment(facts.occurred_at[row]),
-        players=_explain_participants(facts, states, row, version, effects=effect.by_participant, games=games),
+        players=_explain_participants(facts, states, row, version, effects=effect.by_participant, game_ids=game_ids),
         accounts=_list_accounts(effect, states.trace.stream.rule.scale),
         at=ladders.coordinates,
         assumed=effect.assumed or ABSENT,
         period=_describe_period(period, open_period),
-        sets=(describe_sets(recorded) if recorded else "") or ABSENT,
+        sets=(describe_sets(game) if game else "") or ABSENT,
         running=versions[0].ranking.running,
         times=times,
     )
@@ -281,14 +289,14 @@ def _list_accounts(effect: GameEffect, scale: int) -> tuple[Account, Account]:
     )
 
 
-def _add_forfeit(reason: str | None, recorded: Mapping[str, Any]) -> str | None:
-    """Return why a game does not count; for an unrated game, add the forfeit that made it so."""
-    forfeit = (recorded.get("extra") or {}).get(FORFEIT)
+def _add_forfeit(reason: str | None, game: Mapping[str, Any]) -> str | None:
+    """Return the reason why a game does not count; if the game was not rated as a forfeit, add this."""
+    forfeit = (game.get("extra") or {}).get(FORFEIT)
     return f"{reason}, because it was a forfeit ({forfeit})" if reason == NOT_RATED and forfeit else reason
 
 
-def _read_recorded(connection: Connection, facts: Facts, game_id: str) -> dict[str, Any]:
-    """Return the data of a game as recorded or last corrected; empty if no event has any."""
+def _read_game(connection: Connection, facts: Facts, game_id: str) -> dict[str, Any]:
+    """Return the data of a game as recorded or last corrected; empty if no event has its data."""
     for _, text in reversed([*read_matching_records(connection, until=facts.position, subject=f"game:{game_id}")]):
         data = json.loads(text)["data"]
         game: dict[str, Any] = data["game"] if isinstance(data.get("game"), dict) else data
@@ -300,7 +308,7 @@ def _read_recorded(connection: Connection, facts: Facts, game_id: str) -> dict[s
 def _describe_period(
     closed_period: ExplainedPeriod | None, open_period: tuple[int, int] | None
 ) -> RatingPeriod | Absent:
-    """Return the rating period of a game: the open period in which the game waits, else the period that scored it."""
+    """Return the rating period of a game: the open period that contains the game or, without one, the closed period."""
     if open_period is not None:
         begin, last = map(moment, open_period)
         return RatingPeriod(begin, last, closed=False, closed_now=ABSENT if closed_period is None else True)
@@ -312,7 +320,7 @@ def _describe_period(
 def _explain_single_game(
     facts: Facts, before: TracePosition, row: int, version: Version, participants: Sequence[int]
 ) -> GameEffect:
-    """Explain a game that is scored by itself, not with a rating period. Raises `RuleFailure`."""
+    """Explain a game that is scored on its own, not together with a rating period. Raises `RuleFailure`."""
     if facts.club_games is not None:
         return _explain_clubs(facts, facts.club_games, before, row, version, participants)
     ladder = before.trace.stream.ladder
@@ -322,10 +330,10 @@ def _explain_single_game(
     scored = score_arrivals(facts, before, version, (row, read_game_day(facts, row, version)), columns, people)
     names = [name for _, name in people]
     terms = rule_calls.explain_states(version, ladder, row, names, scored.before, scored.columns, scored.after)
-    terms_of_no_game: list[list[tuple[int | None, Term]]] = [
+    terms_without_game: list[list[tuple[int | None, Term]]] = [
         [(None, term) for term in player_terms] for player_terms in terms
     ]
-    effects = map(PlayerEffect, zip(*scored.before, strict=True), zip(*scored.after, strict=True), terms_of_no_game)
+    effects = map(PlayerEffect, zip(*scored.before, strict=True), zip(*scored.after, strict=True), terms_without_game)
     has_newcomer = any(arrival.is_new for arrival in scored.arrivals)
     keys = (key for player_terms in terms for term in player_terms for key in term.assumes)
     start_keys = _list_start_keys(version) if has_newcomer and before.trace.stream.ranking.running else ()
@@ -342,8 +350,8 @@ def _explain_clubs(
     facts: Facts, games: ClubGames, before: TracePosition, row: int, version: Version, clubs: Sequence[int]
 ) -> GameEffect:
     """Explain a game between clubs, with the terms of their players. Raises `RuleFailure`."""
-    scored_by = next(player_version for player_version in games.versions if player_version.position == version.position)
-    member_terms = explain_members(games, row, scored_by, before.trace.stream.ladder)
+    player_version = next(candidate for candidate in games.versions if candidate.position == version.position)
+    member_terms = explain_members(games, row, player_version, before.trace.stream.ladder)
     effects: dict[int, PlayerEffect] = {}
     has_newcomer = False
     for club in clubs:
@@ -354,8 +362,8 @@ def _explain_clubs(
     changes = [effect.after[0] - effect.before[0] for effect in effects.values()]
     keys = (key for effect in effects.values() for _, term in effect.terms for key in term.assumes)
     start_keys = _list_start_keys(version) if has_newcomer and before.trace.stream.ranking.running else ()
-    deciding_keys = _find_deciding_keys(games.people, row, scored_by)
-    assumed = assumptions_among(scored_by.ruleset, [*start_keys, *keys, *deciding_keys])
+    deciding_keys = _find_deciding_keys(games.people, row, player_version)
+    assumed = assumptions_among(player_version.ruleset, [*start_keys, *keys, *deciding_keys])
     minted = sum(change for change in changes if change > 0)
     return GameEffect(
         by_participant=effects, minted=minted, burned=minted - sum(changes), remark=member_terms.remark, assumed=assumed
@@ -372,52 +380,56 @@ def _load_game_ids(connection: Connection | None, facts: Facts, rows: set[int]) 
 
 
 def _find_deciding_keys(facts: Facts, row: int, version: Version) -> Iterator[str]:
-    """Yield the parameters that determined a game's effect, in addition to the parameters in its terms."""
+    """Yield the keys of the parameters that determined a game's effect, besides those that its terms state."""
     participants = range(facts.start[row], facts.start[row] + facts.count[row])
     if any(facts.replaced[slot] for slot in participants):
         yield "substitution"
     if "vp" in version.rule.columns:
-        handed_out, victories = (sum(facts.column(name, row, participants)) for name in ("vp", "victory"))
-        # without a victory, a surplus point can only be the one for a win within time
-        if not victories and handed_out > facts.cell_of(row).seats - 2:
+        vp_sum, victory_count = (sum(facts.column(name, row, participants)) for name in ("vp", "victory"))
+        # without a victory, a surplus victory point can only be that for a win within time
+        if not victory_count and vp_sum > facts.cell_of(row).seats - 2:
             yield "within_time"
 
 
 def _explain_not_on_ladder(ladders: Ladders, ladder: str, row: int, versions: Sequence[Version]) -> str | None:
-    """Return why a game that the ruleset counts does not count on this ladder, or None if it does."""
+    """Return the reason why a game that the ruleset counts does not count on this ladder, or None if it counts."""
     facts, ruleset = ladders.facts, versions[0].ruleset
     ladder_values = list_partition_values(facts, row, ruleset)
     if parse_name(ladder).values not in ladder_values:
         missing_labels = [part for part in ruleset.partition.by if part in LABELS and facts.label(part, row) is None]
         ladder_names = " and ".join("/".join([ruleset.id, *values]) for values in ladder_values)
         if not ladder_names:
-            return f"it has no {' and no '.join(missing_labels) or 'such ladder'}"
+            return (
+                f"it has no {' and no '.join(missing_labels)}"
+                if missing_labels
+                else "it belongs to no ladder of this ruleset"
+            )
         local = local_time(facts.occurred_at[row], ruleset.time_zone)
         time_parts = {"month", "year"} & {*ruleset.partition.by}
-        ended = f"it ended on {local:%Y-%m-%d at %H:%M} ({ruleset.time_zone}), so " if time_parts else ""
-        return f"{ended}it belongs to {ladder_names}"
+        end = f"it ended on {local:%Y-%m-%d at %H:%M} ({ruleset.time_zone}), so " if time_parts else ""
+        return f"{end}it belongs to {ladder_names}"
     if ladders.as_of is not None and facts.occurred_at[row] > ladders.as_of:
-        return "the game was played later than --as-of"
+        return "it was played after --as-of"
     if not versions[0].ranking.sums_lists:
         return None
     params: Any = newest(versions).params
     monthly = facts.rulesets.get(params.of, [])
     if find_months_problem(newest(versions), monthly):
-        return f"it sums the places of the lists of {params.of}, which are not available"
+        return f"the ladder sums the places of the lists of {params.of}, which are not available"
     reason = decide_eligibility(facts, row, monthly).reason
     if reason:
-        return f"it sums the places of months, and no month counts the game: {reason}"
+        return f"the ladder sums the places of months, and no month counts the game: {reason}"
     month = list_partition_values(facts, row, monthly[0].ruleset)[0]
-    return f"it sums the places of months; see {'/'.join([params.of, *month])}"
+    return f"the ladder sums the places of months; see {'/'.join([params.of, *month])}"
 
 
 def _list_start_keys(version: Version) -> tuple[str, ...]:
-    """Return the parameters that determine a player's starting points on a ladder."""
+    """Return the keys of the parameters that determine a player's starting points on a ladder."""
     return ("start", "carry_over", "season_months") if "season" in version.ruleset.partition.by else ("start",)
 
 
 def _build_term(term: Term, scale: int, game_id: str | None) -> ExplainedTerm:
-    """Return a rule's term, in points instead of units, with the game that it comes from."""
+    """Return a rule's term in points instead of units, with the id of the game that it comes from."""
     return ExplainedTerm(
         term=term.term,
         amount=ExactNumber(term.amount, scale),
@@ -443,11 +455,11 @@ def _explain_participants(
     version: Version | None,
     *,
     effects: Mapping[int, PlayerEffect],
-    games: Mapping[int, str],
+    game_ids: Mapping[int, str],
 ) -> tuple[ExplainedParticipant, ...]:
-    """Return the explanations of all participants, sorted by place; without places by their gain, greatest first.
+    """Return the explanations of all participants, sorted by place or, without places, by their gain, greatest first.
 
-    A participant who does not count has a change of 0, with the reason if it concerns only them.
+    A participant for whom the game does not count has a change of 0, and a reason unless it applies to all.
     """
     stream, explanations = before.trace.stream, []
     scale, first = stream.rule.scale, facts.start[row]
@@ -462,8 +474,8 @@ def _explain_participants(
         if slot in effects:
             effect = effects[slot]
         else:
-            unchanged = _find_state(facts, before, slot, version or newest(stream.versions))
-            effect = PlayerEffect(unchanged, unchanged, [])
+            state = _find_state(facts, before, slot, version or newest(stream.versions))
+            effect = PlayerEffect(before=state, after=state, terms=[])
         reason = None if slot in effects or version is None else explain_left_out(facts, row, slot, version)
         explanations.append(
             ExplainedParticipant(
@@ -472,7 +484,8 @@ def _explain_participants(
                 ExactNumber(compute_gain(slot), scale),
                 ExactNumber(effect.after[0], scale),
                 tuple(
-                    _build_term(term, scale, None if game is None else games.get(game)) for game, term in effect.terms
+                    _build_term(term, scale, None if game is None else game_ids.get(game))
+                    for game, term in effect.terms
                 ),
                 reason or ABSENT,
                 facts.place[slot] or None,
@@ -493,20 +506,21 @@ def _describe_state_change(
     """
     if not version.rule.state:
         return ABSENT, ABSENT
-    joining = before.trace.entry_states.get(facts.name_of(participant))
+    entry = before.trace.entry_states.get(facts.name_of(participant))
     games, _ = before.last_game_of(facts.person_of(participant))
-    games += 0 if joining is None else joining.games
-    # the terms of a period name all games of the player in it
+    games += 0 if entry is None else entry.games
+    # the terms of a period name all games of the player in it; other terms name no game
     games += len({game for game, _ in effect.terms} - {None}) or 1 if is_counted else 0
-    earlier = build_visible_state(version, effect.before)
-    later = build_state_after(version, before.trace.stream.ladder, effect.after, games)
-    return StateChange(earlier.decimals, later.decimals, earlier.exact, later.exact), later.provisional
+    state_before = build_visible_state(version, effect.before)
+    state_after = build_state_after(version, before.trace.stream.ladder, effect.after, games)
+    change = StateChange(state_before.decimals, state_after.decimals, state_before.exact, state_after.exact)
+    return change, state_after.provisional
 
 
 class PlayerEntry(NamedTuple):
-    """A game or an adjustment of a player: its time, its event's position, and its change, or why it does not count.
+    """A game or an adjustment of a player: its time, the position of its event, and its change in points.
 
-    Another change of points has a `cause`, as in `CAUSES`.
+    `why_not` is the reason if a game does not count. Another change of points has a `cause`, a key of `CAUSES`.
     """
 
     occurred_at: int
@@ -521,8 +535,8 @@ def explain_player(
 ) -> PlayerExplanation:
     """Explain a player's rank: the starting points, all games and adjustments in order, and the list's computation.
 
-    Games of this ladder that do not count for the player are included, with the reason. A player who is not on the
-    ladder has no games. Raises `UnknownLadder`, `RuleFailure`.
+    The games include those that belong to the ladder but do not count for the player, with the reason. Raises
+    `UnknownLadder`, `RuleFailure`.
     """
     facts, trace = ladders.facts, ladders.trace(ladder)
     stream, player = trace.stream, facts.current(player)
@@ -574,7 +588,7 @@ def explain_player(
 
 
 def _list_counted(facts: Facts, trace: Trace, steps: list[Step], left_out: set[int]) -> Iterator[PlayerEntry]:
-    """Yield the counted games and adjustments of a player; a list may still leave out games."""
+    """Yield the counted games and adjustments of a player. `left_out` are the games that the list does not sum."""
     for step, game in zip(steps, load_games(facts, steps), strict=True):
         why_not = "not among the best" if step.game in left_out else None
         change = ExactNumber(step.change, trace.stream.rule.scale)
@@ -585,13 +599,12 @@ def _list_uncounted(ladders: Ladders, stream: Stream, player: str, steps: list[S
     """Yield the games of a player that belong to this ladder by their labels but do not count for the player."""
     facts, versions = ladders.facts, stream.versions
     person = facts.person[facts.player_numbers[player]] if player in facts.player_numbers else None
-    slugs = {facts.text_numbers.get(name) for version in versions for name in version.ruleset.scope.game}
+    scored_games = {facts.text_numbers.get(name) for version in versions for name in version.ruleset.scope.game}
     values = parse_name(stream.ladder).values
-    ids = [] if person is None else [number for number, owner in enumerate(facts.person) if owner == person]
-    rows = rows_with(facts, ids)
+    player_numbers = [] if person is None else [number for number, owner in enumerate(facts.person) if owner == person]
     counted_rows = {step.row for step in steps}
-    for row in rows:
-        if facts.cell_of(row).game not in slugs or (
+    for row in rows_with(facts, player_numbers):
+        if facts.cell_of(row).game not in scored_games or (
             ladders.as_of is not None and facts.occurred_at[row] > ladders.as_of
         ):
             continue
@@ -607,7 +620,7 @@ def _list_uncounted(ladders: Ladders, stream: Stream, player: str, steps: list[S
 
 
 def _build_played_game(entry: PlayerEntry, event: dict[str, Any], zone: str, games: GameVersions) -> PlayedGame:
-    """Return a game or an adjustment, given its event, as the explanation shows it."""
+    """Build the explanation's row for a game or an adjustment, given its event."""
     game_id = None if entry.cause else event["data"].get("game_id")
     return PlayedGame(
         game_id=game_id,
@@ -617,5 +630,5 @@ def _build_played_game(entry: PlayerEntry, event: dict[str, Any], zone: str, gam
         why_not=entry.why_not,
         reason=ABSENT if game_id else CAUSES.get(entry.cause) or event["data"]["reason"],
         cause=entry.cause or ABSENT,
-        game=None if entry.cause else games.game(event),
+        game=None if entry.cause else games.find_game(event),
     )

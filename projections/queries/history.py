@@ -4,13 +4,14 @@ A course holds all changes as numbers, and builds a `Change` with the content of
 shows only the last of a thousand games builds a single `Change`.
 
 On a list that ranks qualified players by points, a rank is one more than the number of players with more points. To
-follow one player's rank, every player gets a level: how many of the point values that this player ever had are lower.
+follow the rank of one player, every player has a level: the number of lower values among all points that the followed
+player ever had.
 
-    the player had 980, 1000 and 1016 points: 1008 and 1016 points are level 2, 1017 points are level 3
-    while the player has 1000 points (level 1), the players at levels 2 and 3 are ahead
+    the followed player had 980, 1000 and 1016 points: 1008 and 1016 points are level 2, 1017 points are level 3
+    while the followed player has 1000 points (level 1), the players at levels 2 and 3 are ahead
 
-Counters hold the number of players at each level, in each block of 64 levels, and so on, so that moving a player and
-counting the higher levels take O(log n) steps.
+Counters hold the number of players at each level, in each block of 64 levels, and so on. So moving a player and
+counting the players at higher levels take O(log n) steps.
 """
 
 from __future__ import annotations
@@ -65,8 +66,9 @@ from ratings_ledger.projections.replay.trace import Step, Trace
 from ratings_ledger.projections.rulesets.versions import month_start, newest
 
 # event types that change a live game after its first record
-REVISIONS = ("game.corrected", "game.reinstated")
-RECORDS_WITHOUT_GAME = ('"type":"game.voided"', '"type":"game.reinstated"')
+REVISION_TYPES = ("game.corrected", "game.reinstated")
+# the types of events about a game that do not contain the game's data, as their records state them
+TYPES_WITHOUT_GAME = ('"type":"game.voided"', '"type":"game.reinstated"')
 
 
 # descriptions of the causes of changes other than games and adjustments
@@ -83,7 +85,7 @@ def build_change(person: int, step: Step, game: GameRecord, scale: int, event: d
     Args:
         person: the number of the person's current id.
         scale: the units of a point.
-        event: the record of the game or adjustment.
+        event: the live event of the game, or the adjustment.
     """
     is_game = step.game is not None
     place = game.places[game.persons.index(person)] if is_game and game.persons else None
@@ -100,18 +102,18 @@ def build_change(person: int, step: Step, game: GameRecord, scale: int, event: d
         ABSENT if is_game else CAUSES.get(step.cause) or event["data"]["reason"],
         cause=step.cause or ABSENT,
         revised_at=moment(parse_record_instant(event["recorded_at"]))
-        if is_game and event["type"] in REVISIONS
+        if is_game and event["type"] in REVISION_TYPES
         else None,
     )
 
 
 def load_games(facts: Facts, steps: Sequence[Step]) -> list[GameRecord]:
-    """Return the games of some steps; for an adjustment, a record without seats."""
+    """Return the game of each step; for an adjustment, a record without seats."""
     games = look_up_games(facts, [step.row for step in steps if step.row is not None])
     return [
         next(games)
         if step.row is not None
-        else GameRecord(step.position, step.position, step.occurred_at, [], [], [], [])
+        else GameRecord(step.position, step.position, step.occurred_at, persons=[], places=[], replaced=[], sides=[])
         for step in steps
     ]
 
@@ -122,27 +124,28 @@ def read_game_records(connection: Connection, games: Iterable[GameRecord]) -> di
 
 
 class GameVersions:
-    """The live content of games, given their records: with current player ids, and without omitted members.
+    """The live data of games, given their records by position. Players have their current ids.
 
     On a ladder of clubs, the participants are clubs.
     """
 
     def __init__(self, connection: Connection, facts: Facts, records: dict[int, str]) -> None:
         until = facts.position
-        self._clubs = facts if facts.club_games is not None else None
-        self._people = read_identities(connection, until)
-        # the record of a void or a reinstatement does not have the data of the game
-        names = [
+        self._club_facts = facts if facts.club_games is not None else None
+        self._identities = read_identities(connection, until)
+        game_ids = [
             from_json(record)["data"]["game_id"]
             for record in records.values()
-            if any(kind in record for kind in RECORDS_WITHOUT_GAME)
+            if any(type_member in record for type_member in TYPES_WITHOUT_GAME)
         ]
         events = Log(connection, until)
-        histories = (live_game(events.about(f"game:{name}")) for name in names)
-        self._games = {name: game.data for name, game in zip(names, histories, strict=True) if game is not None}
+        live_games = (live_game(events.about(f"game:{game_id}")) for game_id in game_ids)
+        self._games = {
+            game_id: game.data for game_id, game in zip(game_ids, live_games, strict=True) if game is not None
+        }
 
-    def game(self, event: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the game after an event, which must be one of the records; None for an event about no game."""
+    def find_game(self, event: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the game after an event, which must be one of the records; None if the event is not about a game."""
         if event["type"] not in GAME_EVENTS:
             return None
         data: dict[str, Any] = event["data"]
@@ -150,10 +153,12 @@ class GameVersions:
             data = read_corrected_game(data, 0)[0]
         elif event["type"] != "game.recorded":
             data = self._games[data["game_id"]]
-        return self._people.use_current_ids(data) if self._clubs is None else _present_clubs(self._clubs, data)
+        if self._club_facts is not None:
+            return _replace_players_by_clubs(self._club_facts, data)
+        return self._identities.use_current_ids(data)
 
 
-def _present_clubs(facts: Facts, data: dict[str, Any]) -> dict[str, Any]:
+def _replace_players_by_clubs(facts: Facts, data: dict[str, Any]) -> dict[str, Any]:
     """Return a game with clubs as participants, each with the place of its best player."""
     best_places: dict[str, int] = {}
     for place, participant in zip(places(data), data["participants"], strict=True):
@@ -168,7 +173,7 @@ _LAST_COURSE: Memo[tuple[str, str], Course] = Memo(limit=1)
 
 
 def load_course(connection: Connection, ladders: Ladders, ladder: str, player: str) -> Course:
-    """Return the course of a player, given by current id; empty if they are not on the ladder, and on annual lists.
+    """Return the course of a player, given by current id. It is empty on annual lists, and for players not on the ladder.
 
     Raises `UnknownLadder`, `RuleFailure`.
     """
@@ -195,10 +200,10 @@ def _read_course(connection: Connection, ladders: Ladders, ladder: str, player: 
 def _find_contradicting_lists(
     connection: Connection, ladders: Ladders, ladder: str, player: str, course: Course
 ) -> dict[int, list[ShownPoints]]:
-    """Return the published lists that showed different points than they would today, by index in the course.
+    """Return the published lists that showed other points of a player than they would today, by index in the course.
 
-    A list is attached to the last change that it covers: the last one played by its `as_of`, or for a list of a whole
-    period, the last one recorded when it was computed. A list that covers no change is attached to the first one.
+    The index is that of the last change that a list covers: the last one played by its `as_of` or, for a list of a
+    whole period, the last one recorded when it was computed. A list that covers no change has the index 0.
     """
     by_index: dict[int, list[ShownPoints]] = {}
     facts, ruleset = ladders.facts, ladders.versions(ladder)[0].ruleset
@@ -206,7 +211,7 @@ def _find_contradicting_lists(
         until = find_comparison_time(entry, ruleset)
         if ladders.as_of is not None and (until is None or until > ladders.as_of):
             continue
-        last = course.last_known(entry.known_at) if until is None else bisect_right(course.instants, until) - 1
+        last = course.find_last_known(entry.known_at) if until is None else bisect_right(course.instants, until) - 1
         listed_points = _find_points(load_published_list(connection, entry), facts, player)
         current_points = (
             _compute_points_today(ladders, ladder, player, until, course.values[last]) if last >= 0 else None
@@ -230,25 +235,33 @@ def _compute_points_today(
 
 
 def _find_points(ranking: Ranking, facts: Facts, player: str) -> Fraction | None:
-    """Return the points of a player, given by current id, in standings that may name an earlier id; None if absent."""
+    """Return a player's points in standings, None if the player is not there.
+
+    The player is given by current id; the standings may use an earlier id.
+    """
     return next((row.value(ranking.scale) for row in ranking.rows if facts.current(row.player) == player), None)
 
 
-# the maximum number of steps of a ladder for ranks over time; more would take minutes
+# the maximum number of steps of a ladder whose ranks are followed over time; more would take minutes
 STEPS_MAX = 2_000_000
-# the maximum number of times at which a list that does not rank by points is computed
+# the maximum number of instants at which a list that does not rank by points is computed
 ENDS_MAX = 60
-# a counter of the next row sums 2**BITS counters of this one
-BITS = 6
-MASK = (1 << BITS) - 1
+# each counter sums 2**BLOCK_BITS counters of the row before
+BLOCK_BITS = 6
+BLOCK_MASK = (1 << BLOCK_BITS) - 1
 Unit = Literal["day", "month", "year"]
 Counts = list[list[int]]
 
 
 class LevelChange(NamedTuple):
-    """The levels of players after a game (`row` in the facts), or after an `adjustment` before that game.
+    """The levels of some players after a game or an adjustment.
 
-    `version` is the index of the version that scored the game.
+    game:       the number of the game on the ladder; for an adjustment, of the game after it
+    row:        the game's row in the facts, None for an adjustment
+    version:    the index of the version that scored the game, None for an adjustment
+    adjustment: the adjustment, None for a game
+    players:    the numbers of the players whose levels are given
+    levels:     the levels of these players
     """
 
     game: int
@@ -260,7 +273,7 @@ class LevelChange(NamedTuple):
 
 
 def load_ranks(connection: Connection, ladders: Ladders, ladder: str, player: str, times: Times) -> Ranks:
-    """Return the ranks over time of a player, who is given by current id and need not be on the ladder.
+    """Return the ranks over time of a player, given by current id. The player does not need to be on the ladder.
 
     Raises `UnknownLadder`, `RuleFailure`.
     """
@@ -299,7 +312,7 @@ def _find_rank_changes(facts: Facts, trace: Trace, player: str) -> Iterator[Rank
             if games[number] >= min_games and old_level != level:
                 _update_counts(counts, old_level, level)
         new_min_games = min_games if change.version is None else min_games_of_version[change.version]
-        if new_min_games != min_games:  # count the players again who qualify under the new version
+        if new_min_games != min_games:  # other players qualify under the new version
             min_games, counts = new_min_games, _create_counts(len(own_points) + 1)
             for level, count in zip(levels, games, strict=True):
                 if level != NONE and count >= min_games:
@@ -308,10 +321,10 @@ def _find_rank_changes(facts: Facts, trace: Trace, player: str) -> Iterator[Rank
         rank = 1 + _count_higher(counts, levels[number_of_player]) if is_ranked else None
         if rank != last_rank:
             last_rank = rank
-            yield RankChange(*_find_moment(facts, change), rank, games[number_of_player])
+            yield RankChange(*_find_position_and_time(facts, change), rank, games[number_of_player])
 
 
-def _find_moment(facts: Facts, change: LevelChange) -> tuple[int, datetime]:
+def _find_position_and_time(facts: Facts, change: LevelChange) -> tuple[int, datetime]:
     """Return the position and the time of the game or the adjustment that changed levels."""
     if change.adjustment is not None:
         return change.adjustment.position, moment(change.adjustment.occurred_at)
@@ -319,7 +332,7 @@ def _find_moment(facts: Facts, change: LevelChange) -> tuple[int, datetime]:
 
 
 def _find_own_points(trace: Trace, player: int) -> list[int]:
-    """Return the distinct points of a player after each game and adjustment, in ascending order."""
+    """Return the distinct points that a player had after games and adjustments, in units, in ascending order."""
     slots, before, changes = trace.slots, trace.before, trace.changes
     own_slots = slots.order[slots.start[player] : slots.end[player]]
     adjustments = zip(trace.stream.adjustments, trace.states_before_adjustments[0], strict=True)
@@ -351,8 +364,8 @@ def _find_game_levels(trace: Trace, own_points: Sequence[int]) -> Iterator[Level
 def _create_counts(size: int) -> Counts:
     """Return counters, all 0: one for each of `size` levels, one for each block of 64 levels, and so on."""
     counts = [[0] * size]
-    while size > MASK + 1:
-        size = (size + MASK) >> BITS
+    while size > BLOCK_MASK + 1:
+        size = (size + BLOCK_MASK) >> BLOCK_BITS
         counts.append([0] * size)
     return counts
 
@@ -365,15 +378,15 @@ def _update_counts(counts: Counts, old: int, new: int) -> None:
         if old != NONE:
             row[old] -= 1
         row[new] += 1
-        old, new = old >> BITS, new >> BITS
+        old, new = old >> BLOCK_BITS, new >> BLOCK_BITS
 
 
 def _count_higher(counts: Counts, level: int) -> int:
     """Return the number of players at higher levels."""
     total = 0
     for row in counts:
-        total += sum(row[level + 1 : (level | MASK) + 1])
-        level >>= BITS
+        total += sum(row[level + 1 : (level | BLOCK_MASK) + 1])
+        level >>= BLOCK_BITS
     return total
 
 
@@ -390,9 +403,10 @@ END_OF: dict[Unit, Callable[[date, str], int]] = {
 
 
 def _list_period_ends(ladders: Ladders, trace: Trace, zone: str, ends_max: int) -> tuple[Unit, list[int]]:
-    """Return the ends of the days on which a ladder changed, or if these exceed `ends_max`, of the months or years.
+    """Return the unit (day, month or year) and the ends of all periods of that unit in which a ladder changed.
 
-    An annual list, which has no games of its own, gets the ends of its months. The first item names the unit.
+    The unit is the shortest with at most `ends_max` ends. An annual list has no games, so it gets the ends of its
+    months.
     """
     facts, stream, as_of = ladders.facts, trace.stream, ladders.as_of
     if stream.ranking.sums_lists:
@@ -406,13 +420,13 @@ def _list_period_ends(ladders: Ladders, trace: Trace, zone: str, ends_max: int) 
         }
         days = {local_time(instant, zone).date() for instant in instants}
         by_unit = {unit: {end(day, zone) for day in days} for unit, end in END_OF.items()}
-    longest: Unit = "year"
-    unit = next((unit for unit, ends in by_unit.items() if len(ends) <= ends_max), longest)
+    longest_unit: Unit = "year"
+    unit = next((unit for unit, ends in by_unit.items() if len(ends) <= ends_max), longest_unit)
     return unit, sorted(by_unit[unit] if as_of is None else {min(end, as_of) for end in by_unit[unit]})
 
 
 def _rank_at_ends(ladders: Ladders, trace: Trace, player: str, ends: Sequence[int]) -> Iterator[RankChange]:
-    """Yield the changes of a player's rank between instants, which ascend."""
+    """Yield the changes of a player's rank from each of some ascending instants to the next."""
     last_rank = None
     for instant in ends:
         row = find_rows_of_players(ladders.rank_at(trace, instant).rows, {player}).get(player)
@@ -423,7 +437,7 @@ def _rank_at_ends(ladders: Ladders, trace: Trace, player: str, ends: Sequence[in
 
 @dataclass(frozen=True, slots=True)
 class ShownPoints(Result):
-    """The points that a published list showed, None if the player was not on it; the list's position and `as_of`."""
+    """A published list, by its position and `as_of`, and the points that it showed; None if it lacks the player."""
 
     position: int
     as_of: datetime | None
@@ -432,14 +446,16 @@ class ShownPoints(Result):
 
 @dataclass(frozen=True, slots=True)
 class Change(Result):
-    """A change of a player's points by a game, an adjustment or another cause. An adjustment has a `reason` and no
-    game. Other changes have a `cause`: a `season` that began (with the position and time of its first game), a `period`
-    that closed (with those of the player's last game in it), or a `version` that took effect (with its own).
+    """A change of a player's points by a game, an adjustment or another cause.
 
-    state:       under a rule that keeps several numbers about a player, these after the change, as decimals
+    An adjustment has a `reason` and no game. Another change has a `cause`: a `season` that began, a `period` that
+    closed, or a `version` that took effect. Its position and time are those of the season's first game, of the player's
+    last game in the period, or of the version.
+
+    state:       the player's numbers after the change, as decimals, if the rule keeps several
     state_exact: the same numbers exactly
-    provisional: whether the rule considers them unreliable
-    published:   the lists that showed other points at that time
+    provisional: whether the rule considers these numbers unreliable
+    published:   the published lists that showed other points after this change
     revised_at:  the time of the game's last correction or reinstatement; None for an unchanged game
     game:        the live game with its players' current ids
     """
@@ -467,10 +483,10 @@ class Course(Sequence[Change]):
     """All changes of a player's points on a ladder, in order, as columns with one entry for each change.
 
     units:     the points after the change, in units of 1/`scale`
-    instants:  its time, in microseconds since 1970
-    is_game:   whether a game caused it
-    causes:    the name of its cause
-    published: by index, the published lists that showed other points than the same lists would today
+    instants:  the time of the change, in microseconds since 1970
+    is_game:   whether a game caused the change
+    causes:    the name of the cause: `game`, `adjustment` or a key of `CAUSES`
+    published: the published lists that showed other points than they would today, by the index of a change
     person:    the number of the player's current id
     """
 
@@ -507,12 +523,12 @@ class Course(Sequence[Change]):
     def __getitem__(self, index: slice) -> tuple[Change, ...]: ...
 
     def __getitem__(self, index: int | slice) -> Change | tuple[Change, ...]:
-        position = range(len(self.units))[index]
-        if isinstance(position, range):
-            return tuple(map(self.__getitem__, position))
-        if position not in self._changes:
-            self._changes[position] = self._build(position)
-        return self._changes[position]
+        number = range(len(self.units))[index]
+        if isinstance(number, range):
+            return tuple(map(self.__getitem__, number))
+        if number not in self._changes:
+            self._changes[number] = self._build_change(number)
+        return self._changes[number]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Course) and self[:] == other[:]
@@ -542,31 +558,31 @@ class Course(Sequence[Change]):
 
     @property
     def start(self) -> Fraction:
-        """Return the points before the first change; the course must not be empty."""
+        """Return the points before the first change. The course must not be empty."""
         return ExactNumber(self._steps[0].before, self.scale)
 
     def games(self) -> Iterator[GameRecord]:
-        """Yield the games among the changes, with their seats."""
+        """Yield the game, with its seats, of each change that a game caused."""
         return (game for game, is_game in zip(self._games, self.is_game, strict=True) if is_game)
 
-    def revised(self) -> Iterator[tuple[int, Change]]:
-        """Yield the games that were corrected or reinstated, with their indexes."""
+    def list_revised(self) -> Iterator[tuple[int, Change]]:
+        """Yield the index and the change of each game that was corrected or reinstated."""
         for index, game in enumerate(self._games):
             if game.live_position != game.first_position and self[index].revised_at is not None:
                 yield index, self[index]
 
-    def last_known(self, position: int) -> int:
+    def find_last_known(self, position: int) -> int:
         """Return the index of the last change that was recorded up to a position, or -1."""
         known_indexes = [index for index, game in enumerate(self._games) if game.first_position <= position]
         return known_indexes[-1] if known_indexes else -1
 
-    def _build(self, index: int) -> Change:
+    def _build_change(self, index: int) -> Change:
         """Build the change at an index from its event."""
         step, game = self._steps[index], self._games[index]
         event = from_json(self._records[game.live_position], cache_strings="keys")
         change = build_change(self.person, step, game, self.scale, event)
         published = tuple(self.published[index]) if index in self.published else ABSENT
-        game_data = None if self._versions is None or change.game_id is None else self._versions.game(event)
+        game_data = None if self._versions is None or change.game_id is None else self._versions.find_game(event)
         change = replace(change, published=published, game=game_data)
         if not self._states:
             return change
@@ -584,8 +600,9 @@ class PlayerChange(Result):
 
 @dataclass(frozen=True, slots=True)
 class History(Answer, RowSequence[Change]):
-    """Every change of a player's points on a ladder, in the order of replay. `period` describes the ladder's rating
-    periods.
+    """Every change of a player's points on a ladder, in the order of replay.
+
+    `period` describes the ladder's rating periods.
     """
 
     player: str
@@ -606,14 +623,14 @@ class History(Answer, RowSequence[Change]):
         return self.steps
 
 
-# the number of changes whose events are read at once
+# the number of steps whose events are read at once
 CHUNK_STEPS = 10_000
 
 
 def load_changes(connection: Connection, ladders: Ladders, ladder: str) -> Iterator[PlayerChange]:
     """Yield every change of every player's points on a ladder, in the order of replay.
 
-    Raises `UnknownLadder`, `RuleFailure` before the first one.
+    Raises `UnknownLadder`, `RuleFailure` before the first change.
     """
     facts, trace = ladders.facts, ladders.trace(ladder)
     stream, steps = trace.stream, trace.every_step()
@@ -629,8 +646,10 @@ def load_changes(connection: Connection, ladders: Ladders, ladder: str) -> Itera
 
 @dataclass(frozen=True, slots=True)
 class RankChange(Result):
-    """A player's rank from a time on, None if they have none, and the number of their games by then. `position` is that
-    of the game or adjustment; None at the end of a day, month or year.
+    """A player's rank from a time on, None without a rank, and the number of the player's games by that time.
+
+    `position` is the position of the game or adjustment that changed the rank; it is None if the rank is that at the
+    end of a day, month or year.
     """
 
     position: int | None
@@ -641,9 +660,11 @@ class RankChange(Result):
 
 @dataclass(frozen=True, slots=True)
 class Ranks(Answer, RowSequence[RankChange]):
-    """The changes of a player's rank on a ladder. `every` says how often the rank is compared: after every `step` (a
-    game or an adjustment of the ladder, in the order of replay), or at the end of every `day`, `month` or `year` with
-    such a step. Before the first row, the player has no rank. `rows` is None for a ladder that is too long.
+    """The changes of a player's rank on a ladder. Before the first row, the player has no rank.
+
+    `every` says how often the rank is compared: after every `step` (a game or an adjustment of the ladder, in the order
+    of replay), or at the end of every `day`, `month` or `year` with a step. `rows` is None for a ladder with too many
+    steps.
     """
 
     player: str

@@ -228,7 +228,7 @@ def _build_json_row(row: RankedRow, scale: int, columns: Sequence[State]) -> dic
 
 
 def _dump_row(row: RankedRow, scale: int, columns: Sequence[State]) -> str:
-    """Return the text of `dump(_build_json_row(...))`, but several times faster, because a nightly run has many rows."""
+    """Return the text of `dump(_build_json_row(...))`, but several times faster: a nightly run has many rows."""
     rank, player, points, games, qualified, divisor, gold, places, state = row
     unit = scale * divisor
     whole, remainder = divmod(points, unit)
@@ -431,7 +431,7 @@ class Ladders:
         return known
 
     def _should_keep(self, ladder: str, stream: Stream) -> bool:
-        """Tell whether to keep the points before every game, for a short ladder or one that the next write continues."""
+        """Tell whether to keep the points before every game: for a short ladder, or if the next write continues it."""
         if not stream.ranking.running or len(stream.row) < SHORT_GAMES:
             return True
         return ladder in self._read_after_writes and can_be_continued(self.facts, stream.versions)
