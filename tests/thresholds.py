@@ -15,7 +15,7 @@ THRESHOLDS = {
     "traced_games": ["projections.replay.trace_cache.TRACED_GAMES"],
     "continued_part": ["projections.replay.continuation.CONTINUED_PART"],
     "compiled_games": ["projections.compiling.COMPILED_GAMES"],
-    "last_steps": ["projections.queries.standings.LAST_STEPS"],
+    "last_steps": ["projections.queries.standings.LAST_STEPS_MAX"],
     "history_ends": ["projections.queries.history.ENDS_MAX"],
     "history_steps": ["projections.queries.history.STEPS_MAX"],
     # writing

@@ -286,7 +286,7 @@ def list_candidate_ladders(survey: Survey, name: str, is_player: bool) -> tuple[
     if ladders_of_game is None:
         candidates = _sort_by_last_game(survey, candidates, name)
     if not candidates and not ladder_names:
-        raise BadArgument(f"{quote(name)} is on no ladder; see: ratings games", "player")
+        raise BadArgument(f"{quote(name)} is not on any ladder; see: ratings games", "player")
     return candidates, () if ladders_of_game is None else [row.ladder for row in candidates] or ladder_names
 
 

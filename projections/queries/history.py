@@ -173,7 +173,7 @@ _LAST_COURSE: Memo[tuple[str, str], Course] = Memo(limit=1)
 
 
 def load_course(connection: Connection, ladders: Ladders, ladder: str, player: str) -> Course:
-    """Return the course of a player, given by current id. It is empty on annual lists, and for players not on the ladder.
+    """Return the course of a player, given by current id. It is empty on annual lists, and off the ladder.
 
     Raises `UnknownLadder`, `RuleFailure`.
     """

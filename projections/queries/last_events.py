@@ -3,16 +3,16 @@
 A ladder depends on every event that ever affected it: its games, adjustments and published lists, its versions,
 corrections, voids and withdrawals (also of games that have since moved to another ladder), and renames.
 
-A player or a game depends on fewer events, because points never depend on later games. The ladder known at a position
-is a prefix of today's ladder, unless an event known then was changed afterwards, or an event recorded afterwards
-belongs before an event known then. Each such case excludes a span of positions. A player depends on the last of their
-games and adjustments or, if that event lies in an excluded span, on the end of the span. A game recorded in
+A player or a game depends on fewer events, because points never depend on later games. Usually the ladder as known at
+a position is a prefix of today's ladder. There are two exceptions: an event known at the position was changed later, or
+an event recorded later belongs before it. Each exception excludes a span of positions. A player depends on the last of
+their games and adjustments or, if that event lies in an excluded span, on the end of the span. A game recorded in
 chronological order affects only its players: the points, games and histories of all other players stay the same, but
 their ranks (and the gold for ranks) may change. On an annual list, every player depends on all events, because the
 list sums ranks.
 
 A published list affects every player on its ladder, because histories mention the list. A ladder with carried-over
-points depends on all earlier seasons. `open` and the display zone are ignored.
+points depends on all earlier seasons. The member `open` of answers and the display zone are ignored.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 from sqlalchemy import Connection
@@ -39,17 +40,17 @@ from ratings_ledger.projections.replay.ladders import Stream, list_partition_val
 from ratings_ledger.projections.replay.partition import Values, is_partitioned_by_time, list_values_at, partition_games
 from ratings_ledger.projections.rulesets.versions import Version, find_months_problem, list_games
 
-# for more games than this, the indexes of all games of a ladder are computed at once
-MANY_GAMES = 100
+# for more games than this, it is faster to compute the indexes of all games of a ladder at once
+INDEXED_GAMES_MIN = 100
 
 
 @dataclass
 class RulesetChanges:
-    """The changes that affect the ladders of a ruleset, by partition values.
+    """The changes that affect the ladders of a ruleset.
 
-    rows:      changed games that may be on the ladder, by row
-    revisions: superseded revisions of games that may have been on the ladder
-    starts:    for each league, by the number of its label, the last event that changed its start
+    rows:      the rows of the changed games that may be on each ladder, by partition values
+    revisions: the superseded revisions of games that may have been on each ladder, by partition values
+    starts:    the last event that changed the start of each league, by the text number of its label
     """
 
     rows: dict[Values, Column]
@@ -61,16 +62,18 @@ class RulesetChanges:
 class LadderDependencies:
     """The positions of the events that a ladder depends on.
 
-    everywhere: the last event that affects every answer about the ladder, even at earlier times
-    players: the last other event that affects all players: a published list, or the version that ranks the ladder
-    last: the last event that affects any answer
-    spans: excluded half-open spans, ascending, in which the ladder was not a prefix of today's ladder
-    highest: for each game and adjustment of `stream`, in order, the highest position so far
+    stream:      the games and adjustments of the ladder
+    everywhere:  the last event that affects every answer about the ladder, even at earlier times
+    all_players: the last other event that affects all players: a published list, or the version that ranks the ladder
+    last:        the last event that affects any answer
+    spans:       excluded half-open spans, ascending, in which the ladder was not a prefix of today's ladder
+    highest:     the highest position up to each game and adjustment of `stream`, in order
+    by_person:   the last event about each person's games and adjustments, None until it is needed
     """
 
     stream: Stream
     everywhere: int
-    players: int
+    all_players: int
     last: int
     spans: list[tuple[int, int]]
     highest: Column
@@ -80,7 +83,7 @@ class LadderDependencies:
 _CHANGES: Memo[str, LastChanges] = Memo()
 _RULESET_CHANGES: Memo[str, RulesetChanges] = Memo()
 _DEPENDENCIES: Memo[str, LadderDependencies] = Memo()
-_GAMES: Memo[str, dict[Values, Column]] = Memo()
+_ALL_GAMES: Memo[str, dict[Values, Column]] = Memo()
 
 
 def load_last_event(connection: Connection, position: int) -> LastEvent:
@@ -91,11 +94,14 @@ def load_last_event(connection: Connection, position: int) -> LastEvent:
 def find_last_event(
     connection: Connection, ladders: Ladders, ladder: str, player: str | None = None, other_position: int = 0
 ) -> int:
-    """Return the position of the last event that a ladder depends on, or one of its players.
+    """Return the position of the last event that a ladder, or a player on the ladder, depends on.
 
     Args:
-        player: a player in the facts; by default the whole ladder.
-        other_position: the position of another event that the answer depends on.
+        connection: the connection to the store.
+        ladders: the ladders at the coordinates.
+        ladder: the name of the ladder.
+        player: a player known to the facts; by default, the answer is for the whole ladder.
+        other_position: the position of another event that a player's answer depends on.
 
     Raises `UnknownLadder`, `RulesetUnusable`.
     """
@@ -112,11 +118,11 @@ def find_last_event(
         dependencies.by_person = _find_last_by_person(connection, ladders, ladder)
     own_position = max(dependencies.by_person.get(facts.person[number], 0), changes.renamed.get(number, 0))
     own_position = own_position or _find_first_mention(facts, changes, number)
-    # a state is aged to the ladder's last game, whoever played it
+    # states are aged to the ladder's last game, so they depend on the games of other players
     if dependencies.stream.ranking.sums_lists or any(version.rule.age for version in dependencies.stream.versions):
         return max(own_position, dependencies.last)
     return _skip_excluded_spans(
-        max(dependencies.everywhere, dependencies.players, own_position, other_position), [dependencies]
+        max(dependencies.everywhere, dependencies.all_players, own_position, other_position), [dependencies]
     )
 
 
@@ -129,23 +135,27 @@ def find_last_event_of_game(connection: Connection, ladders: Ladders, row: int) 
 
 
 def find_last_events_of_games(connection: Connection, ladders: Ladders, rows: Sequence[int]) -> Iterator[int]:
-    """Yield the position of the last event that each game depends on, by row. Raises `RulesetUnusable`."""
+    """Yield the position of the last event that each game depends on, in the order of the rows.
+
+    Raises `RulesetUnusable`.
+    """
     facts, changes = ladders.facts, _load_changes(connection, ladders)
     cells, indexes = dict[int, _CellDependencies](), dict[str, dict[int, int]]()
     for row in rows:
         first = facts.first_position[row]
-        number = facts.cell[row]
-        if number not in cells:
-            cells[number] = _find_cell_dependencies(connection, ladders, row)
-        dependencies = cells[number]
+        cell = facts.cell[row]
+        if cell not in cells:
+            cells[cell] = _find_cell_dependencies(connection, ladders, row)
+        dependencies = cells[cell]
         last, game_ladders = max(dependencies.last, first, changes.rows[row]), dependencies.ladders
-        if dependencies.dated:
-            game_ladders = [*game_ladders, *_load_game_ladders(connection, ladders, row, dependencies.dated)]
+        if dependencies.timed_rulesets:
+            timed_ladders = _load_game_ladders(connection, ladders, row, dependencies.timed_rulesets)
+            game_ladders = [*game_ladders, *timed_ladders]
         for ladder in game_ladders:
             name = ladder.stream.ladder
             if name not in indexes:
-                # for a few games, `place` is faster
-                stream_rows = enumerate(ladder.stream.row) if len(rows) > MANY_GAMES else ()
+                # for a few games, `count_before` is faster
+                stream_rows = enumerate(ladder.stream.row) if len(rows) > INDEXED_GAMES_MIN else ()
                 indexes[name] = {stream_row: index for index, stream_row in stream_rows}
             entry_count = indexes[name].get(row)
             if entry_count is None or ladder.stream.adjustments:
@@ -157,34 +167,37 @@ def find_last_events_of_games(connection: Connection, ladders: Ladders, rows: Se
 class _CellDependencies(NamedTuple):
     """The events that all games of a cell depend on.
 
-    last:    the last event about a ruleset that scores these games
-    ladders: the ladders that the games are on
-    dated:   the versions of each ruleset whose ladders also depend on the date of a game
+    last:           the last event about a ruleset that scores these games
+    ladders:        the ladders that all of these games are on
+    timed_rulesets: the versions of each ruleset with a ladder per month or year, so that a game's date decides
     """
 
     last: int
     ladders: list[LadderDependencies]
-    dated: Sequence[Sequence[Version]]
+    timed_rulesets: Sequence[Sequence[Version]]
 
 
 def _find_cell_dependencies(connection: Connection, ladders: Ladders, row: int) -> _CellDependencies:
     """Return the events that all games with the cell of a game depend on."""
     facts, changes = ladders.facts, _load_changes(connection, ladders)
-    slug = facts.texts[facts.cell_of(row).game]
-    scoring = {version.ruleset.id for version in facts.recorded.versions if slug in version.ruleset.scope.game}
-    ruleset_changes = [changes.rulesets[ruleset_id] for ruleset_id in {*scoring, *facts.unusable}]
+    game = facts.texts[facts.cell_of(row).game]
+    scoring_ids = {version.ruleset.id for version in facts.recorded.versions if game in version.ruleset.scope.game}
+    ruleset_changes = [changes.rulesets[ruleset_id] for ruleset_id in {*scoring_ids, *facts.unusable}]
     last = max([changes.everywhere, *ruleset_changes])
     usable = [facts.rulesets[ruleset_id] for ruleset_id in sorted(facts.rulesets.keys() - facts.unusable.keys())]
-    in_scope = [versions for versions in usable if any(slug in version.ruleset.scope.game for version in versions)]
-    dated = [versions for versions in in_scope if is_partitioned_by_time(versions[0].ruleset)]
-    undated = [versions for versions in in_scope if versions not in dated]
-    return _CellDependencies(last, _load_game_ladders(connection, ladders, row, undated), dated)
+    in_scope = [versions for versions in usable if any(game in version.ruleset.scope.game for version in versions)]
+    timed = [versions for versions in in_scope if is_partitioned_by_time(versions[0].ruleset)]
+    untimed = [versions for versions in in_scope if versions not in timed]
+    return _CellDependencies(last, _load_game_ladders(connection, ladders, row, untimed), timed)
 
 
 def _load_game_ladders(
     connection: Connection, ladders: Ladders, row: int, rulesets: Sequence[Sequence[Version]]
 ) -> list[LadderDependencies]:
-    """Return the ladders of some rulesets, each given by its versions, that a game is on."""
+    """Return the dependencies of the ladders that a game is on, among the ladders of some rulesets.
+
+    Each ruleset is given by its versions.
+    """
     return [
         _load_dependencies(connection, ladders, "/".join([versions[0].ruleset.id, *values]))
         for versions in rulesets
@@ -193,7 +206,7 @@ def _load_game_ladders(
 
 
 def _skip_excluded_spans(position: int, ladders: Sequence[LadderDependencies]) -> int:
-    """Return the first position from `position` on that lies in no excluded span of any ladder."""
+    """Return the first position from `position` on that is outside the excluded spans of all ladders."""
     while True:
         start = position
         for ladder in ladders:
@@ -208,12 +221,12 @@ def _skip_excluded_spans(position: int, ladders: Sequence[LadderDependencies]) -
 
 
 def _load_changes(connection: Connection, ladders: Ladders) -> LastChanges:
-    """Return the last change to each subject in the log; computed once for every `as_of`."""
+    """Return the last change to each subject in the log. It is computed once, and shared by every `as_of`."""
     return _CHANGES.get(ladders.at(None), "", lambda: find_last_changes(connection, ladders.facts))
 
 
 def _find_first_mention(facts: Facts, changes: LastChanges, number: int) -> int:
-    """Return the first event that names an id; from its position on, the ledger knows the id."""
+    """Return the position of the first event that names an id, given by its number."""
     recorded = facts.recorded
     positions = [account.position for account in recorded.accounts if account.player == number]
     positions += [adjustment.position for adjustment in recorded.adjustments if adjustment.player == number]
@@ -229,7 +242,7 @@ def _find_first_mention(facts: Facts, changes: LastChanges, number: int) -> int:
 def _load_ruleset_changes(
     connection: Connection, ladders: Ladders, ruleset_id: str, versions: Sequence[Version]
 ) -> RulesetChanges:
-    """Return the changes that affect the ladders of a ruleset; computed once."""
+    """Return the changes that affect the ladders of a ruleset. They are computed once."""
     return _RULESET_CHANGES.get(ladders, ruleset_id, lambda: _find_ruleset_changes(connection, ladders, versions))
 
 
@@ -246,7 +259,7 @@ def _find_ruleset_changes(connection: Connection, ladders: Ladders, versions: Se
 
 
 def _find_game_numbers(facts: Facts, versions: Sequence[Version]) -> set[int | None]:
-    """Return the numbers of the games that a ruleset scores; None for one that was never played."""
+    """Return the text numbers of the games that a ruleset scores, with None for a game that was never played."""
     return {facts.text_numbers.get(name) for name in list_games(versions)}
 
 
@@ -260,7 +273,10 @@ def _find_nonzero_indexes(column: Column) -> Column:
 
 
 def _group_by_ladder(ladders: Ladders, versions: Sequence[Version], rows: Column) -> dict[Values, Column]:
-    """Group games by the ladders of a ruleset that they may be on, including voided and ineligible games."""
+    """Group games, given by row, by the ladders of a ruleset that they may be on.
+
+    Voided and ineligible games are included, because the event that excluded them affects the ladder.
+    """
     facts, game_numbers = ladders.facts, _find_game_numbers(ladders.facts, versions)
     in_scope, indexes = np.array([cell.game in game_numbers for cell in facts.cells], dtype=bool), arrays.as_numpy(rows)
     is_selected = in_scope[arrays.as_numpy(facts.cell)[indexes]]
@@ -270,12 +286,18 @@ def _group_by_ladder(ladders: Ladders, versions: Sequence[Version], rows: Column
     zeros = arrays.zeros
     games = SelectedGames(rows, zeros("h", len(rows)), zeros("q", len(rows) + 1), array("i"))
     partition = partition_games(facts, versions[0].ruleset, games, None)
-    ends = partition.ladder_from
-    return {values: partition.row[ends[index] : ends[index + 1]] for index, values in enumerate(partition.ladders)}
+    offsets = partition.ladder_from
+    return {
+        values: partition.row[begin:end]
+        for values, (begin, end) in zip(partition.ladders, pairwise(offsets), strict=True)
+    }
 
 
 def _find_league_start_changes(facts: Facts, changes: LastChanges, versions: Sequence[Version]) -> dict[int, int]:
-    """Return, by league, the last event that may have changed its start; see `eligibility.find_league_starts`."""
+    """Return the last event that may have changed the start of each league, by the text number of its label.
+
+    See `eligibility.find_league_starts`.
+    """
     game_numbers, last_changes, first_played = _find_game_numbers(facts, versions), dict[int, int](), dict[int, int]()
 
     def note_change(league: int, position: int) -> None:
@@ -304,7 +326,7 @@ def _find_league_start_changes(facts: Facts, changes: LastChanges, versions: Seq
 
 
 def _load_dependencies(connection: Connection, ladders: Ladders, ladder: str) -> LadderDependencies:
-    """Return the events that a ladder depends on; computed once."""
+    """Return the events that a ladder depends on. They are computed once."""
     return _DEPENDENCIES.get(ladders, ladder, lambda: _find_dependencies(connection, ladders, ladder))
 
 
@@ -339,19 +361,19 @@ def _find_dependencies(connection: Connection, ladders: Ladders, ladder: str) ->
         everywhere = max(
             everywhere, _find_earlier_season_change(connection, ladders, ladder, versions), min(order, default=0)
         )
-    players = max(changes.lists.get(ladder, 0), _find_ranking_position(facts, stream), 0)
+    all_players = max(changes.lists.get(ladder, 0), _find_ranking_position(facts, stream), 0)
     if stream.ranking.sums_lists:
         months = _find_monthly_ladders(ladders, ladder, versions)
-        players = max([players, *(_load_dependencies(connection, ladders, month).last for month in months)])
+        all_players = max([all_players, *(_load_dependencies(connection, ladders, month).last for month in months)])
     highest, merged_spans = _accumulate_max(order), _merge_spans(begins, ends)
-    last = max(everywhere, players, highest[-1] if len(highest) else 0, merged_spans[-1][1] if merged_spans else 0)
+    last = max(everywhere, all_players, highest[-1] if len(highest) else 0, merged_spans[-1][1] if merged_spans else 0)
     return LadderDependencies(
-        stream=stream, everywhere=everywhere, players=players, last=last, spans=merged_spans, highest=highest
+        stream=stream, everywhere=everywhere, all_players=all_players, last=last, spans=merged_spans, highest=highest
     )
 
 
 def _list_positions(facts: Facts, stream: Stream) -> Column:
-    """Return the first positions of a stream's games and adjustments, in their order."""
+    """Return the first position of each game and adjustment of a stream, in the order of the stream."""
     game_positions = arrays.take(facts.first_position, stream.row)
     if not stream.adjustments:
         return game_positions
@@ -365,16 +387,16 @@ def _list_positions(facts: Facts, stream: Stream) -> Column:
 
 
 def _find_late_spans(order: Column) -> tuple[array[int], array[int]]:
-    """Return the first and last positions of the spans that are excluded by events recorded late.
+    """Return the begins and the ends of the spans that events recorded late exclude.
 
-    A span reaches from the first event that belongs after the late event, up to the late event.
+    A span reaches from the first event that belongs after the late event to the late event itself.
     """
     begins, ends = array("q"), array("q")
     positions = arrays.as_numpy(order)
-    lowest_after = np.minimum.accumulate(positions[::-1])[::-1]
-    late = np.flatnonzero(positions[:-1] > lowest_after[1:])
-    begins.frombytes(lowest_after[late + 1].astype(np.int64).tobytes())
-    ends.frombytes(positions[late].astype(np.int64).tobytes())
+    lowest_from = np.minimum.accumulate(positions[::-1])[::-1]
+    late_indexes = np.flatnonzero(positions[:-1] > lowest_from[1:])
+    begins.frombytes(lowest_from[late_indexes + 1].astype(np.int64).tobytes())
+    ends.frombytes(positions[late_indexes].astype(np.int64).tobytes())
     return begins, ends
 
 
@@ -383,13 +405,13 @@ def _accumulate_max(order: Column) -> Column:
     return arrays.as_column(np.maximum.accumulate(arrays.as_numpy(order)))
 
 
-def _merge_spans(low: Column, high: Column) -> list[tuple[int, int]]:
+def _merge_spans(begin_column: Column, end_column: Column) -> list[tuple[int, int]]:
     """Return the spans in ascending order, with overlapping and adjacent spans merged."""
-    if not len(low):
+    if not len(begin_column):
         return []
-    begins = arrays.as_numpy(low)
+    begins = arrays.as_numpy(begin_column)
     order = np.argsort(begins, kind="stable")
-    begins, ends = begins[order], np.maximum.accumulate(arrays.as_numpy(high)[order])
+    begins, ends = begins[order], np.maximum.accumulate(arrays.as_numpy(end_column)[order])
     first_indexes = np.flatnonzero(np.concatenate(([True], begins[1:] > ends[:-1])))
     last_indexes = np.concatenate((first_indexes[1:] - 1, [len(begins) - 1]))
     return list(zip(begins[first_indexes].tolist(), ends[last_indexes].tolist(), strict=True))
@@ -409,7 +431,7 @@ def _find_start_change(
 ) -> int:
     """Return the last event that may have changed the start of the ladder's league.
 
-    On a ladder that is not partitioned by league, consider the starts of all leagues.
+    On a ladder that is not partitioned by league, return the last event for any league.
     """
     by = versions[0].ruleset.partition.by
     if "league" not in by:
@@ -420,7 +442,7 @@ def _find_start_change(
 def _find_earlier_season_change(
     connection: Connection, ladders: Ladders, ladder: str, versions: Sequence[Version]
 ) -> int:
-    """Return the last event that the ladder depends on in any earlier season, including seasons that are empty now."""
+    """Return the last event that the ladder of any earlier season depends on, including seasons without games now."""
     season_index, (ruleset_id, values) = versions[0].ruleset.partition.by.index("season"), parse_name(ladder)
     changes = _load_ruleset_changes(connection, ladders, ruleset_id, versions)
     candidates = {parse_name(name).values for name in ladders.streams(ruleset_id)}
@@ -441,7 +463,7 @@ def _find_earlier_season_change(
 
 
 def _find_ranking_position(facts: Facts, stream: Stream) -> int:
-    """Return the position of the game from which on the present ranking version scores all games."""
+    """Return the position of the first of the last games that one version scored; 0 with only one version."""
     if len(stream.versions) == 1 or not len(stream.row):
         return 0
     position: int = facts.first_position[stream.row[arrays.change_indices(stream.version)[-1]]]
@@ -460,11 +482,11 @@ def _find_monthly_ladders(ladders: Ladders, ladder: str, versions: Sequence[Vers
 
 
 def _find_last_by_person(connection: Connection, ladders: Ladders, ladder: str) -> dict[int, int]:
-    """Return, by person, the last event about one of their games or adjustments that is or was on a ladder."""
+    """Return the last event about each person's games and adjustments that are or were on a ladder, by person."""
     facts, changes, versions = ladders.facts, _load_changes(connection, ladders), ladders.versions(ladder)
     ruleset_id, values = parse_name(ladder)
-    # every game has participants, so this selects all rows
-    games = _GAMES.get(
+    # every game has participants, so the nonzero counts select all rows
+    games = _ALL_GAMES.get(
         ladders, ruleset_id, lambda: _group_by_ladder(ladders, versions, _find_nonzero_indexes(facts.count))
     )
     last_by_person = _find_last_game_by_person(facts, changes, games.get(values, array("q")))
@@ -483,12 +505,14 @@ def _find_last_by_person(connection: Connection, ladders: Ladders, ladder: str) 
 
 
 def last_positions_of_people(connection: Connection, ladders: Ladders, rows: Column | None = None) -> dict[str, int]:
-    """Return, by player, the position of the last event about their identity or about any of their games.
+    """Return the position of the last event about each player's games or identity, by player.
 
-    These include games that do not count, and games that a player was in before a correction.
+    The games include those that do not count, and those that the player was in before a correction.
 
     Args:
-        rows: the games to consider, ascending; by default all.
+        connection: the connection to the store.
+        ladders: the ladders at the coordinates.
+        rows: the rows of the games to consider, ascending; by default all.
     """
     facts, changes = ladders.facts, _load_changes(connection, ladders)
     rows = _find_nonzero_indexes(facts.count) if rows is None else array("q", rows)
@@ -501,7 +525,7 @@ def last_positions_of_people(connection: Connection, ladders: Ladders, rows: Col
 
 
 def _find_last_game_by_person(facts: Facts, changes: LastChanges, rows: Column) -> dict[int, int]:
-    """Return, by person, the last event about one of their games among some rows in ascending order."""
+    """Return the last event about each person's games, by person, among games given by ascending row."""
     first_positions, game_changes, counts = (
         arrays.as_numpy(arrays.take(column, rows)) for column in (facts.first_position, changes.rows, facts.count)
     )
@@ -514,5 +538,5 @@ def _find_last_game_by_person(facts: Facts, changes: LastChanges, rows: Column) 
         is_changed = game_changes > 0
         changed_persons = persons[np.repeat(is_changed, counts)]
         np.maximum.at(last_positions, changed_persons, np.repeat(game_changes[is_changed], counts[is_changed]))
-    involved = np.flatnonzero(last_positions)
-    return dict(zip(involved.tolist(), last_positions[involved].tolist(), strict=True))
+    involved_persons = np.flatnonzero(last_positions)
+    return dict(zip(involved_persons.tolist(), last_positions[involved_persons].tolist(), strict=True))

@@ -3,7 +3,7 @@
 From a cached trace, a profile reads only the parts about the player's own games, and all players' points for the rank.
 
 Stars show how reliably a player finishes games. They cover the last 99 games, and need at least 20 (Catan Online
-World). Games taken over as a substitute, ended by agreement or voided do not count.
+World). Games in which the player was a substitute do not count, nor do aborted and voided games.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from ratings_ledger.projections.queries.standings import (
     find_rows_of_players,
 )
 from ratings_ledger.projections.queries.survey import (
-    ManyAnswers,
+    MultiLadderAnswer,
     PersonRow,
     Survey,
     group_rows_by_player,
@@ -76,9 +76,10 @@ class PlaceCount(Result):
 
 @dataclass(frozen=True, slots=True)
 class Opponent(Result):
-    """An opponent: the number of common games, and those in which the player had a better, an equal or a worse place.
+    """An opponent of a player: the number of common games, and of those with a better, equal or worse place.
 
-    Games without places count only in `games`.
+    `better` counts the games in which the player had a better place than the opponent. Games without places count only
+    in `games`.
     """
 
     player: str
@@ -92,11 +93,14 @@ class Opponent(Result):
 class Profile(Answer):
     """The profile of a player on a ladder, from the games that count there.
 
-    standing:  the player's row, or None; `ranked` of all `players` have a rank
+    standing:  the player's row, or None
+    ranked:    the number of players with a rank, out of all `players`
     course:    every game and adjustment, as in `history`; on lists, points are sums over games
-    highest:   the first change that reached the highest points; `lowest` likewise
+    highest:   the first change that reached the highest points
+    lowest:    the first change that reached the lowest points
     wins:      the number of games won: place 1, shared with partners at most
-    longest_without_win: all streaks count only games with places; a current streak includes the last of these games
+    longest_wins, longest_without_win: the longest streaks of games won and not won, of all games with places
+    current_wins, current_without_win: the streak that includes the last of these games
     places:    the player's places, best first
     opponents: all opponents, the most frequent first
     """
@@ -129,14 +133,15 @@ class Profile(Answer):
         return changes
 
 
-WINDOW_GAMES = 99
+# stars are computed from so many of the last games, and only for players with enough games
+STARS_GAMES_MAX = 99
 STARS_GAMES_MIN = 20
 # (minimum percentage of finished games, number of stars); the first row gives golden stars
-STARS = ((95, 3), (80, 3), (65, 2), (50, 1))
+STARS_BY_PERCENTAGE = ((95, 3), (80, 3), (65, 2), (50, 1))
 
 
 class GoldPayment(NamedTuple):
-    """Gold from a list: the pieces, the `as_of` of the list, and the period, which must be over before it pays."""
+    """Gold from a list, in pieces: the list's `as_of`, and its period, which must be over before the list pays."""
 
     ladder: str
     pieces: int
@@ -145,7 +150,7 @@ class GoldPayment(NamedTuple):
 
 
 class FailedList(NamedTuple):
-    """A list that cannot be replayed: a payment of 0 pieces, the reason, and the players on the list."""
+    """A list that cannot be replayed: its payment with 0 pieces, the reason, and the players on the list."""
 
     payment: GoldPayment
     reason: str
@@ -160,7 +165,7 @@ class GoldPayments(NamedTuple):
 
 
 def load_statistics(survey: Survey, player: str, game: str | None = None) -> PlayerStatistics:
-    """Return a player's statistics over all games or one game type, with the gold of all lists whose period is over.
+    """Return a player's statistics over all games or one game such as catan, with the gold of all finished lists.
 
     Raises `Unknown` (player-unknown) for a player without such games.
     """
@@ -168,9 +173,8 @@ def load_statistics(survey: Survey, player: str, game: str | None = None) -> Pla
     player = facts.current(player)
     statistics = PlayerStatistics(**_build_statistics(survey, player, game, _collect_gold(survey, player)))
     if not statistics.started and not statistics.substituted:
-        scope = ("" if game is None else f" {quote(game)}") + (
-            "" if survey.requested_as_of is None else f" up to {survey.requested_as_of}"
-        )
+        scope = "" if game is None else f" {quote(game)}"
+        scope += "" if survey.requested_as_of is None else f" up to {survey.requested_as_of}"
         hint = "" if facts.knows(player) else did_you_mean(player, known_players(facts), facts.current)
         raise Unknown("player-unknown", f"{quote(player)} has not played{scope}; see: ratings games{hint}")
     return statistics
@@ -185,44 +189,45 @@ def load_person(survey: Survey, player: str) -> Person:
     # look up the id itself first, because a club may have the former id of a player
     player = player if player in rows else facts.current(player)
     if player not in rows:
-        raise Unknown("player-unknown", f"{quote(player)} is on no ladder{did_you_mean(player, rows)}")
-    ids = _find_ids(facts, player)
-    at = last_positions_of_people(survey.connection, survey.undated, rows_with(facts, ids)).get(player)
-    last = None if at is None else load_last_event(survey.connection, at)
+        raise Unknown("player-unknown", f"{quote(player)} is not on any ladder{did_you_mean(player, rows)}")
+    player_numbers = _find_player_numbers(facts, player)
+    games = rows_with(facts, player_numbers)
+    position = last_positions_of_people(survey.connection, survey.undated, games).get(player)
+    last = None if position is None else load_last_event(survey.connection, position)
     return Person(
         **_build_statistics(survey, player, None, survey.share("gold", _collect_gold)),
         rows=tuple(rows[player]),
         last=last,
-        earlier=tuple(sorted(facts.players[number] for number in ids - {facts.player_numbers.get(player)})),
+        earlier=tuple(sorted(facts.players[number] for number in player_numbers - {facts.player_numbers.get(player)})),
     )
 
 
 def _build_statistics(survey: Survey, player: str, game: str | None, payments: GoldPayments) -> dict[str, Any]:
-    """Return the members of `PlayerStatistics`."""
+    """Return the members of `PlayerStatistics` for all games or one game such as catan."""
     at = survey.coordinates
 
     def is_due(payment: GoldPayment) -> bool:
-        """Tell whether the list of a payment is over and belongs to this game type."""
+        """Tell whether the list of a payment ranks this game, and its period is over."""
         games = list_games(survey.facts.rulesets[parse_name(payment.ladder).ruleset_id])
         is_open = payment.period and is_running(payment.period, clock.now(), payment.as_of)
         return game in {None, *games} and not is_open
 
     gold = [payment for payment in payments.by_player.get(player, ()) if is_due(payment)]
     survey.failures += [entry.reason for entry in payments.failed if player in entry.players and is_due(entry.payment)]
-    finished, substituted = _read_finished(survey.facts, player, at.as_of, game)
-    last_games = finished[-WINDOW_GAMES:]
+    was_finished, substitute_count = _read_games(survey.facts, player, at.as_of, game)
+    last_games = was_finished[-STARS_GAMES_MAX:]
     ratio = ExactNumber(sum(last_games), len(last_games)) if last_games else None
-    stars, golden = _award_stars(ratio, len(finished))
+    stars, are_golden = _award_stars(ratio, len(was_finished))
     return {
         "player": player,
         "game": game,
         "at": at,
-        "started": len(finished),
-        "finished": sum(finished),
-        "substituted": substituted,
+        "started": len(was_finished),
+        "finished": sum(was_finished),
+        "substituted": substitute_count,
         "ratio": ratio,
         "stars": stars,
-        "golden": golden,
+        "golden": are_golden,
         "gold": sum(payment.pieces for payment in gold),
         "gold_by_list": {payment.ladder: payment.pieces for payment in gold},
         "gold_as_of": {payment.ladder: None if payment.as_of is None else moment(payment.as_of) for payment in gold},
@@ -230,54 +235,56 @@ def _build_statistics(survey: Survey, player: str, game: str | None, payments: G
     }
 
 
-def _find_ids(facts: Facts, player: str) -> set[int]:
+def _find_player_numbers(facts: Facts, player: str) -> set[int]:
     """Return the numbers of all ids of a person."""
     if not facts.knows(player):
         return set()
-    number = facts.player_numbers[player]
-    return {id_ for id_, person in enumerate(facts.person) if person == number} if facts.renamed else {number}
+    current_number = facts.player_numbers[player]
+    if not facts.renamed:
+        return {current_number}
+    return {number for number, person in enumerate(facts.person) if person == current_number}
 
 
-def _read_finished(facts: Facts, player: str, as_of: int | None, game: str | None) -> tuple[list[bool], int]:
-    """Return for each game that a player started, in order, whether they finished it, and the number taken over."""
-    finished: list[bool] = []
-    substituted = 0
-    ids = _find_ids(facts, player)
+def _read_games(facts: Facts, player: str, as_of: int | None, game: str | None) -> tuple[list[bool], int]:
+    """Return whether a player finished each game that they started, in order, and how often they were a substitute."""
+    was_finished: list[bool] = []
+    substitute_count = 0
+    player_numbers = _find_player_numbers(facts, player)
     # rows are in log order, which may differ from the order of play
-    for row in sorted(rows_with(facts, ids), key=facts.occurred_at.__getitem__):
+    for row in sorted(rows_with(facts, player_numbers), key=facts.occurred_at.__getitem__):
         if row in facts.voided or facts.cell_of(row).flags & ABORTED or game not in (None, facts.label("game", row)):
             continue
         if as_of is not None and facts.occurred_at[row] > as_of:
             break
         for slot in range(facts.start[row], facts.start[row] + facts.count[row]):
-            if facts.player[slot] in ids:
+            if facts.player[slot] in player_numbers:
                 status = STATUSES[facts.status[slot]]
                 if status == "substitute":
-                    substituted += 1
+                    substitute_count += 1
                 else:
-                    finished.append(status == "finished")
-    return finished, substituted
+                    was_finished.append(status == "finished")
+    return was_finished, substitute_count
 
 
-def _award_stars(ratio: Fraction | None, started: int) -> tuple[int | None, bool]:
+def _award_stars(ratio: Fraction | None, started_count: int) -> tuple[int | None, bool]:
     """Return the number of stars for a ratio of finished games, and whether they are golden; None for too few games."""
-    if ratio is None or started < STARS_GAMES_MIN:
+    if ratio is None or started_count < STARS_GAMES_MIN:
         return None, False
-    for percent_min, stars in STARS:
+    for percent_min, stars in STARS_BY_PERCENTAGE:
         if ratio * 100 >= percent_min:
-            return stars, percent_min == STARS[0][0]
+            return stars, percent_min == STARS_BY_PERCENTAGE[0][0]
     return 0, False
 
 
 def _collect_gold(survey: Survey, player: str | None = None) -> GoldPayments:
     """Return the payments of all lists, or only of the lists that a player is on."""
-    payments = GoldPayments(defaultdict(list), [])
-    paying = [name for name in survey.usable if survey.facts.rulesets[name][0].ranking.pays_gold]
-    for ladders, stream in survey.streams(paying):
+    payments = GoldPayments(by_player=defaultdict(list), failed=[])
+    paying_rulesets = [name for name in survey.usable if survey.facts.rulesets[name][0].ranking.pays_gold]
+    for ladders, stream in survey.streams(paying_rulesets):
         if player is not None and player not in stream.names:
             continue
         period = find_period(stream.versions[0].ruleset, parse_name(stream.ladder).values)
-        payment = GoldPayment(stream.ladder, 0, ladders.as_of, period)
+        payment = GoldPayment(stream.ladder, pieces=0, as_of=ladders.as_of, period=period)
         try:
             rows = ladders.rank_stream(stream).rows
         except RuleFailure as failure:
@@ -291,18 +298,20 @@ def _collect_gold(survey: Survey, player: str | None = None) -> GoldPayments:
 
 
 class OwnGame(NamedTuple):
-    """A game from one player's view: their place (0: none), whether only their side has place 1, and their opponents.
+    """A game from the view of one player.
 
-    An opponent is (number of the player in the stream, place).
+    place:     the player's place, 0 in a game without places
+    is_won:    whether the player's side is the only one with place 1
+    opponents: the number in the stream and the place of each opponent
     """
 
     place: int
-    won: bool
+    is_won: bool
     opponents: Sequence[tuple[int, int]]
 
 
 def build_profile(connection: Connection, ladders: Ladders, ladder: str, player: str, times: Times) -> Profile:
-    """Return the profile of a player, who is given by current id and need not be on the ladder.
+    """Return the profile of a player, given by current id. The player does not need to be on the ladder.
 
     Raises `UnknownLadder`, `RuleFailure`.
     """
@@ -310,28 +319,34 @@ def build_profile(connection: Connection, ladders: Ladders, ladder: str, player:
     ranking, _ = ladders.rank(trace)
     row = find_rows_of_players(ranking.rows, {player}).get(player)
     course = load_course(connection, ladders, ladder, player)
-    games = [index for index, is_game in enumerate(course.is_game) if is_game]
+    game_indexes = [index for index, is_game in enumerate(course.is_game) if is_game]
     own_games = [*_list_own_games(trace, player, course)]
-    results = [(index, game.won) for index, game in zip(games, own_games, strict=True) if game.place]
-    places = Counter(game.place for game in own_games if game.place)
+    results = [(index, game.is_won) for index, game in zip(game_indexes, own_games, strict=True) if game.place]
+    place_counts = Counter(game.place for game in own_games if game.place)
+    longest_wins, current_wins = _find_streaks(course, results, is_won=True)
+    longest_without_win, current_without_win = _find_streaks(course, results, is_won=False)
+    highest, lowest = _find_extremes(course)
     return Profile(
-        player,
-        ladder,
-        ranking.ruleset,
-        ladders.coordinates,
-        None if row is None else build_standing(row, ranking.scale, ranking.visible_states),
+        player=player,
+        ladder=ladder,
+        ruleset=ranking.ruleset,
+        at=ladders.coordinates,
+        standing=None if row is None else build_standing(row, ranking.scale, ranking.visible_states),
         # rows without a rank come last
-        bisect_left(ranking.rows, True, key=lambda row: row.rank is None),
-        len(ranking.rows),
-        course,
-        *_find_extremes(course),
-        course[games[0]] if games else None,
-        course[games[-1]] if games else None,
-        sum(won for _, won in results),
-        *_find_streaks(course, results, True),
-        *_find_streaks(course, results, False),
-        tuple(PlaceCount(place, places[place]) for place in sorted(places)),
-        _count_opponents(trace, own_games),
+        ranked=bisect_left(ranking.rows, True, key=lambda row: row.rank is None),
+        players=len(ranking.rows),
+        steps=course,
+        highest=highest,
+        lowest=lowest,
+        first_game=course[game_indexes[0]] if game_indexes else None,
+        last_game=course[game_indexes[-1]] if game_indexes else None,
+        wins=sum(is_won for _, is_won in results),
+        longest_wins=longest_wins,
+        current_wins=current_wins,
+        longest_without_win=longest_without_win,
+        current_without_win=current_without_win,
+        places=tuple(PlaceCount(place, place_counts[place]) for place in sorted(place_counts)),
+        opponents=_count_opponents(trace, own_games),
         running=trace.stream.ranking.running,
         times=times,
     )
@@ -354,7 +369,7 @@ def _list_own_games(trace: Trace, player: str, course: Course) -> Iterator[OwnGa
         # count sides, not seats: a seat that changed hands counts once, and so do partners
         seats = zip(game.places, game.replaced, game.sides, strict=True)
         winning_sides = {side for seat_place, replaced, side in seats if seat_place == 1 and not replaced}
-        yield OwnGame(place, place == 1 and len(winning_sides) == 1, opponents)
+        yield OwnGame(place, is_won=place == 1 and len(winning_sides) == 1, opponents=opponents)
 
 
 def _find_extremes(course: Course) -> tuple[Change | None, Change | None]:
@@ -365,17 +380,20 @@ def _find_extremes(course: Course) -> tuple[Change | None, Change | None]:
 
 
 def _find_streaks(
-    course: Course, results: Sequence[tuple[int, bool]], won: bool
+    course: Course, results: Sequence[tuple[int, bool]], *, is_won: bool
 ) -> tuple[Streak | None, Streak | None]:
-    """Return the longest streak of games won (or not won), and the current streak, which includes the last game."""
+    """Return the longest streak of games won or not won, and the current one, which includes the last game.
+
+    `results` has the index in the course of each game with places, and whether the player won it.
+    """
     runs = [(outcome, [game for game, _ in run]) for outcome, run in groupby(results, key=lambda result: result[1])]
-    longest = max((run for outcome, run in runs if outcome == won), key=len, default=None)
-    current = runs[-1][1] if runs and runs[-1][0] == won else None
+    longest = max((run for outcome, run in runs if outcome == is_won), key=len, default=None)
+    current = runs[-1][1] if runs and runs[-1][0] == is_won else None
     return _build_streak(course, longest), _build_streak(course, current)
 
 
 def _build_streak(course: Course, run: Sequence[int] | None) -> Streak | None:
-    """Return the streak of a run of games, given by their indexes in the course."""
+    """Return the streak of consecutive games, given by their indexes in the course; None without games."""
     if run is None:
         return None
     first, last = course[run[0]], course[run[-1]]
@@ -391,24 +409,25 @@ def _build_streak(course: Course, run: Sequence[int] | None) -> Streak | None:
 
 
 def _count_opponents(trace: Trace, own_games: Iterable[OwnGame]) -> tuple[Opponent, ...]:
-    """Return all opponents in some games, the most frequent first, then by id."""
-    counts_of: dict[int, list[int]] = {}  # by opponent: games, and those with a better, an equal and a worse place
+    """Return the opponents in a player's games, sorted by descending number of games, then by id."""
+    counts_by_opponent: dict[int, list[int]] = {}  # the numbers of games: all, better, equal and worse
     for game in own_games:
         for number, place in game.opponents:
-            counts = counts_of.setdefault(number, [0, 0, 0, 0])
+            counts = counts_by_opponent.setdefault(number, [0, 0, 0, 0])
             counts[0] += 1
             if place and game.place:
                 counts[1 + (place <= game.place) + (place < game.place)] += 1
     names = trace.stream.names
-    opponents = [Opponent(names[number], *counts) for number, counts in counts_of.items()]
+    opponents = [Opponent(names[number], *counts) for number, counts in counts_by_opponent.items()]
     return tuple(sorted(opponents, key=lambda opponent: (-opponent.games, opponent.player)))
 
 
 @dataclass(frozen=True, slots=True)
-class PlayerStatistics(ManyAnswers):
-    """The statistics of a player: started and finished games, stars and gold. `ratio` is the ratio of finished to
-    started games among the last games, None without games. `stars` is None for too few games. Gold comes from lists
-    whose period is over, each computed at its `gold_as_of`.
+class PlayerStatistics(MultiLadderAnswer):
+    """The statistics of a player: started and finished games, stars and gold.
+
+    `ratio` is the ratio of finished to started games among the last 99 games, None without games. `stars` is None for
+    too few games. Gold comes from lists whose period is over, each computed at its `gold_as_of`.
     """
 
     player: str
@@ -427,8 +446,9 @@ class PlayerStatistics(ManyAnswers):
 
 @dataclass(frozen=True, slots=True)
 class Person(PlayerStatistics):
-    """The statistics of a person who is on a ladder, with their earlier ids and their rows on all ladders. `last` is
-    the last event about one of their games or their identity.
+    """The statistics of a person who is on a ladder, with their earlier ids and their rows on all ladders.
+
+    `last` is the last event about the person's games or identity.
     """
 
     earlier: tuple[str, ...]

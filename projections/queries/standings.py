@@ -1,4 +1,4 @@
-"""Build standings, trial balances, and overviews, which add recent movements to the standings."""
+"""Build standings, trial balances, and overviews, which add the recent changes of points and ranks to the standings."""
 
 from __future__ import annotations
 
@@ -39,10 +39,16 @@ from ratings_ledger.projections.rulesets.versions import find_period, is_running
 
 @dataclass(frozen=True, slots=True)
 class Standing(Result):
-    """A row of the standings. `rank` is None for a player who is not qualified, `points` are exact, and `games` counts
-    the rated games. Lists that pay gold have `gold`; annual lists have the `places` that they add up. Under a rule that
-    keeps several numbers about a player, `state` has these as decimals for people, `state_exact` has them exactly, aged
-    to the day of the standings, and `provisional` says whether the rule considers them unreliable.
+    """A row of the standings.
+
+    rank:        the player's rank, None for a player who is not qualified
+    points:      the player's exact points
+    games:       the number of the player's counted games
+    gold:        the player's pieces of gold, on a list that pays gold
+    places:      the places that an annual list adds up
+    state:       the player's numbers as decimals, aged to the day of the standings, if the rule keeps several
+    state_exact: the same numbers exactly
+    provisional: whether the rule considers these numbers unreliable
     """
 
     rank: int | None
@@ -58,9 +64,9 @@ class Standing(Result):
 
     @property
     def rating(self) -> str | None:
-        """Return the rating as people write it: with its deviation, and a question mark while it is provisional.
+        """Return the rating as text, with its deviation, and with a question mark while the rating is provisional.
 
-        None under a rule that keeps only points.
+        It is None if the rule keeps only points.
 
         >>> Standing(1, "anna", Fraction(1638), 9, True, state={"rating": "1638", "deviation": "110"},
         ...     state_exact={}, provisional=True).rating
@@ -73,7 +79,7 @@ class Standing(Result):
 
 
 def format_ratings(rows: Sequence[Standing]) -> list[str | None]:
-    """Return the ratings of a table's rows as `Standing.rating` writes them, with the same number of decimals.
+    """Return the ratings of a table's rows in the form of `Standing.rating`, with the same number of decimals.
 
     >>> rows = [Standing(1, name, Fraction(1), 9, True, state={"rating": rating, "deviation": deviation})
     ...     for name, rating, deviation in (("anna", "39.15", "6.72"), ("ben", "26", "6.8"))]
@@ -93,9 +99,12 @@ def format_ratings(rows: Sequence[Standing]) -> list[str | None]:
 
 @dataclass(frozen=True, slots=True)
 class PeriodState(Result):
-    """The state of a ladder's rating periods. `closed_to` is the end of the last closed period, None before the first.
-    `open_games` counts the games in open periods, and `closed_now` says whether these are scored as if the periods
-    closed now. `closes_at` is the end of the first open period with a game, or the instant of the event's last game.
+    """The state of a ladder's rating periods.
+
+    closed_to:  the end of the last closed period, None if no period is closed yet
+    open_games: the number of games in open periods
+    closed_now: whether these games are scored as if the periods closed now
+    closes_at:  the end of the first open period with a game; for periods by event, the instant of its last game
     """
 
     closed_to: datetime | None
@@ -106,8 +115,10 @@ class PeriodState(Result):
 
 @dataclass(frozen=True, slots=True)
 class Standings(LadderAnswer, RowSequence[Standing]):
-    """The standings of a ladder. `rows` are the requested ones, `ranking` has all. `open` is True, with a `remark`,
-    while the period of a list is running; `period` describes the ladder's rating periods.
+    """The standings of a ladder.
+
+    `rows` has the requested rows, and `ranking` has all rows. `open` is True, with a `remark`, while the period of a
+    list is running. `period` describes the ladder's rating periods.
     """
 
     ranking: Ranking = field(metadata=AS_DIGEST, repr=False, hash=False)
@@ -124,15 +135,15 @@ class Standings(LadderAnswer, RowSequence[Standing]):
 
     @property
     def legend(self) -> str:
-        """Explain the marks of the ratings, and the value that ranks them; empty for plain points."""
+        """Explain the marks of the ratings and the value by which players are ranked; empty for plain points."""
         states = [row.state for row in self.rows if row.state is not ABSENT]
         marks = {
             "± is the uncertainty of a rating (its deviation)": any(DEVIATION in state for state in states),
             "? marks a provisional rating, not reliable yet": any(row.provisional is True for row in self.rows),
         }
         meaning = "; ".join(text for text, is_used in marks.items() if is_used)
-        ranked = f"Ranked by {self.ranking.ranked_by}" if states and self.ranking.ranked_by else ""
-        return " ".join(f"{sentence}." for sentence in (meaning, ranked) if sentence)
+        order = f"Ranked by {self.ranking.ranked_by}" if states and self.ranking.ranked_by else ""
+        return " ".join(f"{sentence}." for sentence in (meaning, order) if sentence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +156,9 @@ class Account(Result):
 
 @dataclass(frozen=True, slots=True)
 class Balance(LadderAnswer):
-    """The trial balance of a ladder: its accounts and their `sum`, which is 0 unless something is wrong. `period`
-    describes the ladder's rating periods.
+    """The trial balance of a ladder: its accounts and their `sum`, which is 0 unless the books are wrong.
+
+    `period` describes the ladder's rating periods.
     """
 
     players: int
@@ -163,7 +175,10 @@ def build_standings(
     remark: str | None = None,
     published: Publication | Absent = ABSENT,
 ) -> Standings:
-    """Build standings with some or all rows. The remark says that the period is running, or who published the list."""
+    """Build standings with some or all rows.
+
+    The remark says that the period of a list is running or, for a `published` list, who published it and when.
+    """
     is_open = True if remark and published is ABSENT else ABSENT
     standings = tuple(build_standing(row, ranking.scale, ranking.visible_states) for row in rows)
     return Standings(
@@ -190,12 +205,12 @@ def build_period_state(closed: ClosedPeriods | None) -> PeriodState | Absent:
 
 
 def select_rows(rows: Sequence[RankedRow], players: Collection[str], limit: int | None) -> Sequence[RankedRow]:
-    """Return the first `limit` rows (0: all) of some players, by current ids, or of all players if none are named."""
+    """Return the first `limit` rows (0: all) of some players, given by current id, or of all if `players` is empty."""
     return ([row for row in rows if row.player in players] if players else rows)[: limit or None]
 
 
 def find_rows_of_players(rows: Sequence[RankedRow], players: Collection[str]) -> dict[str, RankedRow]:
-    """Return the rows of some players, by player, without building all other rows of a long list."""
+    """Return the rows of some players, by player; on a long list, build no other rows."""
     if isinstance(rows, RankedColumns):
         return {row.player: row for row in rows.rows_named(players)}
     return {row.player: row for row in rows if row.player in players}
@@ -221,7 +236,7 @@ def build_standing(row: RankedRow, scale: int, states: VisibleStates | None) -> 
 
 
 def describe_open_period(ladders: Ladders, ladder: str) -> str | None:
-    """Describe the period of a list in a sentence if the period is running or has not begun, else return None."""
+    """Return a sentence about the period of a list if it is running or has not begun, else None."""
     period = find_period(ladders.versions(ladder)[0].ruleset, parse_name(ladder).values)
     if period is None:
         return None
@@ -261,14 +276,17 @@ def build_balance(ranking: Ranking, at: Coordinates, times: Times) -> Balance:
     )
 
 
-# the number of a player's last games and adjustments whose points an overview shows
-LAST_STEPS = 40
+# an overview has the points after at most this many of a player's last games and adjustments
+LAST_STEPS_MAX = 40
 
 
 class RowFilter(NamedTuple):
-    """A selection of rows: by players (empty: all), by their last game, and as a page of `limit` rows.
+    """A selection of rows.
 
-    `active_since` keeps the players whose last game was at that instant or later. No limit, or 0, means all rows.
+    players:      the players whose rows are selected; empty for all
+    active_since: select only players whose last game was at this instant or later
+    after:        skip this many of the selected rows
+    limit:        return at most this many rows; None or 0 for all
     """
 
     players: Collection[str] = ()
@@ -290,9 +308,13 @@ def build_overview(
     """Return the overview of a ladder with the selected rows.
 
     Args:
-        since: the instant from which movements count; by default the end of the month before that of the last game.
+        ladders: the ladders at the coordinates.
+        ladder: the name of the ladder.
+        since: the instant from which changes count; by default the end of the month before that of the last game.
         zone: the time zone of that month.
-        remark: says that the period of a list is running.
+        selection: the selection of rows.
+        times: the time format of the ledger.
+        remark: a sentence that the period of a list is running, or None.
 
     Raises `UnknownLadder`, `RuleFailure`.
     """
@@ -303,8 +325,8 @@ def build_overview(
     if selection.active_since is not None:
         matching = [*_filter_active(facts, trace, matching, selection.active_since)]
     page = matching[selection.after :][: selection.limit or None]
-    earlier = {} if since is None else _find_earlier_rows(ladders, trace, since, {row.player for row in page})
-    overview_rows = tuple(_build_overview_row(facts, trace, row, earlier.get(row.player), ranking) for row in page)
+    earlier_rows = {} if since is None else _find_earlier_rows(ladders, trace, since, {row.player for row in page})
+    overview_rows = tuple(_build_overview_row(facts, trace, row, earlier_rows.get(row.player), ranking) for row in page)
     standings = build_standings(ranking, (), ladders.coordinates, times, remark)
     return Overview(
         ladder=standings.ladder,
@@ -326,19 +348,19 @@ def build_overview(
 def _filter_active(facts: Facts, trace: Trace, rows: Sequence[RankedRow], since: int) -> Iterator[RankedRow]:
     """Yield the rows of the players whose last game was at an instant or later."""
     for row in rows:
-        last = _find_last_game(facts, trace, row)
-        if last is not None and facts.occurred_at[last] >= since:
+        last_game = _find_last_game(facts, trace, row)
+        if last_game is not None and facts.occurred_at[last_game] >= since:
             yield row
 
 
-def _find_last_game(facts: Facts, trace: Trace, ranked: RankedRow) -> int | None:
-    """Return the row of a player's last game in the facts; None on an annual list, which has no games of its own."""
-    number = None if trace.stream.ranking.sums_lists else trace.stream.numbers.get(facts.player_numbers[ranked.player])
+def _find_last_game(facts: Facts, trace: Trace, row: RankedRow) -> int | None:
+    """Return the row in the facts of a ranked player's last game; None on an annual list, which has no games itself."""
+    number = None if trace.stream.ranking.sums_lists else trace.stream.numbers.get(facts.player_numbers[row.player])
     return None if number is None else trace.last_row_of(number)
 
 
 def _find_earlier_rows(ladders: Ladders, trace: Trace, since: int, players: Collection[str]) -> dict[str, RankedRow]:
-    """Return the rows of some players at an instant, or at `as_of` if that is earlier."""
+    """Return the rows of some players at `since` or, if it is earlier, at `as_of`."""
     instant = since if ladders.as_of is None else min(since, ladders.as_of)
     return find_rows_of_players(ladders.rank_at(trace, instant).rows, players)
 
@@ -347,18 +369,19 @@ def _find_end_of_previous_month(facts: Facts, trace: Trace, zone: str) -> int | 
     """Return the end of the month before the month of the last game; None without games."""
     if trace.last_row is None:
         return None
-    last = local_time(facts.occurred_at[trace.last_row], zone)
-    return max(INSTANT_MIN, month_start(last.year, last.month, zone) - 1)
+    last_played = local_time(facts.occurred_at[trace.last_row], zone)
+    return max(INSTANT_MIN, month_start(last_played.year, last_played.month, zone) - 1)
 
 
 def _build_overview_row(
     facts: Facts, trace: Trace, row: RankedRow, earlier: RankedRow | None, ranking: Ranking
 ) -> OverviewRow:
-    """Return a row with its movement since the `earlier` one; an annual list has no games of its own."""
+    """Return a row with the changes of points and rank since the `earlier` row of the same player."""
+    # an annual list has no games of its own
     numbers = {} if trace.stream.ranking.sums_lists else trace.stream.numbers
     number = numbers.get(facts.player_numbers[row.player])
-    last_points = [] if number is None else trace.last_points(number, LAST_STEPS)
-    last = _find_last_game(facts, trace, row)
+    last_points = [] if number is None else trace.last_points(number, LAST_STEPS_MAX)
+    last_game = _find_last_game(facts, trace, row)
     scale, standing = ranking.scale, build_standing(row, ranking.scale, ranking.visible_states)
     return OverviewRow(
         rank=standing.rank,
@@ -373,7 +396,7 @@ def _build_overview_row(
         provisional=standing.provisional,
         change=None if earlier is None else standing.points - earlier.value(scale),
         rank_change=None if earlier is None or earlier.rank is None or row.rank is None else earlier.rank - row.rank,
-        last_played=None if last is None else moment(facts.occurred_at[last]),
+        last_played=None if last_game is None else moment(facts.occurred_at[last_game]),
         last_units=LastUnits(tuple(last_points), scale),
     )
 
@@ -387,9 +410,11 @@ class LastUnits(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OverviewRow(Standing):
-    """A row of the standings with its recent movement. `change` and `rank_change` are the changes of points and rank
-    since `Overview.since` (positive for a better rank), None if the player had none then or has none now. `last_units`
-    are the points after each of the player's last games and adjustments, at most 40.
+    """A row of the standings with the player's recent changes.
+
+    `change` is the change of points since `Overview.since`, None for a player who was not on the ladder then.
+    `rank_change` is the change of rank since then, positive for a better rank, None without a rank then or now.
+    `last_units` has the points after each of the player's last games and adjustments, at most 40.
     """
 
     change: Fraction | None = field(kw_only=True)
@@ -405,15 +430,16 @@ class OverviewRow(Standing):
 
 @dataclass(frozen=True, slots=True)
 class Overview(Standings):
-    """Standings with their movement since an instant, which is None on a ladder without games. `players` counts all
-    rows that match the filter; `rows` may be one page of them.
+    """Standings with the changes since an instant, which is None on a ladder without games.
+
+    `players` counts all rows that match the filter; `rows` can be a page of these rows.
     """
 
     rows: tuple[OverviewRow, ...]
     since: datetime | None = field(kw_only=True)
     players: int = field(kw_only=True)
 
-    if TYPE_CHECKING:  # narrows the row type
+    if TYPE_CHECKING:  # declare the more specific type of the rows
 
         def __iter__(self) -> Iterator[OverviewRow]: ...
 

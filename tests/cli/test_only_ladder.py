@@ -117,7 +117,7 @@ def test_void_game_and_strangers_without_a_ladder(copied_file: Callable[..., str
 
     assert "Not counted: the game is voided" in ratings("explain", "g-4", db=db).stdout
     for command in ("history", "explain"):
-        assert "'x' is on no ladder; see: ratings games" in ratings(command, "x", db=db).stderr
+        assert "'x' is not on any ladder; see: ratings games" in ratings(command, "x", db=db).stderr
         result = ratings(command, "annna", db=db)
         assert (result.exit_code, "did you mean anna?" in result.stderr) == (1, True), result
 

@@ -276,7 +276,7 @@ def test_report_of_player_absent_at_one_position(one_db: str, ratings: Ratings, 
 
 
 IMPOSSIBLE_REPORTS: list[tuple[list[str], int, str]] = [
-    (["ana", LADDER], 1, "player-unknown: 'ana' is on no ladder; did you mean anna?"),
+    (["ana", LADDER], 1, "player-unknown: 'ana' is not on any ladder; did you mean anna?"),
     (["anna", "elo-catan/5-6"], 1, "'anna' is not on elo-catan/5-6; they are on elo-catan/2, elo-catan/3-4"),
     (["anna", "elo-catn/all"], 2, "did you mean elo-catan?"),
     (["anna", LADDER, "--as-of", "soon"], 2, "--as-of"),

@@ -327,7 +327,7 @@ def test_every_way_leads_to_the_same_last_events(
     """Given random histories, when the facts come from a cache and long columns are computed in bulk, then the last
     events of ladders, players and games are those that come out one by one, and those of all games at once."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    monkeypatch.setattr(last_events, "MANY_GAMES", 1)
+    monkeypatch.setattr(last_events, "INDEXED_GAMES_MIN", 1)
     ladders, cached = list(dict.fromkeys(LADDERS)), 0
     for seed in range(2):
         chance, ledger = Random(seed), empty()

@@ -39,7 +39,7 @@ LAST = 3
 @pytest.fixture
 def few_last(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fewer points are shown in overviews than people have."""
-    monkeypatch.setattr("ratings_ledger.projections.queries.standings.LAST_STEPS", LAST)
+    monkeypatch.setattr("ratings_ledger.projections.queries.standings.LAST_STEPS_MAX", LAST)
 
 
 @pytest.fixture
