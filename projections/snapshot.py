@@ -156,7 +156,7 @@ class Snapshot(SnapshotReader):
         if "/" in name:
             raise BadArgument(f"{quote(name)} is a ladder; name a player or a game, too", "player")
         from ratings_ledger.projections.queries.game_timelines import (
-            LADDERS_OF_PLAYER,
+            PLAYER_LADDERS_LISTED,
             list_candidate_ladders,
             pick_common_ladder,
         )
@@ -167,7 +167,8 @@ class Snapshot(SnapshotReader):
         explanations = (self.explain(ladder_name, name) for ladder_name in ladders_of_game)
         if ladders_of_game and (ladder := pick_common_ladder(explanations)):
             return name, ladder
-        return name, choose_only_ladder(candidates, f" that {quote(name)} is on", self.as_of, limit=LADDERS_OF_PLAYER)
+        qualifier = f" that {quote(name)} is on"
+        return name, choose_only_ladder(candidates, qualifier, self.as_of, limit=PLAYER_LADDERS_LISTED)
 
     def every_standings(self, ladders: Collection[str] = ()) -> Iterator[Standings | ReplayFailure]:
         """Yield the standings of the named ladders, or of all, with a `ReplayFailure` in place of each failed ladder.

@@ -8,7 +8,7 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.periods import print_open_period, print_waiting
 from ratings_ledger.cli.output.render import print_csv_at, print_heading
 from ratings_ledger.projections.contract import align_decimals
-from ratings_ledger.projections.queries.event_texts import describe_played
+from ratings_ledger.projections.queries.event_texts import describe_participation
 from ratings_ledger.projections.queries.explain import (
     ExplainedParticipant,
     ExplainedTerm,
@@ -187,7 +187,7 @@ def _describe_game(game: PlayedGame, time_text: str, player: str | None) -> str:
     if game.why_not:
         remark = game.why_not if game.change is not None else f"not counted: {game.why_not}"
     if player is not None and game.game is not None:
-        time_text += f", {describe_played(game.game, player)}"
+        time_text += f", {describe_participation(game.game, player)}"
     return f"{time_text}, {remark}" if remark else time_text
 
 

@@ -8,7 +8,7 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.render import AXES, print_heading
 from ratings_ledger.projections.queries.players import PlayerStatistics
 from ratings_ledger.projections.queries.published_lists import Schedule
-from ratings_ledger.projections.queries.results import ABSENT, members
+from ratings_ledger.projections.queries.results import ABSENT, list_members
 from ratings_ledger.projections.queries.survey import AllLadders, AllLists, LadderRow, ListRow, describe_no_games
 from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders, short_name
 
@@ -16,7 +16,7 @@ from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders, sh
 def print_ladders_csv(overview: AllLadders | AllLists) -> None:
     """Print one line per ladder or list, each with the coordinates of that ladder or list."""
     kind = LadderRow if isinstance(overview, AllLadders) else ListRow
-    header = [name for _, name, *_ in members(kind) if name != "as_of"]
+    header = [name for _, name, *_ in list_members(kind) if name != "as_of"]
     axes = overview.at.axes()
     cells = [[*row.model_dump().values(), axes["known_at"], axes["rules"]] for row in overview.rows]
     render.print_csv((*header, *AXES), cells)

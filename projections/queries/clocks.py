@@ -22,7 +22,10 @@ from ratings_ledger.projections.queries.results import Answer, Result
 
 @dataclass(frozen=True, slots=True)
 class PlayerTimers(Result):
-    """A player's timers, in milliseconds. `running` is `main`, `auxiliary` or None; None without a pending choice."""
+    """A player's timers, in milliseconds. `running` is `main` or `auxiliary`, or None while no timer runs.
+
+    `choice` and `auxiliary_ms` are None without a pending choice.
+    """
 
     player: str
     main_ms: int
@@ -36,7 +39,10 @@ class PlayerTimers(Result):
 
 @dataclass(frozen=True, slots=True)
 class PauseRequest(Result):
-    """A pending request to pause the game: the time left for answers, and the given and required yes votes."""
+    """A pending request to pause the game, with the time left for answers.
+
+    `yes` has the players who voted yes, and `yes_needed` the number of votes that the pause needs.
+    """
 
     asked_by: str
     left_ms: int
@@ -63,9 +69,9 @@ class ClockState(Answer):
 
 @dataclass(frozen=True, slots=True)
 class ClockExplanation(Answer):
-    """The explanation of a player's main timer, line by line, up to their removal if there is one.
+    """The explanation of a player's main timer, line by line, up to the player's removal if there is one.
 
-    The changes of all lines sum to the main timer. Lines after `recorded_until` follow if no more events arrive.
+    The changes of all lines sum to the main timer. Lines after `recorded_until` assume that no more events arrive.
     """
 
     game_id: str
@@ -80,14 +86,14 @@ class ClockExplanation(Answer):
 def load_current_clock_events(
     connection: Connection, game_id: str, until: int
 ) -> tuple[list[dict[str, Any]], Callable[[str], str]]:
-    """Return the live events of a game's clock up to a position, and a function that maps an id to the id in them.
+    """Return the live events of a game's clock up to a position, and a function that maps an id to that of the events.
 
-    The events have current ids, or recorded ones if two of the players have become one person. Raises `Unknown` if
-    there are no events.
+    The events use current ids. If two of the players have become one person, the events keep their recorded ids, and
+    the function returns its argument. Raises `Unknown` if there are no events.
     """
     events = load_clock_events(connection, read_rulesets_at(connection, until).rulesets, game_id, until)
     if not events:
-        raise Unknown(None, f"no clock of a game {quote(game_id)} is recorded")
+        raise Unknown(None, f"no clock is recorded for a game {quote(game_id)}; see: ratings games")
     current = read_identities(connection, until).current
     players = {player for event in events for player in event["data"].get("players", ())}
     if len(set(map(current, players))) < len(players):
@@ -106,7 +112,7 @@ def _use_current_ids(data: dict[str, Any], current: Callable[[str], str]) -> dic
 
 
 def find_clocked_games(facts: Facts) -> frozenset[str]:
-    """Return the games whose clock was started."""
+    """Return the ids of the games whose clock was started."""
     withdrawn = facts.recorded.withdrawn
     return frozenset(
         game_id
@@ -135,10 +141,10 @@ def build_clock_state(events: Sequence[Mapping[str, Any]], at: int | None = None
 
 
 def explain_clock(events: Sequence[Mapping[str, Any]], player: str, at: int | None = None) -> ClockExplanation:
-    """Explain a player's main timer up to an instant, by default to the end of the game if no more events arrive.
+    """Explain a player's main timer up to an instant; by default, up to the end, assuming that no more events arrive.
 
-    If the timer is running then, the last line says "so far". Raises `Unknown`, also for a player who is not in the
-    game.
+    If the timer still runs at the instant, the last line says "so far". Raises `Unknown` for a clock that had not been
+    started, and for a player who is not in the game.
     """
     clock = _replay_clock(events, at)
     if at is None:
@@ -159,7 +165,7 @@ def explain_clock(events: Sequence[Mapping[str, Any]], player: str, at: int | No
 
 
 def _replay_clock(events: Sequence[Mapping[str, Any]], at: int | None) -> GameClock:
-    """Return the clock at an instant. Raises `Unknown` with the rejection of `clock_at`."""
+    """Return the clock at an instant. Raises `Unknown` with the code of the rejection if it had not been started."""
     clock = clock_at(events, at)
     if isinstance(clock, Rejection):
         raise Unknown(clock.code, clock.message)

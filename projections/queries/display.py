@@ -20,15 +20,15 @@ from ratings_ledger.projections.contract import decimal
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinates, Times
 from ratings_ledger.projections.queries.result_members import ABSENT, INSTANTS, convert_to_time
 
-LINE_MAX = 110  # characters in a line
-TEXT_MAX = 60  # characters in one value
-ROWS_MAX, COLUMNS_MAX = 30, 12
+LINE_MAX = 110  # the maximum number of characters in a line
+TEXT_MAX = 60  # the maximum number of characters in a value
+ROWS_MAX, COLUMNS_MAX = 30, 12  # the maximum size of a table
 # members that only programs read
 MACHINE_MEMBERS = frozenset(
     {"event_id", "ledger_id", "digest", "seed", "head", "record", "state_exact", "before_exact", "after_exact"}
 )
-MEMBERS_MAX = 6  # longer dictionaries do not fit beside other values
-# the notebook's own colours keep the tables readable on light and dark backgrounds
+ITEMS_MAX = 6  # longer dictionaries do not fit beside other values
+# tables inherit the colours of the notebook, so that they are readable on light and dark backgrounds
 STYLE = (
     ".ratings-ledger table{border-collapse:collapse;color:inherit;background:transparent}"
     ".ratings-ledger th,.ratings-ledger td{padding:.15em .7em;text-align:left;color:inherit;background:transparent;"
@@ -78,11 +78,11 @@ def build_notebook_table(result: object, rows: Sequence[Any] | None = None) -> s
 
 
 def list_scalars(result: Any, *, deeply: bool = False) -> Iterator[tuple[str, Any]]:
-    """Yield the names and values of the members that are shown as one value.
+    """Yield the names and values of the members that are displayed as a single value.
 
     Args:
         result: a result or a named tuple.
-        deeply: include the members of results and short dictionaries in it, as in `stakes.win`.
+        deeply: include the members of results and of short dictionaries in it, under names such as `stakes.win`.
     """
     names = set[str]()
     for member, value in _list_members(result):
@@ -102,7 +102,7 @@ def list_scalars(result: Any, *, deeply: bool = False) -> Iterator[tuple[str, An
 
 def _list_short_items(value: Any) -> Iterable[tuple[str, Any]]:
     """Return the items of a short dictionary of texts; empty for other values."""
-    is_short = isinstance(value, dict) and len(value) <= MEMBERS_MAX
+    is_short = isinstance(value, dict) and len(value) <= ITEMS_MAX
     return value.items() if is_short and all(isinstance(text, str) for text in value.values()) else ()
 
 
@@ -114,7 +114,7 @@ def list_nested(result: Any) -> Iterator[tuple[str, Sequence[Any]]]:
 
 
 def _list_members(result: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the names and values of a result's members, without members that are computed on demand."""
+    """Yield the names and values of a result's members, except hidden ones and those computed on demand."""
     if not is_dataclass(result):
         yield from result._asdict().items()
         return
@@ -142,7 +142,7 @@ def _is_nested(value: object) -> bool:
 
 
 def _format_brief(value: Any) -> str:
-    """Format a value for a line."""
+    """Format a value for a result in one line."""
     if isinstance(value, Fraction | float):
         return _format_number(value)
     if isinstance(value, datetime):
@@ -156,7 +156,7 @@ def _format_brief(value: Any) -> str:
 
 
 def _format_number(value: Fraction | float) -> str:
-    """Format a fraction with two decimals, or with four below one; a float with four significant digits."""
+    """Format a fraction with two decimals, or four if it is below 1, and a float with four significant digits."""
     if isinstance(value, float):
         return f"{value:.4g}"
     return decimal(value.numerator, value.denominator, 2 if abs(value) >= 1 else 4)
@@ -176,9 +176,9 @@ def _build_table(rows: Sequence[Any], times: Times) -> str:
     all_names = list(dict.fromkeys(name for line in lines for name in line))
     names, omitted = all_names[:COLUMNS_MAX], all_names[COLUMNS_MAX:]
     columns = [_build_column(name, [line.get(name) for line in lines], times) for name in names]
-    head = "".join(heading for heading, _ in columns)
+    headings = "".join(heading for heading, _ in columns)
     body = "".join(f"<tr>{''.join(cells)}</tr>" for cells in zip(*(cells for _, cells in columns), strict=True))
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" if names else ""
+    table = f"<table><thead><tr>{headings}</tr></thead><tbody>{body}</tbody></table>" if names else ""
     summary = f"the first {ROWS_MAX} of {_count_rows(rows)}" if len(rows) > ROWS_MAX else _count_rows(rows)
     more = f"; more columns: {', '.join(map(escape, omitted))}" if omitted else ""
     return f"{table}<p><small>{summary}{more}</small></p>"
@@ -190,12 +190,12 @@ def _build_column(name: str, values: Sequence[Any], times: Times) -> tuple[str, 
     if any(isinstance(value, datetime) for value in present):
         name = times.name_column(name)
     numbers = [value for value in present if isinstance(value, Fraction)]
-    places = 4 if numbers and all(abs(value) <= 1 for value in numbers) and any(numbers) else 2
+    decimals_count = 4 if numbers and all(abs(value) <= 1 for value in numbers) and any(numbers) else 2
     cells = []
     for value in values:
         if isinstance(value, Fraction):
-            whole, _, decimals = decimal(value.numerator, value.denominator, places).partition(".")
-            text = f"{whole}.{decimals:0<{places}}"
+            whole, _, decimals = decimal(value.numerator, value.denominator, decimals_count).partition(".")
+            text = f"{whole}.{decimals:0<{decimals_count}}"
         else:
             text = _format_cell(value, times)
         cells.append(f"<td{_format_attributes(value)}>{text}</td>")
@@ -203,14 +203,14 @@ def _build_column(name: str, values: Sequence[Any], times: Times) -> tuple[str, 
 
 
 def _format_attributes(value: object) -> str:
-    """Return the attributes of a cell: numbers are right-aligned, and each text has its own direction."""
+    """Return the HTML attributes of a cell: numbers are aligned to the right, and each text has its own direction."""
     if isinstance(value, int | Fraction | float) and not isinstance(value, bool):
         return ' class="n"'
     return ' dir="auto"' if isinstance(value, str) else ""
 
 
 def _format_cell(value: Any, times: Times, width: int = TEXT_MAX) -> str:
-    """Format a value for a cell, escaped."""
+    """Format a value for a cell, as escaped HTML."""
     if value is None:
         return ""
     if isinstance(value, Fraction):

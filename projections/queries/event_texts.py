@@ -1,7 +1,7 @@
 """Describe events for users in a few words.
 
-`describe_decision` describes a decision in an impact or a withdrawal, with the changes of a correction.
-`describe_recorded_event` describes an event in the log, with its reason. `describe_event` is their common part.
+`describe_decision` describes a decision in an impact or a withdrawal, with the changes that a correction makes.
+`describe_recorded_event` describes an event in the log, with its reason. Both use `describe_event`.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from ratings_ledger.projections.contract import decimal
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.queries.recorded_events import RecordedEvent
 
-# prefixes for output that does not show the type of an event; the descriptions of other types make it clear
-PREFIXES = {
+# the prefixes for output that does not show the type of an event; the descriptions of other types need none
+TYPE_PREFIXES = {
     "player.registered": "the registration of ",
     "import.recorded": "the import of ",
     "list.published": "the published list ",
@@ -43,14 +43,14 @@ PREFIXES = {
 
 
 def describe_decision(before: Log, event: KnownEvent, times: Times, people: Identities) -> str:
-    """Describe an event as a decision, given the log before it."""
+    """Describe an event as a decision, given the log before the event."""
     data = event.data
     if event.type == "player.account_changed":
         return f"{data['player']} has a {data['account']} account from {times.format_with_zone(event.occurred_at)}"
     if event.type == "event.voided":
         return _describe_withdrawal(before, event, times, people)
     if event.type not in GAME_EVENTS:
-        return PREFIXES.get(event.type, "") + describe_event(event.type, data, times)
+        return TYPE_PREFIXES.get(event.type, "") + describe_event(event.type, data, times)
     game = live_game(before.about(f"game:{data['game_id']}"))
     if game is None:
         return str(data["game_id"])
@@ -75,19 +75,19 @@ def _describe_adjustment(data: dict[str, Any]) -> str:
 
 
 def _describe_withdrawal(before: Log, void: KnownEvent, times: Times, people: Identities) -> str:
-    """Describe the target of a void: an event, or an earlier withdrawal (so that the event counts again)."""
-    root, is_reinstated = find_root(before, void), False
+    """Describe what a void withdraws: an event, or the withdrawal of an event, which then counts again."""
+    root, is_reinstatement = find_root(before, void), False
     if root is None:  # an invalid void withdraws nothing
         return str(void.data["id"])
     target = before.event(void.data["id"])
     while target is not None and target.type == "event.voided":
-        target, is_reinstated = before.event(target.data["id"]), not is_reinstated
+        target, is_reinstatement = before.event(target.data["id"]), not is_reinstatement
     decision = describe_decision(before, root, times, people)
-    return f"the withdrawal of {decision}" if is_reinstated else decision
+    return f"the withdrawal of {decision}" if is_reinstatement else decision
 
 
 def _describe_correction(game: RevisedGame, new: dict[str, Any], times: Times, people: Identities) -> str:
-    """Describe the changes of a correction."""
+    """Describe the changes that a correction makes, given the game before it and its new data."""
     changes = list_changed_members(game, new, times, people)
     if changes:
         return ", ".join(f"{member} {after} instead of {before}".lstrip() for member, before, after in changes)
@@ -99,7 +99,7 @@ def _describe_correction(game: RevisedGame, new: dict[str, Any], times: Times, p
 def list_changed_members(
     game: RevisedGame, new: dict[str, Any], times: Times, people: Identities
 ) -> list[tuple[str, str, str]]:
-    """Return (field, old text, new text) for each change of a correction; the field is empty for the result."""
+    """Return (member, old text, new text) for each change that a correction makes; the member is "" for the result."""
     new_time = new.get("occurred_at", format_instant(game.occurred_at))
     before, after = people.use_current_ids(game.data), people.use_current_ids(_drop_time(new))
     changes = []
@@ -137,14 +137,14 @@ def find_score(game: dict[str, Any], player: str) -> str | None:
 
 
 class OpposingSide(NamedTuple):
-    """A player's opponents on one side of a game, alone or as partners, and the recorded score of each."""
+    """The opponents on one side of a game, one or several partners, and the recorded score of each."""
 
     players: tuple[str, ...]
     scores: tuple[str | None, ...]
 
 
 def list_partners(game: dict[str, Any], player: str) -> list[str]:
-    """Return the other players on a player's side of a game, by id; two players of one seat are not partners."""
+    """Return the other players on a player's side of a game, sorted by id. Two players of a seat are not partners."""
     own_seat = _find_seat(game, player)
     own_sides = {side for name, side in _list_sides(game) if name == player} - {None}
     return sorted(name for name, side in _list_sides(game) if name not in own_seat and side in own_sides)
@@ -175,7 +175,7 @@ def describe_opponents(game: dict[str, Any], player: str) -> list[str]:
     return [_describe_side(side) for side in list_opponents(game, player)]
 
 
-def describe_played(game: dict[str, Any], player: str) -> str:
+def describe_participation(game: dict[str, Any], player: str) -> str:
     """Describe a player's part in a game, such as `scored 3, with ben, against cleo & dora (2)`."""
     score, partners = find_score(game, player), " & ".join(map(csv_item, list_partners(game, player)))
     own_parts = [f"scored {score}"] * bool(score) + [f"with {partners}"] * bool(partners)
@@ -183,7 +183,7 @@ def describe_played(game: dict[str, Any], player: str) -> str:
 
 
 def _find_seat(game: dict[str, Any], player: str) -> set[str]:
-    """Return the players of a player's seat: a player and a substitute share one."""
+    """Return all players of a player's seat, which a player shares with a substitute."""
     seats = {
         participant["player"]: participant.get("replaces", participant["player"])
         for participant in game["participants"]
@@ -192,7 +192,7 @@ def _find_seat(game: dict[str, Any], player: str) -> set[str]:
 
 
 def _list_sides(game: dict[str, Any]) -> list[tuple[str, str | None]]:
-    """Return (player, team or side of a battle) for each participant; without a team or side, the second is None."""
+    """Return (player, team or side of a battle) for each participant, with None for a participant without either."""
     sides = (
         (participant["player"], participant.get("team", participant.get("side")))
         for participant in game["participants"]
@@ -201,7 +201,7 @@ def _list_sides(game: dict[str, Any]) -> list[tuple[str, str | None]]:
 
 
 def _describe_side(side: OpposingSide) -> str:
-    """Describe a side with its score, or with the score of each player if these differ."""
+    """Describe a side with its score, or with each player's score if the players have different scores."""
     scores = [f" ({score})" if score else "" for score in side.scores]
     names = [csv_item(name) for name in side.players]
     if len({*scores}) == 1:
@@ -222,7 +222,7 @@ def describe_outcome(data: dict[str, Any], has_scores: bool = True) -> str:
 
 
 def describe_recorded_event(recorded: RecordedEvent, times: Times) -> str:
-    """Describe an event, with its reason."""
+    """Describe an event in the log, with its reason."""
     event, target = recorded.event, recorded.target
     if UNREADABLE in event:
         return f"cannot be read and is ignored: {event[UNREADABLE]}"

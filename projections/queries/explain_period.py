@@ -1,4 +1,4 @@
-"""Explain a rating period: the changes of all its players, with the games that they come from."""
+"""Explain a rating period: the change of each of its players, with the games that caused it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class PlayerEffect(NamedTuple):
 
 
 class ExplainedPeriod(NamedTuple):
-    """A closed period of a ladder: its first and last instants, its minted and burned units, and its players by id."""
+    """A closed period of a ladder: its first and last instants, its minted and burned units, and the effects by player."""
 
     begin: int
     last: int
@@ -42,7 +42,7 @@ class ExplainedPeriod(NamedTuple):
 
 
 def explain_period_of_game(trace: Trace, periods: Periods, row: int) -> ExplainedPeriod | None:
-    """Explain the period of a game, given the game's row in the facts; return None if it is in no closed period.
+    """Explain the rating period of a game, given the game's row in the facts; return None if it is not closed.
 
     Raises `RuleFailure`.
     """
@@ -54,10 +54,13 @@ def explain_period_of_game(trace: Trace, periods: Periods, row: int) -> Explaine
     period, version = int(periods.of_game[game]), stream.versions[stream.version[game]]
     slots = PeriodSlots(stream, trace.gaps)
     persons, offsets, rows = slots.results.select_period(period)
-    low = int(slots.results.people_from[period])
-    stored = [_find_state_before(trace, slots, low + index) for index in range(len(persons))]
-    gaps = slots.gaps[:, low : low + len(persons)].T.tolist()
-    states = [bring_to_game(version, stream.ladder, row, state, *gap) for state, gap in zip(stored, gaps, strict=True)]
+    first_entry = int(slots.results.people_from[period])
+    entries = range(first_entry, first_entry + len(persons))
+    earlier_states = [_find_state_before(trace, slots, entry) for entry in entries]
+    gaps = slots.gaps[:, entries.start : entries.stop].T.tolist()
+    states = [
+        bring_to_game(version, stream.ladder, row, state, *gap) for state, gap in zip(earlier_states, gaps, strict=True)
+    ]
     results = PeriodResults([[*column] for column in zip(*states, strict=True)], offsets.tolist(), rows.tolist())
     minted, after = score_period_states(version, stream.ladder, row, results)
     names = [stream.names[number] for number in persons.tolist()]
@@ -69,18 +72,18 @@ def explain_period_of_game(trace: Trace, periods: Periods, row: int) -> Explaine
         players[name] = PlayerEffect(
             states[index], state, _sort_terms(terms, results.rows[1], first, own_index, stream.row)
         )
-    changed = sum(after[0]) - sum(state[0] for state in states)
+    change_sum = sum(after[0]) - sum(state[0] for state in states)
     return ExplainedPeriod(
         begin=int(periods.begin[period]),
         last=int(periods.end[period]) - 1,
         minted=minted,
-        burned=minted - changed,
+        burned=minted - change_sum,
         players=players,
     )
 
 
 def _find_state_before(trace: Trace, slots: PeriodSlots, entry: int) -> State:
-    """Return the player's state after their last earlier period."""
+    """Return a player's state after the player's last earlier period, given the entry of the player in this period."""
     slot = int(np.flatnonzero(slots.entry == entry)[0])
     return tuple(int(column[slot]) for column in trace.states_before)
 
@@ -88,7 +91,15 @@ def _find_state_before(trace: Trace, slots: PeriodSlots, entry: int) -> State:
 def _sort_terms(
     terms: Sequence[tuple[int, Term]], games: Sequence[int], first: int, own_index: int, rows: Sequence[int]
 ) -> list[tuple[int | None, Term]]:
-    """Return terms with the rows of their games in the facts: those of the game `own_index` first, then in order."""
+    """Return the terms with the rows of their games in the facts: first the terms of one game, then the others in order.
+
+    Args:
+        terms: each term with the index of its entry in `games`, below 0 for a term without a game.
+        games: the numbers of games in the period.
+        first: the number on the ladder of the period's first game.
+        own_index: the number in the period of the game whose terms come first.
+        rows: the rows in the facts of all games of the ladder.
+    """
     game_terms = [(None if index < 0 else games[index], term) for index, term in terms]
     game_terms.sort(key=lambda pair: (pair[0] != own_index, pair[0] is None, pair[0] or 0))
     return [(None if game is None else int(rows[first + game]), term) for game, term in game_terms]

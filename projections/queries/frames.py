@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
 
 from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.projections.contract import decimal
-from ratings_ledger.projections.queries.result_members import ABSENT, INSTANTS, Absent, convert_to_time, members
+from ratings_ledger.projections.queries.result_members import ABSENT, INSTANTS, Absent, convert_to_time, list_members
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,7 +112,7 @@ def _build_columns(kind: type[Any], rows: Sequence[Any], exact: bool) -> Iterato
     """Yield the members of rows as columns, without members that no row has."""
     hints = get_type_hints(kind)
     inline = {member.name: member.metadata for member in fields(kind) if member.metadata.get("inline")}
-    for name, json_name, *_ in members(kind):
+    for name, json_name, *_ in list_members(kind):
         values, hint = [getattr(row, name) for row in rows], _find_hint(kind, name, hints)
         choices = _list_choices(hint)
         if Absent in choices and all(value is ABSENT for value in values):
@@ -208,7 +208,7 @@ def _find_arrow_type(pa: Any, hint: Any, exact: bool) -> Any:
         return pa.struct(
             [
                 (json_name, _find_arrow_type(pa, _find_hint(value_type, name, hints), exact))
-                for name, json_name, *_ in members(value_type)
+                for name, json_name, *_ in list_members(value_type)
             ]
         )
     return pa.string()
@@ -230,7 +230,7 @@ def _find_converter(hint: Any, exact: bool) -> Callable[[Any], Any]:
         hints = get_type_hints(value_type)
         converters = [
             (name, json_name, _find_converter(_find_hint(value_type, name, hints), exact))
-            for name, json_name, *_ in members(value_type)
+            for name, json_name, *_ in list_members(value_type)
         ]
         return lambda value: {
             json_name: _convert_present(getattr(value, name), convert) for name, json_name, convert in converters

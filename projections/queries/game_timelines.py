@@ -39,54 +39,55 @@ from ratings_ledger.projections.replay.ladders import (
 )
 from ratings_ledger.projections.rulesets.versions import list_games
 
-CHUNK_GAMES = 1_000  # the records of this many games are read at once
+CHUNK_GAMES = 1_000  # the number of games whose records are read at once
 Event = dict[str, Any]
 
-LADDERS_OF_PLAYER = 6  # the number of a player's ladders in a message that asks for one of them
+# a message that asks for one of a player's ladders lists at most this many
+PLAYER_LADDERS_LISTED = 6
 
 
 def load_timeline(survey: Survey, game_id: str) -> GameTimeline:
     """Return the timeline of a game. Raises `Unknown`."""
     row = find_game_row(survey.connection, survey.facts, game_id)
     (last,) = _load_last_events(survey, [row])
-    people = read_identities(survey.connection, survey.facts.position)
-    return _build_timeline(survey, row, _read_events(survey, game_id), people, last)
+    identities = read_identities(survey.connection, survey.facts.position)
+    return _build_timeline(survey, row, _read_events(survey, game_id), identities, last)
 
 
 def load_timelines(survey: Survey, game_ids: Sequence[str], ladder: str | None = None) -> Iterator[GameTimeline]:
     """Yield the timelines of games, one at a time, with explanations for one ladder or all. Raises `Unknown`."""
-    facts, people = survey.facts, read_identities(survey.connection, survey.facts.position)
+    facts, identities = survey.facts, read_identities(survey.connection, survey.facts.position)
     for begin in range(0, len(game_ids), CHUNK_GAMES):
         chunk = game_ids[begin : begin + CHUNK_GAMES]
-        firsts = find_first_positions(survey.connection, chunk)
-        records = read_records_at(survey.connection, [*firsts.values()])
+        first_positions = find_first_positions(survey.connection, chunk)
+        records = read_records_at(survey.connection, [*first_positions.values()])
         rows = [
-            facts.row_of(firsts[game_id])
-            if firsts.get(game_id, facts.position + 1) <= facts.position
+            facts.row_of(first_positions[game_id])
+            if first_positions.get(game_id, facts.position + 1) <= facts.position
             else find_game_row(survey.connection, facts, game_id)  # raises the error for an unknown game
             for game_id in chunk
         ]
         for game_id, row, last in zip(chunk, rows, _load_last_events(survey, rows), strict=True):
-            first = firsts[game_id]
-            is_unchanged = facts.live_position[row] == first
-            events = [json.loads(records[first])] if is_unchanged else _read_events(survey, game_id)
-            yield _build_timeline(survey, row, events, people, last, ladder)
+            first_position = first_positions[game_id]
+            is_unchanged = facts.live_position[row] == first_position
+            events = [json.loads(records[first_position])] if is_unchanged else _read_events(survey, game_id)
+            yield _build_timeline(survey, row, events, identities, last, ladder)
 
 
 def _load_last_events(survey: Survey, rows: Sequence[int]) -> list[LastEvent]:
-    """Return the last event that each game depends on, by row."""
+    """Return the last event that each game depends on, in the order of the rows."""
     positions = [find_last_event_of_game(survey.connection, survey.undated, row) for row in rows]
     times = read_recorded_times(survey.connection, [*dict.fromkeys(positions)])
     return [LastEvent(position, moment(times[position])) for position in positions]
 
 
 def last_positions_of_games(survey: Survey) -> dict[str, int]:
-    """Return, by game id, the position of the last event that the game depends on, in the order of first records."""
+    """Return the position of the last event that each game depends on, by id, in the order of first records."""
     facts = survey.facts
-    ids = read_games_by_position(survey.connection, facts.position)
+    game_ids = read_games_by_position(survey.connection, facts.position)
     rows = range(len(facts.first_position))
     positions = find_last_events_of_games(survey.connection, survey.undated, rows)
-    return {ids[first]: last for first, last in zip(facts.first_position, positions, strict=True)}
+    return {game_ids[first]: last for first, last in zip(facts.first_position, positions, strict=True)}
 
 
 def _read_events(survey: Survey, game_id: str) -> list[Event]:
@@ -99,10 +100,11 @@ def _build_timeline(
     survey: Survey,
     row: int,
     events: Sequence[Event],
-    people: Identities,
+    identities: Identities,
     last: LastEvent,
     only_ladder: str | None = None,
 ) -> GameTimeline:
+    """Build the timeline of a game, given its row in the facts and all events about it, in order."""
     facts, entries, data = survey.facts, list[TimelineEntry](), dict[str, Any]()
     survey.failures = []  # drop the failures of the previous game
     for event in events:
@@ -110,7 +112,7 @@ def _build_timeline(
             data = event["data"]
         elif event["type"] == "game.corrected" and UNREADABLE not in event:
             data = {"game_id": data["game_id"], **read_corrected_game(event["data"], 0)[0]}
-        entries.append(_build_entry(event, _use_current_ids(people, data)))
+        entries.append(_build_entry(event, _use_current_ids(identities, data)))
     game_id = data["game_id"]
     explanations = tuple(_explain_on_ladders(survey, game_id, row, only_ladder))
     return GameTimeline(
@@ -118,7 +120,7 @@ def _build_timeline(
         at=survey.coordinates,
         occurred_at=moment(facts.occurred_at[row]),
         voided=row in facts.voided,
-        data=people.use_current_ids(data),
+        data=identities.use_current_ids(data),
         story=tuple(entries),
         ladders=explanations,
         last=last,
@@ -127,17 +129,18 @@ def _build_timeline(
     )
 
 
-def _use_current_ids(people: Identities, data: dict[str, Any]) -> dict[str, Any]:
-    """Return a revision of a game with its players' current ids, unless two of them have become one person.
+def _use_current_ids(identities: Identities, data: dict[str, Any]) -> dict[str, Any]:
+    """Return a revision of a game with its players' current ids, unless two of the players have become one person.
 
-    That is possible only in a superseded revision: in a live game nobody takes part twice.
+    Two players can become one person only in a superseded revision, because no player takes part in a live game twice.
     """
-    current = people.use_current_ids(data)
-    names = {participant["player"] for participant in current["participants"]}
-    return current if len(names) == len(data["participants"]) else data
+    current_data = identities.use_current_ids(data)
+    players = {participant["player"] for participant in current_data["participants"]}
+    return current_data if len(players) == len(data["participants"]) else data
 
 
 def _build_entry(event: Event, data: dict[str, Any]) -> TimelineEntry:
+    """Build the entry for an event, given the game's data after it."""
     result = None if event["type"] == "game.voided" or UNREADABLE in event else describe_result(data)
     return TimelineEntry(
         position=event["position"],
@@ -150,7 +153,7 @@ def _build_entry(event: Event, data: dict[str, Any]) -> TimelineEntry:
 
 
 def _explain_on_ladders(survey: Survey, game_id: str, row: int, only_ladder: str | None) -> Iterator[GameExplanation]:
-    """Explain a game on each of its ladders, or on one; a failed replay is recorded in the survey's failures."""
+    """Explain a game on each of its ladders, or on only one. The survey records each failed replay."""
     for ladder in list_ladders_of_game(survey.facts, row):
         if only_ladder not in (None, ladder) or ladder.partition("/")[0] in survey.facts.unusable:
             continue
@@ -163,12 +166,12 @@ def _explain_on_ladders(survey: Survey, game_id: str, row: int, only_ladder: str
 def list_ladders_of_game(facts: Facts, row: int) -> list[str]:
     """Return the ladders that a game belongs to by its labels, whether it counts there or not.
 
-    Annual lists are left out: they have no games of their own.
+    Annual lists are left out, because they have no games of their own.
     """
     ladders = []
     for ruleset_id, versions in sorted(facts.rulesets.items()):
-        slugs = list_games(versions)
-        if facts.label("game", row) in slugs and not versions[0].ranking.sums_lists:
+        scored_games = list_games(versions)
+        if facts.label("game", row) in scored_games and not versions[0].ranking.sums_lists:
             for values in list_partition_values(facts, row, versions[0].ruleset):
                 ladders.append("/".join([ruleset_id, *values]))
     return ladders
@@ -176,7 +179,7 @@ def list_ladders_of_game(facts: Facts, row: int) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class TimelineEntry(Result):
-    """An event about a game: its author, time and reason, and the game's result from then on."""
+    """An event about a game: its author, time and reason, and the result of the game after it."""
 
     position: int
     type: str
@@ -188,8 +191,9 @@ class TimelineEntry(Result):
 
 @dataclass(frozen=True, slots=True)
 class GameTimeline(Answer):
-    """A game's current state, with `data` as recorded or last corrected, its events (`story`), and the explanations of
-    its effect on each of its `ladders`. `last` is the last event that the answer depends on.
+    """A game's current state, its events (`story`), and the explanation of its effect on each of its `ladders`.
+
+    `data` is the game as recorded or last corrected. `last` is the last event that the answer depends on.
     """
 
     game_id: str
@@ -204,9 +208,9 @@ class GameTimeline(Answer):
 
 
 def list_counting_ladders(survey: Survey, game_id: str) -> list[str] | None:
-    """Return the ladders on which a game counts or, if there are none, those it belongs to; None if unknown."""
-    facts, firsts = survey.facts, find_first_positions(survey.connection, [game_id])
-    row = facts.row_of(firsts[game_id]) if firsts else NONE
+    """Return the ladders on which a game counts or, without any, those that it belongs to; None for an unknown game."""
+    facts, first_positions = survey.facts, find_first_positions(survey.connection, [game_id])
+    row = facts.row_of(first_positions[game_id]) if first_positions else NONE
     if row == NONE:
         return None
     names = list_ladders_of_game(facts, row)
@@ -232,13 +236,13 @@ def list_ladders_of_player(survey: Survey, player: str) -> list[str]:
 
 
 def sort_by_games(rows: Iterable[LadderRow], names: Sequence[str]) -> list[LadderRow]:
-    """Return the rows of the named ladders, the one with the most games first, and ties in the order of `names`."""
-    index_of = {name: index for index, name in enumerate(names)}
-    return sorted((row for row in rows if row.ladder in index_of), key=lambda row: (-row.games, index_of[row.ladder]))
+    """Return the rows of the named ladders, those with the most games first, and ties in the order of `names`."""
+    indexes = {name: index for index, name in enumerate(names)}
+    return sorted((row for row in rows if row.ladder in indexes), key=lambda row: (-row.games, indexes[row.ladder]))
 
 
 def _sort_by_last_game(survey: Survey, rows: Iterable[LadderRow], player: str) -> list[LadderRow]:
-    """Return the rows of a player's ladders with the player's own games, the latest first."""
+    """Return the rows of a player's ladders with the player's own games, the ladder of the latest game first."""
     # a ladder of clubs has separate facts
     streams = {stream.ladder: (ladders.facts, stream) for ladders, stream in survey.streams(survey.usable)}
     own_rows = [_count_own_games(*streams[row.ladder], row, player) for row in rows]
@@ -248,28 +252,31 @@ def _sort_by_last_game(survey: Survey, rows: Iterable[LadderRow], player: str) -
 
 
 def _count_own_games(facts: Facts, stream: Stream, row: LadderRow, player: str) -> LadderRow:
-    """Return a row with the games of one player; the row of an annual list stays as it is."""
+    """Return a row that counts only the games of one player; return the row of an annual list unchanged."""
     if stream.ranking.sums_lists or facts.current(player) not in stream.names:
         return row
     slots = np.flatnonzero(arrays.as_numpy(stream.players) == stream.names.index(facts.current(player)))
     if not len(slots):
         return replace(row, games=0, last_game=None)
-    last = int(np.searchsorted(arrays.as_numpy(stream.offsets), slots[-1], side="right")) - 1
-    return replace(row, games=len(slots), last_game=moment(int(facts.occurred_at[stream.row[last]])))
+    last_game = int(np.searchsorted(arrays.as_numpy(stream.offsets), slots[-1], side="right")) - 1
+    return replace(row, games=len(slots), last_game=moment(int(facts.occurred_at[stream.row[last_game]])))
 
 
 def list_candidate_ladders(survey: Survey, name: str, is_player: bool) -> tuple[Sequence[LadderRow], Sequence[str]]:
-    """Return the candidate ladders for a query about a player or, if there is one of this name, a game.
+    """Return the candidate ladders for a query about a player or, if a game has this id, about the game.
 
-    The ladders of a game are sorted by their games, most first; those of a player by the player's last game.
-
-    The second sequence has the ladders on which the game counts, and is empty for a player. With only one ladder in
-    the ledger, or for an unknown name, the first ladder is the only candidate.
+    With only one ladder in the ledger, or for an unknown name, the first ladder is the only candidate.
 
     Args:
-        is_player: with False, the name may also be the id of a game.
+        survey: the survey of all ladders.
+        name: the player or the game.
+        is_player: if False, the name may also be the id of a game.
 
-    Raises `BadArgument` for a player or game on no ladder, and `Unknown` for an unknown player.
+    Returns:
+        The rows of the candidates: of a game, sorted by their number of games, most first; of a player, sorted by the
+        player's last game. Then the names of the ladders on which the game counts, empty for a player.
+
+    Raises `BadArgument` for a player or game that is not on any ladder, and `Unknown` for an unknown player.
     """
     rows = load_all_ladders(survey).rows
     ladders_of_game = None if is_player else list_counting_ladders(survey, name)
@@ -291,7 +298,7 @@ def list_candidate_ladders(survey: Survey, name: str, is_player: bool) -> tuple[
 
 
 def pick_common_ladder(explanations: Iterable[GameExplanation]) -> str | None:
-    """Return the first ladder if the explanations of a game are the same on all ladders, else None."""
+    """Return the first ladder if a game has the same explanation on all ladders, else None."""
     first, *others = explanations
     is_same = all(replace(explanation, ladder=first.ladder) == first for explanation in others)
     return first.ladder if is_same else None

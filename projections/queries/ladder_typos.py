@@ -11,7 +11,7 @@ from ratings_ledger.projections.replay.ladders import LadderName, parse_name
 from ratings_ledger.projections.replay.partition import list_cell_values
 from ratings_ledger.projections.rulesets.versions import Version
 
-# the parts of a ladder's name that are labels of its games
+# the values in a ladder's name that are labels of its games, such as group and city
 Labels = tuple[str, ...]
 
 
@@ -25,29 +25,29 @@ def find_played_labels(facts: Facts, versions: Sequence[Version]) -> set[Labels]
     ruleset = versions[0].ruleset
     indexes = find_label_indexes(ruleset.partition.by)
     voided = facts.voided
-    live = {cell for row, cell in enumerate(facts.cell) if row not in voided} if voided else {*facts.cell}
+    live_cells = {cell for row, cell in enumerate(facts.cell) if row not in voided} if voided else {*facts.cell}
     labels = set()
-    for cell in (facts.cells[number] for number in live):
+    for cell in (facts.cells[number] for number in live_cells):
         if not all(explain_ineligible_cell(facts, cell, version.ruleset) for version in versions):
             labels |= {tuple(values[index] for index in indexes) for values in list_cell_values(facts, cell, ruleset)}
     names = (parse_name(adjustment.ladder) for adjustment in facts.adjustments)
     return labels | {tuple(name.values[index] for index in indexes) for name in names if name.ruleset_id == ruleset.id}
 
 
-def find_typo(name: LadderName, versions: Sequence[Version], played: set[Labels]) -> tuple[int, str] | None:
+def find_typo(name: LadderName, versions: Sequence[Version], known_labels: set[Labels]) -> tuple[int, str] | None:
     """Return the index of the part of a ladder's name that is probably a typo, and the similar label.
 
-    All other labels must match those of a ladder in `played`. Return None if there is no similar label, or if the
-    ladder itself is in `played`.
+    All other labels must match those of a known ladder. Return None if there is no similar label, or if the ladder
+    itself is known.
     """
     indexes = find_label_indexes(versions[0].ruleset.partition.by)
     labels = tuple(name.values[index] for index in indexes)
-    for number, label in enumerate(labels if labels not in played else ()):
+    for number, label in enumerate(labels if labels not in known_labels else ()):
         other_labels = drop_label(labels, number)
         candidates = [
-            played_labels[number]
-            for played_labels in sorted(played)
-            if drop_label(played_labels, number) == other_labels
+            ladder_labels[number]
+            for ladder_labels in sorted(known_labels)
+            if drop_label(ladder_labels, number) == other_labels
         ]
         if (similar_label := find_closest(label, candidates)) is not None:
             return indexes[number], similar_label

@@ -1,6 +1,6 @@
 """Find the last change to each subject in the log: corrections, voids, withdrawals and renames.
 
-The facts hold only the current state of a game. Earlier states are read from the log again.
+The facts hold only the current state of a game, so earlier states are read from the log.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class GameRevision(NamedTuple):
 class LastChanges:
     """The position of the last change to each subject in the log; 0 if it never changed.
 
-    everywhere: the last event that may concern every subject
-    withdrawn:  for each non-game event, the last event that withdrew it, or that withdrew the withdrawal
-    renamed:    for each player number, the last rename that affects it
-    rulesets:   for each ruleset id, the last event about one of its versions
-    rows:       for each game, the last event that changed it, its clock, or its players' identities or accounts
+    everywhere: the last event that may affect every subject
+    withdrawn:  by position of an event not about a game: the last event that withdrew or reinstated it
+    renamed:    by player number: the last rename that affects the player
+    rulesets:   by ruleset id: the last event about a version
+    rows:       by row: the last event that changed the game, its clock, or its players' identities or accounts
     revisions:  the superseded revisions of all corrected games
-    lists:      for each ladder, the last event about one of its published lists
+    lists:      by ladder: the last event about a published list
     """
 
     everywhere: int
@@ -58,7 +58,7 @@ class LastChanges:
     lists: dict[str, int]
 
     def last_change_to(self, position: int) -> int:
-        """Return the last event about a non-game event: the event itself, its withdrawal or its reinstatement."""
+        """Return the last event about an event that is not about a game: itself, its withdrawal or its reinstatement."""
         return self.withdrawn.get(position, position)
 
 
@@ -100,12 +100,12 @@ def find_last_changes(connection: Connection, facts: Facts) -> LastChanges:
 
 
 def _find_merged_ids(facts: Facts) -> dict[int, set[int]]:
-    """Return, for each id in any rename, withdrawn or not, the set of ids it was ever merged with."""
+    """Return, by player number, all numbers with which any rename ever merged it, including withdrawn renames."""
     merged_ids: dict[int, set[int]] = {}
     for rename in facts.recorded.renames:
-        left, right = (merged_ids.get(number, {number}) for number in (rename.player, rename.new_player))
-        union = left | right
-        merged_ids |= dict.fromkeys(union, union)
+        old_ids, new_ids = (merged_ids.get(number, {number}) for number in (rename.player, rename.new_player))
+        all_ids = old_ids | new_ids
+        merged_ids |= dict.fromkeys(all_ids, all_ids)
     return merged_ids
 
 
@@ -128,50 +128,50 @@ def _find_last_clock_events(facts: Facts, changes: LastChanges) -> dict[int, int
 
 
 def _find_changes_by_row(facts: Facts, player_changes: dict[int, int], clocks: dict[int, int]) -> Column:
-    """Return the last event that changed each game, its clock or its players; 0 for none."""
-    first, live = facts.first_position, facts.live_position
-    firsts, lives = arrays.as_numpy(first), arrays.as_numpy(live)
-    changes = np.where(firsts == lives, 0, lives)
-    if player_changes and len(firsts):
+    """Return the last event that changed each game, its clock or its players, by row; 0 for no event."""
+    first_positions, live_positions = arrays.as_numpy(facts.first_position), arrays.as_numpy(facts.live_position)
+    changes = np.where(first_positions == live_positions, 0, live_positions)
+    if player_changes and len(first_positions):
         change_of_player = np.zeros(len(facts.players), dtype=np.int64)
         change_of_player[[*player_changes]] = [*player_changes.values()]
         slots = arrays.as_numpy(arrays.span_indices(facts.start, facts.count))
-        last = np.maximum.reduceat(
+        last_changes = np.maximum.reduceat(
             change_of_player[arrays.as_numpy(facts.player)[slots]],
             arrays.as_numpy(arrays.exclusive_cumsum(facts.count)),
         )
-        changes = np.maximum(changes, np.where(last > firsts, last, 0))
+        changes = np.maximum(changes, np.where(last_changes > first_positions, last_changes, 0))
     column: Column = arrays.as_column(changes)
     for row, position in clocks.items():
-        if position > first[row]:
+        if position > facts.first_position[row]:
             column[row] = max(column[row], position)
     return column
 
 
 def _load_revisions(connection: Connection, facts: Facts) -> list[GameRevision]:
-    """Return each corrected game as it was before each of its corrections."""
+    """Return the state of each corrected game before each of its corrections."""
     rows = read_matching_records(connection, until=facts.position, type_name="game.corrected")
     corrections = [event for event in read_events_of_type("game.corrected", rows) if event.position not in facts.unread]
-    firsts = find_first_positions(connection, {event.data["game_id"] for event in corrections})
-    records, revisions = read_records_at(connection, [*firsts.values()]), []
-    current = {}
-    for game_id, position in firsts.items():
+    first_positions = find_first_positions(connection, {event.data["game_id"] for event in corrections})
+    records, revisions = read_records_at(connection, [*first_positions.values()]), []
+    latest = {}  # the data and the time of each game after the corrections so far
+    for game_id, position in first_positions.items():
         if facts.row_of(position) != NONE:
             event = read_known_event(position, records[position])
-            current[game_id] = event.data, event.occurred_at
+            latest[game_id] = event.data, event.occurred_at
     for correction in corrections:
         game_id = correction.data["game_id"]
-        if game_id in current:
-            game, played_at = current[game_id]
+        if game_id in latest:
+            game, played_at = latest[game_id]
             players = tuple(facts.player_numbers[participant["player"]] for participant in game["participants"])
             until = correction.position or 0
-            revisions.append(GameRevision(firsts[game_id], until, played_at, _build_cell(facts, game), players))
-            current[game_id] = read_corrected_game(correction.data, played_at)
+            cell = _build_cell(facts, game)
+            revisions.append(GameRevision(first_positions[game_id], until, played_at, cell, players))
+            latest[game_id] = read_corrected_game(correction.data, played_at)
     return revisions
 
 
 def _build_cell(facts: Facts, game: dict[str, Any]) -> Cell:
-    """Return the cell of a superseded revision, with no flags set."""
-    labels = (game.get(name, "placing" if name == "kind" else None) for name in LABELS)
-    slug, kind, group, city, league, season = (NONE if label is None else facts.text_numbers[label] for label in labels)
-    return Cell(slug, kind, group, city, league, season, count_seats(game), 0)
+    """Return the cell of a superseded revision, without flags."""
+    labels = (game.get(member, "placing" if member == "kind" else None) for member in LABELS)
+    name, kind, group, city, league, season = (NONE if label is None else facts.text_numbers[label] for label in labels)
+    return Cell(name, kind, group, city, league, season, count_seats(game), flags=0)

@@ -34,20 +34,21 @@ def full_name(facts: Facts, ladder: str) -> str:
 
 
 def list_game_names(facts: Facts) -> set[str]:
-    """Return the names of the game types, such as catan."""
+    """Return the names of the recorded games, such as catan."""
     return {facts.texts[cell.game] for cell in facts.cells}
 
 
 def suggest_name(facts: Facts, player: str | None, game: str | None) -> str:
-    """Return a did-you-mean hint for an unknown player or else game type, or an empty string."""
+    """Return a did-you-mean hint for an unknown player or, without one, for an unknown game, or an empty text."""
     hint = "" if player is None else did_you_mean(player, known_players(facts), facts.current)
     return hint or ("" if game is None else did_you_mean(game, list_game_names(facts)))
 
 
 def list_names(facts: Facts, game_ids: Iterable[str]) -> dict[str, list[str]]:
-    """Return the names in the facts by kind: players, ladders, ids, rulesets, versions, and each label of games.
+    """Return the names in the facts: `players`, `ladders`, `ids` of games, `rulesets`, `versions`, and labels of games.
 
-    Players are in order of appearance, game ids (`ids`) as given; most other names are sorted.
+    Players are in the order of appearance, game ids in the given order, and versions in the order of the log. All other
+    names are sorted.
     """
     rulesets = [version.ruleset for versions in facts.rulesets.values() for version in versions]
     names = {
@@ -66,7 +67,7 @@ def list_names(facts: Facts, game_ids: Iterable[str]) -> dict[str, list[str]]:
 
 
 def list_ladder_names(facts: Facts) -> list[str]:
-    """Return the sorted names of the ladders with adjustments or games, judging games by their labels and times."""
+    """Return the names of the ladders with adjustments or games, sorted. Games are judged by their labels and times."""
     names = {adjustment.ladder for adjustment in facts.adjustments}
     for versions in facts.rulesets.values():
         ruleset = versions[0].ruleset
@@ -83,7 +84,7 @@ def list_ladder_names(facts: Facts) -> list[str]:
 
 
 def describe_existing_ladders(facts: Facts, name: str) -> str:
-    """Return a hint with the ladders of a ruleset, for an unknown ladder name; for lists of time, the newest one."""
+    """Return a hint with the ladders of a ruleset, for an unknown ladder name; of monthly or annual lists, the newest."""
     ruleset_id = parse_name(name).ruleset_id
     ladders = [short_name(ladder) for ladder in list_ladder_names(facts) if parse_name(ladder).ruleset_id == ruleset_id]
     if not ladders or ruleset_id not in facts.rulesets:
@@ -95,7 +96,7 @@ def describe_existing_ladders(facts: Facts, name: str) -> str:
 
 
 def _sample_games(facts: Facts, ruleset: Ruleset) -> Iterator[tuple[int, int]]:
-    """Yield each cell with the time of one of its games; for lists of months or years, of one game in each month."""
+    """Yield the cell and the time of one game of each cell; for lists of months or years, of one game in each month."""
     starts = [*_list_month_starts(facts, ruleset.time_zone)] if is_partitioned_by_time(ruleset) else []
     if len(facts.cell) >= arrays.LONG_HISTORY:
         cells, times = (arrays.as_numpy(column).astype(np.int64) for column in (facts.cell, facts.occurred_at))
@@ -109,7 +110,7 @@ def _sample_games(facts: Facts, ruleset: Ruleset) -> Iterator[tuple[int, int]]:
 
 
 def _list_month_starts(facts: Facts, zone: str) -> Iterator[int]:
-    """Yield the starts of the months from the first game to the last."""
+    """Yield the start of each month from that of the first game to that of the last."""
     if len(times := arrays.in_memory(facts.occurred_at)):
         first, last = local_time(min(times), zone), local_time(max(times), zone)
         for month in range(first.year * 12 + first.month - 1, last.year * 12 + last.month):

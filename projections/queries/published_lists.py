@@ -1,4 +1,4 @@
-"""Load published lists: an overview, their events, and their rows as published."""
+"""Load published lists: an overview of all lists, and the rows of one list as published."""
 
 from __future__ import annotations
 
@@ -45,12 +45,16 @@ class Publication(Result):
 
 
 def load_published_list(connection: Connection, published: PublishedList) -> Ranking:
-    """Return a list as recorded in its events. Raises `StoreDamaged` if rows are missing or their states differ."""
+    """Return a list as recorded in its events.
+
+    Raises `StoreDamaged` if rows are missing, or if rows have states with different numbers.
+    """
     try:
         rows = read_published_rows(Log(connection), published.digest, published.parts, published.position)
         refuse_unequal_states(published.ladder, rows)
     except Refused as problem:
-        raise StoreDamaged(f"the list published at position {published.position}: {problem.message}") from None
+        message = f"the list published at position {published.position} is damaged: {problem.message}"
+        raise StoreDamaged(f"{message}; run: ratings verify") from None
     columns = _find_columns(rows)
     return Ranking(
         ladder=published.ladder,
@@ -58,7 +62,7 @@ def load_published_list(connection: Connection, published: PublishedList) -> Ran
         scale=1,
         rows=[_build_row(row, columns) for row in rows],
         games=published.games,
-        # a published list records no trial balance
+        # a published list does not record the trial balance
         held=0,
         started=0,
         minted=0,
@@ -91,9 +95,9 @@ class PublishedStates:
 
 
 def add_visible_states(ranking: Ranking, facts: Facts) -> Ranking:
-    """Return a published list with its visible states, if the facts have the version that ranked it."""
-    recorded = facts.recorded.versions
-    version = next((version for version in recorded if version.ruleset.name == ranking.ruleset), None)
+    """Return a published list with its visible states; without them if the facts lack the version that ranked it."""
+    versions = facts.recorded.versions
+    version = next((version for version in versions if version.ruleset.name == ranking.ruleset), None)
     names = {column.name for column in ranking.columns}
     if version is None or not names or names != {column.name for column in version.rule.state}:
         return ranking
@@ -102,7 +106,7 @@ def add_visible_states(ranking: Ranking, facts: Facts) -> Ranking:
 
 
 def _build_row(row: dict[str, Any], columns: Sequence[State]) -> RankedRow:
-    """Return a published row as a row of a ranking, with its state in units of the columns."""
+    """Convert a published row to a row of a ranking, with its state in units of the state columns."""
     points = Fraction(row["points"])
     return RankedRow(
         rank=row["rank"],
@@ -120,8 +124,8 @@ def _build_row(row: dict[str, Any], columns: Sequence[State]) -> RankedRow:
 def find_comparison_time(published: PublishedList, ruleset: Ruleset) -> int | None:
     """Return the `as_of` at which a published list is compared with today's standings.
 
-    Return None if the list covers a whole month or year. Old lists of ladders that never end have no `as_of`; they are
-    compared at the time when they were recorded.
+    It is None if the list covers a whole month or year. Old lists of other ladders have no `as_of`; these are compared
+    at the time when they were recorded.
     """
     if published.as_of is not None or find_period(ruleset, parse_name(published.ladder).values) is not None:
         return published.as_of
@@ -130,7 +134,7 @@ def find_comparison_time(published: PublishedList, ruleset: Ruleset) -> int | No
 
 @dataclass(frozen=True, slots=True)
 class PublicationRow(Result):
-    """A published list: its coordinates, version, and numbers of players and games, and its event."""
+    """A published list: its coordinates and version, its numbers of players and games, and its event."""
 
     ladder: str
     as_of: datetime | None
@@ -154,18 +158,18 @@ class Schedule(Result):
 
 @dataclass(frozen=True, slots=True)
 class Publications(Answer, RowSequence[PublicationRow]):
-    """The published lists, by ladder and time: the latest one for each."""
+    """The published lists: for each ladder and time, the list that was published last."""
 
     rows: tuple[PublicationRow, ...]
 
 
 def load_publications(connection: Connection, until_position: int, times: Times) -> Publications:
-    """Return the lists published up to a position, the latest one for each ladder and time."""
+    """Return the published lists up to a position."""
     return Publications(load_publication_rows(connection, until_position), times=times)
 
 
 def load_publication_rows(connection: Connection, until_position: int) -> tuple[PublicationRow, ...]:
-    """Return one row for the latest list of each ladder and time, published up to a position."""
+    """Return a row for the list that was published last for each ladder and time, up to a position."""
     return tuple(
         PublicationRow(
             ladder=published.ladder,

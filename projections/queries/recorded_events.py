@@ -34,7 +34,7 @@ from ratings_ledger.ledger.validation.identities import list_players, read_ident
 from ratings_ledger.projections.queries.coordinates import moment
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, INLINE, Absent, Answer, Result, RowSequence
 
-GAME_RECORDED = '"type":"game.recorded"}'
+GAME_RECORD_END = '"type":"game.recorded"}'
 # while selecting the newest games, drop older games when there are this many more than twice the limit
 SPARE_GAMES = 10_000
 
@@ -47,7 +47,16 @@ def is_match(
     game: str | None,
     ids: Collection[str] | None,
 ) -> bool:
-    """Tell whether a game matches all filters: its time, id and game type, and the ids of a player; None is any."""
+    """Tell whether a game passes all filters that are not None.
+
+    Args:
+        recorded: the game.
+        first: the earliest time of play.
+        last: the latest time of play.
+        game_id: the id of the game.
+        game: the name of the game, such as catan.
+        ids: all ids of a participant.
+    """
     return (
         (first or recorded.occurred_at) <= recorded.occurred_at <= (last or recorded.occurred_at)
         and game_id in (None, recorded.data["game_id"])
@@ -59,15 +68,17 @@ def is_match(
 def load_current_games(
     connection: Connection, until: int, matches: Callable[[RecordedGame], bool], by: str | None, limit: int
 ) -> tuple[list[RecordedGame], int, dict[int, str]]:
-    """Return the newest `limit` (0: all) matching games in their current state, by the time when they were played.
+    """Return the `limit` (0: all) matching games that were played last, in their current state and the order of play.
 
     Args:
+        connection: the connection to the store.
         until: the last known position.
         matches: the filter.
         by: the author of the games' first records; None for any author.
+        limit: the maximum number of games.
 
     Returns:
-        The games, the total number of matching games, and the reasons for invalid records, by position.
+        The games, the total number of matching games, and the reason for each invalid record, by position.
     """
     record_start = "" if by is None else f'{{"by":{dump_text(by)},'
     games, total, invalid = list[RecordedGame](), 0, dict[int, str]()
@@ -76,8 +87,8 @@ def load_current_games(
         games += matching
         total += len(matching)
         if limit and len(games) > 2 * limit + SPARE_GAMES:
-            games = sorted(games, key=_find_replay_order)[-limit:]
-    games.sort(key=_find_replay_order)
+            games = sorted(games, key=_build_replay_key)[-limit:]
+    games.sort(key=_build_replay_key)
     return games[-limit:], total, invalid
 
 
@@ -87,16 +98,17 @@ def read_game_pages(
     """Yield the games in their current state, in the order of their first records, in pages of the log.
 
     Args:
+        connection: the connection to the store.
         until: the last known position.
-        invalid: receives the reason for each invalid record, by position.
-        record_start: the text that a game's first record starts with.
-        after: games first recorded up to this position are skipped.
+        invalid: a dictionary to which the reason for each invalid record is added, by position.
+        record_start: the text with which a game's first record starts.
+        after: the position after which the games were first recorded.
     """
     changed = _load_changed_games(connection, until)
     for page in read_records(connection, after, until):
         games = []
         for position, record in page:
-            if not record.endswith(GAME_RECORDED) or not record.startswith(record_start):
+            if not record.endswith(GAME_RECORD_END) or not record.startswith(record_start):
                 continue
             try:
                 event = read_known_event(position, record)
@@ -111,22 +123,25 @@ def read_game_pages(
 def read_live_games(connection: Connection, until: int, last: int | None, after: int) -> Iterator[RecordedGame]:
     """Yield the games that are not voided, with their players' current ids, in the order of their first records.
 
-    Games in which a renamed player would face themselves are left out: they count on no ladder and cannot be recorded.
+    Games in which two participants have become one person are left out, because they count on no ladder and cannot be
+    recorded.
 
     Args:
+        connection: the connection to the store.
         until: the last known position.
         last: the instant up to which the games were played; None for all.
-        after: games first recorded up to this position are skipped.
+        after: the position after which the games were first recorded.
     """
-    people = read_identities(connection, until)
+    identities = read_identities(connection, until)
     for game in chain.from_iterable(read_game_pages(connection, until, {}, after=after)):
-        data = people.use_current_ids(game.data)
+        data = identities.use_current_ids(game.data)
         is_valid = len({participant["player"] for participant in data["participants"]}) == len(data["participants"])
         if game.voided is ABSENT and is_valid and (last is None or game.occurred_at <= moment(last)):
             yield replace(game, data=data)
 
 
-def _find_replay_order(game: RecordedGame) -> Any:
+def _build_replay_key(game: RecordedGame) -> tuple[datetime, int]:
+    """Return the key by which games are sorted for a replay."""
     return game.occurred_at, game.position
 
 
@@ -146,34 +161,39 @@ def _load_changed_games(connection: Connection, until: int) -> dict[str, Recorde
 
 
 class EventSelection(NamedTuple):
-    """A selection of events: the newest `limit` (0: all) after a position that match every filter.
+    """A selection of the newest events that pass every filter.
 
-    The filters are a game, event or player (`subject`), the author, some types, and some batches (`within`).
+    subject: the game, event or player, by id, that the events are about
+    after:   the position after which the events are
+    by:      the author
+    types:   the types of the events, empty for all
+    batches: the batches that the events belong to
+    limit:   the maximum number of events, 0 for all
     """
 
     subject: str | None = None
     after: int = 0
     by: str | None = None
     types: Collection[str] = ()
-    within: Sequence[Batch] | None = None
+    batches: Sequence[Batch] | None = None
     limit: int = 0
 
 
 def load_events(connection: Connection, until: int, selection: EventSelection) -> tuple[tuple[RecordedEvent, ...], int]:
     """Return the selected events up to a position, and the number of older events that match."""
-    subject, after, by, types, within, limit = selection
-    if subject is None and within is None:
+    subject, after, by, types, batches, limit = selection
+    if subject is None and batches is None:
         rows, older = read_newest(connection, until, after=after, by=by, types=types, limit=limit)
         events = [_parse_record(position, record) for position, record in rows]
     else:
         if subject is not None:
             records = _read_about(connection, until, subject)
         else:
-            records = _read_batches(connection, within or ())
+            records = _read_batches(connection, batches or ())
         events = [
             _parse_record(position, record)
             for position, record in sorted(records.items())
-            if position > after and (within is None or any(batch.has_position(position) for batch in within))
+            if position > after and (batches is None or any(batch.has_position(position) for batch in batches))
         ]
         events = [event for event in events if by in (None, event.get("by")) and (not types or event["type"] in types)]
         older = max(0, len(events) - limit) if limit else 0
@@ -201,16 +221,16 @@ def refuse_unknown_types(types: Iterable[str]) -> None:
 
 
 def _build_events(connection: Connection, until: int, events: Iterable[dict[str, Any]]) -> tuple[RecordedEvent, ...]:
-    """Return events with their targets, and whether they are withdrawn."""
+    """Return events with the events that they withdraw, and whether they are withdrawn themselves."""
     events = list(events)
     if not events:
         return ()
-    withdrawn, log = find_withdrawn_ids(connection, until), Log(connection)
+    withdrawn_ids, log = find_withdrawn_ids(connection, until), Log(connection)
     rows = []
     for event in events:
         is_void = event["type"] == "event.voided" and UNREADABLE not in event
         target = log.event(event["data"]["id"]) if is_void else None
-        rows.append(RecordedEvent(event, withdrawn=event["id"] in withdrawn, target=target))
+        rows.append(RecordedEvent(event, withdrawn=event["id"] in withdrawn_ids, target=target))
     return tuple(rows)
 
 
@@ -245,7 +265,7 @@ def _find_player_positions(log: Log, ids: set[str]) -> Iterator[int]:
 
 
 def _parse_record(position: int, record: str) -> dict[str, Any]:
-    """Return the event in a record; for an invalid record, only the id and type, the text, and the error."""
+    """Return the event in a record; for an invalid record, only the position, id, type, text and error."""
     try:
         read_known_event(position, record)
         event: dict[str, Any] = json.loads(record)
@@ -255,7 +275,7 @@ def _parse_record(position: int, record: str) -> dict[str, Any]:
         return {"position": position, "type": "?", "id": "?", **members, UNREADABLE: problem.message, "record": record}
 
 
-# the members of every game and of every event, the most important members first
+# the members that become the first columns of every table of games and of events
 GAME_COLUMNS = INLINE | {"columns": {"game_id": str, "game": str}}
 EVENT_COLUMNS = INLINE | {
     "columns": {
@@ -271,7 +291,7 @@ EVENT_COLUMNS = INLINE | {
 
 @dataclass(frozen=True, slots=True)
 class RecordedGame(Result):
-    """A game in its current state: the position of its first record, its time and members, and whether it is voided."""
+    """A game in its current state: the position of its first record, its time and data, and whether it is voided."""
 
     position: int
     occurred_at: datetime
@@ -296,9 +316,10 @@ class RecordedGames(Answer, RowSequence[RecordedGame]):
 
 @dataclass(frozen=True, slots=True)
 class RecordedEvent(Result):
-    """An event as recorded. An invalid one has only its id and type, its text (`record`) and the error (`unreadable`).
+    """An event as recorded. `withdrawn` is True if the event is withdrawn.
 
-    `withdrawn` is True if the event is withdrawn; `target` is the event that an `event.voided` withdraws.
+    An invalid event has only its position, id and type, its text (`record`) and the error (`unreadable`). `target` is
+    the event that an `event.voided` withdraws.
     """
 
     event: dict[str, Any] = field(metadata=EVENT_COLUMNS)

@@ -15,7 +15,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from ratings_ledger.projections.queries.coordinates import Coordinates
-from ratings_ledger.projections.queries.results import Absent, Result, Rows, members
+from ratings_ledger.projections.queries.results import Absent, Result, Rows, list_members
 
 Schema = dict[str, Any]
 _NUMBER = {"type": "string", "pattern": "^-?[0-9]+(\\.[0-9]+)?$"}
@@ -71,7 +71,7 @@ def _build_object_schema(kind: type[Any], schemas: dict[str, Schema]) -> Schema:
     properties: Schema = {}
     required: list[str] = []
     has_free_members = False
-    for name, json_name, is_exact, is_inline, _ in members(kind):
+    for name, json_name, is_exact, is_inline, _ in list_members(kind):
         hint = hints[name] if name in hints else get_type_hints(getattr(kind, name).fget)["return"]
         if hint is Coordinates:
             properties |= _COORDINATES

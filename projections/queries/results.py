@@ -1,7 +1,7 @@
 """Define the results of queries: frozen dataclasses with exact numbers, which convert to plain data and data frames.
 
 Points are fractions, times are in UTC, and a member that does not apply is `ABSENT`. `model_dump()` returns the data
-that `--format json` prints: exact numbers as strings, each followed by its decimal, floats with six places, and
+that `--format json` prints: exact numbers as strings, each followed by its decimal, floats with six decimals, and
 coordinates as separate members.
 
     >>> @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ from ratings_ledger.projections.queries.result_members import (
     NAMED_SET,
     Absent,
     convert_to_time,
-    members,
+    list_members,
 )
 
 if TYPE_CHECKING:
@@ -71,21 +71,21 @@ __all__ = [
     "RowSequence",
     "Rows",
     "convert_to_time",
-    "members",
+    "list_members",
     "to_plain_data",
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """An answer, or a part of one."""
+    """An answer, or a part of an answer."""
 
     _rows_member: ClassVar[str] = "rows"  # the name of the member with the rows
 
     def model_dump(self, mode: Literal["json"] = "json") -> dict[str, Any]:
         """Return the result as JSON-compatible data."""
         plain: dict[str, Any] = {}
-        for name, key, is_exact, is_inline, is_plain in members(type(self)):
+        for name, key, is_exact, is_inline, is_plain in list_members(type(self)):
             value = getattr(self, name)
             if value is ABSENT:
                 continue
@@ -103,8 +103,9 @@ class Result:
         return plain
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Keep the short `repr` for every subclass; `dataclass` would replace it with one that lists every member."""
-        super(Result, cls).__init_subclass__(**options)  # `slots=True` creates the class a second time
+        """Give every subclass the short `repr`; otherwise `dataclass` would add one that lists every member."""
+        # not plain `super()`, because `slots=True` creates the class a second time
+        super(Result, cls).__init_subclass__(**options)
         if "__repr__" not in cls.__dict__:
             cls.__repr__ = Result.__repr__  # type: ignore[method-assign]
 
@@ -127,8 +128,8 @@ class Result:
     def arrow(self) -> pa.Table:
         """Return the rows of an answer as a `pyarrow.Table` with the columns of their plain data.
 
-        Points become two columns: the exact text, and `..._decimal` rounded to six places. Raises `BadArgument` for a
-        result without rows, or without the extra `frames`.
+        Points become two columns: the exact text, and `..._decimal` rounded to six decimals. Raises `BadArgument` for a
+        result without rows, or if the extra `frames` is not installed.
         """
         from ratings_ledger.projections.queries.frames import build_arrow_table
 
@@ -154,8 +155,8 @@ Row = TypeVar("Row", bound=Result, covariant=True)
 class RowSequence(Result, Reversible[Row], Collection[Row]):
     """An answer that behaves like a sequence of its rows: `len`, iteration, indexing, slices, `in`.
 
-    It is not a `collections.abc.Sequence`, because polars would then build a column for each member of the rows
-    instead of asking for the Arrow stream.
+    It is not a `collections.abc.Sequence`: polars would build a column for each member of the rows of a sequence,
+    instead of reading the Arrow stream.
     """
 
     __slots__ = ()
@@ -198,7 +199,7 @@ class RowSequence(Result, Reversible[Row], Collection[Row]):
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return the rows as an Arrow stream, for `pyarrow.table`, polars, duckdb and others.
 
-        The columns are those of `to_polars`. Raises `BadArgument` without the extra `frames`.
+        It has the columns of `to_polars`. Raises `BadArgument` if the extra `frames` is not installed.
         """
         from ratings_ledger.projections.queries.frames import build_arrow_table
 
@@ -209,9 +210,9 @@ class RowSequence(Result, Reversible[Row], Collection[Row]):
         """Return the rows as a `pandas.DataFrame`, with the answer's ladder and player as columns.
 
         Args:
-            exact: return numbers as exact texts, which `Fraction` parses, each with a decimal column; otherwise floats.
+            exact: return exact numbers as texts that `Fraction` parses, each with a decimal column, instead of floats.
 
-        Raises `BadArgument` without the extra `frames`.
+        Raises `BadArgument` if the extra `frames` is not installed.
         """
         from ratings_ledger.projections.queries.frames import build_pandas_frame
 
@@ -223,7 +224,7 @@ class RowSequence(Result, Reversible[Row], Collection[Row]):
         Args:
             exact: as for `to_pandas`.
 
-        Raises `BadArgument` without the extra `frames`.
+        Raises `BadArgument` if the extra `frames` is not installed.
         """
         from ratings_ledger.projections.queries.frames import build_polars_frame
 
@@ -232,7 +233,7 @@ class RowSequence(Result, Reversible[Row], Collection[Row]):
 
 @dataclass(frozen=True, slots=True)
 class Rows(RowSequence[Row]):
-    """An answer that consists only of rows: its plain data are a list."""
+    """An answer that has only rows, so that its plain data is a list."""
 
     rows: tuple[Row, ...]
 
@@ -276,7 +277,7 @@ class Answer(Result):
 
 @dataclass(frozen=True, slots=True)
 class LadderAnswer(Answer):
-    """An answer about a whole ladder: the version that ranks it, the coordinates, and the number of rated games."""
+    """An answer about a whole ladder: the version that ranks it, the coordinates, and the number of counted games."""
 
     ladder: str
     ruleset: str
@@ -294,7 +295,7 @@ class LastEvent(Result):
 
 @dataclass(frozen=True, slots=True)
 class ReplayFailure(Result):
-    """The reason why a ladder cannot be replayed or, without a `ladder`, why a ruleset cannot run here."""
+    """The reason why a ladder cannot be replayed or, if `ladder` is None, why a ruleset cannot run here."""
 
     ladder: str | None
     reason: str

@@ -33,9 +33,9 @@ from ratings_ledger.projections.rulesets.versions import Version, bind, in_force
 
 @dataclass(frozen=True, slots=True)
 class RulesetRow(Result):
-    """A published version, how many of its values are assumed, and its event.
+    """A published version, the number of its assumed values, and the position and author of its event.
 
-    `in_force` is yes or no; `withdrawn` is the position of the event that withdraws the version, or None.
+    `in_force` is yes or no. `withdrawn` is the position of the event that withdraws the version, or None.
     """
 
     version: str
@@ -50,7 +50,7 @@ class RulesetRow(Result):
 
 @dataclass(frozen=True, slots=True)
 class AllRulesets(Rows[RulesetRow]):
-    """The published versions, in log order."""
+    """The published versions, in the order of the log."""
 
     rows: tuple[RulesetRow, ...]
 
@@ -59,8 +59,9 @@ class AllRulesets(Rows[RulesetRow]):
 class ShippedRow(Result):
     """A ruleset that ships with this program, described by its newest version.
 
-    `id` is its name for `rules publish --shipped`; `published` is `init` or `on request`. `games` are the games that it
-    rates, empty if the game is chosen when it is published. `teams` tells whether it rates partners as one side.
+    `id` is its name for `rules publish --shipped`. `published` is `init` if `ratings init` publishes it, otherwise `on
+    request`. `games` has the names of the games that it rates, and is empty if the game is chosen on publication.
+    `teams` tells whether it rates partners as one side.
     """
 
     id: str
@@ -82,7 +83,7 @@ class ShippedRulesets(Rows[ShippedRow]):
 
 @dataclass(frozen=True, slots=True)
 class ScoringDays(Result):
-    """The half-open range of days on which a version scores, or the reason why there is none, and its event."""
+    """The half-open range of days on which a version scores, or the reason why it never scores, and its event."""
 
     version: str
     since: str | Absent = field(metadata=NAMED_FROM)
@@ -98,9 +99,9 @@ class RulesetState(Answer):
     """A version of a ruleset, with all versions of the ruleset and the days on which each scores.
 
     `ruleset` is the version itself, published at `position` by `by`. `between` says what happens to points and ranks
-    between versions; None if the rule is not installed. `in_words` are paragraphs that describe the rule. `earlier` is
-    the version published before this one. `withdrawn` says where the version was withdrawn and where it can still be
-    queried; it is empty for a live version.
+    when the version changes; it is None if the rule is not installed. `in_words` has paragraphs that describe the rule.
+    `earlier` is the version published before this one. `withdrawn` says at which position the version was withdrawn and
+    at which it can still be used; it is empty for a live version.
     """
 
     data: dict[str, Any] = field(metadata=INLINE)
@@ -118,7 +119,7 @@ class RulesetState(Answer):
 
     @property
     def differences(self) -> list[tuple[str, str | None, str | None]]:
-        """Return (key, earlier value, value) for each key that differs from the earlier version; None if missing."""
+        """Return (key, earlier value, value) for each key whose value changed; None stands for a missing key."""
         if self.earlier is None:
             return []
         before, after = (
@@ -133,13 +134,16 @@ class RulesetState(Answer):
 
     @property
     def keys(self) -> list[tuple[str, str, str]]:
-        """Return each key with its value and the reason if it is assumed; keys in tables (TABLE.KEY) come last."""
+        """Return (key, value, assumption) for each key; keys in tables (TABLE.KEY) come last.
+
+        The assumption is the reason why the value is assumed, or an empty text.
+        """
         rows = sorted(_list_keys(self.data), key=lambda row: ("." in row[0], row[0]))
         return [(key, value, _find_assumption(assumptions_of(self.ruleset), key)) for key, value in rows]
 
 
 def _list_keys(data: dict[str, Any], table: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the keys of a ruleset, including keys in nested tables, with their values."""
+    """Yield the keys of a ruleset, including those in nested tables, with their values as text."""
     for key, value in data.items():
         if isinstance(value, dict) and key != "assumed":
             yield from _list_keys(value, f"{table}{key}.")
@@ -153,39 +157,42 @@ def _format_value(value: object) -> str:
 
 
 def _find_assumption(assumed: dict[str, str], key: str) -> str:
-    """Return why a value is assumed, by its own key or by that of its table: `points` also covers params.points.4."""
+    """Return the reason why a value is assumed, or an empty text.
+
+    The reason may be stated for any part of the key: a reason for `points` also applies to params.points.4.
+    """
     return next((assumed[part] for part in reversed(key.split(".")) if part in assumed), "")
 
 
 class RecordedVersion(NamedTuple):
     """A published version with its event.
 
-    `bound` is the version bound to its rule; None if the rule is not installed or the version is withdrawn. `withdrawn`
-    is the position of the event that withdraws it, or None.
+    `bound` is the version bound to its rule, None if the rule is not installed or the version is withdrawn.
+    `withdrawn_at` is the position of the event that withdraws the version, or None.
     """
 
     position: int
     ruleset: Ruleset
     bound: Version | None
     event: dict[str, Any]
-    withdrawn: int | None
+    withdrawn_at: int | None
 
     @property
     def source(self) -> tuple[int, str, str]:
-        """Return the position, time and author of its event."""
+        """Return the position, time of recording and author of the event."""
         return self.position, self.event["recorded_at"], self.event["by"]
 
 
 def _read_versions(connection: Connection, until: int) -> list[RecordedVersion]:
-    """Return the versions published up to a position, in the order of the log, withdrawn ones included."""
-    published = read_events_of_type(
+    """Return the versions published up to a position, including withdrawn ones, in the order of the log."""
+    publications = read_events_of_type(
         "ruleset.published", read_matching_records(connection, until=until, type_name="ruleset.published")
     )
-    records = read_records_at(connection, [event.position or 0 for event in published])
-    withdrawn = find_withdrawn_ids(connection, until)
+    records = read_records_at(connection, [event.position or 0 for event in publications])
+    withdrawal_positions = find_withdrawn_ids(connection, until)
     versions = []
-    for event, position in zip(published, sorted(records), strict=True):
-        ruleset, withdrawn_at = Ruleset.model_validate(event.data), withdrawn.get(event.event_id)
+    for event, position in zip(publications, sorted(records), strict=True):
+        ruleset, withdrawn_at = Ruleset.model_validate(event.data), withdrawal_positions.get(event.event_id)
         bound = bind(ruleset, position)[0] if withdrawn_at is None else None
         versions.append(
             RecordedVersion(
@@ -193,7 +200,7 @@ def _read_versions(connection: Connection, until: int) -> list[RecordedVersion]:
                 ruleset=ruleset,
                 bound=bound,
                 event=json.loads(records[position]),
-                withdrawn=withdrawn_at,
+                withdrawn_at=withdrawn_at,
             )
         )
     return versions
@@ -211,7 +218,7 @@ def list_shipped() -> ShippedRulesets:
                 games=() if shipped.takes_game else shipped.games,
                 description=shipped.description,
                 source=shipped.source,
-                teams=(installed := rule(shipped.rule)) is not None and reads_teams(installed),
+                teams=(installed_rule := rule(shipped.rule)) is not None and reads_teams(installed_rule),
             )
             for shipped in shipped_rulesets().values()
         )
@@ -219,10 +226,10 @@ def list_shipped() -> ShippedRulesets:
 
 
 def load_rulesets(connection: Connection, until: int) -> AllRulesets:
-    """Return the versions published up to a position. The version that scores games ending now is in force."""
+    """Return the versions published up to a position, and mark those that score games ending now as in force."""
     versions, now = _read_versions(connection, until), clock.now()
     rows = []
-    for position, ruleset, _, event, withdrawn in versions:
+    for position, ruleset, _, event, withdrawn_at in versions:
         bound = (version.bound for version in versions if version.bound and version.ruleset.id == ruleset.id)
         current = in_force(bound, now)
         rows.append(
@@ -234,7 +241,7 @@ def load_rulesets(connection: Connection, until: int) -> AllRulesets:
                 assumed=len(ruleset.assumed),
                 position=position,
                 by=event["by"],
-                withdrawn=withdrawn,
+                withdrawn=withdrawn_at,
             )
         )
     return AllRulesets(tuple(rows))
@@ -248,8 +255,8 @@ def load_ruleset_state(connection: Connection, name: str, until: int, times: Tim
     ruleset_id, _, version = name.partition("@")
     versions = _read_versions(connection, until)
     published = [recorded for recorded in versions if recorded.ruleset.id == ruleset_id]
-    live_versions = [recorded for recorded in published if recorded.withdrawn is None]
-    # a version may be withdrawn and published again
+    live_versions = [recorded for recorded in published if recorded.withdrawn_at is None]
+    # a version may have been withdrawn and published again; prefer the live one
     chosen = next((recorded for recorded in live_versions + published if recorded.ruleset.version == version), None)
     if published and not version:
         usable = [recorded.bound for recorded in live_versions if recorded.bound]
@@ -279,13 +286,13 @@ def load_ruleset_state(connection: Connection, name: str, until: int, times: Tim
 
 
 def _describe_withdrawal(version: RecordedVersion) -> str:
-    """Return where a version was withdrawn and where it can still be queried; empty for a live version."""
-    position = version.withdrawn
-    return "" if position is None else f"withdrawn at position {position}; --known-at {position - 1} queries it"
+    """Say at which position a version was withdrawn, and how to use it; return an empty text for a live version."""
+    position = version.withdrawn_at
+    return "" if position is None else f"withdrawn at position {position}; to use it, add --known-at {position - 1}"
 
 
 def _read_rule_description(version: Version | None) -> tuple[str, ...]:
-    """Return the paragraphs of the docstring of a rule's module; formulas are indented."""
+    """Return the paragraphs of the docstring of a rule's module. Formulas are indented."""
     module = "" if version is None else getattr(version.rule.score, "__module__", "")
     docstring = getattr(sys.modules.get(module), "__doc__", None)
     return tuple(cleandoc(docstring).split("\n\n")) if docstring else ()
@@ -293,7 +300,7 @@ def _read_rule_description(version: Version | None) -> tuple[str, ...]:
 
 def _list_scoring_days(versions: Sequence[RecordedVersion]) -> tuple[ScoringDays, ...]:
     """Return the half-open range of days on which each version scores, in the ruleset's zone."""
-    # the last version of a day is used
+    # of several versions that take effect on the same day, the one recorded last scores
     latest = {
         recorded.ruleset.effective_from: recorded
         for recorded in versions
@@ -307,21 +314,21 @@ def _list_scoring_days(versions: Sequence[RecordedVersion]) -> tuple[ScoringDays
 
 
 def _list_never_in_force(published: Sequence[RecordedVersion]) -> tuple[ScoringDays, ...]:
-    """Return the versions that are never in force, with the reason."""
+    """Return the versions that are never in force, each with the reason."""
     versions = []
     for index, recorded in enumerate(published):
         day = recorded.ruleset.effective_from
         replacements = [
             later.ruleset.version
             for later in published[index + 1 :]
-            if later.ruleset.effective_from == day and later.withdrawn is None
+            if later.ruleset.effective_from == day and later.withdrawn_at is None
         ]
-        if recorded.withdrawn is not None:
+        if recorded.withdrawn_at is not None:
             reason = _describe_withdrawal(recorded)
         elif day is None:
             reason = "it has no effective_from, and is used only with --rules"
         elif replacements:
-            reason = f"replaced on the same day by {replacements[-1]}, recorded later"
+            reason = f"replaced by {replacements[-1]}, which takes effect on the same day and was recorded later"
         else:
             continue
         versions.append(ScoringDays(recorded.ruleset.version, ABSENT, ABSENT, *recorded.source, reason))

@@ -1,7 +1,7 @@
-"""Set up every query: the ladders at the requested coordinates, with notes about unusual conditions.
+"""Set up every query: load the ladders at the requested coordinates, and note unusual conditions.
 
-Facts are decoded once per position, and ladders are built once per instant. A query that reads only parts of the cache
-is retried if a cache file turns out to be damaged.
+Facts are decoded once per position, and ladders are built once per instant. If a query that reads only parts of the
+cache meets a damaged cache file, it runs again.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ T = TypeVar("T")
 class Query(NamedTuple):
     """The context of a query about one ladder.
 
-    `ladders` are at coordinates whose dates end in the zone of that ladder, `times` formats instants, and `ladder` is
-    the ladder's full name.
+    `ladders` are the ladders at the coordinates, with dates that end in the zone of this ladder. `times` formats
+    instants, and `ladder` is the full name of this ladder.
     """
 
     connection: Connection
@@ -81,18 +81,18 @@ class KnownLog:
 
     @cached_property
     def times(self) -> Times:
-        """Return the ledger's format of times, read from its home zone."""
+        """Return the ledger's time format, read on first use."""
         return self._times or load_times(self.connection)
 
 
 def retry_on_damaged_cache(query: Callable[P, T]) -> Callable[P, T]:
-    """Retry a snapshot's method after deleting a cache file that turned out to be damaged.
+    """Run a snapshot's method; if it meets a damaged cache file, delete the file and run the method again.
 
-    The first attempt reads only the parts of the cache that it needs; the second one checks every file first.
+    The first attempt reads only the parts of the cache that it needs. The second attempt first checks every file.
     """
 
     @wraps(query)
-    def run(*arguments: P.args, **options: P.kwargs) -> T:
+    def run_query(*arguments: P.args, **options: P.kwargs) -> T:
         try:
             return query(*arguments, **options)
         except (Damaged, Unreadable) as problem:
@@ -101,11 +101,11 @@ def retry_on_damaged_cache(query: Callable[P, T]) -> Callable[P, T]:
             snapshot._session.queries.clear()
             return query(*arguments, **options)
 
-    return run
+    return run_query
 
 
 class _Session(local):
-    """The state of a thread inside `staying`: the connection, the format of times, and the queries by ladder."""
+    """The state of a thread inside `hold_connection`: the connection, the time format, and the queries by ladder."""
 
     def __init__(self) -> None:
         self.connection: Connection | None = None
@@ -116,9 +116,9 @@ class _Session(local):
 class SnapshotReader:
     """A snapshot of the ledger at one set of coordinates.
 
-    It holds no connection, except for a thread inside `staying`. With `close_now`, games in open rating periods are
-    scored as if the periods closed now. Remarks on an unusual but correct answer are collected in `notes` or passed
-    to `note`.
+    It holds no connection, except for a thread inside `hold_connection`. With `close_now`, games in open rating periods
+    are scored as if the periods closed now. Remarks on unusual but correct answers go to the function `note` or, by
+    default, to the list `notes`.
     """
 
     def __init__(
@@ -151,11 +151,11 @@ class SnapshotReader:
         return f"Snapshot({', '.join([repr(self.ledger.location), *parts])})"
 
     @contextmanager
-    def staying(self) -> Iterator[None]:
-        """Answer all queries of this thread on one connection within this context.
+    def hold_connection(self) -> Iterator[None]:
+        """Answer all queries of this thread on one connection inside the `with` block.
 
-        The log and the home zone are assumed not to change within it. Other threads use their own connections.
-        Raises `StoreUnavailable`.
+        The log and the home zone must not change inside the block. Other threads use their own connections. Raises
+        `StoreUnavailable`.
         """
         session = self._session
         with self.ledger.reading() as session.connection:
@@ -167,12 +167,12 @@ class SnapshotReader:
                 session.queries.clear()
 
     def _times_of(self, connection: Connection) -> Times:
-        """Return the ledger's format of times."""
+        """Return the ledger's time format."""
         return self._session.times or load_times(connection)
 
     @contextmanager
     def connect(self) -> Iterator[Connection]:
-        """Provide this thread's connection inside `staying`, or a new one. Raises `StoreUnavailable`."""
+        """Provide this thread's connection inside `hold_connection`, or a new one. Raises `StoreUnavailable`."""
         if self._session.connection is not None:
             yield self._session.connection
             return
@@ -181,20 +181,21 @@ class SnapshotReader:
 
     @contextmanager
     def log(self) -> Iterator[KnownLog]:
-        """Provide the log up to `known_at`; a date ends in the home zone.
+        """Provide the log up to `known_at`. A date ends in the home zone.
 
         Raises `BadArgument`, `StoreUnavailable`.
         """
         with self.connect() as connection:
-            position = resolve_known_at(connection, self.known_at, None, self.note)
+            position = resolve_known_at(connection, self.known_at, time_zone=None, note=self.note)
             yield KnownLog(connection, position, self._session.times)
 
     @contextmanager
     def query(self, ladder: str, lazily: bool = False) -> Iterator[Query]:
-        """Provide the ladders at the coordinates for a query about one of them.
+        """Provide the context of a query about one ladder at the coordinates.
 
         Args:
-            lazily: read only the needed parts of the cache, and verify only these. The calling method then needs the
+            ladder: the name of the ladder; the context has its full name.
+            lazily: read and verify only the parts of the cache that the query needs. The calling method then needs the
                 decorator `retry_on_damaged_cache`.
 
         Raises `BadArgument`, `Unknown`, `RuleFailed`, `RulesetUnusable`, `StoreUnavailable`.
@@ -207,10 +208,10 @@ class SnapshotReader:
                     yield query
                     return
                 requested = ladder
-                # find the zone only for dates, because that reads the rulesets
-                is_dated = self.as_of is not None or not (self.known_at is None or str(self.known_at).isdigit())
+                # only dates need the zone, and finding it reads the rulesets
+                has_dates = self.as_of is not None or not (self.known_at is None or str(self.known_at).isdigit())
                 times = self._session.times or load_times(connection)
-                zone = find_date_zone(connection, ladder, times) if is_dated else "UTC"
+                zone = find_date_zone(connection, ladder, times) if has_dates else "UTC"
                 position = resolve_known_at(connection, self.known_at, zone, self.note)
                 undated = self._load_ladders(connection, position, lazily)
                 facts = undated.facts
@@ -219,7 +220,7 @@ class SnapshotReader:
                 try:
                     versions = find_versions(facts, ladder, self.rules)
                 except UnknownLadder as problem:
-                    find_ruleset_zone(connection, ladder)  # raises a clearer error if no position has such a ruleset
+                    find_ruleset_zone(connection, ladder)  # raises a clearer error if the ruleset was never published
                     hint = "" if "/" in ladder else describe_existing_ladders(facts, ladder)
                     raise UnknownLadder(f"{problem}{hint}", problem.argument or "ladder") from None
                 ladders = undated.at(parse_as_of(self.as_of, zone)).for_ladder(ladder)
@@ -231,7 +232,7 @@ class SnapshotReader:
                 self._note_empty_ladder(ladders, ladder, times)
                 query = Query(connection, ladders, times, ladder)
                 if lazily and self._session.connection is not None:
-                    self._session.queries[requested] = query  # the log is the same on this connection
+                    self._session.queries[requested] = query  # the log does not change inside `hold_connection`
                 yield query
             except RuleFailure as problem:
                 raise RuleFailed(describe_failure(problem, facts, connection), problem.ladder) from None
@@ -275,7 +276,7 @@ class SnapshotReader:
         return (right, self.full_name(left)) if is_swapped else (left, right)
 
     def _find_list(self, connection: Connection, ladder: str, published_at: int | None = None) -> PublishedList:
-        """Return the published list of a ladder at `as_of` and `known_at`, or the one published at a position.
+        """Return the list of a ladder published at a position or for `as_of`, by default the latest, up to `known_at`.
 
         Raises `BadArgument`, `Unknown` (list-unknown), `StoreUnavailable`.
         """
@@ -294,7 +295,7 @@ class SnapshotReader:
             find_versions(self._load_ladders(connection, position, lazily=True).facts, ladder)
             suffix = "" if instant is None else f" as of {times.format_second(instant)}"
             suffix = suffix if published_at is None else f" at position {published_at}"
-            message = f"no list of {short_name(ladder)}{suffix} has been published; see: ratings publish --help"
+            message = f"no list of {short_name(ladder)}{suffix} is published; see: ratings publish --help"
             raise Unknown("list-unknown", message)
         return select_newest_list(lists)
 
@@ -305,7 +306,7 @@ class SnapshotReader:
             self._on_note(text)
 
     def _note_empty_ladder(self, ladders: Ladders, ladder: str, times: Times) -> None:
-        """If the ladder is empty at the coordinates, note when it starts, or the name of a similar ladder."""
+        """Add a note if the ladder is empty at the coordinates: when it begins, or the name of a similar ladder."""
         if ladders.first_moment(ladder) is not None:
             return
         if ladders.as_of is not None and (first := ladders.at(None).first_moment(ladder)):
@@ -315,7 +316,7 @@ class SnapshotReader:
             self.note(message)
 
     def _note_before_first_game(self, facts: Facts, times: Times) -> None:
-        """If no game was played by `as_of`, note when the first game was played."""
+        """Add a note with the time of the first game if no game was played by `as_of`."""
         instant = parse_as_of(self.as_of, times.zone)
         if instant is None or min(facts.occurred_at, default=instant) <= instant:
             return

@@ -1,4 +1,4 @@
-"""Build the visible part of a player's state under a rule that keeps several numbers: aged to a day, rounded, exact."""
+"""Build the visible part of a player's state if the rule keeps several numbers: aged to a day, rounded and exact."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ratings_ledger.projections.replay.rule_calls import age_state, is_provision
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.versions import Version
 
-# the column that is shown after the rating, as in 1638 ± 110
+# the state column that follows the rating in text, as in 1638 ± 110
 DEVIATION = "deviation"
 
 
@@ -41,7 +41,8 @@ class VisibleStates(Protocol):
 class LadderStates:
     """The visible states of the players on a ladder, computed on demand.
 
-    States are aged to `as_of` or else to the ladder's last counted game, so they do not depend on the current time.
+    States are aged to `as_of` or, without it, to the ladder's last counted game. So they do not depend on the current
+    time.
     """
 
     def __init__(self, facts: Facts, trace: Trace, version: Version, as_of: int | None) -> None:
@@ -49,7 +50,7 @@ class LadderStates:
 
     @cached_property
     def _day(self) -> int:
-        """Return the day that states are aged to; `MISSING` on a ladder without games."""
+        """Return the day to which states are aged; `MISSING` on a ladder without games."""
         zone, last = self._version.ruleset.time_zone, self._trace.last_row
         if self._as_of is None and last is None:
             return MISSING
@@ -95,7 +96,7 @@ def format_rating(rating: str, state: Mapping[str, str], *, is_provisional: bool
 
 
 def build_state_after(version: Version, ladder: str, state: StateValues, games: int) -> VisibleState:
-    """Return the visible part of a state after some games, and whether it is provisional then.
+    """Return the visible part of a state after `games` games, which decide whether it is provisional.
 
     `games` counts the games on the ladder and the earlier games in a seed. Raises `RuleFailure`.
     """

@@ -317,7 +317,7 @@ def _load_games(states: Sequence[ReportState], ids: Sequence[str]) -> list[Repor
 
 def _load_timelines(state: ReportState, games: Iterable[str]) -> dict[str, GameTimeline]:
     """Return the timelines of recorded games."""
-    with state.view.staying():
+    with state.view.hold_connection():
         return {timeline.game_id: timeline for timeline in state.view.timelines([*games], state.ladder.ladder)}
 
 

@@ -339,7 +339,7 @@ class Pages:
     def _build_response(self, head: Head, request: Request) -> "Response | ErrorReport":
         """Build a page and render it, or return the error."""
         try:
-            with self._visit(head, request) as visit, visit.view.staying():
+            with self._visit(head, request) as visit, visit.view.hold_connection():
                 page = build_page_at(visit, request.path)
             content_type, render = FORMATS[request.extension]
             if request.extension == ".csv" and page.table is None:

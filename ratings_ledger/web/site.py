@@ -121,7 +121,7 @@ def write_site(ledger: Ledger, folder: Folder, site: Site, game_pages: int = add
     """
     head = ledger.head
     visit = Visit(ledger, {"known_at": str(head.position)} if head.position else {})
-    with visit.view.staying():  # closed before pages are built, perhaps by other processes
+    with visit.view.hold_connection():  # closed before pages are built, perhaps by other processes
         site = site._replace(game_pages=visit.view.games_recorded() <= game_pages)
         visit.query = {}  # links must not carry the position, because nobody requested it
         shared_settings = (
@@ -228,7 +228,7 @@ def _build_all(writer: _SiteWriter, visit: Visit, tasks: Sequence[PageTask], gam
 
     def build_unit(number: int) -> Iterator[Page]:
         """Yield the pages of a unit of work."""
-        with visit.view.staying():
+        with visit.view.hold_connection():
             if number < len(task_units):
                 yield from map(_build_page, task_units[number])
             else:

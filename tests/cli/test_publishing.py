@@ -161,7 +161,7 @@ def test_published_list_is_chosen_by_time(db: str, ratings: Ratings) -> None:
     assert positions == {options: places[which] for options, which in list_by_options.items()}
     for options in (("--as-of", "2010-03-03"), ("--known-at", places["2010-03-02"] - 1)):
         result = ratings("standings", BASIC, "--as-published", *options, db=db)
-        assert (result.exit_code, "has been published; see: ratings publish --help" in result.stderr) == (1, True)
+        assert (result.exit_code, "is published; see: ratings publish --help" in result.stderr) == (1, True)
 
 
 def test_as_published_rejects_bad_arguments(db: str, ratings: Ratings) -> None:

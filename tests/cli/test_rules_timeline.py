@@ -72,7 +72,7 @@ def test_timeline_shows_when_versions_score(db: str, ratings: Ratings) -> None:
     assert list(found["timeline"][0]) == ["version", "from", "until", "position", "recorded_at", "by"]
     assert found["timeline"][0]["recorded_at"] == "2025-06-15T12:00:00.000000Z"
     assert [(line["version"], line["position"], line["why"]) for line in found["never_in_force"]] == [
-        ("3", 3, "replaced on the same day by 5, recorded later"),
+        ("3", 3, "replaced by 5, which takes effect on the same day and was recorded later"),
         ("4", 4, "it has no effective_from, and is used only with --rules"),
     ]
 
@@ -87,7 +87,7 @@ def test_timeline_is_a_table_for_people(db: str, ratings: Ratings) -> None:
         "2020-01-01                2               2  2025-06-15 12:00  b2",
         "never                     3               3  2025-06-15 12:00  b3",
         "never                     4               4  2025-06-15 12:00  b4",
-        "Version 3 is never in force: replaced on the same day by 5, recorded later.",
+        "Version 3 is never in force: replaced by 5, which takes effect on the same day and was recorded later.",
         "Version 4 is never in force: it has no effective_from, and is used only with --rules.",
         "Running points carry over from one version to the next.",
     ]
@@ -141,7 +141,7 @@ def test_timeline_of_leagues_goes_by_start(db: str, ratings: Ratings) -> None:
 def test_withdrawn_version_stays_visible(db: str, ratings: Ratings) -> None:
     """A withdrawn version is listed, shown and refused as withdrawn, with the position at which it can be queried."""
     assert ratings("void", "--event", 2, "--reason", "typo", "--by", "b6", db=db).exit_code == 0
-    queried = "withdrawn at position 6; --known-at 5 queries it"
+    queried = "withdrawn at position 6; to use it, add --known-at 5"
 
     listed = json.loads(ratings("rules", "list", "--format", "json", db=db).stdout)
     assert [(row["version"], row["in_force"], row["withdrawn"]) for row in listed][:3] == [
@@ -182,4 +182,6 @@ def test_version_published_again_is_live(db: str, ratings: Ratings) -> None:
         assert ratings("void", "--event", position, "--reason", "typo", "--by", "b6", db=db).exit_code == 0
     assert shown(ratings, db)["version"] == "2"
     assert ratings("void", "--event", 7, "--reason", "typo", "--by", "b6", db=db).exit_code == 0
-    assert "withdrawn at position 8; --known-at 7 queries it" in ratings("rules", "show", "house-elo@2", db=db).stdout
+    assert (
+        "withdrawn at position 8; to use it, add --known-at 7" in ratings("rules", "show", "house-elo@2", db=db).stdout
+    )

@@ -130,7 +130,7 @@ def test_thread_that_stays_keeps_its_connection_alone(ledger: Any) -> None:
     view, here, gone = ledger.at(), Barrier(2), Barrier(2)
 
     def stay() -> None:
-        with view.staying():
+        with view.hold_connection():
             view.standings(LADDER)
             here.wait()
             here.wait()

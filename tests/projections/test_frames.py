@@ -17,7 +17,7 @@ from test_views import LADDER, with_games
 import ratings_ledger
 from ratings_ledger import BadArgument, Result, RowSequence
 from ratings_ledger.projections.queries.coordinates import Coordinates
-from ratings_ledger.projections.queries.results import members
+from ratings_ledger.projections.queries.results import list_members
 
 GAMES = """game_id,occurred_at,game,1st,2nd,3rd
 g-1,2024-03-01T20:00:00Z,catan,anna,ben,cleo
@@ -79,7 +79,7 @@ def test_every_answer_with_rows_has_their_kind() -> None:
     """The kind of the rows is known of every public answer that has some, so that none fails when it is empty."""
     public = [getattr(ratings_ledger, name) for name in ratings_ledger.__all__]
     answers = [one for one in public if isinstance(one, type) and issubclass(one, Result)]
-    with_rows = [one for one in answers if hasattr(one, "rows") or "rows" in {name for name, *_ in members(one)}]
+    with_rows = [one for one in answers if hasattr(one, "rows") or "rows" in {name for name, *_ in list_members(one)}]
     assert len(with_rows) > 5
     assert all(issubclass(one.row_kind(), Result) for one in with_rows)
 
