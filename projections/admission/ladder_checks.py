@@ -1,7 +1,7 @@
 """Check new events against the ledger's rulesets, before the events are appended.
 
-They refuse a game that is eligible for a ladder but that its rule cannot score, an invalid ruleset, and an adjustment
-of an unknown ladder. Rulesets published earlier in the same import count.
+The checks refuse a game that is eligible for a ladder whose rule cannot score it, an invalid ruleset, and an adjustment
+on an unknown ladder. They include rulesets published earlier in the same import.
 """
 
 from collections import Counter, defaultdict
@@ -61,16 +61,16 @@ from ratings_ledger.projections.rulesets.versions import (
 if TYPE_CHECKING:
     from ratings_ledger.projections.admission.seed_checks import SeedChecks
 
-SHAPES_MAX = 10_000
+SHAPES_MAX = 10_000  # the maximum number of shapes of games that are remembered as countable
 _LABELS = frozenset(LABELS)
 TEAM_RULESET = "weng-lin"  # a shipped ruleset that rates teams, in any game
 _PLACED_MEMBERS = frozenset({"player", "place"})
 
 
 class Admission:
-    """Checks new events against the live rulesets; implements `ledger.validation.validator.LadderChecks`."""
+    """Checks of new events against the live rulesets; they implement `ledger.validation.validator.LadderChecks`."""
 
-    # whether these checks get every game; only then can they detect that a seed comes too late
+    # whether `admit` gets every game; only then can it detect a seed after the player's first game
     checks_games = True
 
     def __init__(
@@ -90,10 +90,10 @@ class Admission:
             connection: the open ledger.
             until: the last position to read.
             allow_uncounted: whether to accept games that a ladder cannot score.
-            unranked: receives the games for each reason why games are on no ladder.
-            league_notes: collects notes about leagues.
-            new_ladders: collects the ladders that the games create.
-            facts: returns facts that were decoded before, at any position.
+            unranked: a dictionary to which each reason why games are not on any ladder is added, with the first game.
+            league_notes: the collector of notes about leagues.
+            new_ladders: the collector of the ladders that the games create.
+            facts: a function that returns facts decoded earlier, at any position.
         """
         self.allow_uncounted = allow_uncounted
         self._unranked = unranked
@@ -103,22 +103,22 @@ class Admission:
         self.versions: dict[str, list[Version]] = {}
         self._scored: set[str] | None = None
         self._unusable: dict[str, str] = {}
-        # by game: the reason why its ruleset cannot be used on this installation
+        # by game: the reason why its ruleset cannot be used here
         self._unusable_games: dict[str, str] = {}
         # by game name and whether it has teams: the rulesets that may refuse it
         self._refusing: dict[tuple[str, bool], list[list[Version]]] = {}
-        # by the properties that decide: the reason why a game is on no ladder
+        # by name, type, labels, seats and teams: the reason why such a game is not on any ladder
         self._unranked_reasons: dict[tuple[str, str, frozenset[str], int, bool], str | None] = {}
-        # by game: the first day on which it is scored, and the ruleset
+        # by game: the first instant from which a ruleset scores it, and the ruleset
         self._first_rulesets: dict[str, tuple[int, Ruleset] | None] = {}
-        # games that can be scored, by their shape and the versions that may score them
-        self._countable: set[tuple[Any, ...]] = set()
+        # the shapes of countable games, each with the versions that may score such games
+        self._countable_shapes: set[tuple[Any, ...]] = set()
         self._connection = connection
         self._until = until
         # the number of pending adjustments on each ruleset's ladders
-        self._adjusted: Counter[str] = Counter()
+        self._pending_adjustments: Counter[str] = Counter()
         # the players of the pending games, by number of seats and labels
-        self._playing: defaultdict[tuple[int, tuple[str | None, ...]], set[str]] = defaultdict(set)
+        self._pending_players: defaultdict[tuple[int, tuple[str | None, ...]], set[str]] = defaultdict(set)
         for event in read_live(connection, until=self._until, type_name="ruleset.published"):
             ruleset = Ruleset.model_validate(event.data)
             version, problems = bind(ruleset, event.position or 0)
@@ -130,10 +130,10 @@ class Admission:
 
     @cached_property
     def _seeds(self) -> "SeedChecks":
-        # slow to import, and few events are seeds
+        # imported late, because it takes time and few events are seeds
         from ratings_ledger.projections.admission.seed_checks import SeedChecks
 
-        return SeedChecks(self._connection, self._until, self._load_facts, self._playing)
+        return SeedChecks(self._connection, self._until, self._load_facts, self._pending_players)
 
     def _load_facts(self) -> Facts:
         facts = None if self._load_known_facts is None else self._load_known_facts(self._connection)
@@ -144,19 +144,19 @@ class Admission:
         return Clocks(self._connection, self.versions, self._until)
 
     def admit(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
-        """Check an event, and let it count for the events that follow. Raises `Refused`."""
+        """Check an event, and add it to the events that later checks consider. Raises `Refused`."""
         if type_name == "game.recorded":
             self._admit_game(occurred_at, data)
         elif type_name == "player.seeded":
             self._admit_seed(data)
         elif type_name == "points.adjusted":
             self._check_adjustment(data)
-            self._adjusted[parse_name(data["ladder"]).ruleset_id] += 1
+            self._pending_adjustments[parse_name(data["ladder"]).ruleset_id] += 1
         elif type_name in ("list.published", "list.scheduled"):
             versions = self._find_versions(data["ladder"])
             if type_name == "list.scheduled" and is_partitioned_by_time(versions[0].ruleset):
-                problem = f"{data['ladder']} is a list of a month or year and needs no schedule"
-                raise Refused("schedule-exists", f"{problem}; once it is over, ratings publish --due publishes it")
+                problem = f"{data['ladder']} is the list of a month or year, which needs no schedule"
+                raise Refused("schedule-exists", f"{problem}; once the period is over, run: ratings publish --due")
         elif type_name == "ruleset.published":
             self._add_version(self._check_ruleset(data))
         elif type_name == "league.joined":
@@ -174,18 +174,18 @@ class Admission:
             self._league_notes.add_league_event(type_name, data["league"])
 
     def refuse_unknown_game(self, data: dict[str, Any]) -> None:
-        """Raise `Refused` (unknown-game) if there are rulesets but none scores games of this name."""
+        """Raise `Refused` (unknown-game) if no ruleset scores games of this name, unless there are no rulesets."""
         game = data["game"]
         if not self.versions or game in self._scored_games or game in self._unusable_games:
             return
         hint = did_you_mean(game, self._scored_games | self._unusable_games.keys())
-        # a typo should not get a ruleset of its own
+        # do not suggest a new ruleset for a probable typo
         publish = "" if hint else f"to rate them: {_suggest_system(game, has_partners(data))}; "
         problem = f"no published ruleset scores games of {quote(game)}"
         raise Refused("unknown-game", f"{problem}; {publish}to record them anyway: --new-game{hint}")
 
     def release(self, type_name: str, data: dict[str, Any]) -> None:
-        """Withdraw an event, so that the events that follow no longer see it. Raises `Refused` (still-needed)."""
+        """Withdraw an event, so that later checks do not consider it. Raises `Refused` (still-needed)."""
         if type_name in CLOCK_TYPES:
             self._clocks.withdraw_event(type_name, data)
         if type_name == "player.renamed":
@@ -194,7 +194,7 @@ class Admission:
         if type_name == "player.seeded":
             self._seeds.release(data)
         if type_name == "points.adjusted":
-            self._adjusted[parse_name(data["ladder"]).ruleset_id] -= 1
+            self._pending_adjustments[parse_name(data["ladder"]).ruleset_id] -= 1
         if type_name != "ruleset.published":
             return
         versions = self.versions.get(data["id"], ())
@@ -220,14 +220,14 @@ class Admission:
             )
         counts = ("adjustment", self._count_adjustments(ruleset_id)), ("seed", self._seeds.count(ruleset_id))
         if dependents := [count(number, noun) for noun, number in counts if number]:
-            first = "that" if sum(number for _, number in counts) == 1 else "those"
-            raise Refused("still-needed", f"{problem}, and its ladders have {joined(dependents)}; first void {first}")
+            pronoun = "that" if sum(number for _, number in counts) == 1 else "those"
+            raise Refused("still-needed", f"{problem}, and its ladders have {joined(dependents)}; first void {pronoun}")
 
     def _count_adjustments(self, ruleset_id: str) -> int:
         """Return the number of adjustments, recorded or pending, on a ruleset's ladders."""
         events = read_live(self._connection, until=self._until, type_name="points.adjusted")
-        ladders = (event.data["ladder"] for event in events)
-        return sum(parse_name(name).ruleset_id == ruleset_id for name in ladders) + self._adjusted[ruleset_id]
+        recorded = sum(parse_name(event.data["ladder"]).ruleset_id == ruleset_id for event in events)
+        return recorded + self._pending_adjustments[ruleset_id]
 
     @property
     def _scored_games(self) -> set[str]:
@@ -244,7 +244,7 @@ class Admission:
         self._refusing.clear()
         self._unranked_reasons.clear()
         self._first_rulesets.clear()
-        self._countable.clear()
+        self._countable_shapes.clear()
 
     def _admit_game(self, occurred_at: int, data: dict[str, Any]) -> None:
         """Check a game, and add it to the notes and to the pending games."""
@@ -254,8 +254,8 @@ class Admission:
         if self._unranked is not None and (
             reason := self._find_unranked_reason(data, seats, has_teams) or self._find_early_reason(occurred_at, data)
         ):
-            earlier = self._unranked.get(reason, GamesOfReason(data["game_id"], 0))
-            self._unranked[reason] = earlier._replace(number=earlier.number + 1)
+            counted = self._unranked.get(reason, GamesOfReason(data["game_id"], 0))
+            self._unranked[reason] = counted._replace(number=counted.number + 1)
         if self._league_notes is not None:
             requirement = next(self._find_requirements(data["game"], occurred_at), None) if "league" in data else None
             self._league_notes.add_game(self._connection, self._until, data, requirement)
@@ -264,10 +264,11 @@ class Admission:
             self._new_ladders.check_game(self._connection, self.versions, load_game, occurred_at, data)
         if self.checks_games and data.get("rated", True) and not data.get("aborted", False):
             labels = (data["game"], *map(data.get, LABELS[1:]))
-            self._playing[seats, labels].update([participant["player"] for participant in data["participants"]])
+            players = [participant["player"] for participant in data["participants"]]
+            self._pending_players[seats, labels].update(players)
 
     def _check_countable(self, occurred_at: int, data: dict[str, Any], has_teams: bool) -> None:
-        """Raise `Refused` if a ladder that the game is eligible for cannot score it."""
+        """Raise `Refused` if a game is eligible for a ladder whose rule cannot score it."""
         facts: Facts | None = None
         game = data["game"], has_teams
         if game not in self._refusing:
@@ -276,7 +277,7 @@ class Admission:
         for versions in self._refusing[game]:
             candidates = _list_candidates(versions, occurred_at)
             key = (shape, versions[0].ruleset.id, *(version.position for version in candidates))
-            if key in self._countable:
+            if key in self._countable_shapes:
                 continue
             facts = facts or build_game_facts(occurred_at, data)
             reasons = [_find_uncountable_reason(facts, version) for version in candidates]
@@ -284,13 +285,13 @@ class Admission:
             if problem and (ladders := list_partition_values(facts, 0, versions[0].ruleset)):
                 name = "/".join([versions[0].ruleset.id, *ladders[0]])
                 hint = self._suggest_team_ruleset(facts, data["game"], versions) if problem.code == "no-teams" else ""
-                message = f"{name} cannot count this game: {problem.reason}{hint} (--allow-uncounted records it)"
-                raise Refused(problem.code, message)
-            if shape is not None and len(self._countable) < SHAPES_MAX:
-                self._countable.add(key)
+                message = f"{name} cannot count this game: {problem.reason}{hint}"
+                raise Refused(problem.code, f"{message} (--allow-uncounted records it)")
+            if shape is not None and len(self._countable_shapes) < SHAPES_MAX:
+                self._countable_shapes.add(key)
 
     def _suggest_team_ruleset(self, facts: Facts, game: str, refusing: Sequence[Version]) -> str:
-        """Return the commands that get a team game onto a ladder when the `refusing` ruleset rates no teams."""
+        """Return the commands that put a game with teams on a ladder, if the `refusing` ruleset does not rate teams."""
         counting = [
             ruleset_id
             for ruleset_id, versions in self.versions.items()
@@ -303,7 +304,7 @@ class Admission:
         return f"; {counting[0]} counts it; to withdraw {refusing[0].ruleset.id}: {void}"
 
     def _find_unranked_reason(self, data: dict[str, Any], seats: int, has_teams: bool) -> str | None:
-        """Return why a game is on no ladder, judging by its name, type, size and labels alone; otherwise None."""
+        """Return the reason why no game with this name, type, size and labels is on a ladder, or None."""
         kind, labels = data.get("kind", "placing"), _LABELS.intersection(data)
         key = (data["game"], kind, labels, seats, has_teams)
         if key not in self._unranked_reasons:
@@ -314,20 +315,20 @@ class Admission:
         return self._unranked_reasons[key]
 
     def _find_early_reason(self, occurred_at: int, data: dict[str, Any]) -> str | None:
-        """Return the reason if a game precedes all versions that could score it, otherwise None."""
+        """Return the reason why a game counts nowhere if it precedes all versions that could score it, else None."""
         name = data["game"]
         if name not in self._first_rulesets:
             all_versions = chain.from_iterable(self.versions.values())
-            starts = [
+            candidates = [
                 (version.effective_from, version.ruleset)
                 for version in all_versions
                 if name in version.ruleset.scope.game and version.effective_from is not None
             ]
-            self._first_rulesets[name] = min(starts, key=itemgetter(0), default=None)
-        first = self._first_rulesets[name]
-        if first is None or occurred_at >= first[0]:
+            self._first_rulesets[name] = min(candidates, key=itemgetter(0), default=None)
+        if self._first_rulesets[name] is None:
             return None
-        return explain_no_version(first[1].id, first[1].effective_from)
+        start, ruleset = self._first_rulesets[name]
+        return explain_no_version(ruleset.id, ruleset.effective_from) if occurred_at < start else None
 
     def _find_versions(self, ladder: str) -> list[Version]:
         """Return the versions of a ladder's ruleset. Raises `Refused` (bad-ruleset, unknown-ladder)."""
@@ -348,31 +349,29 @@ class Admission:
         """Raise `Refused` if a ladder does not accept an adjustment."""
         versions = self._find_versions(data["ladder"])
         if not versions[0].ranking.adjustable:
-            raise Refused(
-                "ladder-not-adjustable", f"{data['ladder']} ranks the points its games gave; those cannot be adjusted"
-            )
+            message = f"{data['ladder']} sums the points of games, so its points cannot be adjusted; correct a game"
+            raise Refused("ladder-not-adjustable", message)
         scale = versions[0].rule.scale
         points = Decimal(data["points"])
         if points * scale != int(points * scale):
             step = "whole points" if scale == 1 else f"steps of 1/{scale} point"
-            raise Refused("finer-than-scale", f"{data['ladder']} counts in {step}; {points:f} is finer")
+            raise Refused("finer-than-scale", f"{points:f} is too fine for {data['ladder']}, which counts in {step}")
         if abs(points) > 1_000_000_000:
-            raise Refused("out-of-range", f"an adjustment is at most 1,000,000,000 points, not {points:f}")
+            raise Refused("out-of-range", f"an adjustment can be at most 1,000,000,000 points, not {points:f}")
 
     def _admit_seed(self, data: dict[str, Any]) -> None:
         """Check a seed, and add it. Raises `Refused`."""
         versions = self._find_versions(data["ladder"])
         if not versions[0].ranking.adjustable:
-            raise Refused(
-                "ladder-not-adjustable", f"{data['ladder']} ranks the points its games gave; players begin with nothing"
-            )
+            message = f"{data['ladder']} sums the points of games, so its players cannot be seeded"
+            raise Refused("ladder-not-adjustable", message)
         if versions[0].ruleset.entrant == "club":
             problem = f"{data['ladder']} ranks clubs, which cannot be seeded"
-            raise Refused("seed-of-club", f"{problem}; to give one points: ratings adjust")
+            raise Refused("seed-of-club", f"{problem}; to give points to a club: ratings adjust")
         self._seeds.add(versions, data, self.checks_games)
 
     def _find_requirements(self, game: str, at: int) -> Iterator[ActivityRequirement]:
-        """Yield the activity requirement of each league ruleset of a game that has one at an instant."""
+        """Yield the activity requirement of each ruleset that scores leagues of a game and has one at an instant."""
         for versions in self.versions.values():
             version = in_force(versions, at)
             if version is None or game not in version.ruleset.scope.game:
@@ -393,7 +392,10 @@ class Admission:
                 raise Refused("not-active", _describe_missing_games(data["player"], recent, requirement))
 
     def _check_ruleset(self, data: dict[str, Any]) -> Version:
-        """Return the version that an event publishes. Raises `Refused` if it is invalid or cannot follow the others."""
+        """Return the version that an event publishes.
+
+        Raises `Refused` if the version is invalid, or cannot follow the ruleset's published versions.
+        """
         ruleset, problems = read_ruleset(data)
         if ruleset is None:
             raise Refused("bad-ruleset", f"{problems[0].key}: {problems[0].message}")
@@ -415,17 +417,17 @@ class Admission:
 
 
 class RecordedChecks(Admission):
-    """Checks the recorded events of a log in order, except plain games, against built-in rules only.
+    """Checks of the recorded events of a log in order, except plain games, against built-in rules only.
 
-    The result does not depend on the installed rule packages: rulesets of other rules, with their ladders and clocks,
-    are skipped.
+    Rulesets of other rules are skipped, with their ladders and clocks. So the result does not depend on the installed
+    rule packages.
     """
 
     def __init__(self, connection: Connection, until: int) -> None:
         super().__init__(connection, until, allow_uncounted=True)
 
     def admit(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
-        """Check a recorded event, and let it count for the events that follow. Raises `Refused`."""
+        """Check a recorded event, and add it to the events that later checks consider. Raises `Refused`."""
         if type_name == "ruleset.published":
             if data["rule"] not in BUILT_IN or read_ruleset(data)[0] is None:
                 self._unusable[data["id"]] = "its rule is not built in"
@@ -449,8 +451,8 @@ class RecordedChecks(Admission):
 def _find_shape(data: dict[str, Any]) -> tuple[Any, ...] | None:
     """Return the properties of a plain game that decide whether a version can score it; None for other games.
 
-    Places are in the order of the players' ids. The time is left out: it selects the versions beforehand, and otherwise
-    only seasons depend on it.
+    Places are in the order of the players' ids. The time is left out, because it has already selected the versions and
+    otherwise matters only for seasons.
     """
     participants = sorted(data["participants"], key=itemgetter("player"))
     is_plain = "season" not in data and "numbers" not in data and data.get("kind", "placing") == "placing"
@@ -463,19 +465,22 @@ def _find_shape(data: dict[str, Any]) -> tuple[Any, ...] | None:
 def _list_candidates(versions: Sequence[Version], occurred_at: int) -> list[Version]:
     """Return the versions that may score a game that ended at an instant."""
     if versions[0].ruleset.freeze != "none":
-        # the start of the game's league decides; looking it up for each game is too slow
+        # the start of the game's league selects the version, but looking it up for each game is too slow
         return [version for version in versions if version.effective_from is not None]
     version = in_force(versions, occurred_at)
     return [] if version is None else [version]
 
 
 def _find_uncountable_reason(facts: Facts, version: Version) -> UnreadableGame | None:
-    """Return why a version cannot score the only game of the facts; None if it can, or if the game is not eligible."""
+    """Return the reason why a version cannot score the only game of the facts, or None.
+
+    It is None if the version can score the game, or if the game is not eligible.
+    """
     if explain_ineligible(facts, 0, version.ruleset) is not None:
         return None
     participants = list_counted(facts, 0, version)
     if len(participants) < version.rule.counted_min:
-        return None  # too few counted players is not the game's fault
+        return None  # the ruleset leaves out too many players; the game itself is valid
     if can_be_unreadable(facts, version) and (unreadable := explain_unreadable(facts, 0, version, participants)):
         return unreadable
     try:
@@ -488,7 +493,7 @@ def _find_uncountable_reason(facts: Facts, version: Version) -> UnreadableGame |
 def _explain_unranked_kind(
     versions: dict[str, list[Version]], game: str, kind: str, labels: frozenset[str], seats: int, has_teams: bool
 ) -> str | None:
-    """Return why no ruleset puts a game on a ladder, or None."""
+    """Return the reason why no ruleset puts a game on a ladder, or None."""
     scoring = [
         version.ruleset
         for versions_of_ruleset in versions.values()
@@ -498,13 +503,13 @@ def _explain_unranked_kind(
     if not versions:
         return None
     if not scoring:
-        scored = {
-            slug
+        scored_games = {
+            name
             for versions_of_ruleset in versions.values()
             for version in versions_of_ruleset
-            for slug in version.ruleset.scope.game
+            for name in version.ruleset.scope.game
         }
-        hint = did_you_mean(game, scored) or f"; to publish one: {_suggest_system(game, has_teams)}"
+        hint = did_you_mean(game, scored_games) or f"; to publish one: {_suggest_system(game, has_teams)}"
         return f"no ruleset scores games of {game}{hint}"
     for find_mismatch in (
         lambda ruleset: explain_kind_mismatch(ruleset, kind),
@@ -516,28 +521,28 @@ def _explain_unranked_kind(
         scoring = [ruleset for ruleset, reason in zip(scoring, reasons, strict=True) if reason is None]
     missing = {ruleset.id: sorted((frozenset(LABELS) & {*ruleset.partition.by}) - labels) for ruleset in scoring}
     if all(missing.values()):
-        needed = "; ".join(f"{name} needs its {' and '.join(labels)}" for name, labels in missing.items())
-        absent = [label for label in LABELS if label in set().union(*missing.values())]
-        options = " ".join(f"--set {label}={label.upper()}" for label in absent)
-        return f"{needed}; each {' and '.join(absent)} has its own ladders; for a whole table: {options}"
+        needs = "; ".join(f"{name} needs its {' and '.join(labels)}" for name, labels in missing.items())
+        missing_labels = [label for label in LABELS if label in set().union(*missing.values())]
+        options = " ".join(f"--set {label}={label.upper()}" for label in missing_labels)
+        return f"{needs}; each {' and '.join(missing_labels)} has its own ladders; for a whole table: {options}"
     return None
 
 
 def _suggest_system(game: str, has_teams: bool) -> str:
-    """Return the command that publishes a shipped ruleset for a game, one that rates teams if the game has them."""
+    """Return the command that publishes a shipped ruleset for a game, or for a game with teams."""
     return f"ratings rules publish --shipped {TEAM_RULESET if has_teams else ELO} --game {game}"
 
 
 def _describe_missing_games(player: str, recent: list[int], requirement: ActivityRequirement) -> str:
     """Describe the games that a player must still finish to be active, and the deadline."""
-    required, days, time_zone = requirement
-    missing = required - len(recent)
-    problem = f"{quote(player)} has finished {len(recent)} of {required} games in the last {days} days"
+    required_count, days, time_zone = requirement
+    missing_count = required_count - len(recent)
+    problem = f"{quote(player)} has finished {len(recent)} of {required_count} games in the last {days} days"
     if not recent:
-        return f"{problem}; {missing} more are needed within {days} days"
-    # the oldest recent game must still count on that day
+        return f"{problem}; {missing_count} more are needed within {days} days"
+    # on the last day, the oldest recent game still counts
     last_day = local_time(min(recent) + days * DAY - 1, time_zone).date()
-    return f"{problem}; {missing} more {'is' if missing == 1 else 'are'} needed by {last_day}"
+    return f"{problem}; {missing_count} more {'is' if missing_count == 1 else 'are'} needed by {last_day}"
 
 
 def _may_refuse(versions: Sequence[Version], game: str, has_teams: bool) -> bool:
@@ -555,7 +560,7 @@ def _may_refuse(versions: Sequence[Version], game: str, has_teams: bool) -> bool
 
 
 def build_game_facts(occurred_at: int, data: dict[str, Any]) -> Facts:
-    """Return facts that hold a single game, which is not recorded yet."""
+    """Return facts that have only one game, which is not recorded yet."""
     facts = Facts(0, b"")
     apply(facts, 1, KnownEvent("", "game.recorded", occurred_at, data))
     return facts

@@ -1,4 +1,4 @@
-"""Try a rule that scores rating periods: drawn games in small periods, each with the states of the previous period."""
+"""Try a rule that scores rating periods on random games in small periods, each with the states after the one before."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from ratings_ledger.projections.rulesets.rule_errors import ContractError, is_bu
 from ratings_ledger.projections.rulesets.versions import Version
 
 Numbers = Any
-# games in a period of a trial; before a period, players were inactive for fewer periods than this
-PERIOD_GAMES, IDLE_PERIODS = 20, 3
+PERIOD_GAMES = 20  # the number of games in each period of a trial
+IDLE_PERIODS = 3  # before each period, players were inactive for 0 to 2 periods
 
 
 def try_periods(stream: Stream, call_twice: Callable[..., Any]) -> bool:
     """Call all functions of a rule on periods of a stream's games; return whether compiled code was tried, too.
 
-    `call_twice(row, function_name, arguments, call)` calls a function twice, and raises if the results differ or the
-    arguments were changed. Raises `RuleFailure`.
+    `call_twice(row, function_name, arguments, call)` calls a function twice, and raises `RuleFailure` if the results
+    differ or the arguments were changed. Raises `RuleFailure`.
     """
     version, ladder = stream.versions[0], stream.ladder
     states: dict[int, StateValues] = {}
@@ -71,7 +71,7 @@ def _find_state(stream: Stream, row: int, state: StateValues | None, elapsed: in
 def run_period(
     players: int, before: Numbers, offsets: Numbers, rows: Numbers, constants: Numbers, table: Numbers, after: Numbers
 ) -> int:
-    """Score one period, filling in the states after it; return the minted units."""
+    """Score one period, fill in the states after it, and return the minted units."""
     return score_period(players, before, offsets, rows, constants, table, after)
 
 
@@ -89,6 +89,6 @@ def _compare_compiled(
     if minted is None:
         return False
     if (minted, after.tolist()) != interpreted:
-        problem = "compiled code gave other states than the interpreted rule: does a number exceed 64 bits?"
+        problem = "compiled code gave other states than the interpreted rule; keep all numbers within 64 bits"
         raise rule_calls.make_failure(ladder, rule, ContractError(problem), row, "score_period")
     return True

@@ -1,8 +1,9 @@
-"""Try a rule on drawn games of the types that its ruleset scores, before the ruleset is published.
+"""Try a rule on random games of the types that its ruleset scores, before the ruleset is published.
 
-The games take the same path as recorded ones: facts, selection and replay. Every result is checked against the
-contract: types, lengths and ranges, balanced books, equal results of repeated calls whatever the output arrays held
-before, explanations that add up, and equal results of compiled code. Some players get the largest possible points.
+The games take the same path as recorded games: facts, selection and replay. Every result is checked against the
+contract: types, lengths and ranges, balanced books, and explanations that add up. A repeated call must give the same
+result, whatever the output arrays contained before it, and so must compiled code. Some players get the largest possible
+points.
 """
 
 from collections import Counter
@@ -44,28 +45,35 @@ from ratings_ledger.projections.rulesets.rule_errors import (
 )
 from ratings_ledger.projections.rulesets.versions import Version
 
-GAMES = 1_000
+GAMES = 1_000  # the default number of random games
 SEED = 1
-PLAYERS, SEATS_USUAL, SEATS_MANY = 200, 10, 60
+PLAYERS = 200  # the number of players who meet more than once
+SEATS_MAX, CROWDED_SEATS_MAX = 10, 60  # the maximum number of seats in most games, and in every 50th game
+CROWDED_EVERY = 50
 START = 1_735_689_600_000_000  # 2025-01-01; any date will do
-HOUR = 3_600_000_000
-# the largest lead for which the sums over all players stay within bounds
+HOUR = 3_600_000_000  # microseconds
+# the largest lead, in units, for which the sums over all players stay within bounds
 LEAD_MAX = UNITS_MAX // 64
-# the content of a rule's output arrays before a call
+# the values with which a rule's output arrays are filled before a call
 JUNK = (0, 77, -(2**40))
-# the days without games for which a rule with state has to age a state
+# the number of days without games to which a rule with state has to age a state
 IDLE_DAYS = 100
 NO_COLUMNS: ColumnRanges = {}
-# the rounding error allowed in the sum of two expected scores
+# the maximum rounding error in the sum of two expected scores, in units of 2^-32
 ROUNDING_MAX = 16
 
 
 class Trial(NamedTuple):
-    """The outcome of a trial: the numbers of drawn and scored games, the reasons for unscored ones, and the problems.
+    """The outcome of a trial.
 
-    compiled: whether compiled code was tried, too
-    predicts: whether `whatif` can measure the rule's predictions
-    untried:  the game types with no scored game
+    drawn:     the number of random games
+    seed:      the seed of the random games
+    scored:    the number of games that the rule scored
+    uncounted: each reason why games were not scored, with the number of these games
+    problems:  a message for each error of the rule
+    compiled:  whether compiled code was tried, too
+    predicts:  whether `whatif` can measure the rule's predictions
+    untried:   the game types without a scored game
     """
 
     drawn: int
@@ -79,22 +87,22 @@ class Trial(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether none of the drawn games was scored; the trial then proves nothing about the rule."""
+        """Tell whether no game was scored, so that the trial proves nothing about the rule."""
         return bool(self.drawn) and not self.scored
 
 
 def try_rule(version: Version, seed: int = SEED, games: int = GAMES, ranges: ColumnRanges = NO_COLUMNS) -> Trial:
-    """Try the rule of a version. A rule of annual lists scores no games, so none are drawn.
+    """Try the rule of a version on random games. A rule of annual lists scores no games, so it is not tried.
 
     Args:
         version: the version to try.
         seed: the seed of the random games.
-        games: the number of games to draw.
-        ranges: by column name, the numbers that the column may hold in a drawn game.
+        games: the number of random games.
+        ranges: the range of values for each column that random games lack, by column name.
     """
     if version.ranking.sums_lists:
         return Trial(drawn=0, seed=seed, scored=0, uncounted=[], problems=[], compiled=False, predicts=True, untried=[])
-    # a rule scores players, even on a ladder whose entrants are clubs
+    # the rule scores players, even on a ladder of clubs
     ruleset = version.ruleset.model_copy(update={"entrant": "player", "takes": "sum"})
     version = version._replace(effective_from=-(2**63), ruleset=ruleset)
     rng = Random(seed)
@@ -102,9 +110,9 @@ def try_rule(version: Version, seed: int = SEED, games: int = GAMES, ranges: Col
     facts = _draw_facts(draw_version, rng, games)
     problems: dict[str, str] = {}
     for problem in () if is_built_in(version.rule) else list_inexact_places(version.rule):
-        problems[problem] = problem if version.rule.state else f"{problem}: points are whole numbers"
+        problems[problem] = problem if version.rule.state else f"{problem}; points must be whole numbers"
     streams = Ladders(facts).streams(version.ruleset.id)
-    selected = {row for stream in streams.values() for row in stream.row}
+    selected_rows = {row for stream in streams.values() for row in stream.row}
     uncounted: Counter[str] = Counter()
     if draw_version is not version:
         facts.rulesets = {version.ruleset.id: [version]}
@@ -114,17 +122,17 @@ def try_rule(version: Version, seed: int = SEED, games: int = GAMES, ranges: Col
             problems["sample"] = _describe_failure(failure)
             streams = {}
     are_compiled = [_try_ladder(Ladders(facts), stream, problems) for stream in streams.values()]
-    scored = {row for stream in streams.values() for row in stream.row}
+    scored_rows = {row for stream in streams.values() for row in stream.row}
     uncounted.update(
         _find_uncounted_reason(facts, row, draw_version)
         for row in range(len(facts.start))
-        if row not in selected and not problems
+        if row not in selected_rows and not problems
     )
-    scored_kinds = {facts.texts[facts.cells[facts.cell[row]].kind] for row in scored}
+    scored_kinds = {facts.texts[facts.cells[facts.cell[row]].kind] for row in scored_rows}
     return Trial(
         drawn=games,
         seed=seed,
-        scored=len(scored),
+        scored=len(scored_rows),
         uncounted=uncounted.most_common(),
         problems=[*problems.values()],
         compiled=any(are_compiled),
@@ -134,7 +142,7 @@ def try_rule(version: Version, seed: int = SEED, games: int = GAMES, ranges: Col
 
 
 def _can_be_measured(version: Version) -> bool:
-    """Tell whether predictions of the rule, if it makes any, can be compared with places."""
+    """Tell whether the rule makes no predictions, or games have places with which to compare them."""
     return version.rule.chance is None or any(GAME_TYPES[kind].has_places for kind in version.ruleset.scope.kind)
 
 
@@ -143,15 +151,15 @@ def _find_uncounted_reason(facts: Facts, row: int, version: Version) -> str:
 
 
 def _draw_facts(version: Version, rng: Random, games: int) -> Facts:
-    """Return facts with drawn games, and adjustments halfway through that put a few players far ahead or behind."""
+    """Return facts with random games, and with adjustments in the middle that put a few players far ahead or behind."""
     facts = Facts(games, ZERO)
     names = [f"player-{number:03d}" for number in range(PLAYERS)]
-    half = games // 2
+    middle = START + games // 2 * HOUR
     for number in range(1, games + 1):
         instant = START + number * HOUR
         kind = rng.choice(version.ruleset.scope.kind)
         # a few players meet often, as in a club
-        circle = names[: rng.choice((12, 12, 12, PLAYERS))] if number % 50 else names
+        circle = names[: rng.choice((12, 12, 12, PLAYERS))] if number % CROWDED_EVERY else names
         guests = [f"guest-{number}-{guest}" for guest in range(PLAYERS)]
         players = iter(rng.sample(circle, len(circle)) + guests)
         seats = draw_seats(_draw_seat_count(version, kind, rng, number), players, rng)
@@ -168,7 +176,7 @@ def _draw_facts(version: Version, rng: Random, games: int) -> Facts:
         for name in sorted({_find_ladder(version, facts, row) for row in range(len(facts.start))} - {""}):
             for player, units in (("player-001", LEAD_MAX), ("player-002", LEAD_MAX - 1), ("player-003", -LEAD_MAX)):
                 data = {"ladder": name, "player": player, "points": str(units // version.rule.scale), "reason": "drawn"}
-                apply(facts, games + 1, _build_event("points.adjusted", START + half * HOUR, data))
+                apply(facts, games + 1, _build_event("points.adjusted", middle, data))
     settle_facts(facts)
     facts.rulesets = {version.ruleset.id: [version]}
     return facts
@@ -179,10 +187,11 @@ def _build_event(type_name: str, instant: int, data: dict[str, Any]) -> KnownEve
 
 
 def _draw_seat_count(version: Version, kind: str, rng: Random, number: int) -> int:
+    """Return a random number of seats for the game with this number."""
     scope, (seats_min, seats_max) = version.ruleset.scope, GAME_TYPES[kind].seats
-    low = max(scope.players_min, seats_min)
-    usual_max = SEATS_MANY if number % 50 == 0 else SEATS_USUAL
-    return rng.randint(low, max(low, min(scope.players_max or usual_max, usual_max, seats_max)))
+    count_min = max(scope.players_min, seats_min)
+    count_max = CROWDED_SEATS_MAX if number % CROWDED_EVERY == 0 else SEATS_MAX
+    return rng.randint(count_min, max(count_min, min(scope.players_max or count_max, count_max, seats_max)))
 
 
 def _draw_labels(version: Version, instant: int, rng: Random) -> dict[str, str]:
@@ -205,7 +214,7 @@ def _find_ladder(version: Version, facts: Facts, row: int) -> str:
 def _try_ladder(ladders: Ladders, stream: Stream, problems: dict[str, str]) -> bool:
     """Try all games of a ladder, and its list; return whether compiled code was tried, too.
 
-    `problems` receives the first problem of each kind.
+    The first problem of each kind is added to `problems`.
     """
     if stream.failure is not None:
         problems.setdefault("check", _describe_failure(stream.failure))
@@ -231,7 +240,7 @@ def _try_ladder(ladders: Ladders, stream: Stream, problems: dict[str, str]) -> b
     except RuleFailure as failure:
         problems.setdefault("state", _describe_failure(failure))
     except RULE_ERRORS as error:
-        problems.setdefault("list", f"its list {stream.rule.ranking}: {describe_error(error, None)}")
+        problems.setdefault("list", f"its list {stream.rule.ranking} failed: {describe_error(error, None)}")
     return _try_compiled(trace, problems)
 
 
@@ -255,22 +264,22 @@ def _try_states(trace: Trace) -> None:
 
 
 def _describe_failure(failure: RuleFailure) -> str:
-    """Return the message of a failure, with the number of the drawn game."""
-    return str(failure) if failure.row is None else f"{failure}, at drawn game {failure.row + 1}"
+    """Return the message of a failure, with the number of the random game."""
+    return str(failure) if failure.row is None else f"{failure}, at random game {failure.row + 1}"
 
 
 def _call_twice(stream: Stream, row: int, function_name: str, arguments: Any, call: Callable[[], Any]) -> Any:
-    """Return the result of a rule's function.
+    """Call a rule's function twice, and return the result.
 
-    Raises `RuleFailure` if a second call returns something else, or if the function changed its arguments.
+    Raises `RuleFailure` if the second call returns something else, or if the function changed its arguments.
     """
     before = deepcopy(arguments)
     first, second = call(), call()
     if first != second:
         problem = f"{function_name} gave {first}, and then {second} for the same game"
-        raise _make_failure(stream, row, function_name, problem)
+        raise _make_failure(stream, row, function_name, f"{problem}; it must not keep state between calls")
     if arguments != before:
-        raise _make_failure(stream, row, function_name, f"{function_name} wrote to its input")
+        raise _make_failure(stream, row, function_name, f"{function_name} changed its input; it must only read it")
     return first
 
 
@@ -290,7 +299,8 @@ def _try_game(trace: Trace, game: int) -> None:
 
     reason = call_twice("check", arguments, lambda: rule_calls.check_game(version, ladder, row, player_count, columns))
     if reason is not None:
-        raise _make_failure(stream, row, "check", f"check first let the game through, and then said: {reason}")
+        problem = f"check first accepted the game, and then refused it: {reason}"
+        raise _make_failure(stream, row, "check", f"{problem}; it must not keep state between calls")
     if version.rule.state:
         score = partial(rule_calls.score_states, version, ladder, row, before, columns)
         after = call_twice("score", arguments, score)[1]
@@ -325,21 +335,23 @@ def _find_states_before(trace: Trace, game: int) -> list[list[int]]:
 
 
 def _score_from_junk(trace: Trace, game: int, points: list[int], columns: list[list[int]]) -> list[int]:
-    """Return the points after a game. Raises `RuleFailure` if old content of the output arrays affects the points."""
+    """Return the points after a game. Raises `RuleFailure` if the old values in the output array affect them."""
     stream = trace.stream
     version, row = stream.versions[stream.version[game]], stream.row[game]
-    change, minted = trace.changes[stream.offsets[game] : stream.offsets[game + 1]].tolist(), trace.mints[game]
+    changes, minted = trace.changes[stream.offsets[game] : stream.offsets[game + 1]].tolist(), trace.mints[game]
     for junk in JUNK:
         score = partial(_score, stream, version, row, points, columns, junk)
-        repeated_change, repeated_minted = _call_twice(stream, row, "score", (points, columns), score)
-        _compare_changes(stream, row, repeated_change, change)
+        repeated_changes, repeated_minted = _call_twice(stream, row, "score", (points, columns), score)
+        _compare_changes(stream, row, repeated_changes, changes)
         if repeated_minted != minted:
             problem = f"score minted {repeated_minted} and {minted} for the same game"
             raise _make_failure(stream, row, "score", f"{problem}; it must not keep state between calls")
-    return [before + gain for before, gain in zip(points, change, strict=True)]
+    return [before + change for before, change in zip(points, changes, strict=True)]
 
 
-def _try_adding(stream: Stream, row: int, before: list[list[int]], columns: list[list[int]], change: list[int]) -> None:
+def _try_adding(
+    stream: Stream, row: int, before: list[list[int]], columns: list[list[int]], changes: list[int]
+) -> None:
     """Raise `RuleFailure` if the changes depend on the players' points although the rule has `adds = True`."""
     version = stream.versions[0]
     if len(before) > 1:
@@ -347,16 +359,16 @@ def _try_adding(stream: Stream, row: int, before: list[list[int]], columns: list
         raise _make_failure(stream, row, "score", problem)
     shifted = [points + (number + 1) * version.rule.scale for number, points in enumerate(before[0])]
     after = rule_calls.score_states(version, stream.ladder, row, [shifted], columns)[1]
-    if (shifted_change := rule_calls.subtract(after[0], shifted)) != change:
-        problem = f"score gave the changes {change}, and {shifted_change} to players with other points"
+    if (shifted_changes := rule_calls.subtract(after[0], shifted)) != changes:
+        problem = f"score gave the changes {changes}, and {shifted_changes} to players with other points"
         raise _make_failure(stream, row, "score", f"{problem}; with adds = True it must not read points")
 
 
-def _compare_changes(stream: Stream, row: int, repeated: list[int], change: list[int]) -> None:
+def _compare_changes(stream: Stream, row: int, repeated_changes: list[int], changes: list[int]) -> None:
     """Raise `RuleFailure` if a repeated call gave other changes."""
-    if repeated != change:
-        problem = f"score gave the changes {repeated} and {change} for the same game"
-        remedy = f"it must fill in all {len(change)}, and keep no state between calls"
+    if repeated_changes != changes:
+        problem = f"score gave the changes {repeated_changes} and {changes} for the same game"
+        remedy = f"it must fill in all {len(changes)} changes, and keep no state between calls"
         raise _make_failure(stream, row, "score", f"{problem}; {remedy}")
 
 
@@ -386,8 +398,8 @@ def _try_chances(stream: Stream, row: int, before: list[list[int]], columns: lis
             error = abs(left + right - ONE) if name == "chance" else abs(left - right)
             if error > ROUNDING_MAX:
                 problem = f"{name} gave {left} for one of two players and {right} for the other"
-                rule = f"must sum to 2^32 = {ONE}" if name == "chance" else "must be the same"
-                raise _make_failure(stream, row, name, f"{problem}; they {rule}")
+                condition = f"sum to 2^32 = {ONE}" if name == "chance" else "be the same"
+                raise _make_failure(stream, row, name, f"{problem}; they must {condition}")
 
 
 def _score(
@@ -395,13 +407,13 @@ def _score(
 ) -> tuple[list[int], int]:
     """Score a game with `junk` in the output array; return the changes and the minted units. Raises `RuleFailure`."""
     rule = version.rule
-    change = [junk] * len(points)
+    changes = [junk] * len(points)
     try:
         with redirect_output(rule):
-            minted = rule.score(len(points), points, columns, version.constants, rule_table(rule), change)
+            minted = rule.score(len(points), points, columns, version.constants, rule_table(rule), changes)
     except RULE_ERRORS as error:
         raise rule_calls.make_failure(stream.ladder, rule, error, row) from error
-    return change, minted
+    return changes, minted
 
 
 def _make_failure(stream: Stream, row: int, function_name: str, message: str) -> RuleFailure:
@@ -418,13 +430,13 @@ def _try_compiled(trace: Trace, problems: dict[str, str]) -> bool:
         return False
     for name in ("points", "states", "games", "minted", "burned"):
         if _to_lists(getattr(compiled, name)) != _to_lists(getattr(trace, name)):
-            problem = f"compiled code gave other {name} than the interpreted rule: does a number exceed 64 bits?"
+            problem = f"compiled code gave other {name} than the interpreted rule; keep all numbers within 64 bits"
             problems.setdefault("compiled", problem)
     return True
 
 
 def _to_lists(value: Any) -> Any:
-    """Return a number, or a column or columns as lists, for comparison."""
+    """Convert a column, or a list of columns, to lists for a comparison; return a number unchanged."""
     if isinstance(value, int):
         return value
     return [item if isinstance(item, int) else list(item) for item in value]
@@ -433,17 +445,17 @@ def _to_lists(value: Any) -> Any:
 def describe_trial(trial: Trial) -> Iterator[str]:
     """Yield the outcome of a trial, line by line, without its problems."""
     if not trial.drawn:
-        yield "its lists sum places; there is no game to try it on"
+        yield "not tried: it scores no games, because its lists sum places"
         return
-    compiled_too = ", interpreted and compiled" if trial.compiled else ""
-    yield f"tried on {trial.drawn:,} drawn games (seed {trial.seed}): {trial.scored:,} scored{compiled_too}"
+    mode = ", interpreted and compiled" if trial.compiled else ""
+    yield f"tried on {trial.drawn:,} random games (seed {trial.seed}): {trial.scored:,} scored{mode}"
     if not trial.problems:
         if trial.is_empty:
             yield "not tried: its score, explain, remark and chance, and its list"
-            yield "to try it, give the rule a sample, or a column that drawn games lack: --column NAME=LOW..HIGH"
+            yield "to try it, give the rule a sample, or a column that random games lack: --column NAME=LOW..HIGH"
         elif trial.untried:
-            yield f"not tried: games of the type {', '.join(trial.untried)}, of which none was scored"
+            yield f"not tried: games of the type {', '.join(trial.untried)}, because none was scored"
     if not trial.predicts:
-        yield "it predicts results, but games of this type have no places: whatif cannot measure it"
+        yield "whatif cannot measure its predictions, because games of this type have no places"
     for reason, count in trial.uncounted[:3]:
         yield f"{count:,} not scored: {reason}"

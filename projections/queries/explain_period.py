@@ -32,7 +32,7 @@ class PlayerEffect(NamedTuple):
 
 
 class ExplainedPeriod(NamedTuple):
-    """A closed period of a ladder: its first and last instants, its minted and burned units, and the effects by player."""
+    """A closed period of a ladder: its first and last instants, its minted and burned units, its effects by player."""
 
     begin: int
     last: int
@@ -91,7 +91,7 @@ def _find_state_before(trace: Trace, slots: PeriodSlots, entry: int) -> State:
 def _sort_terms(
     terms: Sequence[tuple[int, Term]], games: Sequence[int], first: int, own_index: int, rows: Sequence[int]
 ) -> list[tuple[int | None, Term]]:
-    """Return the terms with the rows of their games in the facts: first the terms of one game, then the others in order.
+    """Return the terms with the rows of their games in the facts: first the terms of one game, then the other terms.
 
     Args:
         terms: each term with the index of its entry in `games`, below 0 for a term without a game.

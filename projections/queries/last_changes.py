@@ -58,7 +58,7 @@ class LastChanges:
     lists: dict[str, int]
 
     def last_change_to(self, position: int) -> int:
-        """Return the last event about an event that is not about a game: itself, its withdrawal or its reinstatement."""
+        """Return the last event about a non-game event: the event itself, its withdrawal or its reinstatement."""
         return self.withdrawn.get(position, position)
 
 

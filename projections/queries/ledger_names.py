@@ -84,7 +84,7 @@ def list_ladder_names(facts: Facts) -> list[str]:
 
 
 def describe_existing_ladders(facts: Facts, name: str) -> str:
-    """Return a hint with the ladders of a ruleset, for an unknown ladder name; of monthly or annual lists, the newest."""
+    """Return a hint with the ladders of a ruleset, or with its newest monthly or annual list, for an unknown name."""
     ruleset_id = parse_name(name).ruleset_id
     ladders = [short_name(ladder) for ladder in list_ladder_names(facts) if parse_name(ladder).ruleset_id == ruleset_id]
     if not ladders or ruleset_id not in facts.rulesets:

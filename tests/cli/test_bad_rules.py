@@ -54,7 +54,7 @@ BAD_RULES = {
     "exits": ("score", "SystemExit: os._exit(0) would end the program (exits.py, line 9)"),
     "prints": ("nowhere", ""),
     "explains-nothing": ("explain", "explain returned nothing; it must return a list of terms for each of the"),
-    "remembers": ("nowhere", "for the same game (remembers.py, line 8), at drawn game 1"),
+    "remembers": ("nowhere", "keep no state between calls (remembers.py, line 8), at random game 1"),
 }  # fmt: skip
 # one of each kind of failure
 SHORT_CASES = ("exits", "returns-nothing", "unknown-list", "raises-in-chance", "explains-nothing", "prints")
@@ -501,9 +501,9 @@ def test_rule_without_scored_games_is_reported_as_unchecked(
     assert checked.exit_code == 1
     assert checked.stdout.splitlines() == [
         f"{file}: picky@1 is not checked: no drawn game was scored",
-        "  tried on 1,000 drawn games (seed 1): 0 scored",
+        "  tried on 1,000 random games (seed 1): 0 scored",
         "  not tried: its score, explain, remark and chance, and its list",
-        "  to try it, give the rule a sample, or a column that drawn games lack: --column NAME=LOW..HIGH",
+        "  to try it, give the rule a sample, or a column that random games lack: --column NAME=LOW..HIGH",
         "  1,000 not scored: never mine",
     ]
     misspelt = ratings("rules", "check", file, "--column", "plcae=1..2")
