@@ -1,4 +1,4 @@
-"""Read adjustments from the command line or a table: points to add, or the total that a player shall have."""
+"""Read adjustments from the command line or a table: the points to add, or the total that a player should have."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def read_rows(
 
     Args:
         file: the name of the table.
-        defaults: the reason and time for rows without them.
-        parse_instant: converts the text of a time.
-        dates: the order of day, month and year, if the dates do not show it.
+        defaults: an adjustment with the reason and the time of rows that lack them.
+        parse_instant: the function that converts the text of a time to an instant.
+        dates: the order of day, month and year, such as `dmy`, if the dates do not show it.
     """
     with open_simple_table(file, COLUMNS) as table:
         if "player" not in table.header or not {"points", "to"} & {*table.header}:
-            raise Refused("missing-column", "the columns player, and points or to, are needed", table.line)
+            raise Refused("missing-column", "the table needs the columns player, and points or to", table.line)
         order = find_date_order(((line, cells.get("at", "")) for line, cells in table.rows), dates)
 
         def parse_time(text: str) -> int:
@@ -62,7 +62,7 @@ def _read_row(defaults: AdjustmentRow, cells: Cells, delimiter: str, parse_time:
     """Return the adjustment in a row, with defaults for empty cells. Raises `Refused`, with the line."""
     try:
         if "player" not in cells or ("points" in cells) == ("to" in cells):
-            raise Refused("missing-member", "a row needs a player, and either points or to")
+            raise Refused("missing-member", "the row needs a player, and either points or to")
         if delimiter in COMMA_DELIMITERS:
             cells |= {name: convert_decimal_comma(name, cells[name]) for name in NUMBERS if name in cells}
         return defaults._replace(
@@ -77,9 +77,9 @@ def _read_row(defaults: AdjustmentRow, cells: Cells, delimiter: str, parse_time:
 
 
 def compute_adjustments(view: Snapshot, ladder: str, rows: list[AdjustmentRow]) -> list[tuple[AdjustmentRow, str]]:
-    """Return the points to add for each row, without rows whose player already has the requested total.
+    """Return each row with the points to add, without rows whose player already has the requested total.
 
-    Raises `Refused`; if a row requests a total, also as `Snapshot.query` does.
+    Raises `Refused` and, if a row requests a total, the errors of `Snapshot.query`.
     """
     lines: dict[tuple[Any, ...], int] = {}
     for row in rows:
@@ -92,12 +92,13 @@ def compute_adjustments(view: Snapshot, ladder: str, rows: list[AdjustmentRow]) 
 
 
 def _compute_differences(lookup: _PointsLookup, rows: list[AdjustmentRow]) -> Iterator[tuple[AdjustmentRow, str]]:
-    """Yield the points to add for each row, without rows that need none."""
+    """Yield each row with the points to add, without rows that need none. Raises `Refused`."""
     lines: dict[str, int] = {}
     for row in rows:
         player = lookup.ladders.facts.current(row.player)
         if (first := lines.setdefault(player, row.line)) != row.line:
-            raise Refused("player-twice", f"{quote(row.player)} is in lines {first} and {row.line} of {row.file}")
+            message = f"{quote(row.player)} is in lines {first} and {row.line} of {row.file}; leave one out"
+            raise Refused("player-twice", message)
         if row.to is None:
             yield row, str(row.points)
             continue
@@ -114,7 +115,7 @@ def _compute_differences(lookup: _PointsLookup, rows: list[AdjustmentRow]) -> It
 
 
 class _PointsLookup:
-    """Looks up players' points on a ladder at any time. Raises `UnknownLadder`, `RulesetUnusable`."""
+    """A lookup of players' points on a ladder at any time. Raises `UnknownLadder`, `RulesetUnusable`."""
 
     def __init__(self, ladders: Ladders, ladder: str) -> None:
         self.ladders, self.ladder = ladders, ladder
@@ -122,7 +123,7 @@ class _PointsLookup:
         self._by_instant: dict[int, Any] = {}
 
     def find_points(self, player: str, instant: int) -> Fraction:
-        """Return a player's points at an instant, or the starting points. Raises `RuleFailure`."""
+        """Return a player's points at an instant; before the first game, the starting points. Raises `RuleFailure`."""
         if instant not in self._by_instant:
             ladders = self.ladders.at(instant)
             trace = ladders.trace(self.ladder, keep_history=False)

@@ -1,8 +1,9 @@
-"""Load changesets: the events that a command recorded, as far as the log shows, and each author's last changeset.
+"""Load changesets, which are the events that one command recorded, and find each author's last changeset.
 
-A changeset is an import (the events of its files, with the events that record the import), or the lists that one
-command published, or the events of one transaction: consecutive events with the same author and time. Two
-transactions share a time only while the clock runs behind the log; they are then one changeset.
+The log does not name commands. A changeset is an import (the events of its files, with the events that record the
+import), or the lists that one command published, or the events of one transaction, which are consecutive and have the
+same author and time. Two transactions have the same time only while the clock is behind the log; then they are one
+changeset.
 """
 
 import json
@@ -29,13 +30,13 @@ from ratings_ledger.ledger.store.log import (
 from ratings_ledger.ledger.validation.batches import Batch, read_batches
 from ratings_ledger.projections.rulesets.versions import SHIPPED_AT
 
-# types that are never undone: a setting is replaced by setting it again (and shipped rulesets are withdrawn)
+# the types of events that are never undone, because a new event of the type replaces the setting
 NEVER_UNDONE = frozenset({"ledger.zone_set"})
 LIST_TYPES = frozenset({"list.rows", "list.published"})
 UNDOABLE_TYPES = tuple(name for name in TYPES if name not in NEVER_UNDONE)
-AUTHORS_MAX = 3
-NEWEST_EVENTS = 50
-PAGE_EVENTS = 1_000
+AUTHORS_MAX = 3  # a message names at most this many other authors
+NEWEST_EVENTS = 50  # the number of newest events that are read at once
+PAGE_EVENTS = 1_000  # the number of positions that are read at once
 
 
 class Changeset(NamedTuple):
@@ -48,7 +49,7 @@ class Changeset(NamedTuple):
 
     @property
     def position(self) -> int:
-        """Return the position of its last event."""
+        """Return the position of the last event."""
         return self.ranges[-1][1]
 
     @property
@@ -57,15 +58,17 @@ class Changeset(NamedTuple):
         return sum(self.types.values())
 
     def has(self, position: int | None) -> bool:
-        """Tell whether the event at a position is part of it."""
+        """Tell whether the event at a position is part of the changeset."""
         return any(first <= (position or 0) <= last for first, last in self.ranges)
 
 
 def load_last_changeset(connection: Connection, by: str) -> Changeset:
     """Return the last changeset of an author.
 
-    Raises `Refused`: nothing-to-undo, with other recent authors; or never-undone, with the command to use instead and
-    the position of the author's previous changeset.
+    Raises:
+        Refused: (nothing-to-undo) the author recorded nothing; the message names other recent authors.
+        Refused: (never-undone) the changeset cannot be undone; the message names the command to use instead, and the
+            position of the author's previous changeset.
     """
     after = _find_end_of_init(connection)
     last = _find_newest_event(connection, by, after, head(connection).position)
@@ -78,16 +81,17 @@ def load_last_changeset(connection: Connection, by: str) -> Changeset:
         end = load_changeset(connection, previous.position or 0, by).position
         hint = f"to undo what {quote(by)} recorded before that: ratings undo {end}"
         raise Refused(problem.code, f"{problem.message}; {hint}")
-    authors = [name for name in list_last_recorders(connection, AUTHORS_MAX) if name != by]
-    authors_text = f"; the last authors are {', '.join(map(quote, authors))}" if authors else ""
-    command = f"; for example: ratings undo --by {shlex.quote(authors[0])}" if authors else ""
-    raise Refused("nothing-to-undo", f"{quote(by)} has recorded nothing that can be undone{authors_text}{command}")
+    message = f"{quote(by)} has recorded nothing that can be undone"
+    if authors := [name for name in list_last_recorders(connection, AUTHORS_MAX) if name != by]:
+        message += f"; the last authors are {', '.join(map(quote, authors))}"
+        message += f"; for example: ratings undo --by {shlex.quote(authors[0])}"
+    raise Refused("nothing-to-undo", message)
 
 
 def _find_newest_event(
     connection: Connection, by: str, after: int, until: int, only_undoable: bool = False
 ) -> KnownEvent | None:
-    """Return the newest event of an author in the positions after `after` up to `until`, or None."""
+    """Return the newest event of an author with `after` < position <= `until`, or None."""
     types = UNDOABLE_TYPES if only_undoable else ()
     while until > after:
         rows, older = read_newest(connection, until, after=after, by=by, types=types, limit=NEWEST_EVENTS)
@@ -113,7 +117,7 @@ def _find_end_of_init(connection: Connection) -> int:
 
 
 def find_newer_event(connection: Connection, changeset: Changeset) -> tuple[int, str] | None:
-    """Return position and author of the newest undoable event after a changeset, or None."""
+    """Return the position and the author of the newest undoable event after a changeset, or None."""
     rows, _ = read_newest(
         connection, head(connection).position, after=changeset.position, types=UNDOABLE_TYPES, limit=NEWEST_EVENTS
     )
@@ -132,7 +136,7 @@ def load_undoable_changeset(connection: Connection, position: int) -> Changeset:
 
 
 def _find_undo_problem(connection: Connection, event: KnownEvent) -> Refused | None:
-    """Return the error for an event that can never be undone, with the command to use instead; otherwise None."""
+    """Return the error for an event that can never be undone, with the command to use instead, or None."""
     position = event.position or 0
     if event.type in NEVER_UNDONE:
         zone = home_zone(connection, position - 1) or "NAME"
@@ -145,14 +149,14 @@ def _find_undo_problem(connection: Connection, event: KnownEvent) -> Refused | N
 
 
 def _is_shipped(event: KnownEvent) -> bool:
-    """Tell whether an event publishes a ruleset as `init` does."""
+    """Tell whether an event publishes a shipped ruleset, as `ratings init` does."""
     return event.type == "ruleset.published" and event.occurred_at == parse_instant(SHIPPED_AT)
 
 
 def load_changeset(connection: Connection, position: int, by: str | None = None) -> Changeset:
     """Return the changeset with the event at a position.
 
-    If several imports recorded the event, the last one is used; with `by`, the last one of that author.
+    If several imports contain the event, the changeset is the last of them or, with `by`, the last of that author.
     """
     batches = read_batches(connection, withdrawn=True)
     matching_batches = [batch for batch in batches if batch.has_position(position) and by in (None, batch.by)]
@@ -183,9 +187,10 @@ def _find_import_ranges(connection: Connection, batches: Iterable[Batch], batch:
 
 
 def _find_transaction(connection: Connection, position: int, type_name: str | None = None) -> tuple[int, int]:
-    """Return the first and last position of the consecutive events with the author and time of a given event.
+    """Return the first and last position of the consecutive events that have the author and time of a given event.
 
-    Published lists are compared by their `as_of` time, because `publish --due` needs a transaction for each list.
+    For published lists, `occurred_at` is compared instead of `recorded_at`, because `publish --due` records each list
+    in a transaction of its own. With `type_name`, only events of this type count.
     """
 
     def is_part(record: str) -> bool:

@@ -1,6 +1,7 @@
-"""Draw the columns of games for a trial: sampled by the rule, or in ranges that the caller chooses.
+"""Generate the columns of random games for a trial: sampled by the rule, or in ranges that the caller chooses.
 
-A rule may require columns that drawn games rarely have, such as a home side or a margin; it would then remain untested.
+A rule may require columns that random games rarely have, such as a home side or a margin. It could not be tried on such
+games.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ratings_ledger.projections.replay.rule_calls import check_game, make_failur
 from ratings_ledger.projections.rulesets.rule_errors import RULE_ERRORS, ContractError, read_integers, redirect_output
 from ratings_ledger.projections.rulesets.versions import Version
 
-# by column name: the numbers that the column may hold in a drawn game
+# the range of values of each column that is generated, by column name
 ColumnRanges = Mapping[str, range]
 
 
@@ -39,18 +40,18 @@ def parse_column_ranges(texts: Sequence[str], rule: Rule) -> dict[str, range]:
             problem = f"{rule.id} does not read the column {quote(name)}; it reads {', '.join(rule.columns) or 'none'}"
             raise BadArgument(problem + hint, "columns")
         if high < low:
-            raise BadArgument(f"{name}: {high} is below {low}", "columns")
+            raise BadArgument(f"{name}={low}..{high} is empty; write {name}={high}..{low}", "columns")
         ranges[name] = range(low, high + 1)
     return ranges
 
 
 def has_drawn_columns(rule: Rule, ranges: ColumnRanges) -> bool:
-    """Tell whether a trial replaces columns of the drawn games."""
+    """Tell whether a trial replaces columns of the random games."""
     return rule.sample is not None or bool(ranges)
 
 
 def simplify_for_drawing(version: Version, ranges: ColumnRanges) -> Version:
-    """Return the version for drawing games whose columns are replaced later. It scores every game separately."""
+    """Return the version for generating games whose columns are replaced later. It scores every game separately."""
     if version.ruleset.period != "game":
         ruleset = version.ruleset.model_copy(update={"period": "game", "period_by": None})
         version = version._replace(ruleset=ruleset)
@@ -63,9 +64,9 @@ def simplify_for_drawing(version: Version, ranges: ColumnRanges) -> Version:
 def draw_columns(
     stream: Stream, version: Version, ranges: ColumnRanges, rng: Random, uncounted: Counter[str]
 ) -> Stream:
-    """Return a stream with drawn columns, without the games that the rule's `check` rejects.
+    """Return a stream with generated columns, without the games that the rule's `check` refuses.
 
-    `uncounted` counts the rejected games by reason. Raises `RuleFailure` if `sample` or `check` breaks the contract.
+    `uncounted` counts the refused games by reason. Raises `RuleFailure` if `sample` or `check` breaks the contract.
     """
     rule, calendar = version.rule, stream.calendar
     scored = replace(
@@ -116,7 +117,7 @@ def _renumber(stream: Stream, scored: Stream, player: int) -> int:
 
 
 def _draw_game(stream: Stream, version: Version, game: int, ranges: ColumnRanges, rng: Random) -> list[list[int]]:
-    """Return the columns of a game, or the rule's sample, with the columns in `ranges` drawn again."""
+    """Return the columns of a game, from the rule's sample if it has one, with random values for those in `ranges`."""
     rule, row = version.rule, stream.row[game]
     low, high = stream.offsets[game], stream.offsets[game + 1]
     if rule.sample is None:
@@ -127,8 +128,8 @@ def _draw_game(stream: Stream, version: Version, game: int, ranges: ColumnRanges
                 sampled = rule.sample(high - low, rng, version.params)
             columns = [[*read_integers(column, "sample")] for column in sampled]
             if [len(column) for column in columns] != [high - low] * len(rule.columns):
-                problem = f"sample drew columns of {[len(column) for column in columns]} numbers"
-                raise ContractError(f"{problem}; {len(rule.columns)} columns of {high - low} are needed")
+                problem = f"sample returned columns of {[len(column) for column in columns]} numbers"
+                raise ContractError(f"{problem}; it must return {len(rule.columns)} columns of {high - low} numbers")
         except RULE_ERRORS as error:
             raise make_failure(stream.ladder, rule, error, row, "sample") from error
     for name, numbers in ranges.items():

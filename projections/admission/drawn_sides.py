@@ -1,4 +1,4 @@
-"""Draw sides, scores and custom numbers of games, if a rule with state or its ruleset reads them."""
+"""Generate sides, scores and custom numbers of random games, if a rule with state or its ruleset reads them."""
 
 from random import Random
 from typing import Any
@@ -6,14 +6,14 @@ from typing import Any
 from ratings_ledger.projections.contract import NUMBERS
 from ratings_ledger.projections.rulesets.versions import Version
 
-# the maximum distance of drawn numbers from zero, or from the end of their range that is nearest to zero
+# the maximum distance of random numbers from zero, or from the end of their range that is nearest to zero
 NUMBER_DISTANCE_MAX = 20
 
 
 def add_side_members(data: dict[str, Any], version: Version, rng: Random) -> None:
-    """Add the members that a version's rule reads besides places.
+    """Add the members besides places that a version's rule reads.
 
-    Half of the games get teams or a home side; all games get scores and numbers.
+    Half of the games get teams, and half get a home side; all games get scores and numbers.
     """
     columns = version.rule.columns
     seats = [participant for participant in data["participants"] if "replaces" not in participant]

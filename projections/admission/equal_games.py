@@ -3,7 +3,7 @@
     club.csv      2024-11-22  1 anna, 2 ben      recorded as 2024-11-22-1
     evening.pgn   2024-11-22  1 anna, 2 ben      equal: the same day, game, players and places
 
-The day is that of UTC. Two friends may play twice on one evening, so this is a warning, and nothing is refused.
+Days are those of UTC. Two friends may play twice on one evening, so equal games are noted, not refused.
 """
 
 from collections import defaultdict
@@ -28,18 +28,19 @@ from ratings_ledger.projections.facts.lookups import look_up_games
 # the maximum number of games of an import, and of recorded games, that are compared
 COMPARED_MAX = 20_000
 
+# the day, the name of the game, and each person with their rank: equal games have equal keys
 Key = tuple[int, str, frozenset[tuple[int, int]]]
 
 
 class EqualGame(NamedTuple):
-    """A game that is not appended yet, and the position of the equal recorded game."""
+    """A proposed game, and the position of the recorded game that equals it."""
 
     waiting: WaitingDraft
     position: int
 
 
 def describe_equal_games(connection: Connection, facts: Facts, drafts: WaitingDrafts) -> Iterator[str]:
-    """Yield a sentence for each file whose games equal recorded games from other sources."""
+    """Yield a note for each file with games that equal recorded games from other sources."""
     if not len(facts.occurred_at):
         return
     by_file: dict[str, list[EqualGame]] = defaultdict(list)
@@ -52,17 +53,18 @@ def describe_equal_games(connection: Connection, facts: Facts, drafts: WaitingDr
         game_id = parse_object(record.encode())["data"]["game_id"]
         source = next((f" from {csv_item(batch.name)}" for batch in batches if batch.has_position(position)), "")
         result = describe_result(parse_object(first.draft.data.encode()))
-        more = "games equal" if len(games) > 1 else "game equals"
+        equal = "games equal games" if len(games) > 1 else "game equals a game"
+        would_count = "they would count twice" if len(games) > 1 else "it would count twice"
         yield (
-            f"{file}: {len(games):,} {more} {'games' if len(games) > 1 else 'one'} of the same day recorded from "
-            f"elsewhere, the first in line {first.line}: {result} is {csv_item(game_id)}{source}; each of them would "
-            "count twice"
+            f"{file}: {len(games):,} {equal} of the same day from another source, so {would_count}; the first, in line "
+            f"{first.line}, {result}, equals {csv_item(game_id)}{source}"
         )
 
 
 def _find_equal_games(
     connection: Connection, facts: Facts, drafts: WaitingDrafts, batches: Sequence[Batch]
 ) -> Iterator[EqualGame]:
+    """Yield the proposed games that equal recorded games, except those from earlier imports of the same file."""
     days = _list_days(facts)
     candidates = list[tuple[WaitingDraft, Key]]()
     for waiting in drafts:
@@ -71,13 +73,13 @@ def _find_equal_games(
                 candidates.append((waiting, key))
             if len(candidates) == COMPARED_MAX:
                 break
-    recorded = _find_recorded(facts, {key[0] for _, key in candidates})
+    positions_by_key = _find_positions_by_key(facts, {key[0] for _, key in candidates})
     own_imports: dict[str, ImportedRanges] = {}
     for waiting, key in candidates:
         if waiting.file not in own_imports:
             name = find_imported_name(connection, make_batch_name(waiting.file))
             own_imports[waiting.file] = ImportedRanges(batch.ranges for batch in batches if batch.name == name)
-        positions = recorded.get(key, [])
+        positions = positions_by_key.get(key, [])
         position = next(
             (position for position in positions if own_imports[waiting.file].find_import(position) is None), None
         )
@@ -94,7 +96,7 @@ def _list_days(facts: Facts) -> set[int]:
 
 
 def _make_key(facts: Facts, waiting: WaitingDraft) -> Key | None:
-    """Return the key for comparing a game; None if a player is new, so that no recorded game can be equal."""
+    """Return the key of a proposed game; None if a player is new, so that no recorded game can equal it."""
     data = parse_object(waiting.draft.data.encode())
     numbers = [facts.player_numbers.get(participant["player"]) for participant in data["participants"]]
     persons = [facts.person[number] for number in numbers if number is not None]
@@ -103,8 +105,8 @@ def _make_key(facts: Facts, waiting: WaitingDraft) -> Key | None:
     return waiting.draft.occurred_at // DAY_MICROSECONDS, data["game"], _rank_persons(persons, places(data))
 
 
-def _find_recorded(facts: Facts, days: set[int]) -> dict[Key, list[int]]:
-    """Return the positions of the live games of some days, by the key for comparison."""
+def _find_positions_by_key(facts: Facts, days: set[int]) -> dict[Key, list[int]]:
+    """Return the positions of the live games of some days, by key."""
     positions: dict[Key, list[int]] = defaultdict(list)
     rows = [row for row in _find_rows(facts, days) if row not in facts.voided][:COMPARED_MAX]
     for row, game in zip(rows, look_up_games(facts, rows), strict=True):
@@ -126,6 +128,6 @@ def _find_rows(facts: Facts, days: set[int]) -> list[int]:
 
 
 def _rank_persons(persons: Sequence[int], own_places: Sequence[int]) -> frozenset[tuple[int, int]]:
-    """Return each person with the rank of their place, which does not depend on how ties are counted."""
-    rank = {place: number for number, place in enumerate(sorted({*own_places}))}
-    return frozenset((int(person), rank[place]) for person, place in zip(persons, own_places, strict=True))
+    """Return each person with the rank of their place; ranks do not depend on how ties are numbered."""
+    rank_by_place = {place: rank for rank, place in enumerate(sorted({*own_places}))}
+    return frozenset((int(person), rank_by_place[place]) for person, place in zip(persons, own_places, strict=True))

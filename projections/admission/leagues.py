@@ -20,14 +20,14 @@ from ratings_ledger.ledger.validation.leagues import (
 )
 from ratings_ledger.projections.admission.ladder_checks import Admission
 
-# of concurrent subscriptions, one succeeds in each round, so a player needs at most one attempt per seat
-ATTEMPTS = PLAYERS_PER_LEAGUE + 2
-# checks events and appends them in one transaction, unless the precondition fails
+# in each round of concurrent subscriptions one succeeds, so a player needs at most one attempt per seat
+ATTEMPTS_MAX = PLAYERS_PER_LEAGUE + 2
+# a function that checks events and appends them in one transaction, unless the precondition fails
 Append = Callable[[list[dict[str, Any]], Precondition], IntakeResult]
 
 
 class Subscription(NamedTuple):
-    """The outcome of a subscription: the number of players before, and whether the league is now full."""
+    """The outcome of a subscription, the number of players before it, and whether it takes the last seat."""
 
     result: IntakeResult
     players: int
@@ -36,14 +36,14 @@ class Subscription(NamedTuple):
 
 def refuse_unscored_league(connection: Connection, game: str) -> None:
     """Raise `Refused` (league-unscored) if no ruleset scores leagues of a game."""
-    scored = {
-        slug: ruleset_id
+    ruleset_by_game = {
+        name: ruleset_id
         for ruleset_id, versions in Admission(connection, head(connection).position).versions.items()
         if versions[0].ruleset.partition.by == ["league"]
-        for slug in versions[0].ruleset.scope.game
+        for name in versions[0].ruleset.scope.game
     }
-    if game not in scored:
-        listed_games = ", ".join(f"{slug} ({ruleset_id})" for slug, ruleset_id in sorted(scored.items()))
+    if game not in ruleset_by_game:
+        listed_games = ", ".join(f"{name} ({ruleset_id})" for name, ruleset_id in sorted(ruleset_by_game.items()))
         available = f"leagues can be played in {listed_games}. " if listed_games else ""
         raise Refused(
             "league-unscored",
@@ -53,11 +53,11 @@ def refuse_unscored_league(connection: Connection, game: str) -> None:
 
 
 def subscribe(ledger: Ledger, name: str, player: str, at: str, seed: str | None, append: Append) -> Subscription:
-    """Subscribe a player to a league, and schedule its games if the league is now full. Retry if others subscribe, too.
+    """Subscribe a player to a league, and schedule the games if this fills the league.
 
-    Raises `Refused` (league-unknown).
+    If another player subscribes at the same time, try again. Raises `Refused` (league-unknown).
     """
-    for _ in range(ATTEMPTS):
+    for _ in range(ATTEMPTS_MAX):
         with ledger.reading() as connection:
             league = require_league(Log(connection), name)
         players, is_last = len(league.players), len(league.players) == PLAYERS_PER_LEAGUE - 1
@@ -72,7 +72,7 @@ def subscribe(ledger: Ledger, name: str, player: str, at: str, seed: str | None,
 
 
 def build_schedule_event(league: League, at: str, seed: str | None) -> dict[str, Any]:
-    """Return the event that schedules the games of a full league, drawn with `seed` or else with a new seed."""
+    """Return the event that schedules the games of a full league, drawn with `seed` or, without it, a random seed."""
     seed = seed or secrets.token_hex(8)
     schedule = draw_schedule(league.players, league.players_per_game, seed)
     width = len(str(len(schedule)))
@@ -91,4 +91,4 @@ def _refuse_changed(previous: League, connection: Connection) -> None:
         or current.join_events != previous.join_events
         or current.created_event != previous.created_event
     ):
-        raise Refused("changed-meanwhile", f"others subscribed to {previous.name} at the same time; try again")
+        raise Refused("changed-meanwhile", f"the league {previous.name} changed at the same time; try again")

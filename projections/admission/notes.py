@@ -34,7 +34,7 @@ from ratings_ledger.projections.replay.eligibility import explain_ineligible
 from ratings_ledger.projections.replay.ladders import list_partition_values
 from ratings_ledger.projections.rulesets.versions import Version, in_force
 
-# a did-you-mean hint is computed for at most this many refused ladders
+# the maximum number of refused ladders for which a did-you-mean hint is computed
 HINTS_MAX = 100
 
 
@@ -52,17 +52,17 @@ class NewLadder(NamedTuple):
 
     @property
     def labels(self) -> Labels:
-        """Return the labels in its name."""
+        """Return the labels in the name of the ladder."""
         return tuple(self.values[index] for index in self.label_indexes)
 
-    def with_label(self, number: int, label: str) -> str:
-        """Return the name of the ladder with another label."""
+    def name_with_label(self, number: int, label: str) -> str:
+        """Return the name of the ladder with another value for the label with this number."""
         index = self.label_indexes[number]
         return self._replace(values=(*self.values[:index], label, *self.values[index + 1 :])).name
 
 
 class NewLadders:
-    """Collects the ladders that the games of an import create; `facts` returns the facts of the log before it."""
+    """The ladders that the games of an import create. `facts` returns the facts of the log before the import."""
 
     def __init__(self, facts: Callable[[Connection], Facts], strict: bool = False) -> None:
         """With `strict`, a game that creates a ladder is refused."""
@@ -84,9 +84,9 @@ class NewLadders:
         occurred_at: int,
         data: Mapping[str, Any],
     ) -> None:
-        """Collect the ladders that a game creates; `game` returns the facts of that game alone.
+        """Collect the ladders that a game creates; `game` returns facts with only this game.
 
-        Raises `Refused` (new-ladder) when strict.
+        If strict, raise `Refused` (new-ladder) instead.
         """
         labels = tuple(map(data.get, LABELS))
         if labels in self._checked:
@@ -118,20 +118,20 @@ class NewLadders:
         if ladder.labels in existing or has_league:
             return
         if self._strict:
-            problem = f"{quote(ladder.name)} is a new ladder{self._suggest(ladder)}"
+            problem = f"{quote(ladder.name)} is a new ladder{self._suggest_similar(ladder)}"
             raise Refused("new-ladder", f"{problem}; to create it, omit --strict")
         existing.add(ladder.labels)
         self.ladders.append(ladder)
 
-    def _suggest(self, refused: NewLadder) -> str:
-        """Return a did-you-mean hint for one of the first refused ladders, or an empty string."""
+    def _suggest_similar(self, refused: NewLadder) -> str:
+        """Return a did-you-mean hint for a refused ladder; an empty text without one, or after too many hints."""
         if refused.name not in self._hints and len(self._hints) < HINTS_MAX:
             similar_name = suggest_ladders([refused], self._existing_labels[refused.ruleset_id]).get(refused.name)
             self._hints[refused.name] = "" if similar_name is None else f"; did you mean {similar_name}?"
         return self._hints.get(refused.name, "")
 
     def find_similar(self) -> dict[str, str]:
-        """Map each new ladder with a suspiciously similar name to the ladder with this name."""
+        """Return, for each new ladder with a suspiciously similar name, the ladder to which it is similar."""
         similar: dict[str, str] = {}
         for ruleset_id in dict.fromkeys(ladder.ruleset_id for ladder in self.ladders):
             ladders = [ladder for ladder in self.ladders if ladder.ruleset_id == ruleset_id]
@@ -149,15 +149,15 @@ class NewLadders:
 
 
 def suggest_ladders(new: Sequence[NewLadder], existing: Collection[Labels]) -> dict[str, str]:
-    """Map each new ladder of a ruleset to the existing or earlier new ladder with a similar name, if there is one.
+    """Return, for new ladders of a ruleset, the existing or earlier new ladder with a similar name, by name.
 
-    Exactly one of their labels differs, and is similar (`find_close_names`). The time grows with the number of new
-    ladders plus the number of existing ones, not with their product.
+    Two names are similar if exactly one label differs, and its two values are similar (`find_close_names`). The time
+    grows with the number of new ladders plus the number of existing ones, not with their product.
     """
     suggestions: dict[str, str] = {}
     old_labels = sorted({*existing} - {ladder.labels for ladder in new})
     for number in range(len(new[0].label_indexes)):
-        # ladders are grouped by their other labels, because only the label `number` may differ
+        # group the ladders by all labels except this one
         new_by_others: dict[Labels, dict[str, NewLadder]] = {}
         for ladder in new:
             new_by_others.setdefault(drop_label(ladder.labels, number), {})[ladder.labels[number]] = ladder
@@ -171,13 +171,13 @@ def suggest_ladders(new: Sequence[NewLadder], existing: Collection[Labels]) -> d
             )
             for label, similar_labels in typos.items():
                 suggestions.setdefault(
-                    new_by_label[label].name, new_by_label[label].with_label(number, similar_labels[0])
+                    new_by_label[label].name, new_by_label[label].name_with_label(number, similar_labels[0])
                 )
     return suggestions
 
 
 def _has_ladder_labels(versions: Sequence[Version], data: Mapping[str, Any]) -> bool:
-    """Tell whether a ruleset partitions by labels and a game has all of these."""
+    """Tell whether a ruleset partitions by labels and a game has all of these labels."""
     by = versions[0].ruleset.partition.by
     indexes = find_label_indexes(by)
     return bool(indexes) and all(by[index] in data for index in indexes)
@@ -194,36 +194,37 @@ class ActivityRequirement(NamedTuple):
     time_zone: str
 
     def select_recent(self, finished: list[int], until: int) -> list[int]:
-        """Return the finish times within the last `days` days before `until`; `finished` is sorted."""
+        """Return the finish times in the `days` days before `until`; `finished` has all finish times, sorted."""
         return finished[bisect_right(finished, until - self.days * DAY) : bisect_right(finished, until)]
 
 
 class LeagueNotes:
-    """Collects notes about leagues while proposed events are checked."""
+    """The notes about leagues that are collected while proposed events are checked."""
 
     def __init__(self) -> None:
         # the recorded leagues, and the league of each scheduled game; both are read when first needed
-        self._recorded: set[str] | None = None
-        self._scheduled: dict[str, str] | None = None
-        self._created = set[str]()
-        self._joined: dict[str, None] = {}
+        self._recorded_leagues: set[str] | None = None
+        self._league_by_game: dict[str, str] | None = None
+        # the proposed leagues, and the leagues of proposed subscriptions
+        self._created_leagues = set[str]()
+        self._joined_leagues: dict[str, None] = {}
         # the league and activity requirement of each proposed league game, by game id
         self._games: dict[str, tuple[str, ActivityRequirement]] = {}
         # by league: a proposed game that is scheduled in the league but lacks its label
-        self._unlabelled: dict[str, str] = {}
+        self._unlabelled_games: dict[str, str] = {}
 
     def add_league_event(self, type_name: str, league: str) -> None:
         """Record that a league was created or joined."""
         if type_name == "league.created":
-            self._created.add(league)
+            self._created_leagues.add(league)
         elif type_name == "league.joined":
-            self._joined[league] = None
+            self._joined_leagues[league] = None
 
     def load_scheduled_games(self, connection: Connection, until: int | None = None) -> dict[str, str]:
-        """Return the league of each scheduled game, by game id. It is read once."""
-        if self._scheduled is None:
-            self._scheduled = find_leagues_of_scheduled_games(connection, until)
-        return self._scheduled
+        """Return the league of each scheduled game, by game id. The schedules are read only once."""
+        if self._league_by_game is None:
+            self._league_by_game = find_leagues_of_scheduled_games(connection, until)
+        return self._league_by_game
 
     def add_game(
         self,
@@ -232,27 +233,27 @@ class LeagueNotes:
         data: Mapping[str, Any],
         requirement: ActivityRequirement | None,
     ) -> None:
-        """Record a league game, with the activity requirement that its players must meet, if any."""
+        """Record a game, with the activity requirement that the players of its league must meet, if any."""
         league, game_id = data.get("league"), data["game_id"]
         if league is None:
-            if (scheduled_in := self.load_scheduled_games(connection, until).get(game_id)) is not None:
-                self._unlabelled.setdefault(scheduled_in, game_id)
+            if (scheduled_league := self.load_scheduled_games(connection, until).get(game_id)) is not None:
+                self._unlabelled_games.setdefault(scheduled_league, game_id)
         elif requirement is not None:
-            if self._recorded is None:
-                created = read_live(connection, until=until, type_name="league.created")
-                self._recorded = {event.data["league"] for event in created}
-            if league in self._created or league in self._recorded:
+            if self._recorded_leagues is None:
+                events = read_live(connection, until=until, type_name="league.created")
+                self._recorded_leagues = {event.data["league"] for event in events}
+            if league in self._created_leagues or league in self._recorded_leagues:
                 self._games[game_id] = league, requirement
 
     def describe(self, connection: Connection, waiting: EventLookup) -> list[str]:
         """Return the notes about unlabelled league games and about full leagues without a schedule."""
-        unlabelled = [
+        notes = [
             f"{game_id} is scheduled in league {league} but recorded without a league; to fix it: "
             f"ratings correct {shlex.quote(game_id)} --league {shlex.quote(league)} --reason TEXT"
-            for league, game_id in self._unlabelled.items()
+            for league, game_id in self._unlabelled_games.items()
         ]
-        leagues = [find_league(CombinedEvents(Log(connection), waiting), name) for name in self._joined]
-        return unlabelled + [
+        leagues = [find_league(CombinedEvents(Log(connection), waiting), name) for name in self._joined_leagues]
+        return notes + [
             f"league {league.name} is full but has no schedule; to create one: "
             f"ratings league schedule {shlex.quote(league.name)}"
             for league in leagues
@@ -260,17 +261,17 @@ class LeagueNotes:
         ]
 
     def describe_inactive_players(self, connection: Connection) -> list[str]:
-        """Return a note for each league with games of inactive players. Call this after the games are recorded."""
+        """Return a note for each league with games of inactive players. The games must have been recorded."""
         if not self._games:
             return []
         facts = decode(connection)
         facts.check()
         positions = find_first_positions(connection, [*self._games])
         rows = {game_id: facts.row_of(position) for game_id, position in positions.items()}
-        live = {game_id: row for game_id, row in rows.items() if row != NONE and row not in facts.voided}
-        finish_times = _list_finish_times(facts, live.values())
+        live_rows = {game_id: row for game_id, row in rows.items() if row != NONE and row not in facts.voided}
+        finish_times = _list_finish_times(facts, live_rows.values())
         notes: dict[str, list[str]] = {}
-        for game_id, row in live.items():
+        for game_id, row in live_rows.items():
             league, requirement = self._games[game_id]
             for slot in _list_slots(facts, row):
                 # a game does not count towards its own activity requirement
@@ -293,13 +294,16 @@ def _list_slots(facts: Facts, row: int) -> range:
 
 
 def _list_finish_times(facts: Facts, rows: Collection[int]) -> dict[int, list[int]]:
-    """Return, by person, the sorted times when the participants of some games finished any game."""
-    finished: dict[int, list[int]] = {facts.person_of(slot): [] for row in rows for slot in _list_slots(facts, row)}
-    last = max((facts.occurred_at[row] for row in rows), default=0)
+    """Return the sorted times at which each participant of some games finished any game, by person.
+
+    Times after the last of these games are left out.
+    """
+    times: dict[int, list[int]] = {facts.person_of(slot): [] for row in rows for slot in _list_slots(facts, row)}
+    last_time = max((facts.occurred_at[row] for row in rows), default=0)
     for row, instant in enumerate(facts.occurred_at):
-        if instant > last or row in facts.voided or facts.cell_of(row).flags & ABORTED:
+        if instant > last_time or row in facts.voided or facts.cell_of(row).flags & ABORTED:
             continue
         for slot in _list_slots(facts, row):
-            if facts.status[slot] == FINISHED and (person := facts.person_of(slot)) in finished:
-                finished[person].append(instant)
-    return {person: sorted(instants) for person, instants in finished.items()}
+            if facts.status[slot] == FINISHED and (person := facts.person_of(slot)) in times:
+                times[person].append(instant)
+    return {person: sorted(instants) for person, instants in times.items()}

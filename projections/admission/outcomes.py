@@ -17,7 +17,7 @@ from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, INLINE, A
 
 @dataclass(frozen=True, slots=True)
 class Refusal(Result):
-    """A rejected event: its place in a file, if any, and the code and message of the rejection."""
+    """A rejected event: its file and line, if any, and the code and message of the rejection."""
 
     file: str | Absent | None
     line: int | Absent | None
@@ -27,7 +27,7 @@ class Refusal(Result):
 
 @dataclass(frozen=True, slots=True)
 class NewNames(Result):
-    """The players and ladders that are new to the ledger, and those of them that are similar to another name."""
+    """The players and ladders that are new to the ledger, and the new names that are similar to another name."""
 
     new_players: tuple[str, ...]
     close_names: tuple[dict[str, Any], ...]
@@ -37,8 +37,10 @@ class NewNames(Result):
 
 @dataclass(frozen=True, slots=True)
 class DifferingGame(Result):
-    """A game that differs between a sheet and the ledger: the kind of difference (`what`), its line and time, and its
-    contents in the ledger (`was`) and in the sheet. For a changed game these are only the changes, such as `city Ulm`.
+    """A game that differs between a sheet and the ledger: the kind of difference (`what`), and its line and time.
+
+    `was` describes the game in the ledger, and `now` the game in the sheet. For a changed game, they describe only what
+    changed, such as `city Ulm`.
     """
 
     what: str
@@ -51,9 +53,9 @@ class DifferingGame(Result):
 
 @dataclass(frozen=True, slots=True)
 class SheetDifferences(Result):
-    """The differences between a sheet and its previous import: the number of games of each kind, and the first games.
+    """The differences between a sheet and its previous import: how many games of each kind, and the first games.
 
-    `otherwise` are games that were changed in the ledger by hand and have not changed in the sheet.
+    `otherwise` has the ids of games that were changed in the ledger by hand but not in the sheet.
     """
 
     name: str
@@ -69,7 +71,7 @@ class SheetDifferences(Result):
 
 @dataclass(frozen=True, slots=True)
 class WriteOutcome(Answer):
-    """The common part of all outcomes; `imported` is the result of the intake."""
+    """The common part of all outcomes of writing commands."""
 
     imported: IntakeResult = field(metadata=HIDDEN, kw_only=True)
 
@@ -87,8 +89,10 @@ class WriteOutcome(Answer):
 
 @dataclass(frozen=True, slots=True)
 class ImportOutcome(WriteOutcome):
-    """The outcome of recording or importing events. `published` are the published lists that would change, if only
-    these were requested; `voided` are games that already exist but are voided.
+    """The outcome of recording or importing events.
+
+    `published` has the published lists that would change, if only these were requested. `voided` has the ids of games
+    that already exist but are voided.
     """
 
     appended: int
@@ -109,7 +113,7 @@ class ImportOutcome(WriteOutcome):
 
 @dataclass(frozen=True, slots=True)
 class DecisionOutcome(WriteOutcome):
-    """The outcome of recording decisions of one type; `unchanged` are the games of a file that need no change."""
+    """The outcome of recording decisions of one type; `unchanged` has the games of a file that need no change."""
 
     type: str
     event_id: str | None
@@ -125,8 +129,10 @@ class DecisionOutcome(WriteOutcome):
 
 @dataclass(frozen=True, slots=True)
 class UndoOutcome(WriteOutcome):
-    """The outcome of an undo: the changeset with its author, time, types and description (`what`), and the position of
-    the undo, if it was recorded. `newer` is the position and author of a newer event that is not undone.
+    """The outcome of an undo: the changeset with its author, time, types and description (`what`).
+
+    `position` is that of the undo, if it was recorded. `newer` is the position and author of a newer event that was not
+    undone.
     """
 
     ranges: tuple[tuple[int, int], ...]
@@ -160,7 +166,8 @@ class RulesetOutcome(WriteOutcome):
 class ListOutcome(WriteOutcome):
     """The outcome of publishing a list; `position` is that of its `list.published` event.
 
-    `ranked` counts its rows with a rank; the others have fewer than `min_games` games (0 if all have enough).
+    `ranked` counts the rows with a rank. The players of all other rows have fewer than `min_games` games; it is 0 if
+    every row has a rank.
     """
 
     ladder: str
@@ -198,7 +205,7 @@ class DueListsOutcome(Answer):
 
 
 def build_refusals(rejected: Iterable[Rejection], with_place: bool | None = None) -> tuple[Refusal, ...]:
-    """Return rejections as results, with or without their files and lines; by default with the known ones."""
+    """Convert rejections to results, with or without their files and lines; by default, with those that are known."""
     return tuple(
         Refusal(rejection.file, rejection.line, rejection.code, rejection.message)
         if with_place or (with_place is None and rejection.line is not None)
@@ -208,7 +215,7 @@ def build_refusals(rejected: Iterable[Rejection], with_place: bool | None = None
 
 
 def build_new_names(imported: IntakeResult) -> NewNames:
-    """Return the new names of an import. With rejections nothing is recorded, so no ladder is new."""
+    """Return the new names of an import. With rejections, nothing is recorded, so no ladder is new."""
     is_refused = imported.rejected_count > 0
     close_ladders = {} if is_refused else imported.close_ladders
     return NewNames(
@@ -222,13 +229,13 @@ def build_new_names(imported: IntakeResult) -> NewNames:
 
 
 def _describe_close_name(close: CloseName) -> dict[str, Any]:
-    """Return a close name as plain data, with its first place in a file, and the similar names' numbers of games.
+    """Convert a close name to plain data: its first file and line, the similar names, and their numbers of games.
 
-    An unknown number of games is None.
+    A number of games is None if it is unknown.
     """
     first, games = close.first, [games if isinstance(games, int) else None for games in close.others.values()]
-    place = {} if first is None or not first.file else {"file": first.file, "line": first.line}
-    return {"player": close.name, **place, "close_to": [*close.others], "games": games}
+    location = {} if first is None or not first.file else {"file": first.file, "line": first.line}
+    return {"player": close.name, **location, "close_to": [*close.others], "games": games}
 
 
 def build_import_outcome(
@@ -244,9 +251,9 @@ def build_import_outcome(
 
     Args:
         imported: the result of the intake.
-        dry_run: whether nothing was to be recorded; the outcome then always has an impact.
+        dry_run: whether this was a dry run, which records nothing; its outcome always has an impact.
         impact: the changes of points, if they were computed.
-        only_lists: whether to report, of the impact, only the published lists that would change.
+        only_lists: whether to report only the published lists that would change, not the rest of the impact.
         sync: the differences in a sheet.
         preview: how the files were read.
     """

@@ -18,9 +18,9 @@ from ratings_ledger.ledger.validation.repeated_games import describe_result
 from ratings_ledger.projections.queries.coordinates import moment
 from ratings_ledger.projections.queries.results import AS_IS, HIDDEN, Result
 
-FIRST_GAMES = 10  # of each file
-UNUSUAL_GAMES = 5  # of each kind and file
-FIRST_NAMES = 10_000  # players whose first games are kept, in case their names are close to others
+FIRST_GAMES_MAX = 10  # the maximum number of previewed games of each file
+UNUSUAL_GAMES_MAX = 5  # the maximum number of unusual games of each kind and file
+FIRST_NAMES_MAX = 10_000  # the first game is kept for so many players, in case their names are close to others
 
 Entry = tuple[Item, int, dict[str, Any]]
 
@@ -44,9 +44,10 @@ class UnusualGame(PreviewedGame):
 
 @dataclass(frozen=True, slots=True)
 class PreviewedFile(Result):
-    """A file: the number of its games, the first games, how it was read if it is a table, and further notes.
-    `has_events` tells whether it has events outside a table. `unusual` has the first unusual games of each kind, and
-    `unusual_by_kind` the number of all of them.
+    """A file: the number of its games, the first games, and notes. `table` describes how a table was read.
+
+    `has_events` tells whether the file has events outside a table. `unusual` has the first unusual games of each kind,
+    and `unusual_by_kind` the number of all unusual games of each kind.
     """
 
     file: str
@@ -62,8 +63,16 @@ class PreviewedFile(Result):
 
 @dataclass(frozen=True, slots=True)
 class Preview(Result):
-    """The totals of all files: games (also by game type), players, ties and team games, the first tie, the first and
-    last time, other events by type, the zone for times without an offset, and the new names that need a decision.
+    """The totals of all files, and a preview of each file.
+
+    games, games_by_name: the number of games, and of games by name, such as catan
+    players:      the number of players
+    ties, teams:  the numbers of games with ties and with teams
+    first_tie:    the first game with a tie
+    first_played, last_played: the times of the first and the last game
+    other_events: the number of other events, by type
+    zone:         the zone for times without an offset
+    undecided:    the new names that need a decision
     """
 
     games: int
@@ -81,18 +90,19 @@ class Preview(Result):
 
 
 class PreviewBuilder:
-    """Collects the contents of files, item by item."""
+    """A builder of a preview from the items of files."""
 
     def __init__(self) -> None:
-        self._games, self._other_events, self._by_file = Counter[str](), Counter[str](), Counter[str]()
+        # the numbers of games by name, of other events by type, and of games by file
+        self._games, self._other_events, self._games_by_file = Counter[str](), Counter[str](), Counter[str]()
         self._players, self._ties, self._teams = set[str](), 0, 0
         self._first_tie: PreviewedGame | None = None
-        self._with_events = set[str]()
-        self._played: tuple[int, int] | None = None
-        self._first: dict[str, list[PreviewedGame]] = {}
+        self._files_with_events = set[str]()
+        self._first_and_last: tuple[int, int] | None = None
+        self._first_games: dict[str, list[PreviewedGame]] = {}
         self._unusual: dict[str, dict[str, list[Entry]]] = defaultdict(lambda: defaultdict(list))
         self._unusual_by_kind: dict[str, Counter[str]] = defaultdict(Counter)
-        self._first_of_player: dict[str, Entry] = {}
+        self._first_game_of_player: dict[str, Entry] = {}
 
     def add(self, entry: ParsedItem) -> None:
         """Add an item, unless it was rejected."""
@@ -100,30 +110,30 @@ class PreviewBuilder:
             return
         draft, data = entry.outcome
         if not entry.item.table:
-            self._with_events.add(entry.item.file)
+            self._files_with_events.add(entry.item.file)
         if draft.type != "game.recorded":
             self._other_events[draft.type] += 1
             return
         played_at = draft.occurred_at
         self._games[data["game"]] += 1
-        self._by_file[entry.item.file] += 1
+        self._games_by_file[entry.item.file] += 1
         players = [participant["player"] for participant in data["participants"]]
-        if len(self._first_of_player) < FIRST_NAMES and not self._players.issuperset(players):
+        if len(self._first_game_of_player) < FIRST_NAMES_MAX and not self._players.issuperset(players):
             for player in players:
-                self._first_of_player.setdefault(player, (entry.item, played_at, data))
+                self._first_game_of_player.setdefault(player, (entry.item, played_at, data))
         self._players.update(players)
         for kind in _list_kinds(data):
             self._unusual_by_kind[entry.item.file][kind] += 1
-            if len(games := self._unusual[entry.item.file][kind]) < UNUSUAL_GAMES:
+            if len(games := self._unusual[entry.item.file][kind]) < UNUSUAL_GAMES_MAX:
                 games.append((entry.item, played_at, data))
         self._teams += has_partners(data)
         if has_ties(data):
             self._ties += 1
             self._first_tie = self._first_tie or _preview_game(entry.item, played_at, data)
-        earliest, latest = self._played or (played_at, played_at)
-        self._played = min(earliest, played_at), max(latest, played_at)
-        if len(first := self._first.setdefault(entry.item.file, [])) < FIRST_GAMES:
-            first.append(_preview_game(entry.item, played_at, data))
+        first_time, last_time = self._first_and_last or (played_at, played_at)
+        self._first_and_last = min(first_time, played_at), max(last_time, played_at)
+        if len(first_games := self._first_games.setdefault(entry.item.file, [])) < FIRST_GAMES_MAX:
+            first_games.append(_preview_game(entry.item, played_at, data))
 
     def build(self, files: tuple[str, ...], imported: IntakeResult, zone: str | None, asks: bool) -> Preview:
         """Return the preview.
@@ -135,7 +145,7 @@ class PreviewBuilder:
             asks: whether an import will ask about close names.
         """
         close_names = imported.close.items() if asks else ()
-        first, last = (None, None) if self._played is None else map(moment, self._played)
+        first, last = (None, None) if self._first_and_last is None else map(moment, self._first_and_last)
         return Preview(
             games=self._games.total(),
             games_by_name=dict(self._games.most_common()),
@@ -157,29 +167,30 @@ class PreviewBuilder:
         notes = [note.removeprefix(f"{name}: ") for note in imported.notes if note.startswith(f"{name}: ")]
         return PreviewedFile(
             file=name,
-            games=self._by_file[name],
+            games=self._games_by_file[name],
             table=None if read is None else _describe_table(read),
-            first_games=tuple(self._first.get(name, ())),
+            first_games=tuple(self._first_games.get(name, ())),
             notes=tuple(note for note in notes if note not in notes_on_reading),
             read=read,
-            has_events=name in self._with_events,
+            has_events=name in self._files_with_events,
             unusual=tuple(self._list_unusual(name, imported)),
             unusual_by_kind={kind: self._unusual_by_kind[name][kind] for kind in self._find_unusual_kinds(name)},
         )
 
     def _find_unusual_kinds(self, file: str) -> list[str]:
-        """Return the kinds of games that are in the minority in a file."""
-        return [kind for kind, number in self._unusual_by_kind[file].items() if 2 * number < self._by_file[file]]
+        """Return the kinds of games that are a minority in a file, and so unusual."""
+        counts = self._unusual_by_kind[file]
+        return [kind for kind, number in counts.items() if 2 * number < self._games_by_file[file]]
 
     def _list_unusual(self, file: str, imported: IntakeResult) -> Iterator[UnusualGame]:
-        """Yield the first unusual games of a file in order, including games with a name that is close to others."""
+        """Yield the first unusual games of a file, sorted by line; a name that is close to others is unusual, too."""
         reasons: dict[int, tuple[Entry, list[str]]] = {}
         for kind in self._find_unusual_kinds(file):
             for entry in self._unusual[file][kind]:
                 reasons.setdefault(entry[0].line, (entry, []))[1].append(kind)
         close_names = [name for name, close in imported.close.items() if close.first is not None]
-        for name in [name for name in close_names if name in self._first_of_player][:UNUSUAL_GAMES]:
-            if (entry := self._first_of_player[name])[0].file == file:
+        for name in [name for name in close_names if name in self._first_game_of_player][:UNUSUAL_GAMES_MAX]:
+            if (entry := self._first_game_of_player[name])[0].file == file:
                 reasons.setdefault(entry[0].line, (entry, []))[1].append(f"close name {quote(name)}")
         for line, ((_, played_at, data), reasons_of_entry) in sorted(reasons.items()):
             yield UnusualGame(
@@ -192,7 +203,7 @@ class PreviewBuilder:
 
 
 def _list_kinds(game: dict[str, Any]) -> Iterator[str]:
-    """Yield the kinds of unusual games that a game belongs to."""
+    """Yield the kinds to which a game belongs that are unusual if most games of the file are of another kind."""
     is_forfeit = FORFEIT in (game.get("extra") or {})
     if is_forfeit:
         yield FORFEIT
@@ -209,10 +220,10 @@ def _preview_game(item: Item, played_at: int, data: dict[str, Any]) -> Previewed
 def has_ties(game: dict[str, Any]) -> bool:
     """Tell whether two sides of a game share a place. Partners are one side; a game without places has no ties."""
     participants = game["participants"]
-    is_simple = not has_teams_or_substitutes(participants)
-    recorded = [participant.get("place") for participant in participants]
-    if is_simple and None not in recorded:  # as in most games
-        return len({*recorded}) < len(recorded)
+    is_simple = are_alone(participants)
+    recorded_places = [participant.get("place") for participant in participants]
+    if is_simple and None not in recorded_places:  # a faster way for most games
+        return len({*recorded_places}) < len(recorded_places)
     game_places = places(game)
     if is_simple:
         return len({*game_places}) < len(game_places) and 0 not in game_places
@@ -225,10 +236,10 @@ def has_ties(game: dict[str, Any]) -> bool:
 
 
 def _describe_table(read: TableRead) -> dict[str, Any]:
-    """Return how a table was read, as plain data."""
+    """Describe how a table was read, as plain data."""
     totals = [{"line": line, "word": word} for line, word in read.totals]
     gameless = [{"line": line, "text": text} for line, text in read.gameless]
-    decided = None if read.dates_from is None else dict(zip(("line", "text"), read.dates_from, strict=True))
+    deciding_date = None if read.dates_from is None else dict(zip(("line", "text"), read.dates_from, strict=True))
     plain = {name: [*value] if isinstance(value, tuple) else value for name, value in read._asdict().items()}
     del plain["sentences"], plain["missing_members"]
-    return {**plain, "columns": dict(read.columns), "totals": totals, "gameless": gameless, "dates_from": decided}
+    return {**plain, "columns": dict(read.columns), "totals": totals, "gameless": gameless, "dates_from": deciding_date}

@@ -32,10 +32,10 @@ from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.facts.players import Players, games_played, is_of_clubs, knows_club
 from ratings_ledger.projections.queries.ladders_at import Ladders
 
-# with more games, an impact that the user did not request would take too long
+# with more games or events than this, an impact that the user did not request would take too long
 SMALL_GAMES = 20_000
-# more events are kept on disk
-IN_MEMORY = 5_000
+# more pending events than this wait on disk
+MEMORY_EVENTS_MAX = 5_000
 
 
 def _load_newest(connection: Connection) -> Ladders:
@@ -58,7 +58,7 @@ class Known:
         self.new_ladders = NewLadders(self.facts, strict)
 
     def ladders(self, connection: Connection) -> Ladders:
-        """Return the ladders at the head of the log, as of the first call."""
+        """Return the ladders at the head of the log, as read at the first call."""
         if self._ladders is None:
             self._ladders = self._load_newest(connection)
         return self._ladders
@@ -74,15 +74,15 @@ class Known:
 
     @property
     def games(self) -> int:
-        """Return the number of games when the facts were decoded, or 0."""
+        """Return the number of games in the facts, 0 if they have not been decoded."""
         return 0 if self._ladders is None else len(self._ladders.facts.start)
 
     def games_played(self, connection: Connection, names: Collection[str]) -> dict[str, int]:
-        """Return the number of games that each of the players took part in, according to the facts."""
+        """Return the number of games of each of some players, according to the facts, by player."""
         return games_played(self.facts(connection), names)
 
     def ranks_club(self, connection: Connection, ladder: str, name: str) -> bool:
-        """Tell whether a ladder ranks clubs, and a club of this name has played."""
+        """Tell whether a ladder ranks clubs and a club of this name has played."""
         facts = self.facts(connection)
         return is_of_clubs(facts, ladder) and knows_club(facts, name)
 
@@ -90,8 +90,8 @@ class Known:
         """Return the ids of the players in the ledger."""
         if self._names is None:
             ladders = self.ladders(connection)
-            is_long = ladders.facts.cache is not None
-            self._names = Players(ladders.facts, lambda: ladders.players) if is_long else {*ladders.players}
+            has_cache = ladders.facts.cache is not None
+            self._names = Players(ladders.facts, lambda: ladders.players) if has_cache else {*ladders.players}
             self._position = ladders.facts.position
         elif (newest := head(connection).position) > self._position:
             for page in read_records(connection, self._position, newest):
@@ -102,7 +102,7 @@ class Known:
 
 
 def complete_event(event: dict[str, Any]) -> dict[str, Any]:
-    """Complete an event: wrap a bare game in the event that records it, and add the current time if it has none."""
+    """Complete an event: wrap the data of a game in an event that records it, and add the current time if needed."""
     if "type" not in event and "game_id" in event:
         data = {name: value for name, value in event.items() if name != "occurred_at"}
         time = {"occurred_at": event["occurred_at"]} if "occurred_at" in event else {}
@@ -147,11 +147,11 @@ class Proposal:
         """Check the events.
 
         Args:
-            check: builds the intake that checks the events, from the ladders' checks and the check of new names.
-            policy: who records the events, and which checks are waived.
+            check: the function that builds the intake, given the policy, the ladders' checks and the check of names.
+            policy: the recorder of the events, and the checks that are waived.
             known: the players and ladders of the ledger.
-            league_notes: collects notes about leagues, if they are to be reported.
-            stored: receives, by number, the id of each event that is in the log after `append`, and whether it is new.
+            league_notes: the collector of notes about leagues, if they are to be reported.
+            stored: after `append`, the id of each event that is in the log, and whether it is new, by number.
 
         Raises:
             ClockBehind, StoreUnavailable.
@@ -159,7 +159,7 @@ class Proposal:
         self.known = known
         self._stored = stored
         self._impact: Impact | None = None
-        self._lock = RLock()  # only one thread at a time may read or release the pending events
+        self._lock = RLock()  # lets only one thread at a time read or release the pending events
         self._league_notes = league_notes
         unranked: dict[str, GamesOfReason] = {}
         new_ladders = known.new_ladders
@@ -189,20 +189,21 @@ class Proposal:
                     result.voided_notes = describe_voided_games(connection, result.voided)
                 if league_notes is not None and not self.is_refused:
                     result.leagues = league_notes.describe(connection, self._intake.waiting)
-        result.unranked = {**unranked}  # a copy: `append` checks the games again, which must not count them twice
+        result.unranked = {**unranked}  # a copy, because `append` checks the games again and would count them twice
         if new_ladders.ladders:
             result.new_ladders = [ladder.name for ladder in new_ladders.ladders]
             result.close_ladders = new_ladders.find_similar()
 
     def __repr__(self) -> str:
-        """Return the numbers of appended or pending events, and of refused ones."""
+        """Return the number of appended events, or the numbers of pending and refused events."""
         result = self.result
-        pending_text = f"{result.would_append:,} to append, {len(result.rejected):,} refused"
-        return f"Proposal({f'{result.appended:,} appended' if result.appended else pending_text})"
+        if result.appended:
+            return f"Proposal({result.appended:,} appended)"
+        return f"Proposal({result.would_append:,} to append, {len(result.rejected):,} refused)"
 
     @property
     def result(self) -> IntakeResult:
-        """Return the outcome of the check, and after `append` of the import."""
+        """Return the outcome of the check or, after `append`, of the import."""
         return self._intake.result
 
     @property
@@ -222,7 +223,7 @@ class Proposal:
 
     @property
     def close_names(self) -> tuple[CloseName, ...]:
-        """Return the new names that are similar to others, each with the similar names and their numbers of games."""
+        """Return the new names that are similar to other names, with these names and their numbers of games."""
         return tuple(self.result.close.values())
 
     def drafts(self) -> Iterator[Draft]:
@@ -230,7 +231,7 @@ class Proposal:
         return self._intake.drafts()
 
     def note_equal_games(self) -> None:
-        """Add notes about games that equal recorded games from other sources, if the log has been decoded."""
+        """If the log has been decoded, add notes about games that equal recorded games from other sources."""
         if not self.is_refused and self.result.would_append and self.known.decoded is not None:
             with self.ledger.reading() as connection:
                 facts, waiting = self.known.facts(connection), self._intake.waiting
@@ -273,7 +274,7 @@ class Proposal:
         return committed
 
     def impact(self) -> Impact:
-        """Return the changes that the events would make; compute them once. Raises `StoreUnavailable`."""
+        """Return the changes that the events would make, computed at the first call. Raises `StoreUnavailable`."""
         with self._lock:
             if self._impact is None:
                 with self.ledger.reading() as connection:
@@ -281,7 +282,7 @@ class Proposal:
             return self._impact
 
     def is_small(self) -> bool:
-        """Tell whether the ledger has fewer games, and the proposal fewer events, than `SMALL_GAMES`."""
+        """Tell whether both the games of the ledger and the events of the proposal are fewer than `SMALL_GAMES`."""
         return max(self.known.games, self.result.would_append) < SMALL_GAMES
 
 
@@ -298,10 +299,10 @@ def propose(
 
     Args:
         ledger: the ledger to append to.
-        events: the events, or errors in their place; an `Item` also has the file and line of the event.
-        policy: who records the events, and which checks are waived.
+        events: the events, or the errors of events; an `Item` also has the file and line of its event.
+        policy: the recorder of the events, and the checks that are waived.
         known: the players and ladders of the ledger, if they were read before.
-        league_notes: collects notes about leagues, if they are to be reported.
+        league_notes: the collector of notes about leagues, if they are to be reported.
         hooks: further arguments of `Intake`.
 
     Raises:
@@ -311,7 +312,7 @@ def propose(
         event if isinstance(event, Item | Rejection) else Item("", number, event, None)
         for number, event in enumerate(events, 1)
     ]
-    if len(items) > IN_MEMORY:
+    if len(items) > MEMORY_EVENTS_MAX:
         hooks["waiting"] = Spool()
     stored: dict[int, tuple[str, bool]] = {}
 
@@ -333,8 +334,11 @@ def propose_files(
     league_notes: LeagueNotes | None = None,
     **hooks: Any,
 ) -> Proposal:
-    """Check the contents of files, of any size, as `propose` does; `hooks` are further arguments of `FileIntake`."""
+    """Check the contents of files of any size without writing anything; `append` will append them.
+
+    The arguments are those of `propose`, except that `hooks` are further arguments of `FileIntake`.
+    """
     check = partial(FileIntake, ledger, entries, **hooks)
-    proposal = Proposal(check, policy, known or Known(policy.strict), league_notes)
+    proposal = Proposal(check, policy=policy, known=known or Known(policy.strict), league_notes=league_notes)
     proposal.note_equal_games()
     return proposal

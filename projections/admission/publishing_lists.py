@@ -27,7 +27,7 @@ def build_list_events(
         ranking: the standings.
         now: the present time.
         times: the ledger's time format, with its home zone.
-        is_explicit: whether `as_of` was given by the user, and must be in the past.
+        is_explicit: whether the user chose `as_of`, which must then be in the past.
 
     Raises `Refused` (list-running, period-open, list-empty).
     """
@@ -36,16 +36,16 @@ def build_list_events(
     if period is not None and is_running(period, now, as_of):
         end = f"{format_instant(period.end)[:19]}Z"
         if now <= period.end:
-            raise Refused("list-running", f"{ladder} runs until {end}; publish it after that")
-        raise Refused("list-running", f"{ladder} ran until {end}; publish the whole of it, without --as-of")
+            raise Refused("list-running", f"{ladder} runs until {end}; publish it after that time")
+        raise Refused("list-running", f"{ladder} ran until {end}, after --as-of; publish it without --as-of")
     if as_of is not None and is_explicit and now <= as_of:
-        raise Refused("list-running", f"{format_instant(as_of)[:19]}Z is in the future; publish {ladder} after that")
+        raise Refused("list-running", f"{format_instant(as_of)[:19]}Z is in the future; publish {ladder} after it")
     if ranking.closed is not None and ranking.closed.closes_at is not None:
         zone = times.home or ladders.versions(ladder)[0].ruleset.time_zone
         message = _describe_open_periods(ladder, ranking.closed, now, Times(zone), is_whole=period is not None)
         raise Refused("period-open", message)
     if not ranking.rows:
-        raise Refused("list-empty", f"{ladder} has no players, so there is nothing to publish")
+        raise Refused("list-empty", f"{ladder} has no players, so its list would be empty")
     digest, parts = ranking.digest, split_rows(ranking.json_rows())
     rows = [
         ("list.rows", {"ladder": ladder, "digest": digest, "part": part, "parts": len(parts), "rows": rows})
@@ -73,25 +73,25 @@ def refuse_published(connection: Connection, ladder: str, end: int) -> None:
 
 
 def _describe_open_periods(ladder: str, closed: ClosedPeriods, now: int, times: Times, is_whole: bool) -> str:
-    """Return the message for a ladder with games in open rating periods, with the commands that publish it anyway.
+    """Return the message for a ladder with games in open rating periods, and the commands that still publish it.
 
     Args:
         ladder: the name of the ladder.
-        closed: the state of its rating periods.
+        closed: the state of the ladder's rating periods.
         now: the present time.
         times: the time format.
-        is_whole: whether it is a list of a month or year, which is published only with all of its games.
+        is_whole: whether the ladder is a list of a month or year, which is published only with all of its games.
     """
     assert closed.closes_at is not None
     is_over = closed.closes_at < now
     problem = (
-        f"{count(closed.open_games, 'game')} of {ladder} in rating periods that are not closed; the first "
-        f"{'ended' if is_over else 'ends'} {times.format_with_zone(closed.closes_at)}"
+        f"{ladder} has {count(closed.open_games, 'game')} in rating periods that are not closed; the first period "
+        f"{'ended' if is_over else 'ends'} at {times.format_with_zone(closed.closes_at)}"
     )
     remedies = []
     if closed.until is not None and not is_whole:
-        remedies.append(f"without them: ratings publish {ladder} --as-of {format_end(closed.until, times.zone)}")
+        remedies.append(f"to leave them out: ratings publish {ladder} --as-of {format_end(closed.until, times.zone)}")
     if is_over:
         until = now if is_whole else closed.closes_at
-        remedies.append(f"with that period: ratings publish {ladder} --as-of {format_end(until, times.zone)}")
-    return "; ".join([problem, *(remedies or ["publish it after that"])])
+        remedies.append(f"to include that period: ratings publish {ladder} --as-of {format_end(until, times.zone)}")
+    return "; ".join([problem, *(remedies or ["publish the list after that time"])])

@@ -1,7 +1,7 @@
 """Check new seeds: a player has at most one seed per ladder, recorded before the first counted game.
 
 A seed replaces a player's initial state from the beginning of time, so a seed after a game would change published
-standings. Only a withdrawn seed can be replaced later.
+standings. Only a seed that replaces a withdrawn one may be recorded later.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from ratings_ledger.projections.replay.eligibility import explain_kind_mismatch,
 from ratings_ledger.projections.replay.ladders import build_streams, parse_name, state_columns
 from ratings_ledger.projections.rulesets.versions import Version, parse_band
 
-SEEDED = "player.seeded"
-# number of seats and labels: pending games with the same key are equal to a ladder
+SEED_TYPE = "player.seeded"
+# the number of seats, and the labels; pending games with the same key belong to the same ladders
 GameKey = tuple[int, tuple[str | None, ...]]
 
 
@@ -48,7 +48,7 @@ def check_state(ladder: str, versions: Sequence[Version], state: Mapping[str, st
     for name, text in state.items():
         if name not in known:
             hint = did_you_mean(name, known)
-            raise Refused("seed-column", f"{ladder} has no column {quote(name)}, but {joined([*known])}{hint}")
+            raise Refused("seed-column", f"{ladder} has no column {quote(name)}; it has {joined([*known])}{hint}")
         value = Decimal(text)
         for version in versions:
             for column in state_columns(version.rule):
@@ -56,38 +56,46 @@ def check_state(ladder: str, versions: Sequence[Version], state: Mapping[str, st
                     continue
                 if value * column.scale != int(value * column.scale):
                     step = "whole numbers" if column.scale == 1 else f"steps of 1/{column.scale}"
-                    raise Refused("finer-than-scale", f"{ladder} counts {name} in {step}; {text} is finer")
+                    raise Refused("finer-than-scale", f"{text} is too fine for {ladder}, which counts {name} in {step}")
                 if not column.low <= value * column.scale <= column.high:
                     low, high = (decimal(limit, column.scale, 15) for limit in (column.low, column.high))
                     raise Refused("out-of-range", f"{name} on {ladder} must be from {low} to {high}, not {text}")
 
 
 class SeedChecks:
-    """Checks new events against the live seeds, recorded and pending."""
+    """Checks of new events against the live seeds, recorded and pending."""
 
     def __init__(
-        self, connection: Connection, until: int, facts: Callable[[], Facts], playing: Mapping[GameKey, set[str]]
+        self,
+        connection: Connection,
+        until: int,
+        load_facts: Callable[[], Facts],
+        pending_players: Mapping[GameKey, set[str]],
     ) -> None:
-        """Read the seeds and renames up to the position `until`; `facts` returns the facts at that position.
+        """Read the seeds and renames up to a position.
 
-        `playing` holds the players of the pending games; it may grow.
+        Args:
+            connection: the connection to the store.
+            until: the last position to read.
+            load_facts: the function that returns the facts at this position.
+            pending_players: the players of the pending games, to which the caller may add.
         """
-        self._facts, self._playing = facts, playing
+        self._load_facts, self._pending_players = load_facts, pending_players
         self._people = read_identities(connection, until)
         # by ladder and current id: the seeds of a person under all of their ids
         self._live: dict[str, dict[str, list[LiveSeed]]] = {}
-        live_seeds = list(read_live(connection, until=until, type_name=SEEDED))
+        live_seeds = list(read_live(connection, until=until, type_name=SEED_TYPE))
         for event in live_seeds:
-            self._put(event.data, event.position)
-        # ladder and id of each withdrawn seed
+            self._add_live(event.data, event.position)
+        # the ladder and the player of each withdrawn seed
         live_ids = {event.event_id for event in live_seeds}
-        recorded = read_events_of_type(SEEDED, read_matching_records(connection, until=until, type_name=SEEDED))
-        self._withdrawn = {_build_key(event.data) for event in recorded if event.event_id not in live_ids}
+        all_seeds = read_events_of_type(SEED_TYPE, read_matching_records(connection, until=until, type_name=SEED_TYPE))
+        self._withdrawn = {_build_key(event.data) for event in all_seeds if event.event_id not in live_ids}
         # the current ids of the people with counted games, by ladder
-        self._counted: dict[str, set[str]] = {}
+        self._people_with_games: dict[str, set[str]] = {}
 
     def add(self, versions: Sequence[Version], data: Mapping[str, Any], checks_games: bool) -> None:
-        """Check and add a seed. Raises `Refused`; with seed-late only if it `checks_games`."""
+        """Check and add a seed. Raises `Refused`, with the code seed-late only if `checks_games`."""
         ladder, player = data["ladder"], data["player"]
         check_state(ladder, versions, data["state"])
         person = self._people.current(player)
@@ -97,15 +105,16 @@ class SeedChecks:
         if checks_games and self._has_games(versions, ladder, player, person):
             problem = f"{quote(player)} already has a game that counts on {ladder}; a seed must precede the first game"
             raise Refused("seed-late", f"{problem}; to change the points from now on: ratings adjust")
-        self._put(data)
+        self._add_live(data)
 
-    def _put(self, data: Mapping[str, Any], position: int | None = None) -> None:
+    def _add_live(self, data: Mapping[str, Any], position: int | None = None) -> None:
+        """Add a seed, which is pending without a position, to the live seeds."""
         people = self._live.setdefault(data["ladder"], {})
         seed = LiveSeed(data["player"], data["state"], data.get("games", 0), position)
         people.setdefault(self._people.current(seed.player), []).append(seed)
 
     def release(self, data: Mapping[str, Any]) -> None:
-        """Withdraw a seed, so that another may replace it, even after games."""
+        """Withdraw a seed. Another seed may then replace it, even after games."""
         ladder, player = data["ladder"], data["player"]
         people, person = self._live.get(ladder, {}), self._people.current(player)
         people[person] = [seed for seed in people.get(person, []) if seed.player != player]
@@ -115,15 +124,15 @@ class SeedChecks:
         """Apply a rename. Raises `Refused` (seeds-differ) if it gives a person two different seeds on a ladder."""
         person = self._people.current(new_player)
         for ladder, people in self._live.items():
-            for left, right in zip(people.get(player, [])[:1], people.get(person, [])[:1], strict=False):
-                if (left.state, left.games) != (right.state, right.games):
-                    seeds = [f"{quote(seed.player)} with {seed.describe()}" for seed in (left, right)]
+            for old_seed, new_seed in zip(people.get(player, [])[:1], people.get(person, [])[:1], strict=False):
+                if (old_seed.state, old_seed.games) != (new_seed.state, new_seed.games):
+                    seeds = [f"{quote(seed.player)} with {seed.describe()}" for seed in (old_seed, new_seed)]
                     problem = f"{ladder} has different seeds: {joined(seeds)}"
-                    raise Refused("seeds-differ", f"{problem}; {_suggest_withdrawal([right])}")
+                    raise Refused("seeds-differ", f"{problem}; {_suggest_withdrawal([new_seed])}")
         self._people.add(player, new_player)
-        for names in self._counted.values():
-            if player in names:
-                names.add(person)
+        for ids in self._people_with_games.values():
+            if player in ids:
+                ids.add(person)
         for people in self._live.values():
             if seeds_of_player := people.pop(player, None):
                 people.setdefault(person, []).extend(seeds_of_player)
@@ -132,7 +141,7 @@ class SeedChecks:
         """Withdraw the rename of an id."""
         person = self._people.current(player)
         self._people.remove(player)
-        self._counted.clear()
+        self._people_with_games.clear()
         for people in self._live.values():
             for seed in people.pop(person, []):
                 people.setdefault(self._people.current(seed.player), []).append(seed)
@@ -145,24 +154,26 @@ class SeedChecks:
     def _has_games(self, versions: Sequence[Version], ladder: str, player: str, person: str) -> bool:
         """Tell whether a person has a counted game on a ladder, and no withdrawn seed that may be replaced.
 
-        A pending game counts here if its labels match the ladder.
+        A pending game is regarded as counted if its labels match the ladder.
         """
-        if person not in self._find_counted_people(versions, ladder) and not any(
-            not players.isdisjoint(self._people.ids(player)) for players in self._find_pending(versions, ladder)
+        own_ids = self._people.ids(player)
+        pending_players = self._find_pending_players(versions, ladder)
+        if person not in self._find_people_with_games(versions, ladder) and all(
+            players.isdisjoint(own_ids) for players in pending_players
         ):
             return False
         return all((ladder, name) not in self._withdrawn for name in self._people.ids(player))
 
-    def _find_pending(self, versions: Sequence[Version], ladder: str) -> Iterator[set[str]]:
-        """Yield the players of the pending games whose labels match a ladder, regardless of their date."""
+    def _find_pending_players(self, versions: Sequence[Version], ladder: str) -> Iterator[set[str]]:
+        """Yield the players of the pending games whose labels match a ladder, whatever the date of a game."""
         partition, values = versions[0].ruleset.partition, parse_name(ladder).values
-        required = dict(zip(partition.by, values, strict=True))
-        for (seats, labels), players in self._playing.items():
+        required_values = dict(zip(partition.by, values, strict=True))
+        for (seats, labels), players in self._pending_players.items():
             game_values = dict(zip(LABELS, labels, strict=True))
-            if "players" in required:
-                low, high = parse_band(required["players"])
-                game_values["players"] = required["players"] if low <= seats <= high else ""
-            if all(game_values[name] == value for name, value in required.items() if name in game_values) and any(
+            if "players" in required_values:
+                low, high = parse_band(required_values["players"])
+                game_values["players"] = required_values["players"] if low <= seats <= high else ""
+            if all(game_values.get(name, value) == value for name, value in required_values.items()) and any(
                 game_values["game"] in version.ruleset.scope.game
                 and explain_kind_mismatch(version.ruleset, game_values["kind"] or "placing") is None
                 and explain_size_mismatch(version.ruleset, seats) is None
@@ -170,15 +181,15 @@ class SeedChecks:
             ):
                 yield players
 
-    def _find_counted_people(self, versions: Sequence[Version], ladder: str) -> set[str]:
-        """Return the current ids of the people with a counted recorded game on a ladder."""
-        if ladder not in self._counted:
-            facts = self._facts()
+    def _find_people_with_games(self, versions: Sequence[Version], ladder: str) -> set[str]:
+        """Return the current ids of the people with a recorded, counted game on a ladder."""
+        if ladder not in self._people_with_games:
+            facts = self._load_facts()
             stream = build_streams(facts, versions, only=parse_name(ladder).values).get(ladder)
             numbers = [] if stream is None else np.unique(arrays.as_numpy(stream.players)).tolist()
             names = [stream.names[number] for number in numbers] if stream else []
-            self._counted[ladder] = {*map(self._people.current, names)}
-        return self._counted[ladder]
+            self._people_with_games[ladder] = {*map(self._people.current, names)}
+        return self._people_with_games[ladder]
 
 
 def _build_key(data: Mapping[str, Any]) -> tuple[str, str]:
@@ -186,8 +197,8 @@ def _build_key(data: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _suggest_withdrawal(seeds: Sequence[LiveSeed]) -> str:
-    """Return the commands that withdraw conflicting seeds."""
+    """Return the commands that withdraw conflicting seeds; for a pending seed, the advice to leave one out."""
     if any(seed.position is None for seed in seeds):
         return "leave one out"
     commands = [f"ratings void --event {seed.position} --reason TEXT" for seed in seeds]
-    return f"withdraw that first: {'; '.join(commands)}"
+    return f"first withdraw it: {'; '.join(commands)}"

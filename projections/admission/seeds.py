@@ -29,7 +29,7 @@ class SeedRow(NamedTuple):
 
 
 def parse_state(values: tuple[str, ...]) -> dict[str, str]:
-    """Return a state written as values such as `rating=1650`. Raises `Refused`."""
+    """Parse a state written as values such as `rating=1650`. Raises `Refused`."""
     state: dict[str, str] = {}
     for text in values:
         name, equals, value = text.partition("=")
@@ -51,7 +51,7 @@ def read_seeds(file: str, columns: tuple[str, ...], reason: str) -> list[SeedRow
     """
     with open_simple_table(file, (*FIXED_COLUMNS, *columns)) as table:
         if "player" not in table.header or not {*table.header} & {*columns}:
-            problem = f"the columns player and at least one of {joined(columns)} are needed"
+            problem = f"the table needs the column player and at least one of {joined(columns)}"
             raise Refused("missing-column", problem, table.line)
         defaults = SeedRow(file=file, line=0, player="", state={}, games=0, reason=reason)
         return [_read_row(defaults._replace(line=line), cells, table.delimiter) for line, cells in table.rows]
@@ -62,12 +62,12 @@ def _read_row(defaults: SeedRow, cells: Cells, delimiter: str) -> SeedRow:
     state = {name: text for name, text in cells.items() if name not in FIXED_COLUMNS}
     try:
         if "player" not in cells or not state:
-            raise Refused("missing-member", "a row needs a player, and at least one value")
+            raise Refused("missing-member", "the row needs a player, and at least one value")
         if delimiter in COMMA_DELIMITERS:
             state = {name: convert_decimal_comma(name, text) for name, text in state.items()}
         games = cells.get("games", "0")
         if not re.fullmatch(r"\d{1,9}", games, re.ASCII):
-            raise Refused("not-an-integer", f"games: {quote(games)} is not a number of games")
+            raise Refused("not-an-integer", f"games is {quote(games)}; it must be a whole number, such as 12")
         return defaults._replace(
             player=to_nfc(cells["player"]),
             state={name: read_decimal(text) for name, text in state.items()},
@@ -79,7 +79,7 @@ def _read_row(defaults: SeedRow, cells: Cells, delimiter: str) -> SeedRow:
 
 
 def list_seed_columns(view: Snapshot, ladder: str) -> tuple[str, ...]:
-    """Return the names of the state columns of a ladder's rules. Raises as `Snapshot.query` does."""
+    """Return the names of the state columns of a ladder's rules. Raises the errors of `Snapshot.query`."""
     with view.query(ladder) as query:
         versions = query.ladders.versions(ladder)
     return tuple(dict.fromkeys(column.name for version in versions for column in state_columns(version.rule)))
@@ -94,5 +94,6 @@ def select_new_seeds(view: Snapshot, ladder: str, rows: list[SeedRow]) -> list[S
         for row in rows:
             player = facts.current(row.player)
             if (first := lines.setdefault(player, row.line)) != row.line:
-                raise Refused("player-twice", f"{quote(row.player)} is in lines {first} and {row.line} of {row.file}")
+                message = f"{quote(row.player)} is in lines {first} and {row.line} of {row.file}; leave one out"
+                raise Refused("player-twice", message)
         return [row for row in rows if seeds.get(facts.current(row.player)) != (row.state, row.games)]

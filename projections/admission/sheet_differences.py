@@ -1,4 +1,4 @@
-"""Describe the differences between a sheet and the ledger, game by game."""
+"""Describe the differences between a sheet and the ledger, one game at a time."""
 
 from collections import Counter
 
@@ -12,7 +12,7 @@ from ratings_ledger.projections.admission.outcomes import DifferingGame, SheetDi
 from ratings_ledger.projections.queries.coordinates import Times, load_times, moment
 from ratings_ledger.projections.queries.event_texts import list_changed_members
 
-GAMES_MAX = 10_000
+GAMES_MAX = 10_000  # the maximum number of games that are described
 
 
 def describe_differences(connection: Connection, sync: Sync) -> SheetDifferences:
@@ -33,7 +33,7 @@ def describe_differences(connection: Connection, sync: Sync) -> SheetDifferences
 
 
 def _describe_game(difference: SheetDifference, times: Times, people: Identities) -> DifferingGame:
-    """Return a game with its contents in the ledger and in the sheet; of a changed game only the changes."""
+    """Describe a game in the ledger and in the sheet; of a changed game, describe only the changes."""
     recorded, in_sheet = difference.recorded, difference.row
     old_text = None if recorded is None or recorded.voided else describe_result(people.use_current_ids(recorded.data))
     new_text = None if in_sheet is None else describe_result(people.use_current_ids(in_sheet.data))

@@ -54,7 +54,7 @@ BAD_RULES = {
     "exits": ("score", "SystemExit: os._exit(0) would end the program (exits.py, line 9)"),
     "prints": ("nowhere", ""),
     "explains-nothing": ("explain", "explain returned nothing; it must return a list of terms for each of the"),
-    "remembers": ("nowhere", "keep no state between calls (remembers.py, line 8), at random game 1"),
+    "remembers": ("nowhere", "state between calls (remembers.py, line 8), at random game 1"),
 }  # fmt: skip
 # one of each kind of failure
 SHORT_CASES = ("exits", "returns-nothing", "unknown-list", "raises-in-chance", "explains-nothing", "prints")

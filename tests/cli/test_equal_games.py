@@ -19,7 +19,7 @@ def club(one_db: str, ratings: Ratings, tmp_path: Path) -> str:
     """Return a ledger with the games of a sheet."""
     (sheet := tmp_path / "club.csv").write_text(CLUB, encoding="utf-8")
     result = ratings("import", sheet, db=one_db)
-    assert (result.exit_code, "from elsewhere" in result.stderr) == (0, False)
+    assert (result.exit_code, "from another source" in result.stderr) == (0, False)
     return one_db
 
 
@@ -38,21 +38,21 @@ def test_equal_games_of_another_source_are_counted(
     path = games(tmp_path, ("aaaaaaaa", "2024.11.23", "cleo", "ben", "1/2-1/2"), ("aaaaaaab", "2024.11.22", "ben",
                  "anna", "0-1"), ("aaaaaaac", "2024.11.22", "anna", "ben", "1-0"))  # fmt: skip
     told = (
-        "2 games equal games of the same day recorded from elsewhere, the first in line 1: 1 ben, 1 cleo is "
-        "2024-11-23-1 from club.csv; each of them would count twice"
+        "2 games equal games of the same day from another source, so they would count twice; the first, in line 1, "
+        "1 ben, 1 cleo, equals 2024-11-23-1 from club.csv"
     )
     assert told in " ".join(ratings("import", path, "--preview", db=club).stdout.split())
     result = ratings("import", path, db=club)
     assert (result.exit_code, f"note: {path}: {told}\n" in result.stderr) == (0, True), result.stderr
     again = ratings("import", path, db=club)
-    assert (again.stdout.split(",")[0], "from elsewhere" in again.stderr) == ("0 appended", False)
+    assert (again.stdout.split(",")[0], "from another source" in again.stderr) == ("0 appended", False)
 
 
 def test_other_results_players_and_days_are_not_equal(club: str, ratings: Ratings, tmp_path: Path) -> None:
     """Another result, a new player or another day is another game."""
     path = games(tmp_path, ("aaaaaaaa", "2024.11.22", "anna", "ben", "0-1"), ("aaaaaaab", "2024.11.22", "anna", "zoe",
                  "1-0"), ("aaaaaaac", "2024.11.24", "anna", "ben", "1-0"))  # fmt: skip
-    assert "from elsewhere" not in ratings("import", path, db=club).stderr
+    assert "from another source" not in ratings("import", path, db=club).stderr
 
 
 def test_rematches_in_the_same_sheet_are_no_news(club: str, ratings: Ratings, tmp_path: Path) -> None:
@@ -60,4 +60,4 @@ def test_rematches_in_the_same_sheet_are_no_news(club: str, ratings: Ratings, tm
     sheet = tmp_path / "club.csv"
     sheet.write_text(f"{CLUB}2024-11-22,anna,ben,1-0\n", encoding="utf-8")
     result = ratings("import", sheet, db=club)
-    assert (result.stdout.split(",")[0], "from elsewhere" in result.stderr) == ("1 appended", False)
+    assert (result.stdout.split(",")[0], "from another source" in result.stderr) == ("1 appended", False)

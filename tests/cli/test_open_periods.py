@@ -203,19 +203,19 @@ def test_open_periods_are_not_published(ratings: Ratings, db: str) -> None:
     """A list with games in open periods is refused with commands that work; a published list shows all columns of
     state."""
     message = (
-        f"2 games of {LADDER} in rating periods that are not closed; the first ends 2025-11-30 23:59 Europe/Berlin; "
-        f"without them: ratings publish {LADDER} --as-of 2025-10-31"
+        f"{LADDER} has 2 games in rating periods that are not closed; the first period ends at 2025-11-30 23:59 Europe/Berlin; "
+        f"to leave them out: ratings publish {LADDER} --as-of 2025-10-31"
     )
     assert_publish_refused(ratings, db, (), message)
     message = (
-        f"1 game of {LADDER} in rating periods that are not closed; the first ended 2025-10-31 23:59 Europe/Berlin; "
-        f"without them: ratings publish {LADDER} --as-of 2025-09-30; "
-        f"with that period: ratings publish {LADDER} --as-of 2025-10-31"
+        f"{LADDER} has 1 game in rating periods that are not closed; the first period ended at 2025-10-31 23:59 Europe/Berlin; "
+        f"to leave them out: ratings publish {LADDER} --as-of 2025-09-30; "
+        f"to include that period: ratings publish {LADDER} --as-of 2025-10-31"
     )
     assert_publish_refused(ratings, db, ("--as-of", "2025-10-15"), message)
     message = (
-        f"1 game of {LADDER} in rating periods that are not closed; the first ended 2025-09-30 23:59 Europe/Berlin; "
-        f"with that period: ratings publish {LADDER} --as-of 2025-09-30"
+        f"{LADDER} has 1 game in rating periods that are not closed; the first period ended at 2025-09-30 23:59 Europe/Berlin; "
+        f"to include that period: ratings publish {LADDER} --as-of 2025-09-30"
     )
     assert_publish_refused(ratings, db, ("--as-of", "2025-09-10"), message)
     as_of = ("--as-of", "2025-10-31")
@@ -256,8 +256,8 @@ def test_monthly_list_waits_for_its_last_week(ratings: Ratings, db: str, monkeyp
     weekly = "glicko-week/2025-09"
     result = ratings("publish", weekly, "--as-of", "2025-10-01", "--dry-run", db=db)
     assert result.exit_code == 1
-    assert "period-open: 1 game of glicko-week/2025-09" in result.stderr
-    assert result.stderr.endswith("ends 2025-10-05 23:59 Europe/Berlin; publish it after that\n")
+    assert "period-open: glicko-week/2025-09 has 1 game in rating periods" in result.stderr
+    assert result.stderr.endswith("ends at 2025-10-05 23:59 Europe/Berlin; publish the list after that time\n")
     set_clock(monkeypatch, "2025-12-01T12:00:00Z")
     assert ratings("publish", weekly, "--dry-run", db=db).exit_code == 0
     # nothing was recorded after November's last week

@@ -121,7 +121,7 @@ def test_games_of_several_voids_are_told_one_by_one(db: str, tmp_path: Path, rat
         done(ratings, db, "void", name, "--reason", "r")
     (tmp_path / "d.csv").write_text(MORE)
     assert notes(ratings, db, "import", "c.csv", "d.csv", *NEW_YORK)[-1] == (
-        "note: 1 more game is voided; to see who voided one and why: ratings log GAME"
+        "note: 1 more game is voided; to see who voided a game, and why: ratings log GAME"
     )
 
 

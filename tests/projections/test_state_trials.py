@@ -85,8 +85,8 @@ def explains_nothing(n, names, before, columns, params, after):
 
 
 WRONG = {
-    "keeps a count": ({"score": counts_calls}, "", "for the same game (test_state_trials.py, line "),
-    "writes to its input": ({"score": writes_to_input}, "", "score changed its input; it must only read it (test_state_trials.py, line "),
+    "keeps a count": ({"score": counts_calls}, "", "state between calls (test_state_trials.py, line "),
+    "writes to its input": ({"score": writes_to_input}, "", "it must only read it (test_state_trials.py, line "),
     "explains nothing": ({"explain": explains_nothing}, "", "explain returned terms that sum to [0, 0"),
     "grows old wrongly": ({"age": lambda state, elapsed, constants: (0, state[1])}, "", "age changed rating from "),
     "is in no season": ({"new_season": lambda state, constants: None}, "", "new_season returned nothing; a tuple of 2"),
