@@ -1,4 +1,4 @@
-"""Explain a change in a player's points: the causes between two coordinates, with the details of their events."""
+"""Explain a change in a player's points: its causes between two sets of coordinates, with details of their events."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from ratings_ledger.projections.replay.rule_calls import RuleFailure
 
 @dataclass(frozen=True, slots=True)
 class AttributedEnd(Result):
-    """A player's points at one end of the path; None where the player is not on the ladder."""
+    """A player's points at one set of coordinates, None if the player is not on the ladder."""
 
     at: Coordinates
     points: Fraction | None
@@ -40,7 +40,7 @@ class AttributedEnd(Result):
 class AttributedCause(Result):
     """A cause of the difference, with its event; `own` and `ripple` sum to the `amount`.
 
-    A change of version, and of the time up to which lists are computed, has no event.
+    A change of the version, or of the time up to which lists are computed, has no event.
     """
 
     cause: str
@@ -59,10 +59,10 @@ class AttributedCause(Result):
 
 @dataclass(frozen=True, slots=True)
 class PointsAttributed(Answer, RowSequence[AttributedCause]):
-    """The causes of the change in a player's points between two coordinates; they add up exactly.
+    """The causes of the change in a player's points between two sets of coordinates; they add up exactly.
 
-    `start` replaces the points of a player who is not on the ladder. `contradictions` describes published lists that
-    show other points than a replay. `left_out` maps the position of each ignored event to the reason.
+    `start` replaces the points where the player is not on the ladder. `contradictions` describes published lists that
+    show other points than a replay. `left_out` has the reason for each ignored event, by position.
     """
 
     _rows_member: ClassVar[str] = "causes"
@@ -80,7 +80,7 @@ class PointsAttributed(Answer, RowSequence[AttributedCause]):
 def attribute_points(
     loader: SideLoader, ladder: str, player: str, before: CoordinateSpec, after: CoordinateSpec
 ) -> PointsAttributed:
-    """Return the causes of the change in a player's points between two coordinates.
+    """Return the causes of the change in a player's points between two sets of coordinates.
 
     Raises `BadArgument`, `Unknown` for an unrecorded player or an unpublished list, `RuleFailed`.
     """
@@ -89,7 +89,7 @@ def attribute_points(
         coordinates = _resolve_ends(loader, ladder, before, after)
         attribution = attribute_difference(connection, ladder, player, *coordinates)
     except RuleFailure as problem:
-        message = f"{problem.ladder}: the rule failed between the two coordinates: {problem}"
+        message = f"{problem.ladder}: the rule failed between the two sets of coordinates: {problem}"
         raise RuleFailed(message, problem.ladder) from None
     if attribution.before is None and attribution.after is None:
         latest = loader.ladders(Coordinates(None, head(connection).position, None)).for_ladder(ladder)
@@ -123,7 +123,7 @@ def attribute_points(
 
 
 def _resolve_ends(loader: SideLoader, ladder: str, before: CoordinateSpec, after: CoordinateSpec) -> list[Coordinates]:
-    """Resolve both coordinates. If only one of them is a published list, the other one gets the same `as_of`."""
+    """Resolve both sets of coordinates. If only one is a published list, the other gets its `as_of` by default."""
     coordinates = []
     for spec in (before, after):
         if not spec.published:
@@ -131,7 +131,7 @@ def _resolve_ends(loader: SideLoader, ladder: str, before: CoordinateSpec, after
             continue
         lists = spec.lists(loader.connection, loader.note, ladder)
         if not lists:
-            raise Unknown(None, f"no list of {ladder} has been published ({spec.text})")
+            raise Unknown(None, f"no list of {ladder} is published ({spec.text}); see: ratings publish --help")
         newest_list = max(lists, key=lambda entry: entry.position)
         coordinates.append(Coordinates(loader.find_as_of(newest_list), newest_list.known_at, None))
     for published, computed in ((0, 1), (1, 0)):

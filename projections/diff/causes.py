@@ -1,10 +1,10 @@
-"""Explain why a player's points differ between two sets of coordinates, as a list of causes with exact amounts.
+"""Attribute the difference between a player's points at two sets of coordinates to causes with exact amounts.
 
 A path leads from one set of coordinates to the other. It adds events in log order, then moves `as_of`, then changes the
-version for the whole replay. Each step accounts for the difference between two successive snapshots, so the causes add
-up exactly. The own part of a step is the change in the player's games and adjustments while every player keeps the
-points from before the step. The rest is the ripple: the player and their opponents now enter games with different
-points. Events that cannot affect the ladder cost no replay.
+version for the whole replay. Each stage of the path accounts for the difference between two successive snapshots, so
+the causes add up exactly. The own part of a stage is the change in the player's games and adjustments if every player
+keeps the points from before the stage. The rest is the ripple: the player and their opponents now enter games with
+different points. Events that cannot affect the ladder need no replay.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ from ratings_ledger.projections.rulesets.versions import Version, newest
 
 NEVER = 2**63
 # a rename moves whole games from one player to another, so its effect cannot be split into games
-RENAMES = ("player.renamed", "club.renamed")
+RENAME_TYPES = ("player.renamed", "club.renamed")
 Moment = tuple[int, int]  # when a game ended, and the position of its first record
 
 
 class Cause(NamedTuple):
-    """A cause of a difference: its kind, the position of its event (None for a change of version), its two parts."""
+    """A cause of a difference: its kind, the position of its event (None without one), and its two parts."""
 
     kind: str
     position: int | None
@@ -66,10 +66,10 @@ class Cause(NamedTuple):
 
 
 class Attribution(NamedTuple):
-    """A player's points at two coordinates, and the causes of the difference.
+    """A player's points at two sets of coordinates, and the causes of the difference.
 
-    `before` and `after` are None where the player is not on the ladder; the sums then use `start`. `left_out` maps the
-    position of each ignored event to the reason.
+    `before` and `after` are None where the player is not on the ladder; `start` then replaces them in sums. `left_out`
+    has the reason for each ignored event, by position.
     """
 
     start: Fraction
@@ -92,7 +92,7 @@ class Attribution(NamedTuple):
 def attribute_difference(
     connection: Connection, ladder: str, player: str, before: Coordinates, after: Coordinates
 ) -> Attribution:
-    """Attribute the difference between a player's points at two coordinates to its causes.
+    """Attribute the difference between a player's points at two sets of coordinates to its causes.
 
     Raises `UnknownLadder`, `RulesetUnusable`, `RuleFailure`.
     """
@@ -110,7 +110,7 @@ def attribute_difference(
 
 
 class ReplayedGame(NamedTuple):
-    """The input of a game's rule except the points, and the player's change in points."""
+    """A game as the rule reads it, except for the points, and the player's change in points."""
 
     version: Version
     names: tuple[str, ...]
@@ -121,7 +121,7 @@ class ReplayedGame(NamedTuple):
 
 
 class PlayerState:
-    """A ladder at one point of the path, and the player on it: the first of their `ids` that is on the ladder."""
+    """A ladder at one point of the path, and the player on it, under the first of their `ids` that is on the ladder."""
 
     def __init__(self, ladders: Ladders, stream: Stream, ids: Sequence[str]) -> None:
         """Replay the stream. Raises `RuleFailure`."""
@@ -134,7 +134,7 @@ class PlayerState:
         self.points = None if self.player is None else points[self.player]
 
     def _find_points(self, ladders: Ladders) -> dict[str, Fraction]:
-        """Return the points of the ids on the ladder, which is empty if its ruleset is not published."""
+        """Return the points of the player's ids on the ladder; the ladder is empty if its ruleset is not published."""
         scale = self.stream.rule.scale
         if self.stream.ranking.running:
             numbers = {name: self._numbers[name] for name in self.ids if name in self._numbers}
@@ -159,7 +159,7 @@ class PlayerState:
 
     @cached_property
     def games(self) -> dict[Moment, ReplayedGame]:
-        """Return the player's games."""
+        """Return the player's games, by moment."""
         number, stream, games = self._numbers.get(self.player or ""), self.stream, {}
         for step in () if number is None else self.trace.steps(number):
             if step.game is not None and step.version is not None and step.row is not None:
@@ -184,7 +184,7 @@ class PlayerState:
 
     @cached_property
     def period_changes(self) -> dict[int, int] | None:
-        """Return the player's change in each closed period, by its first instant; None without rating periods."""
+        """Return the player's change in each closed period, by the period's first instant; None without periods."""
         periods, number = self.stream.periods, self._numbers.get(self.player or "")
         if periods is None:
             return None
@@ -207,7 +207,7 @@ class PlayerState:
         return next((int(begin) for begin, end in spans if begin <= moment[0] < end), NONE)
 
     def score_game(self, game: ReplayedGame, moment: Moment, player: str) -> int:
-        """Score a game with all players' points of this state, and return the player's change in points."""
+        """Score a game with the points that players have in this state; return the change in units of `player`."""
         before = TracePosition(self.trace, *self.trace.count_before(self.facts, moment))
         numbers = [self._numbers.get(name) for name in game.names]
         persons = [None if number is None else self.stream.persons[number] for number in numbers]
@@ -218,9 +218,9 @@ class PlayerState:
 
 
 def compute_own_part(old: PlayerState, new: PlayerState) -> Fraction:
-    """Return the own part of a step: the change in the player's games and adjustments.
+    """Return the own part of the difference between two states: the change in the player's games and adjustments.
 
-    Every game is scored with the points of `old`. With rating periods, the own part is the change in the periods in
+    Every game is scored with the points in `old`. With rating periods, the own part is the change in the periods in
     which the player's games differ.
     """
     units = sum(adjustment.units for adjustment in new.adjustments)
@@ -242,9 +242,9 @@ def _compute_own_periods(
 ) -> int:
     """Return the change, in units, in the periods in which the player's games differ."""
     before, after = ({moment: game[:3] for moment, game in state.games.items()} for state in (old, new))
-    differing = {moment for moment in before.keys() | after.keys() if before.get(moment) != after.get(moment)}
-    gained: int = sum(new_changes.get(begin, 0) for begin in {new.find_period(moment) for moment in differing})
-    return gained - sum(old_changes.get(begin, 0) for begin in {old.find_period(moment) for moment in differing})
+    moments = {moment for moment in before.keys() | after.keys() if before.get(moment) != after.get(moment)}
+    new_sum: int = sum(new_changes.get(begin, 0) for begin in {new.find_period(moment) for moment in moments})
+    return new_sum - sum(old_changes.get(begin, 0) for begin in {old.find_period(moment) for moment in moments})
 
 
 class _Path:
@@ -258,14 +258,14 @@ class _Path:
         self.as_of, self.rules = at.as_of, at.rules
         self.first = self._find_version(until)
         self.has_clubs = self.first.ruleset.entrant == "club"
-        names = read_club_identities(connection, until) if self.has_clubs else read_identities(connection, until)
-        self.ids = names.list_ids(player)
+        identities = read_club_identities(connection, until) if self.has_clubs else read_identities(connection, until)
+        self.ids = identities.list_ids(player)
         self.start = Fraction(self.first.start, self.first.rule.scale)
-        self.is_running = self.first.ranking.running
+        self.has_running_points = self.first.ranking.running
         self.state = self._replay(self._build_ladders(strict=True))
 
     def _build_ladders(self, strict: bool = False) -> Ladders:
-        """Build the ladders at the current facts; unless `strict`, ignore a requested version that is not published."""
+        """Build the ladders from the current facts; unless `strict`, ignore a version `rules` that is not published."""
         rulesets = [version.ruleset.name for version in self.facts.rulesets.get(self.name.ruleset_id, ())]
         return Ladders(self.facts.snapshot(), self.as_of, self.rules if strict or self.rules in rulesets else None)
 
@@ -274,7 +274,7 @@ class _Path:
         return self.name.ruleset_id in self.facts.rulesets.keys() | self.facts.unusable.keys()
 
     def _find_version(self, until: int) -> Version:
-        """Return the newest version of the ladder's ruleset, or its first ever if none is published at the moment.
+        """Return the newest version of the ladder's ruleset; if none is published here, the first that ever was.
 
         Raises `UnknownLadder`, `RulesetUnusable`.
         """
@@ -308,7 +308,7 @@ class _Path:
         return PlayerState(ladders.for_ladder(self.ladder), self._load_stream(ladders), self._list_current_ids())
 
     def _advance(self, ladders: Ladders | None = None) -> tuple[PlayerState, PlayerState, Fraction]:
-        """Replay at the current facts, and return the old state, the new state and the difference in points."""
+        """Replay the current facts, and return the old state, the new state and the difference in points."""
         old, new = self.state, self._replay(ladders or self._build_ladders())
         self.state = new
         points_before, points_after = (self.start if state.points is None else state.points for state in (old, new))
@@ -319,17 +319,17 @@ class _Path:
     ) -> Cause:
         """Advance to the given ladders, and return the cause of the difference.
 
-        A difference that cannot be split is all own part if `is_own`, else all ripple.
+        A difference that cannot be split belongs wholly to the own part if `is_own`, else wholly to the ripple.
         """
         old, new, total = self._advance(ladders)
         own = total if is_own else Fraction(0)
         may_split = may_split and (old.points is None) == (new.points is None)
-        if self.is_running and may_split and have_same_state(old.trace.final_version, new.trace.final_version):
+        if self.has_running_points and may_split and have_same_state(old.trace.final_version, new.trace.final_version):
             own = compute_own_part(old, new)
         return Cause(kind, position, own, total - own)
 
     def _list_causes(self, kind: str, parts: Iterable[tuple[int, int]], total: Fraction) -> Iterator[Cause]:
-        """Yield a cause for each (position, units); the first includes the start of a player who joins or leaves."""
+        """Yield a cause for each (position, units). The first includes the start of a player who joins or leaves."""
         in_log_order, scale = sorted(parts), self.state.stream.rule.scale
         unexplained = total - Fraction(sum(units for _, units in in_log_order), scale)
         for position, units in in_log_order:
@@ -341,7 +341,7 @@ class _Path:
 
     def add_events(self, until: int) -> Iterator[Cause]:
         """Add the events up to a position, and yield the causes among them, in log order."""
-        # games that were recorded in the order of play need one replay for all of them
+        # one replay accounts for all games that were recorded in the order of play
         ordered_positions = set[int]()
         last = self.state.last_moment
         for position, record, event in read_entries(self.connection, self.facts.position, until):
@@ -365,13 +365,16 @@ class _Path:
 
     def _close_periods(self) -> Iterator[Cause]:
         """Yield the effect of the rating periods that closed before the last event was recorded."""
-        before = self.facts.recorded_until
+        recorded_until_before = self.facts.recorded_until
         set_recorded_until(self.facts, self.connection)
-        if self.facts.recorded_until != before and self._versions[0].ruleset.period != "game":
+        if self.facts.recorded_until != recorded_until_before and self._versions[0].ruleset.period != "game":
             yield self._attribute_step("period", None, self._build_ladders())
 
     def _attribute_ordered_games(self, positions: set[int]) -> Iterator[Cause]:
-        """Yield the player's games among these, which came in order and so changed no earlier points; empty the set."""
+        """Yield a cause for each of the player's games at these positions, and empty the set.
+
+        The games were recorded in the order of play, so they changed no earlier points.
+        """
         if positions:
             settle_facts(self.facts)
             _, new, total = self._advance()
@@ -382,10 +385,11 @@ class _Path:
     def _attribute_event(self, event: KnownEvent, record: str, is_late: bool) -> Iterator[Cause]:
         """Add an event that may change earlier games, and yield its effect, if any."""
         root = find_root(Log(self.connection), event) or event
-        concerned_ladder, is_own = self._concerns_ladder(event), self._concerns_player(event, root)
+        # an event can concern the ladder or the player before it is applied, after it, or both
+        concerns_ladder, is_own = self._concerns_ladder(event), self._concerns_player(event, root)
         apply_event(self.facts, event.position or 0, record)
         settle_facts(self.facts)
-        if not (concerned_ladder or self._concerns_ladder(event)):
+        if not (concerns_ladder or self._concerns_ladder(event)):
             return
         ladders = self._build_ladders()
         has_same_ids = self.state.ids == self._list_current_ids()
@@ -395,12 +399,12 @@ class _Path:
         if event.type == "game.recorded":
             kind = "late game" if is_late else "game"
         is_own |= self._concerns_player(event, root)
-        yield self._attribute_step(kind, event.position, ladders, is_own, may_split=root.type not in RENAMES)
+        yield self._attribute_step(kind, event.position, ladders, is_own, may_split=root.type not in RENAME_TYPES)
 
     def _is_incremental(self) -> bool:
         """Tell whether a game played after all other games changes only the points of its players."""
         is_by_game = self._versions[0].ruleset.period == "game"
-        return self.is_running and is_by_game and not self._carries_over
+        return self.has_running_points and is_by_game and not self._carries_over
 
     @property
     def _carries_over(self) -> bool:
@@ -414,13 +418,13 @@ class _Path:
         return any(is_affected(version, affected) for version in self._versions)
 
     def _find_row(self, event: KnownEvent) -> int | None:
-        """Return the row of an event's game (NONE if it is not recorded yet), or None for an event about no game."""
+        """Return the row of an event's game (NONE if it is not recorded yet), or None if the event has no game."""
         if event.type == "game.recorded":
             return self.facts.row_of(event.position or 0)
         return self.facts.rows.get(event.data["game_id"], NONE) if event.type in GAME_EVENTS else None
 
     def _concerns_ladder(self, event: KnownEvent) -> bool:
-        """Tell whether an event, at the current facts, is about a game of this ladder or about no game."""
+        """Tell whether an event is about a game of this ladder, according to the current facts, or about no game."""
         row = self._find_row(event)
         return row is None or (row != NONE and self._is_on_ladder(row))
 
@@ -450,7 +454,7 @@ class _Path:
         return not players or any(map(self._is_player, players))
 
     def _is_player(self, player: str) -> bool:
-        """Tell whether an id is one of the player's, at the current facts."""
+        """Tell whether an id belongs to the player, according to the current facts."""
         return self._resolve_id(player) in self._list_current_ids()
 
     def _has_player(self, row: int) -> bool:
@@ -465,13 +469,13 @@ class _Path:
     # -- the other axes
 
     def change_as_of(self, as_of: int | None) -> Iterator[Cause]:
-        """Change the time up to which games count, and yield the games and adjustments in between."""
+        """Change the time up to which games count, and yield a cause for each game and adjustment in between."""
         if as_of == self.as_of:
             return
         low, high = sorted(NEVER if instant is None else instant for instant in (self.as_of, as_of))
         is_forward = as_of is None or as_of == high
         kind = "played" if is_forward else "not played yet"
-        if not self.is_running:
+        if not self.has_running_points:
             yield from self._change_as_of_stepwise(kind, low, high, as_of, is_forward)
             return
         self.as_of = as_of
@@ -479,19 +483,19 @@ class _Path:
             yield self._attribute_step("period", None, self._build_ladders())
             return
         old, new, total = self._advance()
-        wider, sign = (new, 1) if is_forward else (old, -1)
-        changes = [(moment, game.change) for moment, game in wider.games.items()]
+        longer_state, sign = (new, 1) if is_forward else (old, -1)
+        changes = [(moment, game.change) for moment, game in longer_state.games.items()]
         changes += [
-            ((adjustment.occurred_at, adjustment.position), adjustment.units) for adjustment in wider.adjustments
+            ((adjustment.occurred_at, adjustment.position), adjustment.units) for adjustment in longer_state.adjustments
         ]
         yield from self._list_causes(
-            kind, [(at[1], sign * units) for at, units in changes if low < at[0] <= high], total
+            kind, [(moment[1], sign * units) for moment, units in changes if low < moment[0] <= high], total
         )
 
     def _change_as_of_stepwise(
         self, kind: str, low: int, high: int, as_of: int | None, is_forward: bool
     ) -> Iterator[Cause]:
-        """Yield the effect of each game and adjustment on a list, where one can change several players' points."""
+        """Yield the effect of each game and adjustment on a list, where each can change several players' points."""
         for instant, entries in sorted(self._list_between(low, high).items(), reverse=not is_forward):
             for number, (position, is_own) in sorted(enumerate(entries), reverse=not is_forward):
                 # leave out later entries at the same instant and, going backwards, the entry itself
@@ -501,7 +505,7 @@ class _Path:
         yield self._attribute_step(kind, None, self._build_ladders())
 
     def _list_between(self, low: int, high: int) -> dict[int, list[tuple[int, bool]]]:
-        """Return the ladder's games and adjustments by time: (position, whether it concerns the player)."""
+        """Return (position, whether it concerns the player) for each game and adjustment of the ladder, by time."""
         entries_by_time: dict[int, list[tuple[int, bool]]] = {}
         for row, instant in enumerate(self.facts.occurred_at):
             if low < instant <= high and self._is_on_ladder(row):
@@ -519,10 +523,10 @@ class _Path:
         facts = ladders.facts
         facts.adjustments = [entry for entry in facts.adjustments if entry.position not in positions]
         facts.voided.update(row for position in positions if (row := facts.row_of(position)) != NONE)
-        return Ladders(facts, as_of, ladders.rules)
+        return Ladders(facts, as_of=as_of, rules=ladders.rules)
 
     def change_rules(self, rules: str | None) -> Iterator[Cause]:
-        """Replay everything under another version, and yield its effect. Raises `UnknownLadder`."""
+        """Replay all games under another version, and yield the effect. Raises `UnknownLadder`."""
         if rules != self.rules:
             self.rules = rules
             yield self._attribute_step("rules", None, self._build_ladders(strict=True))

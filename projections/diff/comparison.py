@@ -40,7 +40,7 @@ from ratings_ledger.projections.replay.trace import Trace
 class Effect(Result):
     """A player's points, rank and gold before and after a change; None where the player is not on the ladder.
 
-    `kind` is moved, added or removed. `change` is None for a player who joins or leaves.
+    `kind` is moved, added (the player joins) or removed (the player leaves). `change` is None unless it is moved.
     """
 
     kind: str = field(metadata=HIDDEN)
@@ -59,7 +59,7 @@ class Effect(Result):
 
     @property
     def difference(self) -> Fraction:
-        """Return the points after minus the points before, counting 0 where the player is not on the ladder."""
+        """Return the points after minus the points before, where a player who is not on the ladder has 0 points."""
         if self.change is not None:
             return self.change
         return (self.after or ExactNumber(0)) - (self.before or ExactNumber(0))
@@ -67,7 +67,7 @@ class Effect(Result):
 
 @dataclass(frozen=True, slots=True)
 class DifferingRow(Effect):
-    """An effect as a row of one ladder's difference."""
+    """An effect as a row of the difference of one ladder."""
 
     kind: str
     ladder: str = field(metadata=HIDDEN)
@@ -85,9 +85,11 @@ class PointsChange(Result):
 class ImpactSummary(Result):
     """The size of the impact on a ladder.
 
-    It counts the players whose points differ (`players`), the players whose rank differs (`ranks`) and the pairs that
-    swap order. `up` and `down` are the largest gain and loss; they ignore players who join or leave. `entering` and
-    `leaving` name the players who enter and leave the top ten.
+    players:   the number of players whose points differ
+    ranks:     the number of players whose rank differs
+    up, down:  the largest gain and the largest loss, except of players who join or leave
+    swapped:   the number of pairs of players whose order changes
+    entering, leaving: the players who enter and leave the top ten
     """
 
     ladder: str
@@ -102,9 +104,9 @@ class ImpactSummary(Result):
 
 @dataclass(frozen=True, slots=True)
 class DifferingList(Result):
-    """A published list that would differ today: its ladder, its `as_of`, and its position in the log.
+    """A published list that would come out differently: its ladder, its `as_of`, and its position in the log.
 
-    `already` tells whether the list differed even before this change.
+    `already` tells whether it would come out differently even without this change.
     """
 
     ladder: str
@@ -124,21 +126,21 @@ class ComparedSide(Result):
     ruleset: str | Absent | None = ABSENT
     published: int | Absent = ABSENT
 
-    def describe(self, minute: Callable[[int], str]) -> str:
-        """Describe the side in words; `minute` formats an instant."""
+    def describe(self, format_instant: Callable[[int], str]) -> str:
+        """Describe the side in words; `format_instant` formats an instant."""
         at = self.at
         if at is ABSENT:
             return "not published"
         published = "" if self.published is ABSENT else f"published at position {self.published}, "
-        played = "" if at.as_of is None else f", played up to {minute(at.as_of)}"
+        played = "" if at.as_of is None else f", played up to {format_instant(at.as_of)}"
         rules = f", all games by {at.rules}" if at.rules else ""
-        under = "" if rules or self.ruleset is ABSENT else f", under {self.ruleset or 'no ruleset'}"
-        return f"{published}known at position {at.known_at}{played}{rules}{under}"
+        ruleset = "" if rules or self.ruleset is ABSENT else f", under {self.ruleset or 'no ruleset'}"
+        return f"{published}known at position {at.known_at}{played}{rules}{ruleset}"
 
 
 @dataclass(frozen=True, slots=True)
 class Difference(RowSequence[DifferingRow]):
-    """A ladder at two coordinates: the rows that differ, largest gain first, and the impact summary.
+    """A ladder at two sets of coordinates: the rows that differ, largest gain first, and the impact summary.
 
     `quality`, if requested, is the quality of predictions from the points at A (`before`) and at B (`after`).
     """
@@ -153,9 +155,9 @@ class Difference(RowSequence[DifferingRow]):
 
 @dataclass(frozen=True, slots=True)
 class Differences(Answer, RowSequence[Difference]):
-    """The requested ladders, or all that differ; `failed` explains which could not be replayed.
+    """The requested ladders, or all ladders that differ; `failed` has a message for each that cannot be replayed.
 
-    `requested` has both coordinates as typed.
+    `requested` has both sets of coordinates as the user wrote them.
     """
 
     _rows_member: ClassVar[str] = "ladders"
@@ -169,7 +171,7 @@ T = TypeVar("T")
 
 
 class RankedPoints(NamedTuple):
-    """A player's exact points (in lowest terms), rank, and gold (if the list pays any) on a ladder."""
+    """A player's exact points (in lowest terms), rank, and gold (None unless the list pays gold) on a ladder."""
 
     numerator: int
     denominator: int
@@ -178,7 +180,7 @@ class RankedPoints(NamedTuple):
 
     @property
     def points(self) -> Fraction:
-        """Return the points; built on demand, because most are only compared."""
+        """Return the points as a fraction, which is built on demand, because most points are only compared."""
         return ExactNumber(self.numerator, self.denominator)
 
 
@@ -188,35 +190,35 @@ class RankedState(NamedTuple):
     facts: Facts
     ranking: Ranking | None
 
-    def points_by_player(self) -> dict[str, RankedPoints]:
+    def index_points(self) -> dict[str, RankedPoints]:
         """Return every player's points and rank, by player."""
         return {} if self.ranking is None else index_points(self.ranking.rows, self.ranking.scale)
 
 
 def index_points(rows: Iterable[RankedRow], scale: int) -> dict[str, RankedPoints]:
-    """Return the points and rank in every row, by player."""
-    ranked = {}
+    """Return the points, rank and gold of every row, by player."""
+    points_by_player = {}
     for rank, player, points, _, _, divisor, gold, *_ in rows:
         common = gcd(points, scale * divisor)
-        ranked[player] = RankedPoints(points // common, scale * divisor // common, rank, gold)
-    return ranked
+        points_by_player[player] = RankedPoints(points // common, scale * divisor // common, rank, gold)
+    return points_by_player
 
 
 @dataclass
 class ReplayedLadder:
-    """A ladder of a snapshot, replayed once and reused; a ladder without a stream is empty.
+    """A ladder of a snapshot, replayed once and reused. A ladder without a stream is empty.
 
-    If `keep` is false, only the final standings are available, so the replay may drop the points before each game.
+    Without `keep_history`, only the final standings are available, and the replay may drop the points before each game.
     """
 
     ladders: Ladders
     stream: Stream | None
-    keep: bool = True
+    keep_history: bool = True
 
     @cached_property
     def _trace(self) -> Trace | None:
         stream = self.stream
-        return None if stream is None else replay(stream, keep_history=self.keep or not stream.ranking.running)
+        return None if stream is None else replay(stream, keep_history=self.keep_history or not stream.ranking.running)
 
     @property
     def facts(self) -> Facts:
@@ -230,9 +232,9 @@ class ReplayedLadder:
 
 
 def rekey_by_current_id(old: Mapping[str, T], new: Mapping[str, T], before: Facts, after: Facts) -> dict[str, T]:
-    """Return `old`, in its order, with each key replaced by the id that the same person has in `new`.
+    """Return `old`, in the same order, with each key replaced by the id that the same person has in `new`.
 
-    Ids differ after a rename, or after a rename was withdrawn.
+    The ids of a person differ if a rename or the withdrawal of a rename lies between the facts `before` and `after`.
     """
     if not (before.renamed or after.renamed):
         return dict(old)
@@ -246,7 +248,7 @@ def rekey_by_current_id(old: Mapping[str, T], new: Mapping[str, T], before: Fact
     return {new_ids.get(key, key): value for key, value in old.items()}
 
 
-# a published list, the coordinates of a computed list, or None if no list was published
+# the source of a side: a published list, the coordinates of a computed list, or None if no list was published
 SideSource = PublishedList | Coordinates | None
 
 
@@ -258,7 +260,7 @@ class Side(NamedTuple):
 
 
 class SideLoader:
-    """Loads ladders at any coordinates; decodes the log once per position."""
+    """A loader of ladders at any coordinates. It decodes the log once per position."""
 
     def __init__(self, connection: Connection, note: Note, cache: LadderCache) -> None:
         self.connection = connection
@@ -284,24 +286,27 @@ class SideLoader:
 
     @property
     def left_out(self) -> dict[int, str]:
-        """Return the events left out at any loaded coordinates, by position, with the reason."""
+        """Return the reason for each event that is ignored at any loaded coordinates, by position."""
         return {
             position: reason for ladders in self._loaded.values() for position, reason in ladders.facts.left_out.items()
         }
 
     def resolve(self, spec: CoordinateSpec, ladder: str, is_named: bool = True) -> Coordinates:
-        """Resolve coordinates for a ladder; `is_named` tells whether the caller named it. Raises `BadArgument`."""
+        """Resolve coordinates for a ladder. Raises `BadArgument`.
+
+        If the user named the ladder (`is_named`), a version of another ruleset is an error.
+        """
         return (spec.resolve if is_named else spec.resolve_among)(self.connection, ladder, self.note)
 
     def load_computed(self, ladder: str, at: Coordinates) -> Side:
-        """Compute a ladder at coordinates; it is empty if its ruleset was not in force there.
+        """Compute a ladder at coordinates; it is empty if its ruleset is not published at these coordinates.
 
         Raises `UnknownLadder`, `RulesetUnusable`, `RuleFailure`.
         """
         facts, ruleset_id = self.facts(at.known_at), parse_name(ladder).ruleset_id
         if ruleset_id not in facts.rulesets and ruleset_id not in facts.unusable:
             return Side(ComparedSide(at.with_left_out(facts), None), RankedState(facts, None))
-        # one replay serves all published lists of the ladder, because each is a prefix of it
+        # without `as_of`, one replay serves all published lists of the ladder, because each is a prefix of it
         ladders = self.ladders(at._replace(as_of=None)).for_ladder(ladder)
         ranking = ladders.rank_at(ladders.trace(ladder), at.as_of)
         return Side(ComparedSide(at.with_left_out(facts), ranking.ruleset), RankedState(ladders.facts, ranking))
@@ -310,13 +315,15 @@ class SideLoader:
         """Return the `as_of` at which to recompute a published list for comparison."""
         ruleset_id = parse_name(published.ladder).ruleset_id
         versions = self.facts(published.known_at).rulesets.get(ruleset_id) or self.latest.rulesets.get(ruleset_id)
-        # without an installed rule the list cannot be recomputed
+        # if no version is usable, the list cannot be recomputed
         return published.as_of if versions is None else find_comparison_time(published, versions[0].ruleset)
 
     def load_published(self, published: PublishedList) -> Side:
         """Load a list as it was published."""
         description = ComparedSide(
-            Coordinates(published.as_of, published.known_at, None), published.ruleset, published.position
+            at=Coordinates(published.as_of, published.known_at, rules=None),
+            ruleset=published.ruleset,
+            published=published.position,
         )
         ladders = self.ladders(Coordinates(None, published.known_at, None)).for_ladder(published.ladder)
         return Side(description, RankedState(ladders.facts, load_published_list(self.connection, published)))
@@ -327,10 +334,10 @@ class SideLoader:
             return Side(ComparedSide(), RankedState(self.facts(0), None))
         return self.load_published(source) if isinstance(source, PublishedList) else self.load_computed(ladder, source)
 
-    def quality(self, ladder: str, source: SideSource) -> Quality | None:
+    def measure_quality(self, ladder: str, source: SideSource) -> Quality | None:
         """Return the quality of predictions from the points of a side.
 
-        Return None for a published list, and for a rule that cannot predict. Raises the errors of `load_computed`.
+        It is None for a published list, and for a rule that cannot predict. Raises the errors of `load_computed`.
         """
         if (
             not isinstance(source, Coordinates)
@@ -346,17 +353,17 @@ class SideLoader:
 def compare_ladders(
     loader: SideLoader, a: CoordinateSpec, b: CoordinateSpec, ladders: Collection[str], predictions: bool = False
 ) -> Differences:
-    """Return the differences of the named ladders, or of all that differ; `failed` lists failed replays.
+    """Return the differences of the named ladders, or of all ladders that differ.
 
-    With `predictions`, include the prediction quality of both sides.
-
-    Raises `BadArgument`, `Unknown` if a requested list is not published, `RulesetUnusable` for a named ladder.
+    With `predictions`, include the prediction quality of both sides. Raises `BadArgument`, `Unknown` if a requested
+    list is not published, `RulesetUnusable` for a named ladder.
     """
     differences, failures = list[Difference](), list[RuleFailure | RulesetUnusable]()
     for name, *sources in _pair_ladders(loader, a, b, ladders):
         try:
             left, right = (loader.load_side(name, source) for source in sources)
-            predicted = QualityPair(*(loader.quality(name, source) for source in sources)) if predictions else ABSENT
+            qualities = (loader.measure_quality(name, source) for source in sources)
+            quality = QualityPair(*qualities) if predictions else ABSENT
         except (RuleFailure, RulesetUnusable) as problem:
             if ladders and isinstance(problem, RulesetUnusable):
                 raise
@@ -371,7 +378,7 @@ def compare_ladders(
                     b=right.description,
                     rows=tuple(rows),
                     radius=summary,
-                    quality=predicted,
+                    quality=quality,
                 )
             )
         is_empty = not any(side.state.ranking and side.state.ranking.rows for side in (left, right))
@@ -391,9 +398,9 @@ def compare_ladders(
 def _pair_ladders(
     loader: SideLoader, a: CoordinateSpec, b: CoordinateSpec, ladders: Collection[str]
 ) -> Iterator[tuple[str, SideSource, SideSource]]:
-    """Yield the pairs to compare: (ladder, source of A, source of B).
+    """Yield what to compare: (ladder, source of A, source of B).
 
-    Raises `BadArgument`, `Unknown`, `UnknownLadder` or `RulesetUnusable` if a requested version is not published.
+    Raises `BadArgument`, `Unknown`; and `UnknownLadder` or `RulesetUnusable` for a version that cannot be used.
     """
     for spec in () if ladders else (a, b):
         if spec.rules is not None:
@@ -417,7 +424,7 @@ def _pair_ladders(
 def _pair_published_lists(
     loader: SideLoader, a: CoordinateSpec, b: CoordinateSpec, ladders: Collection[str]
 ) -> Iterator[tuple[str, SideSource, SideSource]]:
-    """Yield each published list with its counterpart: computed for the same time, or published for it later."""
+    """Yield each published list with the list on the other side for the same time, computed or published."""
     names: list[str | None] = [*ladders] or [None]
     lists_by_side = [
         {published.key: published for name in names for published in spec.lists(loader.connection, loader.note, name)}
@@ -426,9 +433,9 @@ def _pair_published_lists(
     ]
     keys = sorted({key for lists in lists_by_side for key in lists}, key=lambda key: (key[0], key[1] or 2**63))
     if missing := [name for name in ladders if name not in {ladder for ladder, _ in keys}]:
-        raise Unknown(None, f"no list of {missing[0]} has been published; to publish one, see: ratings publish --help")
+        raise Unknown(None, f"no list of {missing[0]} is published; to publish one, see: ratings publish --help")
     if not keys:
-        raise Unknown(None, "no list has been published; to publish one, see: ratings publish --help")
+        raise Unknown(None, "no list is published; to publish one, see: ratings publish --help")
     for key in keys:
         if len(lists_by_side) == 2:
             yield key[0], lists_by_side[0].get(key), lists_by_side[1].get(key)
@@ -440,65 +447,66 @@ def _pair_published_lists(
         yield (key[0], published, at) if a.published else (key[0], at, published)
 
 
-# number of ranks that count as the top
-TOP_RANKS = 10
+TOP_RANKS = 10  # the number of ranks at the top whose changes are listed
 
 
 def compare_states(
     kind: type[E], ladder: str, old: RankedState, new: RankedState, ranks: bool = True
 ) -> tuple[list[E], ImpactSummary]:
-    """Return the players who differ, largest gain first, and the impact summary; without `ranks`, compare points only.
+    """Return the players who differ, largest gain first, and the impact summary.
 
-    A new id alone is not a difference, because the facts resolve ids. Merging two players is a difference.
+    Without `ranks`, a player whose rank differs but not the points is only counted. A new id is not a difference,
+    because the facts resolve ids. Merging two players is a difference.
     """
-    old_points, new_points, moved, swapped = _pair_points(old, new, ranks)
-    rekeyed = rekey_by_current_id(old_points, new_points, old.facts, new.facts)
+    old_points, new_points, moved_count, swapped_count = _pair_points(old, new, ranks)
+    old_by_new_id = rekey_by_current_id(old_points, new_points, old.facts, new.facts)
     differing = [
         (player, earlier, later)
-        for player in rekeyed.keys() | new_points.keys()
-        if (earlier := rekeyed.get(player)) != (later := new_points.get(player))
+        for player in old_by_new_id.keys() | new_points.keys()
+        if (earlier := old_by_new_id.get(player)) != (later := new_points.get(player))
     ]
     effects = [
         _build_effect(kind, ladder, player, earlier, later)
         for player, earlier, later in differing
         if ranks or earlier is None or later is None or earlier[:2] != later[:2]
     ]
-    effects.sort(key=_sort_key)
+    effects.sort(key=_build_sort_key)
     changes = [PointsChange(effect.player, effect.change) for effect in effects if effect.change]
     lowest = changes[-1].change if changes else ExactNumber(0)
     old_top, new_top = _list_top_players(old_points), _list_top_players(new_points)
     return effects, ImpactSummary(
         ladder=ladder,
         players=sum(effect.change is None or bool(effect.change) for effect in effects),
-        ranks=moved + sum((earlier and earlier.rank) != (later and later.rank) for _, earlier, later in differing),
+        ranks=moved_count
+        + sum((earlier and earlier.rank) != (later and later.rank) for _, earlier, later in differing),
         up=changes[0] if changes and changes[0].change > 0 else None,
         down=next(change for change in changes if change.change == lowest) if lowest < 0 else None,
-        swapped=swapped,
+        swapped=swapped_count,
         entering=tuple(sorted(new_top - old_top)),
         leaving=tuple(sorted(old_top - new_top)),
     )
 
 
-def _sort_key(effect: Effect) -> tuple[float, Fraction, str]:
-    """Return a key that sorts the largest gain first; the float decides most comparisons quickly."""
+def _build_sort_key(effect: Effect) -> tuple[float, Fraction, str]:
+    """Return a key that sorts the largest gain first. The float decides most comparisons, and is fast."""
     loss = Fraction.__neg__(effect.difference)  # a plain fraction suffices for sorting
     return float(loss), loss, effect.player
 
 
 class PairedPoints(NamedTuple):
-    """The points to compare in two states, the number of other players whose rank moved, and of swapped pairs."""
+    """The points to compare in two states, and the numbers of other players with another rank and of swapped pairs."""
 
     old: dict[str, RankedPoints]
     new: dict[str, RankedPoints]
-    moved: int
-    swapped: int
+    moved_count: int
+    swapped_count: int
 
 
 def _pair_points(before: RankedState, after: RankedState, ranks: bool) -> PairedPoints:
     """Return the points of each player in both states.
 
-    For long ladders, return only players who join or leave, whose points or (with `ranks`) rank differ, or who move
-    within, into or out of the top; count the other moves.
+    For long ladders, return only players who join or leave, whose points or (with `ranks`) rank differ, or whose rank
+    differs and is at the top in either state. Count all other players whose rank differs.
     """
     old, new = before.ranking, after.ranking
     if (
@@ -509,8 +517,9 @@ def _pair_points(before: RankedState, after: RankedState, ranks: bool) -> Paired
         and old.scale == new.scale
     ):
         return _pair_columns(old.rows, new.rows, old.scale, ranks)
-    old_points, new_points = before.points_by_player(), after.points_by_player()
-    return PairedPoints(old_points, new_points, 0, count_swapped(old_points, new_points))
+    old_points, new_points = before.index_points(), after.index_points()
+    swapped_count = count_swapped(old_points, new_points)
+    return PairedPoints(old_points, new_points, moved_count=0, swapped_count=swapped_count)
 
 
 def _pair_columns(old: RankedColumns, new: RankedColumns, scale: int, ranks: bool) -> PairedPoints:
@@ -520,23 +529,23 @@ def _pair_columns(old: RankedColumns, new: RankedColumns, scale: int, ranks: boo
     old_indices = np.flatnonzero(new_indices != NONE)
     new_indices = new_indices[old_indices]
     old_ranks, new_ranks = old.ranks[old_indices], new.ranks[new_indices]
-    moved, are_ranked = old_ranks != new_ranks, (old_ranks > 0) & (new_ranks > 0)
+    is_moved, are_ranked = old_ranks != new_ranks, (old_ranks > 0) & (new_ranks > 0)
     is_top = ((old_ranks > 0) & (old_ranks <= TOP_RANKS)) | ((new_ranks > 0) & (new_ranks <= TOP_RANKS))
-    differs = (old.points[old_indices] != new.points[new_indices]) | (moved & (is_top | ranks))
+    differs = (old.points[old_indices] != new.points[new_indices]) | (is_moved & (is_top | ranks))
     departed = np.delete(np.arange(len(old)), old_indices)
     arrived = np.delete(np.arange(len(new)), new_indices)
     return PairedPoints(
         index_points(old.rows_at(np.append(old_indices[differs], departed)), scale),
         index_points(new.rows_at(np.append(new_indices[differs], arrived)), scale),
-        moved=int((moved & ~differs).sum()),
-        swapped=_count_swapped_ranks(old_ranks[are_ranked], new_ranks[are_ranked]),
+        moved_count=int((is_moved & ~differs).sum()),
+        swapped_count=_count_swapped_ranks(old_ranks[are_ranked], new_ranks[are_ranked]),
     )
 
 
 def _count_inversions(numbers: Any) -> int:
-    """Count the pairs of a column of non-negative numbers that descend."""
+    """Count the pairs of a column of non-negative numbers that are in descending order."""
     inversions = 0
-    # radix pass: within each run of equal higher bits, count the ones before each zero
+    # a radix sort: within each run of equal higher bits, the ones before a zero are inversions
     for bit in reversed(range(int(numbers.max(initial=0)).bit_length())):
         bits = numbers >> bit & 1
         ones_before = np.cumsum(bits) - bits
@@ -549,9 +558,9 @@ def _count_inversions(numbers: Any) -> int:
 def _build_effect(kind: type[E], ladder: str, player: str, old: RankedPoints | None, new: RankedPoints | None) -> E:
     rank, gold = (old and old.rank, new and new.rank), (old and old.gold, new and new.gold)
     if old is None or new is None:
-        change = "added" if old is None else "removed"
-        return kind(change, ladder, player, old and old.points, None, new and new.points, rank, gold)
-    # several times as fast as subtracting fractions
+        name = "added" if old is None else "removed"
+        return kind(name, ladder, player, old and old.points, None, new and new.points, rank, gold)
+    # several times faster than subtracting fractions
     numerator = new.numerator * old.denominator - old.numerator * new.denominator
     gain = ExactNumber(numerator, old.denominator * new.denominator)
     return kind("moved", ladder, player, old.points, gain, new.points, rank, gold)
@@ -562,9 +571,9 @@ def _list_top_players(rows: Mapping[str, RankedPoints]) -> set[str]:
 
 
 def count_swapped(old: Mapping[str, RankedPoints], new: Mapping[str, RankedPoints]) -> int:
-    """Count the pairs of players ranked in both states who swap order: one is ahead in `old`, the other in `new`.
+    """Count the pairs of players, ranked in both states, of whom one is ahead in `old` and the other in `new`.
 
-    Players who share a rank in either state are not swapped.
+    Players who share a rank in either state are not counted.
     """
     ranks = [(old[player].rank or 0, new[player].rank or 0) for player in old.keys() & new.keys()]
     return _count_swapped_ranks(*np.array([pair for pair in ranks if all(pair)], dtype=np.int64).reshape(-1, 2).T)
@@ -572,5 +581,5 @@ def count_swapped(old: Mapping[str, RankedPoints], new: Mapping[str, RankedPoint
 
 def _count_swapped_ranks(old: Any, new: Any) -> int:
     """Count the pairs that swap order between two columns of ranks."""
-    # ties in `old` are sorted ascending, so they add no inversion
+    # ties in `old` are sorted by their ranks in `new`, so they add no inversion
     return _count_inversions(new[np.lexsort((new, old))])

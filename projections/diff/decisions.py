@@ -1,8 +1,8 @@
 """List the decisions between two positions of the log, with each decision's effect on every player's points.
 
-Each decision accounts for the difference between the ladders before and after it; the games recorded in between
-account for the rest. A player's amounts therefore sum exactly to the difference between their points at both ends.
-(`projections.diff.causes` does the same for a single player, event by event.)
+Each decision accounts for the difference between the ladders before and after it. The games that were recorded between
+decisions account for the rest. So a player's amounts sum exactly to the difference between their points at both ends.
+(`projections.diff.causes` attributes the difference of a single player to every event.)
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ from ratings_ledger.projections.rulesets.versions import newest
 
 @dataclass(frozen=True, slots=True)
 class Decision(Result):
-    """Consecutive events of one type that one person recorded for one reason, from `recorded_at` on.
+    """Consecutive events of one type that one person recorded for one reason; `recorded_at` is the time of the first.
 
-    `verb` is a participle such as corrected. `descriptions` describe the first events.
+    `verb` is a participle, such as corrected. `descriptions` describe the first events.
     """
 
     type: str
@@ -62,8 +62,8 @@ class Decision(Result):
 class Share(Result):
     """A player's points and rank at both ends, and the amounts that make up the difference.
 
-    `amounts` is keyed by the index of a decision, or None for recorded games. `start` replaces the points of a player
-    who is not on the ladder.
+    `amounts` has the amount of each decision, by index, and of all recorded games, by None. `start` replaces the points
+    at an end where the player is not on the ladder.
     """
 
     ladder: str
@@ -83,16 +83,18 @@ class Share(Result):
     @property
     def is_decided(self) -> bool:
         """Tell whether any decision contributes to the difference."""
-        return any(cause is not None for cause in self.amounts)
+        return any(decision is not None for decision in self.amounts)
 
 
 @dataclass(frozen=True, slots=True)
 class Decisions(Answer, RowSequence[Decision]):
-    """The decisions between two positions, the number of games recorded, and each affected player's share.
+    """The decisions between two positions, the number of games recorded there, and each affected player's share.
 
-    `head` is the head at the later position, and `recorded` the time of the first and the last event. `failures` maps
-    each ladder that cannot be replayed to the reason, and `failed` says where it fails. `left_out` maps the position of
-    each ignored event to the reason.
+    head:     the head at the later position
+    recorded: the times of the first and the last event
+    failures: the reason for each ladder that cannot be replayed, by ladder
+    failed:   the messages that say where these replays fail
+    left_out: the reason for each ignored event, by position
     """
 
     _rows_member: ClassVar[str] = "decisions"
@@ -108,7 +110,7 @@ class Decisions(Answer, RowSequence[Decision]):
     left_out: dict[int, str] = field(default_factory=dict, metadata=HIDDEN, kw_only=True)
 
 
-# the number of events of a decision that have a description
+# the maximum number of events of a decision that get a description
 DESCRIPTIONS_MAX = 100
 DecisionKey = tuple[str, str, str | None]
 
@@ -116,7 +118,7 @@ DecisionKey = tuple[str, str, str | None]
 def find_decisions(
     connection: Connection, before: int, after: int, times: Times, as_of: int | None = None, ladder: str | None = None
 ) -> Decisions:
-    """Return the decisions after position `before` up to `after`, and their effect on all ladders or on a single one.
+    """Return the decisions with `before` < position <= `after`, and their effects on all ladders or on a single one.
 
     Raises `StoreDamaged`.
     """
@@ -135,11 +137,11 @@ def find_decisions(
         else:
             decisions.append(_build_decision(connection, key, entries, end, times))
         path.advance(facts.snapshot(), affected, None if key is None else len(decisions) - 1)
-    if by_period := {name for name, versions in facts.rulesets.items() if versions[0].ruleset.period != "game"}:
-        # a rating period closes because time passes, so its effect counts as that of games, not of a decision
+    if period_rulesets := {name for name, versions in facts.rulesets.items() if versions[0].ruleset.period != "game"}:
+        # a rating period closes because time passes, so its effect belongs to the games, not to a decision
         facts.position = after
         set_recorded_until(facts, connection)
-        path.advance(facts.snapshot(), {f"ruleset:{name}" for name in by_period}, None)
+        path.advance(facts.snapshot(), {f"ruleset:{name}" for name in period_rulesets}, cause=None)
     return Decisions(
         before=before,
         to=after,
@@ -182,14 +184,17 @@ PointsByPlayer = dict[str, RankedPoints]
 
 @dataclass
 class _Tally:
-    """Every player's points on a ladder at the start and now, and the amount per cause; keyed by the latest ids."""
+    """Every player's points on a ladder at the beginning and now, and the amount of each cause, by latest id.
+
+    `start` replaces the points of a player who is not on the ladder.
+    """
 
     start: Fraction
     first: PointsByPlayer
     current: PointsByPlayer
     amounts: dict[str, dict[int | None, Fraction]] = field(default_factory=lambda: defaultdict(dict))
 
-    def add_step(self, latest: PointsByPlayer, cause: int | None) -> None:
+    def add_difference(self, latest: PointsByPlayer, cause: int | None) -> None:
         """Attribute the difference between the current points and `latest` to a cause."""
         for player in self.current.keys() | latest.keys():
             rows = self.current.get(player), latest.get(player)
@@ -205,14 +210,19 @@ class _Tally:
             rows = self.first.get(player), self.current.get(player)
             before, after = (row and row.points for row in rows)
             ranks = (rows[0] and rows[0].rank, rows[1] and rows[1].rank)
-            nonzero = {cause: amount for cause, amount in amounts.items() if amount}
             yield Share(
-                ladder=ladder, player=player, start=self.start, before=before, after=after, rank=ranks, amounts=nonzero
+                ladder=ladder,
+                player=player,
+                start=self.start,
+                before=before,
+                after=after,
+                rank=ranks,
+                amounts={cause: amount for cause, amount in amounts.items() if amount},
             )
 
 
 class _Path:
-    """The path of all ladders, or of one, from step to step. Ladders that did not change are not replayed."""
+    """The path of all ladders, or of one, from decision to decision. Ladders that did not change are not replayed."""
 
     def __init__(self, connection: Connection, ladders: Ladders, end: Facts, ladder: str | None) -> None:
         self.failures: dict[str, RuleFailure] = {}
@@ -226,7 +236,7 @@ class _Path:
         """Advance to these facts, and attribute the difference between the ladders to a cause."""
         before, self._ladders = self._ladders, Ladders(facts, self._ladders.as_of)
         end = self._end.facts
-        # a rename can move points from one id to another even if no game changes
+        # a rename can move points to another id although no game changes
         is_renamed = before.facts.clubs != facts.clubs
         is_renamed |= _list_ids(before.facts, end) != _list_ids(facts, end)
         for name, (old, new) in pair_affected_streams(before, self._ladders, affected, self._only).items():
@@ -235,7 +245,7 @@ class _Path:
             try:
                 if name not in self._tallies:
                     self._tallies[name] = self._start_tally(name, before, old, new)
-                self._tallies[name].add_step(self._load_points(self._ladders, new), cause)
+                self._tallies[name].add_difference(self._load_points(self._ladders, new), cause)
             except RuleFailure as problem:
                 self.failures[name] = problem
 
@@ -252,15 +262,15 @@ class _Path:
         return _Tally(version.start_points, first, first)
 
     def _load_points(self, ladders: Ladders, stream: Stream | None) -> PointsByPlayer:
-        """Return every player's points, by the id that they have at the end. Raises `RuleFailure`."""
-        replayed = ReplayedLadder(ladders, stream, keep=False)
-        rows = replayed.at().points_by_player()
+        """Return every player's points, by the player's id at the end. Raises `RuleFailure`."""
+        replayed = ReplayedLadder(ladders, stream, keep_history=False)
+        rows = replayed.at().index_points()
         end = (self._end if stream is None else self._end.for_ladder(stream.ladder)).facts
-        renamed = _list_ids(replayed.facts, end)
-        points = {name: row for name, row in rows.items() if name not in renamed and end.current(name) == name}
-        for player, names in renamed.items():
-            if ranked := [name for name in names if name in rows]:
-                points[player] = rows[ranked[0]]
+        ids_by_player = _list_ids(replayed.facts, end)
+        points = {name: row for name, row in rows.items() if name not in ids_by_player and end.current(name) == name}
+        for player, ids in ids_by_player.items():
+            if ranked_ids := [name for name in ids if name in rows]:
+                points[player] = rows[ranked_ids[0]]
         return points
 
     def list_shares(self) -> Iterator[Share]:
@@ -271,9 +281,9 @@ class _Path:
 
 
 def _list_ids(facts: Facts, end: Facts) -> dict[str, list[str]]:
-    """Return each renamed player's ids in `facts`, by their id at `end`; the latest id comes first.
+    """Return each renamed player's ids in `facts`, by the player's id at `end`; the latest id comes first.
 
-    Players with a single id throughout are left out.
+    Players who always had the same id are left out.
     """
     if not (facts.renamed or end.renamed):
         return {}

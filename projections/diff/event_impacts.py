@@ -51,26 +51,28 @@ def compute_event_impact(connection: Connection, before: Ladders, after: Ladders
     try:
         event = read_known_event(position, record)
     except Refused as problem:
-        message = f"the event at position {position} cannot be read and is ignored: {problem.message}"
+        message = f"the event at position {position} is invalid and is ignored: {problem.message}"
         raise Unknown("event-unreadable", f"{message}; run: ratings verify") from None
-    fields = json.loads(record)
+    members = json.loads(record)
     lookups = build_log_lookups(connection, before.facts.position)
     affected = find_affected_between(connection, before.facts, after.facts, event)
     impact = compute_impact_between(lookups, before, after, affected)
-    by_ladder = defaultdict[str, list[Effect]](list)
+    effects_by_ladder = defaultdict[str, list[Effect]](list)
     for effect in impact.changes:
-        by_ladder[effect.ladder].append(effect)
+        effects_by_ladder[effect.ladder].append(effect)
     ranks_by_ladder = {summary.ladder: summary.ranks for summary in impact.ladders}
     return EventImpact(
         position=position,
         type=event.type,
-        recorded_at=fields["recorded_at"],
-        by=fields["by"],
+        recorded_at=members["recorded_at"],
+        by=members["by"],
         reason=event.data.get("reason"),
         game_id=event.data.get("game_id"),
         ladders=tuple(
-            _summarize_ladder(name, effects, ranks_by_ladder.get(name, 0), _count_players(after, name))
-            for name, effects in by_ladder.items()
+            _summarize_ladder(
+                name, effects, rank_changes=ranks_by_ladder.get(name, 0), players=_count_players(after, name)
+            )
+            for name, effects in effects_by_ladder.items()
         ),
         rows=impact.changes,
         published=impact.published,
@@ -78,7 +80,7 @@ def compute_event_impact(connection: Connection, before: Ladders, after: Ladders
             Log(connection, position - 1), event, times, read_identities(connection, position)
         )
         if TYPES[event.type].decided
-        else describe_recorded_event(RecordedEvent(fields), times),
+        else describe_recorded_event(RecordedEvent(members), times),
         failed=impact.failed,
         times=times,
     )
@@ -93,8 +95,8 @@ def _count_players(ladders: Ladders, ladder: str) -> int:
     return 0 if stream is None else len(ladders.rank_stream(stream).rows)
 
 
-def _summarize_ladder(ladder: str, effects: Sequence[Effect], rank_changes: int, players: int) -> LadderImpact:
-    """Summarize the effects on a ladder with `players` players, of whom `rank_changes` have another rank."""
+def _summarize_ladder(ladder: str, effects: Sequence[Effect], *, rank_changes: int, players: int) -> LadderImpact:
+    """Summarize the effects on a ladder, given its number of players and the number of those with another rank."""
     gains = tuple(effect for effect in effects if effect.gain > 0)
     losses = tuple(effect for effect in reversed(effects) if effect.gain < 0)
     joined_or_left = tuple(effect for effect in effects if effect.change is None)
@@ -123,7 +125,7 @@ def _compute_median(sizes: Sequence[Fraction]) -> Fraction:
 
 
 def _find_percentile(sizes: Sequence[Fraction], percent: int) -> Fraction:
-    """Return the nearest-rank percentile of sorted sizes: the smallest size that `percent` % of them do not exceed."""
+    """Return the nearest-rank percentile of sorted sizes: the smallest size that `percent` % of all do not exceed."""
     return sizes[-(-percent * len(sizes) // 100) - 1]
 
 
@@ -131,10 +133,12 @@ def _find_percentile(sizes: Sequence[Fraction], percent: int) -> Fraction:
 class LadderImpact(Result):
     """The impact of an event on one ladder.
 
-    `up`, `stayed` and `down` are the numbers of players whose points rose, stayed and fell; `joined`, `left` and
-    `ranks` those of players who joined, who left, and whose rank changed. `largest`, `median` and `percentile_99`
-    describe the sizes of the changes, in points; they are None if no player's points changed. 99 % of the sizes do not
-    exceed `percentile_99`. `gains` and `losses` are sorted by size, largest first.
+    up, stayed, down: the numbers of players whose points rose, stayed and fell
+    joined, left:     the numbers of players who joined and who left
+    ranks:            the number of players whose rank changed
+    largest, median, percentile_99: the sizes of changes, in points, None if no player's points changed; 99 % of the
+                      sizes do not exceed `percentile_99`
+    gains, losses:    the effects, largest first
     """
 
     ladder: str
@@ -156,7 +160,7 @@ class LadderImpact(Result):
 class EventImpact(Answer, RowSequence[Effect]):
     """The impact of the event at a position on all players' points and on the lists published before it.
 
-    `description` describes the effect of the event. `failed` has a message for each ladder that could not be replayed.
+    `description` describes the event. `failed` has a message for each ladder that cannot be replayed.
     """
 
     position: int

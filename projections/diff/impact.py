@@ -40,9 +40,9 @@ from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_f
 class Impact(RowSequence[Effect]):
     """The changes in players' points, a summary per ladder, and the published lists that would come out differently.
 
-    `renamed` has the other published lists, on which only names change. `reasons` explains unexpected changes, and
-    `failed` the failed replays. `periods` has the ladders whose rating periods are affected. `times` formats times if a
-    list differs or games wait for a period to close.
+    `renamed` has the published lists on which only names change. `reasons` explains unexpected changes, and `failed`
+    the failed replays. `periods` has the ladders whose rating periods are affected. `times` is the ledger's time format
+    if the impact has times.
     """
 
     _rows_member: ClassVar[str] = "changes"
@@ -63,22 +63,22 @@ def compute_impact(connection: Connection, before: Ladders, drafts: Iterable[Dra
     reasons = tuple(
         reason for player, new_player in renames for reason in _explain_rename(before.facts, impact, player, new_player)
     )
-    is_dated = impact.published or impact.renamed is not ABSENT or impact.periods is not ABSENT
-    return replace(impact, reasons=reasons or ABSENT, times=load_times(connection) if is_dated else UTC_TIMES)
+    has_times = impact.published or impact.renamed is not ABSENT or impact.periods is not ABSENT
+    return replace(impact, reasons=reasons or ABSENT, times=load_times(connection) if has_times else UTC_TIMES)
 
 
 def _explain_rename(before: Facts, impact: Impact, player: str, new_player: str) -> Iterator[str]:
-    """Yield the reasons why a rename changes points; most renames do not."""
+    """Yield the reasons why a rename changes points, if it does."""
     ladders = dict.fromkeys(effect.ladder for effect in impact.changes if effect.before != effect.after)
     if not ladders:
         return
     if before.knows(new_player):
-        yield f"{player} and {new_player} become one person with the games of both; all later games are rated again."
+        yield f"{player} and {new_player} become one person with the games of both, so later games are rated again."
         return
     for ruleset_id in dict.fromkeys(parse_name(ladder).ruleset_id for ladder in ladders):
         yield (
-            f"The rule of {ruleset_id} processes a player's opponents in the order of their ids, and a new id "
-            "changes that order."
+            f"The rule of {ruleset_id} processes a player's opponents in the order of their ids, and the new id "
+            "changes this order."
         )
 
 
@@ -112,14 +112,14 @@ def compute_impact_between(
     for name, (old, new) in pair_affected_streams(before, after, affected, only).items():
         if (period_impact := compare_periods(before.facts, after.facts, old, new)) is not None:
             periods.append(period_impact)
-        # a new date for a game may change a published list even if no player's points change
+        # a game with a new date may change a published list even if no player's current points change
         is_redated = name in lists and _list_instants(before, old) != _list_instants(after, new)
         if have_same_points(old, new) and not is_redated:
             if name in lists:
                 old_facts, new_facts = before.for_ladder(name).facts, after.for_ladder(name).facts
                 renamed += _find_renamed_lists(lookups, old_facts, new_facts, lists[name])
             continue
-        # with running points, one change moves the ranks of many players
+        # with running points, ranks are left out, because one change moves the ranks of many players
         with_ranks = any(stream and not stream.ranking.running for stream in (old, new))
         try:
             old_ladder, new_ladder = ReplayedLadder(before, old), ReplayedLadder(after, new)
@@ -132,9 +132,8 @@ def compute_impact_between(
                 renamed += _find_renamed_lists(lookups, old_ladder.facts, new_ladder.facts, equal_lists)
         except RuleFailure as failure:
             # a game that is not recorded yet has no position, so the message cannot say where the rule fails
-            failed.append(
-                lookups.describe_failure(failure, after.facts).replace(": the rule", " cannot be replayed: the rule", 1)
-            )
+            message = lookups.describe_failure(failure, after.facts)
+            failed.append(message.replace(": the rule", " cannot be replayed: the rule", 1))
             continue
         effects += differing
         if differing or summary.ranks:
@@ -153,7 +152,7 @@ def _list_instants(ladders: Ladders, stream: Stream | None) -> list[int]:
     """Return the times of a ladder's games and adjustments, in order."""
     if stream is None:
         return []
-    stream = ladders.stream(stream.ladder)  # complete, not just the part to replay
+    stream = ladders.stream(stream.ladder)  # a stream with all games; the given one may have only some
     return [
         *(ladders.facts.occurred_at[row] for row in stream.row),
         *(adjustment.occurred_at for adjustment in stream.adjustments),
@@ -163,9 +162,9 @@ def _list_instants(ladders: Ladders, stream: Stream | None) -> list[int]:
 def _compare_lists(
     lookups: LogLookups, old_ladder: ReplayedLadder, new_ladder: ReplayedLadder, lists: Iterable[PublishedList]
 ) -> Iterator[DifferingList]:
-    """Yield the published lists whose recomputation differs between the two states, apart from ids.
+    """Yield the published lists that come out differently in the two states, apart from ids.
 
-    A list that comes out as published again is not reported.
+    A list that comes out as it was published is left out.
     """
     stream = old_ladder.stream or new_ladder.stream
     facts = old_ladder.facts, new_ladder.facts
@@ -188,13 +187,13 @@ def _find_renamed_lists(
     if not (before.renamed or after.renamed):
         return
     for published in lists:
-        names = [(row.player, after.current(row.player)) for row in lookups.load_rows(published).rows]
-        if any(new not in (name, before.current(name)) for name, new in names):
+        ids = [row.player for row in lookups.load_rows(published).rows]
+        if any(after.current(name) not in (name, before.current(name)) for name in ids):
             played_until = None if published.as_of is None else moment(published.as_of)
             yield DifferingList(published.ladder, played_until, published.position, already=False)
 
 
 def _map_rows(ranking: Ranking | None) -> dict[str, tuple[Any, ...]]:
-    """Return a ranking's rows by player, with exact points, which compare equal at any scale."""
+    """Return the rows of a ranking by player, with exact points, so that rows of different scales can be compared."""
     rows, scale = ((), 1) if ranking is None else (ranking.rows, ranking.scale)
     return {row.player: (row.rank, row.value(scale), row.games, row.qualified, row.gold, row.places) for row in rows}

@@ -21,7 +21,7 @@ from ratings_ledger.projections.queries.survey import Survey
 
 @dataclass(frozen=True, slots=True)
 class HypotheticalResult(Result):
-    """A player's actual change for a game (None if it did not count), and the change with the hypothetical places."""
+    """A player's actual change for a game (`gave`), None if it did not count, and the hypothetical change."""
 
     ladder: str
     player: str
@@ -35,7 +35,7 @@ class HypotheticalResult(Result):
 class OtherResult(Answer, RowSequence[HypotheticalResult]):
     """A game with hypothetical `places`, in participant order: each participant's change in points, by ladder.
 
-    `data` is the game as it stands; `last` is the last event that the answer depends on.
+    `data` is the game as recorded or last corrected; `last` is the last event that the answer depends on.
     """
 
     game_id: str
@@ -48,14 +48,15 @@ class OtherResult(Answer, RowSequence[HypotheticalResult]):
 
 
 def compute_other_result(survey: Survey, game_id: str, places: Sequence[int]) -> OtherResult:
-    """Score a game with hypothetical places, given in participant order; its players keep the points they had before.
+    """Score a game with hypothetical places, in participant order; all players have their points before the game.
 
     Raises `Unknown` (game-unknown), and `BadArgument` for places that no result of the game can have.
     """
     timeline = load_timeline(survey, game_id)
-    survey.failures = []  # the loop below collects them again
+    survey.failures = []  # drop the failures of the timeline, which the loop below collects again
     if timeline.voided:
-        raise BadArgument(f"{game_id} is voided, so no result changes any points", "places")
+        message = f"{game_id} is voided, so no result changes points; first reinstate it"
+        raise BadArgument(f"{message}: ratings reinstate {game_id} --reason TEXT", "places")
     correction = _build_correction(timeline.data, places)
     after, *_ = apply_drafts(survey.connection, survey.undated, [correction])
     row = find_game_row(survey.connection, survey.facts, game_id)
@@ -78,7 +79,7 @@ def compute_other_result(survey: Survey, game_id: str, places: Sequence[int]) ->
 def has_other_results(data: dict[str, Any]) -> bool:
     """Tell whether a game's participants could have had other places.
 
-    They could not if places follow from scores, or if a substitute took over a seat.
+    It is False if places follow from scores, or if a substitute took over a seat.
     """
     return all("place" in seat and not seat.keys() & {"score", "replaces"} for seat in data["participants"])
 
@@ -87,10 +88,11 @@ def _build_correction(data: dict[str, Any], places: Sequence[int]) -> Draft:
     """Build the correction that gives a game other places. Raises `BadArgument`."""
     participants = data["participants"]
     if not has_other_results(data):
-        raise BadArgument(f"the places of {data['game_id']} cannot be changed by themselves", "places")
+        message = f"{data['game_id']} has scores or a substitute, so its places cannot be changed by themselves"
+        raise BadArgument(message, "places")
     if len(places) != len(participants):
-        message = f"{count(len(places), 'place')} for {count(len(participants), 'participant')} of {data['game_id']}"
-        raise BadArgument(f"{message}; give one place each", "places")
+        message = f"{data['game_id']} has {count(len(participants), 'participant')}, not {len(places)}"
+        raise BadArgument(f"{message}; give each of them a place", "places")
     seats = [{**seat, "place": place} for seat, place in zip(participants, places, strict=True)]
     game = {**data, "participants": seats}
     event = {
@@ -101,7 +103,7 @@ def _build_correction(data: dict[str, Any], places: Sequence[int]) -> Draft:
     try:
         return read_event(event)[0]
     except Refused as problem:
-        raise BadArgument(f"no result has these places: {problem.message}", "places") from None
+        raise BadArgument(f"these places are not a possible result: {problem.message}", "places") from None
 
 
 def _compare_on_ladder(

@@ -19,9 +19,11 @@ from ratings_ledger.projections.replay.ladders import Stream, describe_periods
 class PeriodImpact(Result):
     """The impact of events on a ladder that is scored by rating periods.
 
-    `recomputed` counts the closed periods that change because a game, an adjustment or a rule differs in or before
-    them. `closed` counts the periods that close because time has passed. `waiting` counts the additional games in open
-    periods, the first of which ends at `closes_at`.
+    recomputed: the number of closed periods that change, because a game, an adjustment or a rule in or before the
+                period changes
+    closed:     the number of periods that close because time has passed
+    waiting:    the number of additional games in open periods
+    closes_at:  the end of the first open period, None without one
     """
 
     ladder: str
@@ -32,25 +34,29 @@ class PeriodImpact(Result):
 
 
 def compare_periods(before: Facts, after: Facts, old: Stream | None, new: Stream | None) -> PeriodImpact | None:
-    """Compare the rating periods of two states of a ladder; None if no period changes or the ladder has no periods."""
-    # only ladders that score game by game are continued, so a known trace covers the whole ladder
+    """Compare the rating periods of two states of a ladder.
+
+    Return None if no period changes, or if the ladder has no periods.
+    """
+    # a trace is continued only if every game is scored separately, so the trace of this ladder covers all of it
     old, new = (stream.trace.stream if stream and stream.trace else stream for stream in (old, new))
     if new is None or new.periods is None or (old is not None and old.periods is None):
         return None
-    was_open = None if old is None else describe_periods(before, old, None)
-    is_open = describe_periods(after, new, None)
-    were_closed = new.periods.count_closed(before.recorded_until) if before.position else 0
-    recomputed = max(were_closed - _find_first_differing_period(old, new), 0)
-    closed = len(new.periods.begin) - were_closed
-    waiting = max((is_open.open_games if is_open else 0) - (was_open.open_games if was_open else 0), 0)
+    old_periods = None if old is None else describe_periods(before, old, as_of=None)
+    new_periods = describe_periods(after, new, as_of=None)
+    closed_before = new.periods.count_closed(before.recorded_until) if before.position else 0
+    recomputed = max(closed_before - _find_first_differing_period(old, new), 0)
+    closed = len(new.periods.begin) - closed_before
+    old_open_games = old_periods.open_games if old_periods else 0
+    waiting = max((new_periods.open_games if new_periods else 0) - old_open_games, 0)
     if not (recomputed or closed or waiting):
         return None
-    closes_at = None if is_open is None or is_open.closes_at is None else moment(is_open.closes_at)
+    closes_at = None if new_periods is None or new_periods.closes_at is None else moment(new_periods.closes_at)
     return PeriodImpact(new.ladder, recomputed, closed, waiting, closes_at=closes_at)
 
 
 def _find_first_differing_period(old: Stream | None, new: Stream) -> int:
-    """Return the index of the first period that differs from its previous scoring."""
+    """Return the index of the first period that is scored differently than before."""
     assert new.periods is not None
     if old is None or old.periods is None:
         return 0
@@ -60,16 +66,17 @@ def _find_first_differing_period(old: Stream | None, new: Stream) -> int:
     )
     ends = []
     for stream, counterpart in ((old, new), (new, old)):
-        seeded = [name for name, seed in stream.seeds.items() if counterpart.seeds.get(name) != seed]
-        # an adjustment takes effect when its period closes, so the periods after that differ
-        adjusted = _describe_adjustments(stream) - _describe_adjustments(counterpart)
-        games = [first_game, *(game for game, *_ in adjusted), *(_find_first_game(stream, name) for name in seeded)]
+        seeded_players = [name for name, seed in stream.seeds.items() if counterpart.seeds.get(name) != seed]
+        # an adjustment takes effect when its period closes, so only the later periods differ
+        adjustments = _describe_adjustments(stream) - _describe_adjustments(counterpart)
+        games = [first_game, *(game for game, *_ in adjustments)]
+        games += [_find_first_game(stream, name) for name in seeded_players]
         ends += [_find_period_end(stream, game) for game in games]
     return int(np.searchsorted(new.periods.end, min(ends), "left"))
 
 
 def _describe_adjustments(stream: Stream) -> set[tuple[int, int, int, int]]:
-    """Return the identifying values of each adjustment, first the game that it precedes."""
+    """Return the values that identify each adjustment: (next game, person, units, position)."""
     return {
         (adjustment.game, stream.persons[adjustment.player], adjustment.units, adjustment.position)
         for adjustment in stream.adjustments
@@ -77,14 +84,14 @@ def _describe_adjustments(stream: Stream) -> set[tuple[int, int, int, int]]:
 
 
 def _find_period_end(stream: Stream, game: int) -> int:
-    """Return the end of a game's period; an instant after all periods if there is no such game."""
+    """Return the end of a game's period, or an instant after all periods for the number after the last game."""
     periods = stream.periods
     assert periods is not None
     return int(periods.end[periods.of_game[game]]) if game < len(periods.of_game) else INSTANT_MAX + 2
 
 
 def _describe_games(stream: Stream) -> list[Any]:
-    """Return columns, by game, of the values that identify it."""
+    """Return columns with the values that identify each game."""
     positions = np.array([version.position for version in stream.versions], dtype=np.int64)
     version, row = arrays.as_numpy(stream.version), arrays.as_numpy(stream.row)
     periods = stream.periods
@@ -93,17 +100,17 @@ def _describe_games(stream: Stream) -> list[Any]:
 
 
 def _describe_slots(stream: Stream) -> list[Any]:
-    """Return columns, by slot, of the values that a rule reads."""
+    """Return columns with the values that a rule reads about each slot (a player in a game)."""
     persons = np.array(stream.persons, dtype=np.int64)
     return [persons[arrays.as_numpy(stream.players)], *map(arrays.as_numpy, stream.columns)]
 
 
 def _find_first_difference(left: list[Any], right: list[Any]) -> int:
-    """Return the first index at which the columns differ; the length of the shorter ones if they do not."""
+    """Return the first index at which the columns differ; without a difference, the length of the shorter columns."""
     count = min(len(left[0]), len(right[0]))
     differs = np.zeros(count, dtype=bool)
-    for left_item, right_item in zip(left, right, strict=False):
-        differs |= left_item[:count] != right_item[:count]
+    for left_column, right_column in zip(left, right, strict=False):
+        differs |= left_column[:count] != right_column[:count]
     indexes = np.flatnonzero(differs)
     return int(indexes[0]) if len(indexes) else count
 
@@ -113,7 +120,7 @@ def _find_game_of_slot(stream: Stream, slot: int) -> int:
 
 
 def _find_first_game(stream: Stream, name: str) -> int:
-    """Return the index of a player's first game; the number of games if there is none."""
+    """Return the number of a player's first game; without one, the number of games."""
     if name not in stream.names:
         return len(stream.row)
     slots = np.flatnonzero(arrays.as_numpy(stream.players) == stream.names.index(name))

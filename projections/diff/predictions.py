@@ -2,11 +2,10 @@
 
     Brier score  the mean of (expected - scored)^2                              (G. Brier, 1950)
     log loss     the mean of -(scored ln expected + (1 - scored) ln(1 - expected))
-    accuracy     the share of pairs without a tie in which the player with more points placed better; equal points count
-                 half. Under a rule with state, the likelier winner replaces the player with more points
+    accuracy     the share of pairs without a tie in which the favourite placed better; equal favourites count half
 
 `expected` is the rule's expected score from the states before the game; `scored` is 1 for the better place, 1/2 for a
-tie.
+tie. The favourite is the player with more points or, under a rule with state, with the higher expected score.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ from ratings_ledger.projections.rulesets.versions import Version
 
 @dataclass(frozen=True, slots=True)
 class Quality(Result):
-    """The quality of the predictions of `pairs` pairs, `decided` of which did not tie; None where there are no pairs.
+    """The quality of the predictions for `pairs` pairs of players, of which `decided` did not tie.
 
-    `unplaced` counts the games without places, for which there is no prediction.
+    The measures are None without pairs. `unplaced` counts the games without places, which have no predictions.
     """
 
     pairs: int
@@ -50,7 +49,7 @@ class Quality(Result):
 
 @dataclass(frozen=True, slots=True)
 class QualityPair(Result):
-    """The prediction quality of both sides of a comparison; None where the rule predicts nothing."""
+    """The prediction quality of both sides of a comparison, None for a side whose rule cannot predict."""
 
     before: Quality | None
     after: Quality | None
@@ -66,14 +65,14 @@ def measure_quality(facts: Facts, stream: Stream) -> Quality | None:
     trace = replay(stream)
     keeps_only_points = not any(version.rule.state for version in stream.versions)
     is_long = compiling.is_worthwhile(len(stream.row))
-    quality_counts = _measure_compiled(stream, trace.before) if is_long and keeps_only_points else None
-    return quality_counts or _measure_interpreted(facts, trace)
+    quality = _measure_compiled(stream, trace.before) if is_long and keeps_only_points else None
+    return quality or _measure_interpreted(facts, trace)
 
 
 def _measure_compiled(stream: Stream, before: Column) -> Quality | None:
     """Measure a long ladder with compiled code; None if a rule cannot be compiled or fails.
 
-    In that case use `_measure_interpreted`, which names the game at which a rule fails.
+    After a None, use `_measure_interpreted`, which reports the game at which a rule fails.
     """
     rules = {version.rule for version in stream.versions}
     place_indexes = {rule.columns.index("place") if "place" in rule.columns else None for rule in rules}
@@ -93,19 +92,19 @@ def _measure_compiled(stream: Stream, before: Column) -> Quality | None:
 def _measure_interpreted(facts: Facts, trace: Trace) -> Quality:
     """Measure a short ladder, or one whose rules cannot be compiled. Raises `RuleFailure`.
 
-    Players of the same side are not a pair.
+    Two players of the same side are not a pair.
     """
     stream, arrivals = trace.stream, _ArrivalReader(trace)
     squares: list[float] = []
     losses: list[float] = []
-    decided = predicted = unplaced = 0
+    decided = doubled_hits = unplaced = 0  # an equal favourite is half a hit
     for game, (low, high) in enumerate(pairwise(stream.offsets)):
         version, row = stream.versions[stream.version[game]], stream.row[game]
         places = _read_places(facts, row, [stream.persons[player] for player in stream.players[low:high]])
         if not all(places):
             unplaced += 1
             continue
-        points, states, columns = arrivals.at(version, row, low, high)
+        points, states, columns = arrivals.read_game(version, row, low, high)
         sides = columns[version.rule.columns.index("team")] if "team" in version.rule.columns else []
         for left, right in combinations(range(len(points)), 2):
             if sides and sides[left] == sides[right] != MISSING:
@@ -119,13 +118,13 @@ def _measure_interpreted(facts: Facts, trace: Trace) -> Quality:
             if scored != 0.5:
                 decided += 1
                 lead = points[left] - points[right] if not version.rule.state else expected - 0.5
-                predicted += 1 if lead == 0 else 2 * ((lead > 0) == (scored == 1.0))
-    counts = (len(squares), decided, predicted, unplaced)
+                doubled_hits += 1 if lead == 0 else 2 * ((lead > 0) == (scored == 1.0))
+    counts = (len(squares), decided, doubled_hits, unplaced)
     return _build_quality(counts, math.fsum(squares), math.fsum(losses))
 
 
 class _ArrivalReader:
-    """Reads the points and states with which players enter the games of a replayed ladder, and the games' columns."""
+    """A reader of the games of a replayed ladder: the players' points and states before each game, and its columns."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace, self.stream = trace, trace.stream
@@ -138,10 +137,10 @@ class _ArrivalReader:
                 slots = PeriodSlots(self.stream, trace.gaps)
                 self.gaps = slots.gaps[:, slots.entry]
 
-    def at(self, version: Version, row: int, low: int, high: int) -> tuple[list[int], Any, list[list[int]]]:
-        """Return the points and states of a game's participants, and its columns; without state, points serve as state.
+    def read_game(self, version: Version, row: int, low: int, high: int) -> tuple[list[int], Any, list[list[int]]]:
+        """Return the points and the states of a game's participants, and the game's columns. Raises `RuleFailure`.
 
-        Raises `RuleFailure`.
+        The game has the slots from `low` to before `high`. For a rule without state, the states are the points.
         """
         columns = [column[low:high].tolist() for column in self.columns[: len(version.rule.columns)]]
         points = self.trace.before[low:high].tolist()
@@ -158,19 +157,19 @@ class _ArrivalReader:
 
 def _build_quality(counts: Sequence[int], squares: float, losses: float) -> Quality:
     """Build the quality from the counts of `loops.predict` and the sums of squared errors and losses."""
-    pairs, decided, predicted, unplaced = counts
+    pairs, decided, doubled_hits, unplaced = counts
     return Quality(
         pairs=pairs,
         decided=decided,
         log_loss=losses / pairs if pairs else None,
         brier=squares / pairs if pairs else None,
-        accuracy=predicted / (2 * decided) if decided else None,
+        accuracy=doubled_hits / (2 * decided) if decided else None,
         unplaced=unplaced or ABSENT,
     )
 
 
 def _read_places(facts: Facts, row: int, persons: Sequence[int]) -> list[int]:
-    """Return the places of some participants of a game; 0 for games without places."""
+    """Return the places of some participants of a game, 0 in a game without places."""
     first = facts.start[row]
     places = {facts.person_of(slot): facts.place[slot] for slot in range(first, first + facts.count[row])}
     return [places[person] for person in persons]

@@ -36,7 +36,7 @@ from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_f
 
 @dataclass(frozen=True, slots=True)
 class ListCause(Result):
-    """An amount of a difference, caused by the decision with this index, or by games recorded later (None)."""
+    """A part of a difference, and the index of the decision that caused it; None for games recorded later."""
 
     decision: int | None
     amount: Fraction
@@ -46,9 +46,9 @@ class ListCause(Result):
 class PublishedRowDiff(Result):
     """A player's rank and points on a published list and on the same list as known now, and the causes of the change.
 
-    `before` and `after` are None where the player is not on the list. The causes sum exactly to the change. `games` are
-    those that the published list counts. `since_previous` and `previous_rank` compare it with the list before, if the
-    player was on that.
+    `before` and `after` are None where the player is not on the list. The causes sum exactly to the change. `games` is
+    the player's number of games on the published list. `since_previous` is the change in points since the previous
+    list, and `previous_rank` the rank on it; both are None if the player was not on it.
     """
 
     player: str
@@ -63,7 +63,7 @@ class PublishedRowDiff(Result):
 
     @property
     def climbed(self) -> int:
-        """Return how many ranks better the player is than on the list before."""
+        """Return the number of ranks by which the player is better than on the previous list."""
         return 0 if self.previous_rank is None or self.rank[0] is None else self.previous_rank - self.rank[0]
 
     @property
@@ -74,11 +74,13 @@ class PublishedRowDiff(Result):
 
 @dataclass(frozen=True, slots=True)
 class PublishedListDiff(Answer, RowSequence[PublishedRowDiff]):
-    """A published list compared with the same list as known now: its rows in published order, then players new on it.
+    """A published list compared with the same list as known now: its rows as published, then the players new on it.
 
-    `ruleset` and `ruleset_now` are the versions that rank the list. `decisions` are those since then that changed
-    points on it. `differing` counts the rows that differ. `previous` is the time of the ladder's list before.
-    `last` is the last event that the answer depends on.
+    ruleset, ruleset_now: the versions that ranked the list and rank it now
+    decisions: the decisions since the publication that changed points on the list
+    differing: the number of rows that differ
+    previous:  the time of the previous list of the ladder
+    last:      the last event that the answer depends on
     """
 
     ladder: str
@@ -109,12 +111,10 @@ def compare_published_list(
         current_state = loader.load_computed(published.ladder, at).state
     except RuleFailure as problem:
         current_state, failed = RankedState(facts, None), (describe_failure(problem, facts, connection),)
-    current_points = current_state.points_by_player()
-    published_points = rekey_by_current_id(
-        published_state.points_by_player(), current_points, published_state.facts, facts
-    )
+    current_points = current_state.index_points()
+    published_points = rekey_by_current_id(published_state.index_points(), current_points, published_state.facts, facts)
     decisions = (
-        find_decisions(connection, published.known_at, known_at, times, as_of, published.ladder)
+        find_decisions(connection, published.known_at, known_at, times, as_of=as_of, ladder=published.ladder)
         if published.known_at < known_at
         else None
     )
@@ -168,7 +168,7 @@ def _build_row(
 
 
 def _find_previous(connection: Connection, known_at: int, published: PublishedList) -> PublishedList | None:
-    """Return the list of the same ladder for the latest earlier time, as it was last published."""
+    """Return the ladder's published list for the latest earlier time."""
     if published.as_of is None:
         return None
     lists = select_latest_lists(read_published_lists(connection, known_at, published.ladder))
@@ -183,15 +183,16 @@ def _add_previous(
     previous: PublishedList | None,
     points: Mapping[str, RankedPoints],
 ) -> list[PublishedRowDiff]:
-    """Add to rows the games on the published list, and the points on the previous list. `points` are by current id."""
-    games = {} if state.ranking is None else {row.player: row.games for row in state.ranking.rows}
-    games_by_id: dict[str, Any] = rekey_by_current_id(games, points, state.facts, loader.latest)
+    """Add to rows the games on the published list, and the points on the previous list.
+
+    `points` has the published points by current id.
+    """
+    games_by_published_id = {} if state.ranking is None else {row.player: row.games for row in state.ranking.rows}
+    games_by_id: dict[str, Any] = rekey_by_current_id(games_by_published_id, points, state.facts, loader.latest)
     previous_points = dict[str, Any]()
     if previous is not None:
         earlier_state = loader.load_published(previous).state
-        previous_points = rekey_by_current_id(
-            earlier_state.points_by_player(), points, earlier_state.facts, loader.latest
-        )
+        previous_points = rekey_by_current_id(earlier_state.index_points(), points, earlier_state.facts, loader.latest)
     return [_add_previous_row(row, games_by_id.get(row.player), previous_points.get(row.player)) for row in rows]
 
 

@@ -20,10 +20,7 @@ _POSITIONS: Memo[str, frozenset[int]] = Memo()
 
 
 def find_retroactive_positions(connection: Connection, ladders: Ladders) -> frozenset[int]:
-    """Return the positions of the retroactive events.
-
-    These are all decisions, and the games recorded after the publication of a list that should have counted them.
-    """
+    """Return the positions of all decisions, and of the games recorded too late for a published list."""
     return _POSITIONS.get(ladders, "", lambda: _search_positions(connection, ladders.facts))
 
 
@@ -33,12 +30,12 @@ def _search_positions(connection: Connection, facts: Facts) -> frozenset[int]:
 
 
 def _find_late_games(connection: Connection, facts: Facts) -> list[int]:
-    """Return the first positions of the games recorded after a list that should have counted them."""
-    lists = read_events_of_type(
+    """Return the first positions of the games recorded after a published list whose time they precede."""
+    list_events = read_events_of_type(
         "list.published", read_matching_records(connection, until=facts.position, type_name="list.published")
     )
     lists_by_game = defaultdict[int | None, list[tuple[int, int]]](list)
-    for published in lists:
+    for published in list_events:
         versions = facts.rulesets.get(parse_name(published.data["ladder"]).ruleset_id, ())
         for slug in list_games(versions):
             instant = parse_instant(published.data["as_of"]) if "as_of" in published.data else published.occurred_at
@@ -46,10 +43,10 @@ def _find_late_games(connection: Connection, facts: Facts) -> list[int]:
     late_games = []
     for game, game_lists in lists_by_game.items():
         positions = [position for position, _ in game_lists]
-        latest = [*accumulate((instant for _, instant in game_lists), max)]
+        latest_so_far = [*accumulate((instant for _, instant in game_lists), max)]
         for row in range(bisect_left(facts.first_position, positions[0]), len(facts.first_position)):
             if facts.cell_of(row).game == game:
-                known_lists = bisect_left(positions, facts.first_position[row])
-                if known_lists and facts.occurred_at[row] <= latest[known_lists - 1]:
+                list_count = bisect_left(positions, facts.first_position[row])
+                if list_count and facts.occurred_at[row] <= latest_so_far[list_count - 1]:
                     late_games.append(facts.first_position[row])
     return late_games

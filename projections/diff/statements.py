@@ -1,7 +1,7 @@
 """Build a player's statement: every change since the latest published list, or since the start, with its cause.
 
-The first lines are the causes (see `attribution`) of changes to games that the list covers. Then come the later games
-and adjustments, in the order of replay; one line may sum the earlier ones. The lines sum exactly.
+The first lines are the causes (see `attribution`) of changes to the points on the list. Then come the later games and
+adjustments, in the order of replay; the first of these lines may sum several. The lines add up exactly.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class StatementLine(Result):
     """A change in a player's points, with its cause and the points after it; `own` and `ripple` sum to the change.
 
     `cause` is one of:
-    - game or adjustment; `game` is as in `Change`
+    - game, adjustment, season, period or version, as in `Change`; `game` is the same as in `Change`
     - a cause of `explain --change`; the line then has the cause's event, and `what` is the event's subject
-    - start: a player of the list joins again with other start points
-    - earlier: the line sums games and adjustments, which `what` counts
+    - start: a player of the list joins again with other starting points
+    - earlier: the line sums games and adjustments, and `what` says how many
     """
 
     cause: str
@@ -72,10 +72,10 @@ SHARED_MEMBERS = ("cause", "position", "game_id", "occurred_at", "recorded_at", 
 
 @dataclass(frozen=True, slots=True)
 class Statement(Answer, RowSequence[StatementLine]):
-    """The changes in a player's points on a ladder since the latest published list, or since their start.
+    """The changes in a player's points on a ladder since the latest published list, or since the player's start.
 
     The `opening` points and the changes of all lines sum exactly to the `closing` points. `published` is the position
-    of that list, and `since` the time up to which it counts games; both are None without a list.
+    of the list, and `since` is the time up to which the list counts games; both are None without a list.
     """
 
     _rows_member: ClassVar[str] = "lines"
@@ -94,24 +94,31 @@ def build_statement(
 ) -> Statement:
     """Build a player's statement on a ladder with running points.
 
-    A player who is not on the ladder has their start points and no lines. Changes to covered games are only attributed
-    if the listed points differ, so causes that cancel each other do not appear. Raises `UnknownLadder`, `RuleFailure`.
+    A player who is not on the ladder has their starting points and no lines. Changes to the games that the list covers
+    are attributed only if the points on the list differ now, so causes that cancel each other out do not appear.
 
     Args:
-        player: a current id.
-        last: the maximum number of games and adjustments with separate lines; one line sums the earlier ones.
+        connection: the connection to the store.
+        ladders: the ladders at the coordinates.
+        ladder: the name of the ladder.
+        player: the player's current id.
+        times: the time format of the ledger.
+        last: the maximum number of games and adjustments that get a line each; one line sums all earlier ones.
+
+    Raises:
+        RuleFailure: the rule failed.
+        UnknownLadder: the ladder's ruleset is unknown.
     """
     course = load_course(connection, ladders, ladder, player)
     trace = ladders.trace(ladder)
     units = find_starting_points(trace.stream, player, newest(trace.stream.versions), trace.entry_states)
     start = course.start if course else ExactNumber(units, trace.stream.rule.scale)
     published, compared_until = _find_last_list(connection, ladders, ladder)
-    covered = 0 if published is None else bisect_right(course.instants, compared_until)
-    covered_points = course.values[covered - 1] if covered else start
+    covered_count = 0 if published is None else bisect_right(course.instants, compared_until)
+    covered_points = course.values[covered_count - 1] if covered_count else start
     opening, lines = covered_points, list[StatementLine]()
     listed_points = None if published is None else _find_listed_points(connection, published, ladders, player)
-    if published is not None and listed_points != covered_points and (listed_points is not None or covered):
-        # attribute the changes to games that the list covers
+    if published is not None and listed_points != covered_points and (listed_points is not None or covered_count):
         coordinates = (
             Coordinates(compared_until, published.known_at, None),
             Coordinates(compared_until, ladders.facts.position, ladders.rules),
@@ -120,12 +127,12 @@ def build_statement(
         opening = attribution.opening
         lines = build_cause_lines(describe_causes(connection, attribution), opening)
     if difference := covered_points - (lines[-1].after if lines else opening):
-        # a player who is no longer on the list joins again later, with the start points of another version
+        # the player is no longer on the list, and joins again later with the starting points of another version
         lines.append(StatementLine(cause="start", own=difference, change=difference, after=covered_points))
-    first = covered if last is None else max(covered, len(course) - last)
-    if covered < first:
-        lines.append(_sum_changes(course, covered, first, covered_points))
-    lines += build_change_lines(course[first:])
+    first_listed = covered_count if last is None else max(covered_count, len(course) - last)
+    if covered_count < first_listed:
+        lines.append(_sum_changes(course, covered_count, first_listed, covered_points))
+    lines += build_change_lines(course[first_listed:])
     closing = course.values[-1] if course else start
     return Statement(
         player=player,
@@ -143,22 +150,22 @@ def build_statement(
 def _find_last_list(connection: Connection, ladders: Ladders, ladder: str) -> tuple[PublishedList | None, int]:
     """Return the latest published list up to `as_of`, and the time up to which it counts games."""
     ruleset = ladders.versions(ladder)[0].ruleset
-    lists = {
+    until_by_list = {
         published: until
         for published in read_published_lists(connection, ladders.facts.position, ladder)
         if (until := find_comparison_time(published, ruleset)) is not None
         and (ladders.as_of is None or until <= ladders.as_of)
     }
-    if not lists:
+    if not until_by_list:
         return None, 0
-    newest = select_newest_list(lists)
-    return newest, lists[newest]
+    newest_list = select_newest_list(until_by_list)
+    return newest_list, until_by_list[newest_list]
 
 
 def _find_listed_points(
     connection: Connection, published: PublishedList, ladders: Ladders, player: str
 ) -> Fraction | None:
-    """Return a person's points on a published list, under this id or else their first other id; None if absent."""
+    """Return a player's points on a published list, under this id or another id of the player; None if not listed."""
     ranking = load_published_list(connection, published)
     points = {
         row.player: row.value(ranking.scale) for row in ranking.rows if ladders.facts.current(row.player) == player
@@ -177,7 +184,7 @@ def build_cause_lines(causes: Iterable[AttributedCause], opening: Fraction) -> l
 
 
 def build_change_lines(rows: Iterable[Change]) -> list[StatementLine]:
-    """Build a line for each game and adjustment of a course."""
+    """Build a line for each change of a course."""
     return [
         StatementLine(
             cause="game" if row.game_id is not None else "adjustment" if row.cause is ABSENT else row.cause,
@@ -196,7 +203,7 @@ def build_change_lines(rows: Iterable[Change]) -> list[StatementLine]:
 
 
 def _sum_changes(course: Course, first: int, end: int, before: Fraction) -> StatementLine:
-    """Build the line that sums the steps `first` to `end` of a course; `before` are the points before them."""
+    """Build the line that sums the changes from `first` to before `end` of a course, given the points before them."""
     after, counts = course.values[end - 1], Counter(course.causes[first:end])
     # games and adjustments come first, then other causes in the order of the course
     causes = [cause for cause in dict.fromkeys([*COUNTED_CAUSES, *counts]) if counts[cause]]

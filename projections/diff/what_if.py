@@ -44,7 +44,7 @@ from ratings_ledger.projections.rulesets.versions import (
 
 @dataclass(frozen=True, slots=True)
 class SimulatedLadder(Result):
-    """A ladder under another ruleset: the impact summary, the prediction quality of both, and each affected player."""
+    """A ladder under another ruleset: the impact summary, both prediction qualities, and each affected player."""
 
     radius: ImpactSummary = field(metadata=INLINE)
     quality: QualityPair
@@ -60,7 +60,8 @@ class SimulatedLadder(Result):
 class Variant(Result):
     """A ruleset with changed `settings`, and its effect.
 
-    `published` holds the lists that would come out differently, `left_out` the ladders that cannot be replayed.
+    `published` has the published lists that would come out differently. `left_out` names the ladders that cannot be
+    replayed.
     """
 
     ruleset: str
@@ -72,7 +73,7 @@ class Variant(Result):
 
 @dataclass(frozen=True, slots=True)
 class Simulation(Answer):
-    """The effect of scoring all games under other rulesets; `failed` explains which ladders could not be replayed."""
+    """The effect of scoring all games under other rulesets; `failed` has a message for each failed replay."""
 
     at: Coordinates
     variants: tuple[Variant, ...]
@@ -80,9 +81,9 @@ class Simulation(Answer):
 
 
 def apply_ruleset(facts: Facts, ruleset: Ruleset, as_of: int | None) -> Ladders:
-    """Return all ladders as they would be if this ruleset had scored its games from the start.
+    """Return all ladders as if this ruleset had scored its games from the start.
 
-    Raises `RulesetRefused` (bad-ruleset, partition-changed) if it could not be published as the next version.
+    Raises `RulesetRefused` (bad-ruleset, partition-changed) if the ruleset could not be published as the next version.
     """
 
     def build_error(code: str, problem: RulesetProblem) -> RulesetRefused:
@@ -113,8 +114,11 @@ def simulate_rulesets(
     """Score all games under each ruleset, and compare the result with the current ladders.
 
     Args:
-        rulesets: pairs of the changed settings and the complete ruleset.
-        ladders: the ladders to compare; all if empty.
+        connection: the connection to the store.
+        now: the current ladders.
+        rulesets: the changed settings and the complete ruleset of each variant.
+        ladders: the ladders to compare; empty for all.
+        times: the time format of the ledger.
 
     Raises `BadArgument` for an invalid ladder name, `Unknown` for a ladder without games, `RulesetRefused`,
     `RulesetUnusable`.
@@ -130,7 +134,7 @@ def simulate_rulesets(
 
 
 def find_comparison_obstacle(now: Ladders, ruleset: Ruleset) -> str | None:
-    """Return why a ruleset has no ladder to compare with, and suggest an id; None if it has one."""
+    """Return a message with a suggested id if a ruleset has no ladder to compare with, else None."""
     rulesets = now.facts.rulesets
     if ruleset.id in rulesets and now.streams(ruleset.id):
         return None
@@ -139,15 +143,14 @@ def find_comparison_obstacle(now: Ladders, ruleset: Ruleset) -> str | None:
     ]
     message = f"no ladder of {ruleset.id} has a game, so there is nothing to compare it with"
     if ruleset_names:
-        message += (
-            f"; {joined(ruleset_names)} {'score' if len(ruleset_names) > 1 else 'scores'} its games: did you mean "
-        )
-        message += f'id = "{find_closest(ruleset.id, ruleset_names) or ruleset_names[0]}"?'
+        verb = "score" if len(ruleset_names) > 1 else "scores"
+        similar_name = find_closest(ruleset.id, ruleset_names) or ruleset_names[0]
+        message += f'; {joined(ruleset_names)} {verb} its games; did you mean id = "{similar_name}"?'
     return message
 
 
 def check_simulated_ladder(facts: Facts, ladder: str, ruleset: Ruleset) -> None:
-    """Raise `BadArgument` unless a name is valid for a ladder of this ruleset or of a published one."""
+    """Raise `BadArgument` unless a name is valid for a ladder of this ruleset or of a published ruleset."""
     name = parse_name(ladder)
     if name.ruleset_id != ruleset.id:
         find_versions(facts, ladder)
@@ -163,6 +166,7 @@ def _simulate_variant(
     ladders: Collection[str],
     failed: list[str],
 ) -> Variant:
+    """Score all games under a ruleset, and compare. Reasons of failed replays are appended to `failed`."""
     hypothetical = apply_ruleset(now.facts, ruleset, now.as_of)
     streams = hypothetical.streams(ruleset.id)
     if unknown := [name for name in ladders if parse_name(name).ruleset_id == ruleset.id and name not in streams]:
@@ -183,7 +187,7 @@ def list_left_out(ladders: Iterable[SimulatedLadder], names: Collection[str]) ->
 
 def build_no_games_error(ruleset: Ruleset, ladder: str, names: Collection[str]) -> Unknown:
     """Build the error for a ladder without games under a ruleset; `names` are the ladders that have games."""
-    return Unknown(None, f"{ladder} has no games under {ruleset.name}; it has {_join_some(names)}")
+    return Unknown(None, f"{ladder} has no games under {ruleset.name}; the ladders with games are {_join_some(names)}")
 
 
 def compare_simulated_ladders(
@@ -199,24 +203,24 @@ def compare_simulated_ladders(
     failed += impact.failed
     summaries = {summary.ladder: summary for summary in impact.ladders}
     ladders, streams = [], hypothetical.streams(ruleset_id)
-    predicting = {name: stream for name, stream in streams.items() if name in (only or streams)}
-    for name in sorted(summaries.keys() | predicting.keys()):
-        current = before.get(name) if name in predicting else None
+    requested_streams = {name: stream for name, stream in streams.items() if name in (only or streams)}
+    for name in sorted(summaries.keys() | requested_streams.keys()):
+        current = before.get(name) if name in requested_streams else None
         qualities = (
             _try_measure_quality(now.facts, current),
-            _try_measure_quality(hypothetical.facts, predicting.get(name)),
+            _try_measure_quality(hypothetical.facts, requested_streams.get(name)),
         )
         failed += [
             lookups.describe_failure(problem, now.facts) for problem in qualities if isinstance(problem, RuleFailure)
         ]
-        if failed and not _can_replay(predicting.get(name)):
+        if failed and not _can_replay(requested_streams.get(name)):
             continue
-        predicted = QualityPair(*(None if isinstance(quality, RuleFailure) else quality for quality in qualities))
+        quality_pair = QualityPair(*(None if isinstance(quality, RuleFailure) else quality for quality in qualities))
         changes = tuple(effect for effect in impact.changes if effect.ladder == name)
         unchanged = ImpactSummary(
             ladder=name, players=0, ranks=0, up=None, down=None, swapped=0, entering=(), leaving=()
         )
-        ladders.append(SimulatedLadder(summaries.get(name, unchanged), predicted, changes))
+        ladders.append(SimulatedLadder(summaries.get(name, unchanged), quality_pair, changes))
     return ladders, impact.published
 
 
@@ -225,7 +229,7 @@ def _join_some(names: Collection[str]) -> str:
 
 
 def _try_measure_quality(facts: Facts, stream: Stream | None) -> Quality | RuleFailure | None:
-    """Return the prediction quality of a ladder, or the failure of its replay."""
+    """Return the prediction quality of a ladder, the failure of its replay, or None without a ladder."""
     try:
         return None if stream is None else measure_quality(facts, stream)
     except RuleFailure as failure:
@@ -233,7 +237,7 @@ def _try_measure_quality(facts: Facts, stream: Stream | None) -> Quality | RuleF
 
 
 def _can_replay(stream: Stream | None) -> bool:
-    """Tell whether a ladder can be replayed, even if its rule's predictions fail; True if there is no such ladder."""
+    """Tell whether a ladder can be replayed, even if its rule's predictions fail; True without a ladder."""
     if stream is None:
         return True
     try:
@@ -247,10 +251,10 @@ Data = dict[str, Any]
 
 
 def build_variants(data: Data, changed: Mapping[str, Sequence[str]]) -> list[tuple[dict[str, str], Data]]:
-    """Return a ruleset's data for each combination of values of dotted keys, as pairs (settings, data).
+    """Return (settings, data of the ruleset) for each combination of the values of dotted keys.
 
-    A value is read as a whole number, true, false or else text, and always as text if the key holds text. An empty
-    value removes the key. Raises `Refused` (bad-value) for a key that holds several values.
+    A value is parsed as a whole number, true or false if possible, else as text; if the key has text now, the value is
+    text, too. An empty value removes the key. Raises `Refused` (bad-value) for a key that has several values.
     """
     variants: list[tuple[dict[str, str], Data]] = [({}, data)]
     for key, values in changed.items():
@@ -267,9 +271,9 @@ def _set_value(data: Data, key: str, value: str) -> Data:
     name, _, inner_key = key.partition(".")
     section = data.get(name, {} if inner_key else None)
     if inner_key and not isinstance(section, dict):
-        raise Refused("bad-value", f"{quote(name)} is not a table, so there is no {quote(key)}")
+        raise Refused("bad-value", f"{quote(name)} is not a table, so it has no {quote(key)}; set {quote(name)}")
     if not inner_key and isinstance(section, (dict, list)):
-        raise Refused("bad-value", f"{quote(name)} holds several values; change them in a file")
+        raise Refused("bad-value", f"{quote(name)} has several values; change them in a file")
     remaining = {key: member for key, member in data.items() if key != name}
     if inner_key:
         return {**remaining, name: _set_value(section or {}, inner_key, value)}

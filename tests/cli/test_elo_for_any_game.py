@@ -126,7 +126,7 @@ def test_rename_that_changes_points_says_why(dry: list[str], club_db: str, ratin
 def test_reason_stands_below_changes(club_db: str, ratings: Ratings) -> None:
     """The printed reason for changed points stands below the changes."""
     stdout = ratings("player", "rename", "anna", "zoe", "--dry-run", db=club_db).stdout
-    assert stdout.rstrip().endswith("in the order of their ids, and a new id changes that order.")
+    assert stdout.rstrip().endswith("in the order of their ids, and the new id changes this order.")
 
 
 def test_merge_says_two_became_one(club_db: str, ratings: Ratings) -> None:

@@ -203,18 +203,21 @@ def test_open_periods_are_not_published(ratings: Ratings, db: str) -> None:
     """A list with games in open periods is refused with commands that work; a published list shows all columns of
     state."""
     message = (
-        f"{LADDER} has 2 games in rating periods that are not closed; the first period ends at 2025-11-30 23:59 Europe/Berlin; "
+        f"{LADDER} has 2 games in rating periods that are not closed; "
+        "the first period ends at 2025-11-30 23:59 Europe/Berlin; "
         f"to leave them out: ratings publish {LADDER} --as-of 2025-10-31"
     )
     assert_publish_refused(ratings, db, (), message)
     message = (
-        f"{LADDER} has 1 game in rating periods that are not closed; the first period ended at 2025-10-31 23:59 Europe/Berlin; "
+        f"{LADDER} has 1 game in rating periods that are not closed; "
+        "the first period ended at 2025-10-31 23:59 Europe/Berlin; "
         f"to leave them out: ratings publish {LADDER} --as-of 2025-09-30; "
         f"to include that period: ratings publish {LADDER} --as-of 2025-10-31"
     )
     assert_publish_refused(ratings, db, ("--as-of", "2025-10-15"), message)
     message = (
-        f"{LADDER} has 1 game in rating periods that are not closed; the first period ended at 2025-09-30 23:59 Europe/Berlin; "
+        f"{LADDER} has 1 game in rating periods that are not closed; "
+        "the first period ended at 2025-09-30 23:59 Europe/Berlin; "
         f"to include that period: ratings publish {LADDER} --as-of 2025-09-30"
     )
     assert_publish_refused(ratings, db, ("--as-of", "2025-09-10"), message)
