@@ -24,7 +24,7 @@ columns_option = click.option(
     "columns",
     metavar="NAME=LOW..HIGH",
     multiple=True,
-    help="The numbers of a column in all drawn games; repeatable.",
+    help="The numbers of a column in all random games; repeatable.",
 )
 
 
@@ -43,9 +43,9 @@ class RuleTrial(NamedTuple):
 
 
 def try_files(files: Sequence[str], seconds: float, seed: int = SEED, columns: Sequence[str] = ()) -> list[RuleTrial]:
-    """Read files and try their rules on drawn games, in another process, which may take `seconds` for each file.
+    """Read files and try their rules on random games, in another process, which may take `seconds` for each file.
 
-    `columns` restrict the drawn games, such as `seat=1..2`.
+    `columns` restrict the random games, such as `seat=1..2`.
     """
     trials: list[RuleTrial] = []
     while remaining_files := files[len(trials) :]:

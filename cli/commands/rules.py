@@ -208,8 +208,8 @@ def show(db: str, name: str, is_shipped: bool, known_at: str | None, output_form
 def check(files: tuple[str, ...], seed: int, columns: tuple[str, ...], rule_seconds: float) -> int:
     """Check ruleset FILES, and report problems by line and key. Publish nothing. Exit 1 if there are problems.
 
-    Each rule is tried on randomly drawn games of the types that it scores. Exit 1, too, if it scores none of them,
-    because then nothing was checked. A rule that needs columns which drawn games lack draws its own games with
+    Each rule is tried on random games of the types that it scores. Exit 1, too, if it scores none of them,
+    because then nothing was checked. A rule that needs columns that random games lack generates its own games with
     Rule.sample, or gets the columns from --column, such as --column seat=1..2.
     """
     trials = try_files(files, rule_seconds, seed, columns)
@@ -313,13 +313,13 @@ def _load_shipped_texts(context: WriteContext, name: str, games: tuple[str, ...]
 
 
 def _try_package_rules(db: str, files: Sequence[str], seconds: float) -> list[tuple[str, RulesetProblem]]:
-    """Return the problems of files that name rules from packages, after trials on drawn games and on the ledger's."""
+    """Return the problems of files that name rules from packages, after trials on random games and on the ledger's."""
     package_files = [name for name in files if names_package_rule(name)]
     trials = try_files(package_files, seconds)
     file_problems = [(trial.file, problem) for trial in trials for problem in trial.problems]
     for trial in trials:
         if not trial.checked and not trial.problems:
-            message = f"{trial.file}: the rule was not tried on drawn games: {'; '.join(trial.remarks)}"
+            message = f"{trial.file}: the rule was not tried on random games: {'; '.join(trial.remarks)}"
             render.note(f"ratings: {render.plain(message)}")
     if file_problems or not package_files:
         return file_problems

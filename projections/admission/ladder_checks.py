@@ -325,9 +325,9 @@ class Admission:
                 if name in version.ruleset.scope.game and version.effective_from is not None
             ]
             self._first_rulesets[name] = min(candidates, key=itemgetter(0), default=None)
-        if self._first_rulesets[name] is None:
+        if (first := self._first_rulesets[name]) is None:
             return None
-        start, ruleset = self._first_rulesets[name]
+        start, ruleset = first
         return explain_no_version(ruleset.id, ruleset.effective_from) if occurred_at < start else None
 
     def _find_versions(self, ladder: str) -> list[Version]:

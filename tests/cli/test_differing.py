@@ -301,7 +301,7 @@ def test_diff_without_published_lists_fails(arguments: list[str], db: str, ratin
         (["rules=catan-elo", "now"], "'catan-elo' is published at position 6"),
         (["rules=nothing@1", "now"], "no ruleset is called 'nothing'"),
         (["1,rules=catan-elo@2009-01", "now"], "'catan-elo@2009-01' is published at position 1"),
-        (["now", "rules=catan-elo@2009-01", GALACTIC], "no version of the ruleset of galactic-points"),
+        (["now", "rules=catan-elo@2009-01", GALACTIC], "is not a version of galactic-points's ruleset"),
         (["published,rules=catan-elo@2009-01", "now"], "a published list has its own version"),
         (["as-of=2010-01-01,as-of=2010-01-02", "now"], "has two values for as-of"),
         (["known-at=3,4", "now"], "has two values for known-at"),

@@ -34,7 +34,7 @@ MEANT = {
     "a ruleset shown": (["rules", "show", "elo-ches"], 2, "did you mean elo-chess?"),
     "a version": (["rules", "show", "elo-chess@2"], 2, "did you mean elo-chess@1?"),
     "a band": (["standings", "elo-chess/3-5"], 2, "did you mean 3-4?"),
-    "a ladder without games": (["standings", "catan-elo/bassic"], 0, "group bassic; did you mean basic?"),
+    "a ladder without games": (["standings", "catan-elo/bassic"], 0, "did you mean the group basic?"),
     "a player's history": (["history", "mria", ALL], 1, "did you mean mira?"),
     "a player's row": (["standings", ALL, "--player", "jurgen"], 1, "did you mean Jürgen?"),
     "a player explained": (["explain", "Mira", ALL], 1, "did you mean mira?"),

@@ -298,7 +298,7 @@ def test_unknown_ruleset_id_notes_the_scoring_ruleset(db: str, write_rules: Writ
 
     assert result.stderr == (
         "note: no ladder of house-catan has a game, so there is nothing to compare it with; catan-elo scores its "
-        'games: did you mean id = "catan-elo"?\n'
+        'games; did you mean id = "catan-elo"?\n'
     )
     assert "as it is" not in result.stdout
     assert ratings("whatif", "catan-elo", db=db).stderr == ""

@@ -48,7 +48,7 @@ def test_rejections_name_arguments(
 @pytest.mark.parametrize(
     ("query", "told"),
     [
-        (lambda ledger: ledger.at(rules="glicko-catan@1").standings("glicko-catan"), r"query it with known_at=\d+$"),
+        (lambda ledger: ledger.at(rules="glicko-catan@1").standings("glicko-catan"), r"to use it, add known_at=\d+$"),
         (lambda ledger: ledger.at().standings("elo-catan/2026-01"), "has as_of, such as as_of='2026-01-31'$"),
         (lambda ledger: ledger.at().standings("elo-chess"), "ratings rules publish --shipped elo --game chess$"),
     ],

@@ -100,7 +100,7 @@ WRONG = {
     "period explained by no terms": ({"explain_period": lambda *rest: []}, WEEKLY, "terms that sum to 0"),
     "ages the rating": ({"age": lambda state, elapsed, constants: (0, 1)}, WEEKLY, "age changed rating from "),
     "adds two numbers": ({"adds": True}, "", "a rule with adds = True keeps only points, not 2 numbers"),
-    "samples too little": ({"sample": lambda n, random, params: [[1]]}, "", "sample drew columns of [1] numbers; 1"),
+    "samples too little": ({"sample": lambda n, random, params: [[1]]}, "", "sample returned columns of [1] numbers; it"),
     "samples halves": ({"sample": lambda n, random, params: [[0.5] * n]}, "", "sample: 0.5; a whole number is needed"),
 }  # fmt: skip
 
@@ -164,7 +164,7 @@ def test_caller_gives_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("seat", "'seat' is not a column with its numbers, such as seat=1..2"),
         ("seta=1..2", "own-k/1 does not read the column 'seta'; it reads place, seat; did you mean seat?"),
-        ("seat=2..1", "seat: 1 is below 2"),
+        ("seat=2..1", "seat=2..1 is empty; write seat=1..2"),
     ],
 )
 def test_column_that_cannot_be_given_is_refused(text: str, message: str) -> None:
