@@ -78,7 +78,10 @@ TOLD: dict[str, tuple[Callable[[Any], object], str]] = {
     "more hidden characters": (
         lambda ledger: ledger.at().statistics("\x1b", "\x1b"), r"'\x1b' has not played '\x1b'; see: ratings games",
     ),
-    "and more": (lambda ledger: ledger.at().unmet(LADDER, "\x1b"), rf"'\x1b' has neither joined nor played on {LADDER}"),
+    "and more": (
+        lambda ledger: ledger.at().unmet(LADDER, "\x1b"),
+        rf"'\x1b' has neither joined nor played on {LADDER}; see: ratings standings {LADDER}",
+    ),
 }  # fmt: skip
 
 

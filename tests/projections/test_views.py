@@ -3,6 +3,7 @@
 import inspect
 import json
 import shutil
+import tomllib
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +25,7 @@ from ratings_ledger import Snapshot
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.ladders_at import LadderCache
+from ratings_ledger.projections.rulesets.shipped_rulesets import find_shipped
 
 Ratings = Callable[..., Any]
 RULESET = Path(__file__).parents[2] / "examples" / "club-catan-elo-2.toml"
@@ -544,6 +546,19 @@ def test_shipped_rulesets_are_published_once(url: str) -> None:
         assert ledger.publish_shipped("mira", games=["chess", "go"]) == ["elo-chess@1", "elo-go@1"]
         assert ledger.publish_shipped("mira", games=["chess"]) == []
         assert [row.by for row in ledger.at().rulesets().rows[-2:]] == ["mira", "mira"]
+
+
+def test_shipped_ruleset_that_conflicts_is_refused() -> None:
+    """A shipped ruleset cannot follow a version of another partition, and is refused with the code of its rejection."""
+    with rl.create() as ledger:
+        own = tomllib.loads(find_shipped("elo").fill_in("chess", "UTC")[0]) | {
+            "version": "own",
+            "effective_from": "1900-01-01",
+        }
+        ledger.publish(own | {"partition": {"by": ["group"]}}, "mira")
+        with pytest.raises(rl.Refused, match="elo-chess@1 conflicts with this ledger: partition") as refused:
+            ledger.publish_shipped("mira", games=["chess"])
+        assert (refused.value.code, refused.value.exit_code) == ("partition-changed", 1)
 
 
 @pytest.mark.slow_cases
