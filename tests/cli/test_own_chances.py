@@ -175,7 +175,9 @@ def test_check_notes_unmeasurable_predictions(ratings: Ratings, create_own: Call
     db, file = create_own(OWN, "battle")
     result = ratings("rules", "check", file, db=db)
     assert result.exit_code == 0
-    assert "whatif cannot measure its predictions, because games of this type have no places" in result.stdout.replace("\n    ", " ")
+    assert "whatif cannot measure its predictions, because games of this type have no places" in result.stdout.replace(
+        "\n    ", " "
+    )
 
 
 @pytest.mark.parametrize("chance", [0, 1 << 32, -5, 0.5, None])
