@@ -220,7 +220,7 @@ def _preview_game(item: Item, played_at: int, data: dict[str, Any]) -> Previewed
 def has_ties(game: dict[str, Any]) -> bool:
     """Tell whether two sides of a game share a place. Partners are one side; a game without places has no ties."""
     participants = game["participants"]
-    is_simple = are_alone(participants)
+    is_simple = not has_teams_or_substitutes(participants)
     recorded_places = [participant.get("place") for participant in participants]
     if is_simple and None not in recorded_places:  # a faster way for most games
         return len({*recorded_places}) < len(recorded_places)
