@@ -1,4 +1,4 @@
-"""`publish --due`: the lists of all months and years that are over, each once, in one call."""
+"""`publish --due`: one command publishes the lists of all finished months and years, each once."""
 
 import json
 from collections.abc import Callable
@@ -23,15 +23,15 @@ APRIL = MARCH.replace("03", "04")
 DUE = ("publish", "--due", "--by", "editor")
 
 
-def due(ratings: Ratings, db: str, *options: object) -> dict[str, Any]:
-    """What is published; it must succeed."""
+def publish_due(ratings: Ratings, db: str, *options: object) -> dict[str, Any]:
+    """Publish what is due and return the report; the command must succeed."""
     result = ratings(*DUE, *options, "--format", "json", db=db)
     assert (result.exit_code, result.stderr) == (0, ""), result
     return dict(json.loads(result.stdout))
 
 
-def names(told: dict[str, Any]) -> list[str]:
-    return [row["ladder"] for row in told["rows"]]
+def list_ladders(report: dict[str, Any]) -> list[str]:
+    return [row["ladder"] for row in report["rows"]]
 
 
 @pytest.mark.slow_cases
@@ -40,15 +40,15 @@ def test_due_lists_are_published_once(ratings: Ratings, ledger_url: str) -> None
     create_published_ledger(ratings, ledger_url)
     append_lines(ratings, ledger_url, build_catan_line("a-1", "ben", "anna", at="2010-04-02T12:00:00Z", city="7"))
     before = read_head(ratings, ledger_url)
-    dry = due(ratings, ledger_url, "--dry-run")
-    assert (names(dry), read_head(ratings, ledger_url)) == ([MARCH, APRIL, YEAR], before)
+    dry = publish_due(ratings, ledger_url, "--dry-run")
+    assert (list_ladders(dry), read_head(ratings, ledger_url)) == ([MARCH, APRIL, YEAR], before)
     assert all(row["position"] is None and row["dry_run"] for row in dry["rows"])
 
     known_at = read_position(ratings, ledger_url)
-    told = due(ratings, ledger_url)
-    assert (names(told), told["known_at"], told["dry_run"]) == ([MARCH, APRIL, YEAR], known_at, False)
-    assert [row["position"] for row in told["rows"]] == [known_at + 2, known_at + 4, known_at + 6]
-    for row in told["rows"]:
+    report = publish_due(ratings, ledger_url)
+    assert (list_ladders(report), report["known_at"], report["dry_run"]) == ([MARCH, APRIL, YEAR], known_at, False)
+    assert [row["position"] for row in report["rows"]] == [known_at + 2, known_at + 4, known_at + 6]
+    for row in report["rows"]:
         shown, now = (
             read_published_list(ratings, ledger_url, row["ladder"]),
             read_json(ratings, ledger_url, "standings", row["ladder"]),
@@ -57,7 +57,7 @@ def test_due_lists_are_published_once(ratings: Ratings, ledger_url: str) -> None
     assert ratings("verify", db=ledger_url) == (0, "", "")
 
     after = read_head(ratings, ledger_url)
-    assert due(ratings, ledger_url)["rows"] == []
+    assert publish_due(ratings, ledger_url)["rows"] == []
     assert ratings(*DUE, db=ledger_url) == (0, "No list is due.\n", "")
     assert read_head(ratings, ledger_url) == after
 
@@ -70,9 +70,9 @@ def test_running_month_is_not_due(
     A month ends in the time zone of its ruleset, Berlin; the year continues.
     """
     db = copied_file(create_published_ledger)
-    for instant, found in (("2010-03-31T21:59:59Z", []), ("2010-03-31T22:00:01Z", [MARCH])):
+    for instant, due_lists in (("2010-03-31T21:59:59Z", []), ("2010-03-31T22:00:01Z", [MARCH])):
         set_clock(monkeypatch, instant)
-        assert names(due(ratings, db, "--ignore-clock", "--dry-run")) == found
+        assert list_ladders(publish_due(ratings, db, "--ignore-clock", "--dry-run")) == due_lists
 
 
 def test_voided_publication_is_due_again(copied_file: Callable[..., str], ratings: Ratings) -> None:
@@ -80,25 +80,25 @@ def test_voided_publication_is_due_again(copied_file: Callable[..., str], rating
     db = copied_file(create_published_ledger)
     publish(ratings, db, MARCH)
     append_lines(ratings, db, build_catan_line("late", "cleo", "anna", at="2010-03-02T20:00:00Z", city="7"))
-    assert names(due(ratings, db)) == [YEAR]
+    assert list_ladders(publish_due(ratings, db)) == [YEAR]
     listed = read_published_list(ratings, db, MARCH)["published"]
     assert ratings("void", "--event", listed["event_id"], *REASON_OPTION, db=db).exit_code == 0
-    assert names(due(ratings, db)) == [MARCH]
+    assert list_ladders(publish_due(ratings, db)) == [MARCH]
     assert "late" in ratings("history", "cleo", MARCH, db=db).stdout
     assert ratings("verify", db=db) == (0, "", "")
 
 
 def test_due_lists_are_taken_back_together(copied_file: Callable[..., str], ratings: Ratings) -> None:
-    """The lists that one call published, each in a transaction of its own, are taken back by one `undo`."""
+    """One `undo` takes back the lists that one command published, each in a transaction of its own."""
     db = copied_file(create_published_ledger)
-    assert names(due(ratings, db)) == [MARCH, YEAR]
+    assert list_ladders(publish_due(ratings, db)) == [MARCH, YEAR]
     assert ratings("undo", "--yes", "--by", "editor", db=db).exit_code == 0
     for ladder in (MARCH, YEAR):
         assert ratings("standings", ladder, "--as-published", db=db).exit_code == 1
 
 
 def test_due_lists_have_a_line_each(copied_file: Callable[..., str], ratings: Ratings) -> None:
-    """For people, each due list has a line of its own, in a dry run and when published."""
+    """Each due list has a line of its own in the text output, in a dry run and when published."""
     db = copied_file(create_published_ledger)
     at = read_position(ratings, db)
     assert ratings(*DUE, "--dry-run", db=db).stdout == (
@@ -118,10 +118,10 @@ def test_failing_rule_publishes_nothing(
     db = copied_file(create_published_ledger)
     before = read_head(ratings, db)
 
-    def broken(*arguments: object) -> str | None:
+    def fail_check(*arguments: object) -> str | None:
         raise ZeroDivisionError("of the rule")
 
-    rule = load_built_in_rule("catan-points/1")._replace(check=broken)
+    rule = load_built_in_rule("catan-points/1")._replace(check=fail_check)
     substitute_rule(monkeypatch, rule)
     result = ratings(*DUE, db=db)
     assert (result.exit_code, result.stdout, "bug" in result.stderr) == (1, "", False)
@@ -141,19 +141,19 @@ def test_ladder_or_due_is_required(
 def test_running_points_are_never_due(copied_file: Callable[..., str], ratings: Ratings) -> None:
     """A ladder that is not a list of a period is never among the due lists."""
     assert BASIC in LISTS
-    assert BASIC not in names(due(ratings, copied_file(create_published_ledger)))
+    assert BASIC not in list_ladders(publish_due(ratings, copied_file(create_published_ledger)))
 
 
-def test_lists_without_anybody_ranked_are_published_and_say_so(tmp_path: Path, ratings: Ratings) -> None:
-    """A list on which nobody has played enough is published, with how many are ranked and what they lack."""
+def test_lists_without_ranked_players_are_published_with_a_note(tmp_path: Path, ratings: Ratings) -> None:
+    """A list without ranked players is published, with the number of ranked players and what they lack."""
     url = str(tmp_path / "catan.db")
     (table := tmp_path / "catan.csv").write_text("Date,1st,2nd,3rd\n2010-03-05,anna,ben,cleo\n")
     assert ratings("init", db=url).exit_code == 0
     labels = ("--set", "game=catan", "--set", "city=Graz", "--set", "group=A")
     assert ratings("import", table, *labels, db=url).exit_code == 0
-    told = " ".join(ratings("publish", "--due", "--dry-run", db=url).stdout.split())
+    output = " ".join(ratings("publish", "--due", "--dry-run", db=url).stdout.split())
     assert (
-        "catan-monthly/Graz/A/2010-03 would be published: 3 rows, 0 ranked (min_games 7), under catan-monthly" in told
+        "catan-monthly/Graz/A/2010-03 would be published: 3 rows, 0 ranked (min_games 7), under catan-monthly" in output
     )
     refused = ratings("publish", "catan-monthly", db=url).stderr
     assert "are named catan-monthly/CITY/GROUP/YYYY-MM; the newest is catan-monthly/Graz/A/2010-03\n" in refused
@@ -162,7 +162,7 @@ def test_lists_without_anybody_ranked_are_published_and_say_so(tmp_path: Path, r
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ((), "name a LADDER, or publish all due lists with --due"),
         ((MARCH, "--due"), f"--due publishes all due lists; leave out --due to publish {MARCH} alone"),
@@ -175,9 +175,9 @@ def test_lists_without_anybody_ranked_are_published_and_say_so(tmp_path: Path, r
         ((MARCH, "--every", "month", "--as-of", "2010"), "--every publishes at each month's end; leave out --as-of"),
     ],
 )
-def test_refused_options_are_those_that_were_given(
-    options: tuple[str, ...], told: str, copied_file: Callable[..., str], ratings: Ratings
+def test_refused_options_are_named(
+    options: tuple[str, ...], message: str, copied_file: Callable[..., str], ratings: Ratings
 ) -> None:
-    """The message about options that do not go together names no others."""
+    """The message about options that do not go together names only those that were given."""
     result = ratings("publish", *options, db=copied_file(create_published_ledger))
-    assert (result.exit_code, told in result.stderr) == (2, True), result.stderr
+    assert (result.exit_code, message in result.stderr) == (2, True), result.stderr

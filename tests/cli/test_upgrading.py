@@ -1,4 +1,4 @@
-"""`upgrade`: a ledger gets the schema that the program needs, and nothing else; and what becomes of who is at work."""
+"""`upgrade`: a ledger gets the schema that the program needs, and nothing else; commands that run meanwhile."""
 
 import json
 import os
@@ -29,20 +29,20 @@ PAGE = Path(__file__).parents[2] / "docs" / "upgrading.md"
 OLD = "0006"
 
 
-def at(url: str, revision: str) -> str:
-    """A ledger as a program of an earlier schema made it, with two events."""
+def create_old_ledger(url: str, revision: str) -> str:
+    """Create a ledger as a program of an earlier schema did, with two events, and return its URL."""
     with open_for_writing(url) as connection:
         config = build_config()
         config.attributes["connection"] = connection
         command.upgrade(config, revision)
-    with as_an_older_program():
-        register(connect(url), 1, 2)  # together, as a single one goes another way that first schemas lack
+    with accept_older_schema():
+        append_players(connect(url), 1, 2)  # together, as a single one goes another way that first schemas lack
     return url
 
 
 @contextmanager
-def as_an_older_program() -> Iterator[None]:
-    """Take the tables of an earlier schema for this program's."""
+def accept_older_schema() -> Iterator[None]:
+    """Let this program append to the tables of an earlier schema."""
     with pytest.MonkeyPatch.context() as patch:
         for store in (sqlite, postgres):
             patch.setattr(store, "refuse_unexpected_objects", lambda cursor: None)
@@ -50,7 +50,7 @@ def as_an_older_program() -> Iterator[None]:
         yield
 
 
-def register(ledger: Ledger, *numbers: int) -> None:
+def append_players(ledger: Ledger, *numbers: int) -> None:
     drafts = [
         Draft(f"player:{number}", "player.registered", 1, f"player:p{number}", 0, f'{{"player":"p{number}"}}')
         for number in numbers
@@ -58,63 +58,64 @@ def register(ledger: Ledger, *numbers: int) -> None:
     append(ledger, drafts, by="referee", clock=lambda: numbers[-1])
 
 
-def revision_of(url: str) -> str | None:
+def read_revision(url: str) -> str | None:
     with open_for_reading(url) as connection:
         return schema_revision(connection)
 
 
-def records(url: str) -> list[Any]:
+def read_records(url: str) -> list[Any]:
     with open_for_reading(url) as connection:
         return list(connection.execute(text("SELECT position, record, chain_hash FROM events ORDER BY position")))
 
 
-def head(url: str) -> str:
-    position, _, chain_hash = records(url)[-1]
+def read_head(url: str) -> str:
+    position, _, chain_hash = read_records(url)[-1]
     return f"{position}:{bytes(chain_hash).hex()}"
 
 
 @pytest.mark.parametrize("revision", ["0001", "0003", OLD])
 def test_upgrade_preserves_history(revision: str, store: str, ratings: Ratings) -> None:
     """Upgrading an older schema leaves the history as it was and publishes nothing."""
-    before = records(at(store, revision))
+    before = read_records(create_old_ledger(store, revision))
     output = json.loads(ratings("upgrade", "--dry-run", "--format", "json", db=store).stdout)
     steps = [step["revision"] for step in output["steps"]]
     assert (output["from"], output["to"], output["may"], output["upgraded"]) == (revision, SCHEMA_REVISION, True, False)
     assert steps == [f"{number:04d}" for number in range(int(revision) + 1, int(SCHEMA_REVISION) + 1)]
     assert all(step["does"] for step in output["steps"])
-    assert (revision_of(store), records(store)) == (revision, before)
+    assert (read_revision(store), read_records(store)) == (revision, before)
 
     done = json.loads(ratings("upgrade", "--format", "json", db=store).stdout)
     assert done == {**output, "dry_run": False, "upgraded": True}
-    assert (revision_of(store), records(store)) == (SCHEMA_REVISION, before)
-    assert ratings("verify", "--head", head(store), db=store) == (0, "", "")
+    assert (read_revision(store), read_records(store)) == (SCHEMA_REVISION, before)
+    assert ratings("verify", "--head", read_head(store), db=store) == (0, "", "")
     result = ratings("upgrade", db=store)
     assert (result.exit_code, "there is nothing to do" in result.stdout) == (0, True)
 
 
 def test_older_schema_refuses_other_commands(store: str, ratings: Ratings) -> None:
-    """On an older schema, every command but `upgrade` and `init` refuses and says what to do."""
-    before = records(at(store, OLD))
+    """With an older schema, every command but `upgrade` and `init` refuses and names the command to run."""
+    before = read_records(create_old_ledger(store, OLD))
     for arguments in (["status"], ["verify"], ["rebuild"], ["export", "events"], ["doctor"]):
         result = ratings(*arguments, db=store)
         assert (result.exit_code, result.stdout) == (2, "")
         assert f"has schema {OLD}, but this program needs {SCHEMA_REVISION}" in result.stderr
         assert result.stderr.endswith(" upgrade\n")
-    assert records(store) == before
-    # as ever, init upgrades and publishes what is missing
+    assert read_records(store) == before
+    # init still upgrades and publishes missing rulesets
     assert ratings("init", "--for", "chess", db=store).exit_code == 0
-    assert (revision_of(store), len(records(store))) == (SCHEMA_REVISION, 3)
+    assert (read_revision(store), len(read_records(store))) == (SCHEMA_REVISION, 3)
 
 
-def test_program_is_told_what_to_call_and_only_that_upgrades(store: str) -> None:
-    before = records(at(store, OLD))
+def test_python_error_names_the_call_that_upgrades(store: str) -> None:
+    """Opening an older schema raises an error that names `ratings_ledger.upgrade`, and only that call upgrades."""
+    before = read_records(create_old_ledger(store, OLD))
     with pytest.raises(rl.NotALedger, match=r"or from Python: ratings_ledger\.upgrade\(") as refusal:
         rl.open(store)
-    assert (refusal.value.reason, revision_of(store)) == ("old-schema", OLD)
+    assert (refusal.value.reason, read_revision(store)) == ("old-schema", OLD)
 
     with rl.upgrade(store) as ledger:
         assert ledger.head.position == before[-1][0]
-    assert (revision_of(store), records(store)) == (SCHEMA_REVISION, before)
+    assert (read_revision(store), read_records(store)) == (SCHEMA_REVISION, before)
 
 
 def test_newer_schema_is_left_alone(ledger_url: str, ratings: Ratings) -> None:
@@ -130,66 +131,66 @@ def test_newer_schema_is_left_alone(ledger_url: str, ratings: Ratings) -> None:
     ):
         result = ratings(*arguments, db=ledger_url)
         assert (result.exit_code, result.stdout, "newer ratings-ledger" in result.stderr) == (2, "", True)
-    assert (revision_of(ledger_url), records(ledger_url)) == ("9999", [])
+    assert (read_revision(ledger_url), read_records(ledger_url)) == ("9999", [])
 
 
 def test_upgrade_creates_no_ledger(store: str, ratings: Ratings) -> None:
-    """`upgrade` creates no ledger where there is none."""
+    """`upgrade` creates no ledger where none exists."""
     result = ratings("upgrade", db=store)
     assert (result.exit_code in (2, 3), result.stdout, "init" in result.stderr) == (True, "", True)
     assert not store.startswith("sqlite") or not Path(str(make_url(store).database)).exists()
 
 
 def test_recording_survives_an_upgrade(store: str, ratings: Ratings) -> None:
-    """A program recording during an upgrade goes on, and what it then records is whole.
+    """A program that records during an upgrade continues, and its later events are sound.
 
-    It looked at the schema when it began. The guards check each of its rows as they are now.
+    It checked the schema when it began. The guards check each of its rows as they are now.
     """
-    at(store, OLD)
+    create_old_ledger(store, OLD)
     recording = connect(store, keep_open=True)
     with pytest.raises(OldSchema, match=f"the ledger has schema {OLD}, but this program needs {SCHEMA_REVISION}"):
-        register(recording, 3)
-    with as_an_older_program():
-        register(recording, 3)
+        append_players(recording, 3)
+    with accept_older_schema():
+        append_players(recording, 3)
     assert ratings("upgrade", db=store).exit_code == 0
-    register(recording, 4)
+    append_players(recording, 4)
     recording.close()
     assert ratings("verify", db=store) == (0, "", "")
-    assert len(records(store)) == 4
+    assert len(read_records(store)) == 4
 
 
 def test_running_rebuild_blocks_upgrade(store: str, ratings: Ratings) -> None:
     """An upgrade is refused while a rebuild is running and works afterwards."""
-    at(store, OLD)
+    create_old_ledger(store, OLD)
     with hold_rebuild_lock(connect(store)):
         result = ratings("upgrade", db=store)
-        assert (result.exit_code != 0, "rebuild" in result.stderr, revision_of(store)) == (True, True, OLD)
+        assert (result.exit_code != 0, "rebuild" in result.stderr, read_revision(store)) == (True, True, OLD)
     assert ratings("upgrade", db=store).exit_code == 0
 
 
 @pytest.mark.slow_cases
 def test_held_lock_makes_upgrade_give_up(store: str, ratings: Ratings) -> None:
-    """An upgrade fails as a whole while someone holds a lock, and works afterwards."""
-    at(store, "0005")
+    """An upgrade fails as a whole while another connection holds a lock, and works afterwards."""
+    create_old_ledger(store, "0005")
     with open_for_writing(store) as connection:
         # as a reader's long transaction does in PostgreSQL; in SQLite the transaction is the lock
         connection.execute(text("SELECT * FROM live_generation"))
         result = ratings("upgrade", db=make_url(store).update_query_dict({"timeout": "0.2"}).render_as_string(False))
         assert (result.exit_code, result.stdout) == (3, "")
-    assert revision_of(store) == "0005"
+    assert read_revision(store) == "0005"
     assert ratings("upgrade", db=store).exit_code == 0
     assert ratings("verify", db=store) == (0, "", "")
 
 
 @pytest.mark.slow
 def test_upgrade_names_the_owner(postgres_url: str, ratings: Ratings) -> None:
-    """A role that does not own the ledger may not upgrade it and is told who must."""
+    """A role that does not own the ledger may not upgrade it, and the message names the owner."""
     with create_documented_roles(ratings, postgres_url) as roles:
         roles.execute("UPDATE alembic_version SET version_num = '0007'")
         for url in (roles.writer, roles.rebuilder, roles.reader):
             for dry_run in ([], ["--dry-run"]):
                 result = ratings("upgrade", *dry_run, db=url)
-                assert (result.exit_code, revision_of(roles.reader)) == (3, "0007")
+                assert (result.exit_code, read_revision(roles.reader)) == (3, "0007")
                 assert (
                     f"It must be run by {roles.prefix}owner; you are {make_url(url).username}, who may not."
                     in result.stdout
@@ -202,10 +203,10 @@ def test_upgrade_names_the_owner(postgres_url: str, ratings: Ratings) -> None:
 
 def test_unwritable_file_is_not_upgraded(tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """Upgrading a file that this account may not write is refused, and the schema stays."""
-    url = at(f"sqlite:///{tmp_path / 'ratings.db'}", OLD)
-    monkeypatch.setattr("os.access", lambda _, mode: mode != os.W_OK)  # tests may run as root, who may all
+    url = create_old_ledger(f"sqlite:///{tmp_path / 'ratings.db'}", OLD)
+    monkeypatch.setattr("os.access", lambda _, mode: mode != os.W_OK)  # tests may run as root, who has every permission
     result = ratings("upgrade", db=url)
-    assert (result.exit_code, revision_of(url), "who may not" in result.stdout) == (3, OLD, True)
+    assert (result.exit_code, read_revision(url), "who may not" in result.stdout) == (3, OLD, True)
 
 
 def test_missing_views_are_recreated(ledger_url: str, ratings: Ratings) -> None:
@@ -222,16 +223,16 @@ def test_missing_views_are_recreated(ledger_url: str, ratings: Ratings) -> None:
 def test_page_shows_what_upgrade_prints(tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """The page on upgrading shows what `upgrade` prints."""
     monkeypatch.chdir(tmp_path)
-    at("ratings.db", OLD)
+    create_old_ledger("ratings.db", OLD)
     for arguments in (["upgrade", "--dry-run"], ["upgrade"]):
-        told = ratings(*arguments).stdout.splitlines()
+        output_lines = ratings(*arguments).stdout.splitlines()
         page = PAGE.read_text(encoding="utf-8")
-        assert [line for line in told if line not in page and "must be run by" not in line] == []
+        assert [line for line in output_lines if line not in page and "must be run by" not in line] == []
 
 
 def test_upgrade_names_the_grants(store: str, ratings: Ratings) -> None:
-    """After an upgrade in PostgreSQL, the command that prints the missing grants is named as it is typed."""
-    at(store, OLD)
+    """After an upgrade in PostgreSQL, the output names the command that prints the missing grants exactly as typed."""
+    create_old_ledger(store, OLD)
     result = ratings("upgrade", db=store)
     owner = json.loads(ratings("upgrade", "--format", "json", db=store).stdout)["owner"]
     named = [line.strip() for line in result.stdout.splitlines() if line.strip().startswith("ratings grants")]
@@ -244,20 +245,21 @@ def test_upgrade_names_the_grants(store: str, ratings: Ratings) -> None:
     assert (statements.exit_code, "GRANT" in statements.stdout) == (0, True)
 
 
-def test_way_back_brings_what_was_recorded_since(ledger_url: str, tmp_path: Path, ratings: Ratings) -> None:
-    """The documented commands of the way back restore the same head; what a program without last lines gets is events
-    alone.
+def test_documented_way_back_keeps_later_events(ledger_url: str, tmp_path: Path, ratings: Ratings) -> None:
+    """The documented commands of the way back restore the same head.
+
+    The export for a program without last lines contains events only.
     """
     page = PAGE.read_text(encoding="utf-8")
     documented = re.search(r"```\nratings (export events -o) (\S+) .*\nratings (import --restore) \2 ", page)
     assert documented is not None
     export, file, restore = documented[1].split(), str(tmp_path / documented[2]), documented[3].split()
-    register(connect(ledger_url), 1, 2)
+    append_players(connect(ledger_url), 1, 2)
     assert ratings(*export, file, db=ledger_url).exit_code == 0
     copy = str(tmp_path / "copy.db")
     assert ratings("init", "--no-rules", db=copy).exit_code == 0
     assert ratings(*restore, file, db=copy).exit_code == 0
-    assert head(copy) == head(ledger_url)
+    assert read_head(copy) == read_head(ledger_url)
 
     assert "`ratings export events > since.jsonl`" in page
     alone = ratings("export", "events", db=ledger_url).stdout
