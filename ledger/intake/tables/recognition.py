@@ -218,9 +218,8 @@ def recognise_games(table: Table, options: TableOptions) -> Iterator[ReadGame | 
     if options.profile and any(problem.code in ("unknown-column", "missing-column") for problem in problems):
         problems[:0] = _find_profile_problems(names, unknown, options)
     used = {name: ours for name, ours in zip(names, header, strict=True) if ours}
-    renamed = {
-        name: ours for name, ours in used.items() if not ours.startswith(PLAYER_PREFIX) and name.casefold() != ours
-    }
+    named_columns = {name: ours for name, ours in used.items() if not ours.startswith(PLAYER_PREFIX)}
+    renamed = {name: ours for name, ours in named_columns.items() if name.casefold() != ours}
     table_read = _build_table_read(table, header_index)._replace(
         layout=layout.name,
         columns=used,
