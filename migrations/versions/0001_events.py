@@ -1,4 +1,4 @@
-"""The log: events, their guards, the ledger's id."""
+"""Create the log: the table of events with its guards, and the ledger's id."""
 
 import uuid
 

@@ -1,4 +1,4 @@
-"""The generations of standings, and the views over the live one."""
+"""Create the tables of stored standings in generations, and the views over the live generation."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,7 +8,7 @@ down_revision = "0001"
 branch_labels = None
 depends_on = None
 
-# as they were at this step
+# the views as they were at this migration
 VIEWS = {
     "live_ladders": """CREATE VIEW live_ladders AS
 SELECT l.ladder, l.ruleset, l.games, l.players, l.position, l.digest

@@ -1,4 +1,4 @@
-"""What lists add to the stored standings: means as fractions, gold, and the places of a year."""
+"""Add the columns of lists to the stored standings: the divisor of means, gold, and the places of a year."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""PostgreSQL appends one plain event in one statement."""
+"""Add a function with which PostgreSQL appends one plain event in one statement."""
 
 from alembic import op
 

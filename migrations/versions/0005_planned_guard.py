@@ -1,4 +1,4 @@
-"""PostgreSQL's functions plan their queries once, by the indexes, and not for every row."""
+"""Let PostgreSQL's functions plan their queries once, with indexes, instead of for every row."""
 
 from alembic import op
 
@@ -17,4 +17,4 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """The functions stay: they do what those before them did."""
+    """Keep the functions, because they do the same as the previous ones."""

@@ -1,4 +1,4 @@
-"""The live pointer is one row at most, and leads to a generation that there is."""
+"""Limit the live pointer to one row, which must name an existing generation."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -26,7 +26,7 @@ def upgrade() -> None:
             ),
         )
         return
-    # in place: a table that is made anew would lose what was granted on it
+    # change the table in place, because a new table would lose the rights that were granted on the old one
     op.execute(
         "DELETE FROM live_generation WHERE singleton <> 1 OR generation NOT IN (SELECT generation FROM generations)"
     )
@@ -47,7 +47,7 @@ def downgrade() -> None:
 
 
 def _make_anew(name: str, *constraints: sa.Constraint) -> None:
-    """SQLite adds no constraint to a table: a new one takes its place, and its row if that leads somewhere."""
+    """Replace the table, because SQLite cannot add a constraint; keep its row if the generation exists."""
     views = statements("live_views", "view")
     for view in views:
         op.execute(f"DROP VIEW {view}")

@@ -1,4 +1,4 @@
-"""PostgreSQL's append of one event looks whether it is there, and whether a crash would keep it."""
+"""Let PostgreSQL's append of one event check that the event is stored and would survive a crash."""
 
 from ratings_ledger.migrations.frozen import replace_functions, statements
 
@@ -13,4 +13,4 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """The function stays: it does what the one before it did."""
+    """Keep the function, because it also does what the previous one did."""

@@ -1,4 +1,4 @@
-"""The guard compares the columns of a row with its record, and lets none in from days ahead."""
+"""Let the guard compare the columns of a row with its record, and refuse rows dated more than a day ahead."""
 
 from alembic import op
 
@@ -19,4 +19,4 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """The guard stays: it refuses what the one before it did."""
+    """Keep the guard, because it also refuses what the previous one refused."""

@@ -1,4 +1,4 @@
-"""The guard goes by its own names, and looks at what type a value has, and at which game an event is about."""
+"""Let the guard resolve names by itself, and check the types of values and the game of an event."""
 
 from alembic import op
 
@@ -19,4 +19,4 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """The guard stays: it refuses what the one before it did."""
+    """Keep the guard, because it also refuses what the previous one refused."""

@@ -1,4 +1,4 @@
-"""Runs of the jobs leave a row each, and a stored ladder says when it was built."""
+"""Create the table of job runs, and store when each ladder was built."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""What a rebuild keeps for SQL: every change, the games as they stand, and views over them; comments on all views."""
+"""Create the tables of the SQL history (changes, games, participants) and their views; add comments to all views."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -111,7 +111,7 @@ def _make_tables() -> None:
 
 
 def _grant() -> None:
-    """Whoever may write the stored standings may write these tables, or the next night's rebuild could not."""
+    """Grant on these tables the rights that roles have on the stored standings; rebuilds write to all of them."""
     granted = sa.text(
         "SELECT DISTINCT CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END, "
         "a.privilege_type FROM pg_class c, aclexplode(c.relacl) a "

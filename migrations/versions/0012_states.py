@@ -1,4 +1,4 @@
-"""What rules keep about players besides their points: a column of the stored standings."""
+"""Add a column to the stored standings for the other numbers that rules keep about players."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -17,7 +17,7 @@ def upgrade() -> None:
         op.add_column("generation_standings", sa.Column("state", sa.Text(), nullable=True))
     view = statements("states", "view")["live_standings"]
     if op.get_bind().dialect.name == "postgresql":
-        # replaced, the view keeps the rights that were granted on it
+        # replace the view instead of dropping it, so that it keeps the rights that were granted on it
         execute(view.replace("CREATE VIEW", "CREATE OR REPLACE VIEW", 1))
         execute(*statements("states", "comment").values())
         return
