@@ -359,8 +359,8 @@ _PARSERS: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
-def backup_json(backup: Backup) -> dict[str, Any]:
-    """Return a backup as an entry of the list."""
+def to_list_entry(backup: Backup) -> dict[str, Any]:
+    """Convert a backup to an entry of the list."""
     return {
         "file": backup.file,
         "ledger_id": backup.ledger_id,
@@ -371,5 +371,5 @@ def backup_json(backup: Backup) -> dict[str, Any]:
 
 
 def _write_list(folder: Path, backups: Sequence[Backup]) -> None:
-    text = json.dumps({"backups": [backup_json(backup) for backup in backups]}, indent=1)
+    text = json.dumps({"backups": [to_list_entry(backup) for backup in backups]}, indent=1)
     replace_file(str(folder / LIST_NAME), f"{text}\n".encode())

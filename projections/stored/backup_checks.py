@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from ratings_ledger.ledger.backups.backup_folder import BackupResult, backup_json, read_head_file
+from ratings_ledger.ledger.backups.backup_folder import BackupResult, read_head_file, to_list_entry
 from ratings_ledger.ledger.backups.restoring import BackupContents, BackupFiles, RefusedFile, check_backup, store_backup
 from ratings_ledger.ledger.rejections import Refused, Rejection
 from ratings_ledger.ledger.store.exports import BEGINNING, ChainHead
@@ -68,12 +68,12 @@ def describe_new_backup(folder: Path, result: BackupResult) -> NewBackup:
     """Describe a new backup for output, with file paths that include the folder."""
     backup = result.backup
     return NewBackup(
-        backup=backup_json(backup) | {"file": str(folder / backup.file)},
+        backup=to_list_entry(backup) | {"file": str(folder / backup.file)},
         position=backup.head.position,
         dropped=tuple(str(folder / name) for name in result.deleted),
         kept=result.kept,
-        lost=tuple(map(backup_json, result.diverged)),
-        ahead=tuple(map(backup_json, result.ahead)),
+        lost=tuple(map(to_list_entry, result.diverged)),
+        ahead=tuple(map(to_list_entry, result.ahead)),
     )
 
 
