@@ -1,4 +1,4 @@
-"""Exports of events: the records, one per line, and in a file a last line with the head after the last record.
+"""Write and check exports of events: the records, one per line; in a file, also a last line with the head after them.
 
     {"by":"mira","data":{...},"id":"game:g-1", ... ,"type":"game.recorded"}
     {"end":93,"head":"93:3f513f9a..."}

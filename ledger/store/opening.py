@@ -53,7 +53,7 @@ class Ledger:
 
     @contextmanager
     def reading(self, role: str | None = None) -> Iterator[Connection]:
-        """Provide a connection on which each statement is its own transaction; `role` is as for `translate_errors`."""
+        """Provide a connection on which each statement is its own transaction; for `role` see `translate_errors`."""
         with self.translate_errors(role), self.engine.connect() as connection:
             yield self.dialect.set_autocommit(connection)
 
@@ -61,7 +61,7 @@ class Ledger:
     def writing(self, role: str | None = None, *, appends: bool = False) -> Iterator[Connection]:
         """Provide a connection in one transaction, which commits at the end or leaves nothing behind.
 
-        `role` is as for `translate_errors`. Raises `StoreDamaged` if an unexpected object could run code on the tables.
+        For `role` see `translate_errors`. Raises `StoreDamaged` if an unexpected object could run code on the tables.
         With `appends` the caller takes the append lock, which makes this check.
         """
         with self.translate_errors(role), self.engine.connect() as connection, connection.begin():
@@ -183,7 +183,7 @@ def busy_seconds(url: URL) -> float:
 
 
 def connect(name: str, *, create: bool = False, keep_open: bool = False, checks_catalogue: bool = False) -> Ledger:
-    """Connect to the store of that name without reading its content; `keep_open` is as for `open_ledger`."""
+    """Connect to the store of this name without reading its content; for `keep_open` see `open_ledger`."""
     url = parse_url(name)
     dialect: Dialect = DIALECTS[url.get_backend_name()]()
     # the user of a lost connection gets an error; the pool's own log messages would only repeat it
@@ -229,7 +229,7 @@ os.register_at_fork(before=_release_connections)
 
 
 def open_ledger(name: str, keep_open: bool = False) -> Ledger:
-    """Open the ledger of that name.
+    """Open the ledger of this name.
 
     Args:
         name: A file path or a URL.

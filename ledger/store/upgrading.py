@@ -30,13 +30,13 @@ def _find_other_program(connection: Connection) -> str | None:
 
 
 def upgrade(name: str) -> Ledger:
-    """Create or upgrade the ledger of that name, and open the ledger. Raises `NotALedger`, `StoreUnavailable`."""
+    """Create or upgrade the ledger of this name, and open it. Raises `NotALedger`, `StoreUnavailable`."""
     _upgrade_store(connect(name, create=True))
     return open_ledger(name)
 
 
 def create_store(name: str) -> Ledger:
-    """Create a ledger of that name, or one in memory for `:memory:`.
+    """Create a ledger of this name; the name `:memory:` stands for a ledger in memory.
 
     Raises `LedgerExists`, `NotALedger`, `StoreUnavailable`.
     """
