@@ -198,7 +198,7 @@ def test_void_of_nothing_cannot_be_voided(what: str, db: str, ratings: Ratings) 
     for event_id, target in IMPOSSIBLE_VOIDS[what].items():
         append_forged(db, {"id": target, "reason": "x"}, f"event:{target}", id=event_id, type="event.voided")
     result = ratings("void", "--event", "v", "--reason", "x", db=db)
-    assert (result.exit_code, "'v' does not count: it withdraws nothing" in result.stderr) == (1, True), result
+    assert (result.exit_code, "'v' withdraws nothing, so it does not count" in result.stderr) == (1, True), result
     assert ratings("log", "v", db=db).exit_code == 0
 
 

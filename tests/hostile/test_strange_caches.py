@@ -367,7 +367,7 @@ def test_rebuild_refuses_a_shared_cache(mode: int, ratings: Ratings, db: str, ca
     for options in ((), ("--check",)):
         refused = ratings("rebuild", *options, db=db)
         assert refused.exit_code == 3, refused
-        assert f"type: chmod 0700 {root} " in refused.stderr
+        assert f"run: chmod 0700 {root} " in refused.stderr
     root.chmod(0o700)
     assert ratings("rebuild", db=db).exit_code == 0
 
@@ -381,9 +381,9 @@ def test_workers_refuse_a_folder_that_all_can_write(ratings: Ratings, db: str, c
     folder.chmod(0o777)
     refused = ratings(*rebuild, "--segments", folder.parent, db=db)
     assert refused.exit_code == 3, refused
-    assert f"type: chmod 0775 {folder} " in refused.stderr
+    assert f"run: chmod 0775 {folder} " in refused.stderr
     folder.chmod(0o770)
     assert ratings(*rebuild, "--segments", folder.parent, db=db).exit_code == 0
     assert ratings(*rebuild, db=db).exit_code == 0
     (find_cache(caches) / "sealed").chmod(0o770)
-    assert "type: chmod 0700" in ratings(*rebuild, db=db).stderr
+    assert "run: chmod 0700" in ratings(*rebuild, db=db).stderr
