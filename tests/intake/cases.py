@@ -1,4 +1,4 @@
-"""What the cases of the corpus are made of: a file, with its games or its exact refusal; and rows for files."""
+"""The cases of the corpus: a file with its games or its exact rejections; and rows for files."""
 
 import struct
 from datetime import date
@@ -6,45 +6,47 @@ from typing import Any, NamedTuple
 
 from sheet_files import Raw, xlsx
 
-PARTS = ("others", "merged", "epoch", "more", "name_of_sheet", "hidden_rows", "hidden_columns")
+XLSX_OPTIONS = ("others", "merged", "epoch", "more", "name_of_sheet", "hidden_rows", "hidden_columns")
 SET = ("--set", "game=catan")
 NUMBERED = "numbered by day"
 
 
 class Case(NamedTuple):
-    """A file's content, under a name; the games in it, as `ID DATE PLAYER PLACE-OR-SCORE ...`, or what is refused, as
-    `LINE CODE` with a part of the message; what is told about it; and the options of the import.
+    """A file with the expected result of its import.
+
+    `games` are formatted as `ID DATE PLAYER PLACE-OR-SCORE ...`. `refused` has `LINE CODE` and a part of the message
+    of each rejection, `notes` has parts of the printed notes.
     """
 
     content: bytes
     games: list[str] = []
     refused: list[tuple[str, str]] = []
-    told: list[str] = []
+    notes: list[str] = []
     options: tuple[str, ...] = SET
     name: str = "results.csv"
 
 
-def sheet(*rows: list[Any], name: str = "results.xlsx", **more: Any) -> Case:
-    """A case of an .xlsx file with these rows."""
-    parts = {part: more.pop(part) for part in PARTS if part in more}
-    others = parts.pop("others", ())
-    if "name_of_sheet" in parts:
-        parts["name"] = parts.pop("name_of_sheet")
-    return Case(xlsx([*rows], *others, **parts), name=name, **more)
+def sheet(*rows: list[Any], name: str = "results.xlsx", **case_members: Any) -> Case:
+    """Return a case of an .xlsx file with these rows."""
+    xlsx_options = {option: case_members.pop(option) for option in XLSX_OPTIONS if option in case_members}
+    others = xlsx_options.pop("others", ())
+    if "name_of_sheet" in xlsx_options:
+        xlsx_options["name"] = xlsx_options.pop("name_of_sheet")
+    return Case(xlsx([*rows], *others, **xlsx_options), name=name, **case_members)
 
 
-def csv(text: str, encoding: str = "utf-8", **more: Any) -> Case:
-    """A case of a CSV file."""
-    return Case(text.encode(encoding), **more)
+def csv(text: str, encoding: str = "utf-8", **case_members: Any) -> Case:
+    """Return a case of a CSV file."""
+    return Case(text.encode(encoding), **case_members)
 
 
-def with_declared_size(content: bytes, size: int) -> bytes:
-    """A spreadsheet whose list of parts says that its sheet has this many bytes."""
-    at = content.rindex(b"xl/worksheets/sheet1.xml") - 22  # as section 4.3.12 of the format of zip files has it
-    return content[:at] + struct.pack("<I", size) + content[at + 4 :]
+def declare_size(content: bytes, size: int) -> bytes:
+    """Return a spreadsheet whose directory declares this size in bytes for its sheet."""
+    offset = content.rindex(b"xl/worksheets/sheet1.xml") - 22  # section 4.3.12 of the specification of zip files
+    return content[:offset] + struct.pack("<I", size) + content[offset + 4 :]
 
 
-# a worksheet, and rows for it, as text
+# a worksheet and rows for it, as XML
 MAIN = b'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
 WORKSHEET = b"<worksheet " + MAIN + b"><sheetData>%s</sheetData></worksheet>"
 SHEET_ROWS = b"".join(
@@ -64,6 +66,6 @@ MERGED_DAY = Raw(
     ' office:value-type="date" office:date-value="2024-11-22" table:number-rows-spanned="2"',
     "<text:p>22.11.24</text:p>",
 )
-# what is said of the row after one that cannot be read, where a game has several
+# the rejection of a row whose game may also have the unreadable row before it
 AFTER = ("3 game-incomplete", "the unreadable row in line 2 may belong to this game")
 HEAD = ["Date", "1st", "2nd"]

@@ -28,12 +28,12 @@ from cases import (
     csv,
     sheet,
 )
-from sheet_files import CURRENCY, DATETIME, EPOCH_1904, ERROR, PERCENT, UNWORKED, WORKED, Raw, ods
+from sheet_files import CURRENCY, DATETIME, EPOCH_1904, ERROR, FORMULA, NO_VALUE, PERCENT, Raw, ods
 
 SHEETS = {
     # layouts
-    "a column per place": sheet(*WIDE, games=TWO, told=["Date = occurred_at", NUMBERED]),
-    "a row per player, in German": sheet(*LONG, games=TWO, told=["Spieler = player, Platz = place"]),
+    "a column per place": sheet(*WIDE, games=TWO, notes=["Date = occurred_at", NUMBERED]),
+    "a row per player, in German": sheet(*LONG, games=TWO, notes=["Spieler = player, Platz = place"]),
     "thousands in a text": sheet(
         ["Date", "Player", "Points"], [D22, "anna", "1.000"], [D22, "ben", 950],
         refused=[("2 bad-decimal", "'1.000' could be a whole number or a fraction; write 1000 or 1.0"), AFTER],
@@ -45,7 +45,7 @@ SHEETS = {
     "winner and loser": sheet(["When", "Winner", "Loser"], [D22, "anna", "ben"], games=ONE),
     "a column per player with places": sheet(
         ["Date", "anna", "ben", "cleo"], [D22, 1, 2, None], [D23, 3, 1, 2],
-        games=[*ONE, "2024-11-23-1 2024-11-23T11:00 anna 3 ben 1 cleo 2"], told=["a column per player with the place"],
+        games=[*ONE, "2024-11-23-1 2024-11-23T11:00 anna 3 ben 1 cleo 2"], notes=["a column per player with the place"],
     ),
     "places of which one is mistyped": csv(
         "Datum;Anna;Ben;Cleo\n17.01.2025;3;1;2\n18.01.2025;2;1;2\n19.01.2025;1;2;4\n",
@@ -59,7 +59,7 @@ SHEETS = {
     "a column per player with scores": sheet(
         ["Date", "anna", "ben", "cleo"], [D22, 10, 7, None], [D23, 4, 8, 8],
         games=["2024-11-22-1 2024-11-22T11:00 anna =10 ben =7", "2024-11-23-1 2024-11-23T11:00 anna =4 ben =8 cleo =8"],
-        told=["a column per player with the score"],
+        notes=["a column per player with the score"],
     ),
     "numbers that are scores, whatever they look like": sheet(
         ["Date", "anna", "ben"], [D22, 1, 2], options=(*SET, "--layout", "player-scores"),
@@ -68,10 +68,10 @@ SHEETS = {
     "places as people write them": sheet(
         LONG[0], [D23, "anna", "1."], [D23, "ben", "2nd"], [D23, "ben", "1er"], [D23, "anna", "2º"],
         games=["2024-11-23-1 2024-11-23T11:00 anna 1 ben 2", "2024-11-23-2 2024-11-23T11:00 ben 1 anna 2"],
-        told=["they are numbered by day, such as 2024-11-23-1"],
+        notes=["they are numbered by day, such as 2024-11-23-1"],
     ),
     "places as people write them, in a column per player": sheet(
-        ["Date", "anna", "ben"], [D22, "1.", "2."], games=ONE, told=["a column per player with the place"],
+        ["Date", "anna", "ben"], [D22, "1.", "2."], games=ONE, notes=["a column per player with the place"],
     ),
     "chess": sheet(
         ["Date", "White", "Black", "Result"], [D22, "anna", "ben", "1-0"], [D23, "ben", "anna", "½-½"],
@@ -80,11 +80,11 @@ SHEETS = {
     ),
     "dashes where nobody was third": csv(
         "Date,1st,2nd,3rd\n2024-11-22,anna,ben,-\n2024-11-23,ben,anna,–\n2024-11-24,?,-,...\n", games=TWO,
-        told=["left out: line 4, '2024-11-24'"],
+        notes=["left out: line 4, '2024-11-24'"],
     ),
     "a row of dashes": csv(
         "Date,1st,2nd,3rd\n2024-11-22,anna,ben,-\n,?,-,...\n2024-11-23,ben,anna,-\n", games=TWO,
-        told=["left out: line 3, '-'"],
+        notes=["left out: line 3, '-'"],
     ),
     "dashes where nobody was third, in the usual form": csv(
         "game_id,occurred_at,game,1st,2nd,3rd\n2024-11-22-1,2024-11-22 11:00Z,catan,anna,ben, - \n", options=(),
@@ -103,7 +103,7 @@ SHEETS = {
     ),
     "dashes in the columns of players who did not play": sheet(
         ["Date", "anna", "ben", "cleo", "dora"], [D22, 1, 2, "-", "-"], [D23, "-", 1, 2, None],
-        games=[*ONE, "2024-11-23-1 2024-11-23T11:00 ben 1 cleo 2"], told=["a column per player with the place"],
+        games=[*ONE, "2024-11-23-1 2024-11-23T11:00 ben 1 cleo 2"], notes=["a column per player with the place"],
     ),
     "dashes in the columns of scores": sheet(
         ["Date", "anna", "ben", "cleo"], [D22, 10, 7, "—"], games=["2024-11-22-1 2024-11-22T11:00 anna =10 ben =7"],
@@ -175,17 +175,17 @@ SHEETS = {
         games=["2024-11-22-1 2024-11-22T11:00 anna =9 ben =8", "2024-11-22-2 2024-11-22T11:00 ben =9 anna =8"],
     ),
     "numbers of its own": sheet(
-        ["Nr.", *HEAD], [7, D22, "anna", "ben"], games=["7" + ONE[0][12:]], told=["Nr. = game_id"]
+        ["Nr.", *HEAD], [7, D22, "anna", "ben"], games=["7" + ONE[0][12:]], notes=["Nr. = game_id"]
     ),
     "games called by their number": sheet(["Game", *HEAD], ["7", D22, "anna", "ben"], games=["7" + ONE[0][12:]]),
     # games
     "games as people write them": sheet(
         ["Date", "Spiel", "1st", "2nd"], [D22, "Settlers of Catan", "anna", "ben"],
         [D23, "SÉTTLERS OF CATAN!", "ben", "anna"], options=(), games=TWO,
-        told=["games: Settlers of Catan = settlers-of-catan, SÉTTLERS OF CATAN! = settlers-of-catan"],
+        notes=["games: Settlers of Catan = settlers-of-catan, SÉTTLERS OF CATAN! = settlers-of-catan"],
     ),
     "a game as people write it, for all rows": sheet(
-        *WIDE, options=("--set", "game=Catan"), games=TWO, told=["games: Catan = catan"]
+        *WIDE, options=("--set", "game=Catan"), games=TWO, notes=["games: Catan = catan"]
     ),
     "games in letters that no name of a game has": sheet(
         ["Date", "Spiel", "1st", "2nd"], [D22, "囲碁 9", "anna", "ben"], [D23, "!", "ben", "anna"], options=(),
@@ -196,11 +196,11 @@ SHEETS = {
     ),
     "a column of games that one value replaces": sheet(
         ["Date", "Spiel", "1st", "2nd"], [D22, "catan", "anna", "ben"], [D23, "schach", "ben", "anna"], games=TWO,
-        told=["game=catan replaces column Spiel (catan, schach)", "columns: Date = occurred_at\n"],
+        notes=["game=catan replaces column Spiel (catan, schach)", "columns: Date = occurred_at\n"],
     ),
     "a column of dates that one value replaces": sheet(
         HEAD, ["soon", "anna", "ben"], options=(*SET, "--set", "occurred_at=2024-11-22"), games=ONE,
-        told=["occurred_at=2024-11-22 replaces column Date (soon)"],
+        notes=["occurred_at=2024-11-22 replaces column Date (soon)"],
     ),
     # dates
     "real dates with times": sheet(
@@ -212,7 +212,7 @@ SHEETS = {
     ),
     "the system of 1904": sheet(*WIDE, epoch=EPOCH_1904, games=TWO),
     "a date as text in one row": sheet(
-        HEAD, [D22, "anna", "ben"], ["23.11.2024", "ben", "anna"], games=TWO, told=["day/month/year, from 23.11.2024"]
+        HEAD, [D22, "anna", "ben"], ["23.11.2024", "ben", "anna"], games=TWO, notes=["day/month/year, from 23.11.2024"]
     ),
     "a date as ISO 8601 in a cell": sheet(
         HEAD, [Raw(' t="d"', "<v>2024-11-22T20:05:00</v>"), "anna", "ben"],
@@ -263,11 +263,11 @@ SHEETS = {
         HEAD, [None, "anna", "ben"], refused=[("2 missing-member", "Results!2: the row has no date")]
     ),
     "day first, decided by another row": csv(
-        "Date,1st,2nd\n05/03/2024,anna,ben\n22/11/2024,ben,anna\n", told=["day/month/year, from 22/11/2024 in line 3"],
+        "Date,1st,2nd\n05/03/2024,anna,ben\n22/11/2024,ben,anna\n", notes=["day/month/year, from 22/11/2024 in line 3"],
         games=["2024-03-05-1 2024-03-05T11:00 anna 1 ben 2", "2024-11-22-1 2024-11-22T11:00 ben 1 anna 2"],
     ),
     "month first": csv(
-        "Date,1st,2nd\n11/22/24,anna,ben\n", games=ONE, told=["month/day/year, from 11/22/24 in line 2"]
+        "Date,1st,2nd\n11/22/24,anna,ben\n", games=ONE, notes=["month/day/year, from 11/22/24 in line 2"]
     ),
     "with a time of twelve hours": csv(
         "Date,1st,2nd\n11/22/24 8:05 PM,anna,ben\n", games=["2024-11-22-1 2024-11-22T19:05 anna 1 ben 2"]
@@ -300,7 +300,7 @@ SHEETS = {
     ),
     "weekdays before figures": csv(
         "Date,1st,2nd\nSa 23.11.2024,ben,anna\nFri. 22.11.2024 20:05,anna,ben\nfri 2024-11-22,ben,anna\n",
-        told=["day/month/year, from Sa 23.11.2024 in line 2"],
+        notes=["day/month/year, from Sa 23.11.2024 in line 2"],
         games=["2024-11-22-2 2024-11-22T11:00 ben 1 anna 2", "2024-11-22-1 2024-11-22T19:05 anna 1 ben 2", TWO[1]],
     ),
     "a weekday does not decide the order": csv(
@@ -331,7 +331,7 @@ SHEETS = {
     ),
     "a date by name without a game": sheet(
         *WIDE, ["24 Nov 2024"], ["Mon 25 Nov 2024"], games=TWO,
-        told=["left out: line 4, '24 Nov 2024'; line 5, 'Mon 25 Nov 2024'"],
+        notes=["left out: line 4, '24 Nov 2024'; line 5, 'Mon 25 Nov 2024'"],
     ),
     "a day that no month has": csv(
         "Date;1st;2nd\n22.11.2024;anna;ben\n31.11.2024;ben;anna\n",
@@ -339,13 +339,13 @@ SHEETS = {
     ),
     # around the table
     "a title above": sheet(
-        ["Catan Club 2024"], [], *WIDE, games=TWO, told=["left out: line 1 above the header"]
+        ["Catan Club 2024"], [], *WIDE, games=TWO, notes=["left out: line 1 above the header"]
     ),
     "two rows of headers": sheet(
-        [None, "Result", "Result"], *WIDE, games=TWO, told=["left out: line 1 above the header"]
+        [None, "Result", "Result"], *WIDE, games=TWO, notes=["left out: line 1 above the header"]
     ),
     "a title merged over the table": sheet(
-        ["Catan Club 2024"], *WIDE, merged="A1:C1", games=TWO, told=["left out: line 1 above the header"]
+        ["Catan Club 2024"], *WIDE, merged="A1:C1", games=TWO, notes=["left out: line 1 above the header"]
     ),
     "a header of two rows, merged": sheet(
         ["Date", "Players"], [None, "1st", "2nd"], [D22, "anna", "ben"], merged="B1:C1",
@@ -358,16 +358,16 @@ SHEETS = {
         HEAD, [None, "(winner)", "(loser)"], [D22, "anna", "ben"],
         refused=[("2 missing-member", "Results!2: the row has no date")],
     ),
-    "a remark below": sheet(*WIDE, [], ["Played at Ben's"], games=TWO, told=["left out: line 5, \"Played at Ben's\""]),
+    "a remark below": sheet(*WIDE, [], ["Played at Ben's"], games=TWO, notes=["left out: line 5, \"Played at Ben's\""]),
     "remarks between games": sheet(
         WIDE[0], WIDE[1], ["no game this week"], WIDE[2], [D23], games=TWO,
-        told=["left out: line 3, 'no game this week'; line 5, '2024-11-23'"],
+        notes=["left out: line 3, 'no game this week'; line 5, '2024-11-23'"],
     ),
     "remarks between games of a column per player": sheet(
         ["Date", "anna", "ben", "Notes"], [D22, 1, 2], ["no game", None, None, "holidays"], [None, "closed"],
         [D23, 2, 1], [D23, None, None, "nobody came"],
         games=[*ONE, "2024-11-23-1 2024-11-23T11:00 anna 2 ben 1"], options=(*SET, "--map", "Notes="),
-        told=["left out: line 3, 'no game'; line 4, 'closed'; line 6, '2024-11-23'"],
+        notes=["left out: line 3, 'no game'; line 4, 'closed'; line 6, '2024-11-23'"],
     ),
     "remarks between games of two names": sheet(
         ["Date", "White", "Black", "Result"], [D22, "anna", "ben", "1-0"], [None, None, None, "1-0"], ["break"],
@@ -394,18 +394,18 @@ SHEETS = {
     ),
     "a total below": sheet(
         ["Date", "Name", "Points"], [D22, "anna", 9], [D22, "ben", 8], ["Total", None, 17],
-        games=["2024-11-22-1 2024-11-22T11:00 anna =9 ben =8"], told=["left out: line 4, 'Total'"],
+        games=["2024-11-22-1 2024-11-22T11:00 anna =9 ben =8"], notes=["left out: line 4, 'Total'"],
     ),
     "the header again": sheet(
-        *WIDE[:2], HEAD, WIDE[2], games=TWO, told=["left out: line 3, the header again"]
+        *WIDE[:2], HEAD, WIDE[2], games=TWO, notes=["left out: line 3, the header again"]
     ),
     "a header with the mark of Excel for its delimiter": csv(
-        "sep=;\nDatum;1.;2.\n22.11.2024;anna;ben\n", games=ONE, told=["left out: line 1 above the header"]
+        "sep=;\nDatum;1.;2.\n22.11.2024;anna;ben\n", games=ONE, notes=["left out: line 1 above the header"]
     ),
     "totals in a row with a date": sheet(
         ["Date", "Name", "Points"], [D22, "anna", 9], [D22, "ben", 8], ["Summe", None, 17], ["Average", None, 8.5],
         games=["2024-11-22-1 2024-11-22T11:00 anna =9 ben =8"],
-        told=["left out: line 4, 'Summe'; line 5, 'Average'"],
+        notes=["left out: line 4, 'Summe'; line 5, 'Average'"],
     ),
     "a blank column": sheet(["Date", None, "1st", "2nd"], [D22, None, "anna", "ben"], games=ONE),
     "a column without a name": sheet(
@@ -414,7 +414,7 @@ SHEETS = {
     ),
     "notes beside the table": sheet(
         [*HEAD, "Notes"], [D22, "anna", "ben", "at Ben's"],
-        games=ONE, told=["left out: column Notes; remarks are not read"],
+        games=ONE, notes=["left out: column Notes; remarks are not read"],
     ),
     "prices beside the table": sheet(
         [*HEAD, "Fee"], [D22, "anna", "ben", "2 EUR"],
@@ -428,7 +428,7 @@ SHEETS = {
     ),
     "all that is wrong at once": sheet(
         ["Date", "Name", "Place", "Place", "Fee", None], [D22, "anna", 1, 1, ERROR, None], [D22, "ben", ERROR, 2],
-        ["soon", UNWORKED, 1, 1, None, "x"], options=(),
+        ["soon", NO_VALUE, 1, 1, None, "x"], options=(),
         refused=[
             ("1 column-twice", "two columns are read as 'place'"),
             ("1 missing-column", "there is no column 'game', and 'Fee' is unknown; if it is that column"),
@@ -488,11 +488,11 @@ SHEETS = {
         [*HEAD, "x"], [D22, "anna", "ben", ERROR], options=(*SET, "--map", "x="), games=ONE
     ),
     "a formula with its value": sheet(
-        ["Date", "Name", "Points"], [D22, "anna", WORKED], [D22, "ben", 2],
+        ["Date", "Name", "Points"], [D22, "anna", FORMULA], [D22, "ben", 2],
         games=["2024-11-22-1 2024-11-22T11:00 anna =3 ben =2"],
     ),
     "a formula without its value": sheet(
-        ["Date", "Name", "Points"], [D22, "anna", UNWORKED], [D22, "ben", 2],
+        ["Date", "Name", "Points"], [D22, "anna", NO_VALUE], [D22, "ben", 2],
         refused=[("2 bad-cell", "Results!C2: a formula without a value; open the file in a spreadsheet"), AFTER],
     ),
     "numbers as text": sheet(
@@ -530,13 +530,13 @@ SHEETS = {
         refused=[("2 place-gap", "the places 1, 3 have a gap; add the missing player, or write ties as 1, 2, 2, 4 or")],
     ),
     "a hidden sheet": sheet(
-        *WIDE, others=[("Old", "hidden", [["x"]])], games=TWO, told=["read sheet Results, not Old"]
+        *WIDE, others=[("Old", "hidden", [["x"]])], games=TWO, notes=["read sheet Results, not Old"]
     ),
     "hidden rows and columns": sheet(
-        *WIDE, hidden_rows=[3], hidden_columns=[1], games=TWO, told=["line 3 is hidden, and read like the others"]
+        *WIDE, hidden_rows=[3], hidden_columns=[1], games=TWO, notes=["line 3 is hidden, and read like the others"]
     ),
     "many hidden rows": sheet(
-        HEAD, *[[D22, "anna", "ben"]] * 7, hidden_rows=range(2, 9), told=["lines 2, 3, 4, 5, 6 and 2 more are hidden"],
+        HEAD, *[[D22, "anna", "ben"]] * 7, hidden_rows=range(2, 9), notes=["lines 2, 3, 4, 5, 6 and 2 more are hidden"],
         games=[f"2024-11-22-{number} {ONE[0].partition(' ')[2]}" for number in range(1, 8)],
     ),
     "an empty sheet besides": sheet(*WIDE, others=[("Sheet2", "visible", [])], games=TWO),

@@ -1,4 +1,4 @@
-"""Random games, and the tables in which people might keep them: the same games in every layout and kind of file."""
+"""Draw random games, and write them as tables in every layout and kind of file."""
 
 import csv
 import io
@@ -19,8 +19,8 @@ from ratings_ledger.ledger.intake.tables.meanings import find_meaning, is_total
 
 ZONE = ZoneInfo("Europe/Berlin")
 PLACES, SCORES, BOTH = "places", "scores", "places and scores"
-# what readers might take for something else than a name
-ODD = (
+# names that a reader could confuse with something else
+ODD_NAMES = (
     "van Dam", 'Pat "Ace" Lee', "Smith; Jo", "Roe, Ann", "O'Neill", "'quoted'", '"J', "a|b", "-1", "007", "1.5", "true",
     "Total", "Summe", "Platz", "2024-11-22", "Anna & Ben", "C++", "#1", "<b>&amp;", "x" * 64, "Anna", "anna",
 )  # fmt: skip
@@ -28,14 +28,14 @@ WORD_CHARACTERS = ("Lu", "Ll", "Lt", "Lo")
 
 
 class Game(NamedTuple):
-    """A game: its day, or its moment in Berlin; and for every player the name, and the place or the score or both."""
+    """A game: its day or its local time in Berlin, and the name, the place, and the score of each player."""
 
     when: date
     seats: tuple[tuple[str, int | None, str | None], ...]
 
 
 class Season(NamedTuple):
-    """Games, what is known of each, and their ids: numbers of their own, or those of the day."""
+    """Games with places, scores or both, and their ids, which are in the table or numbered by day."""
 
     kind: str
     games: list[Game]
@@ -44,68 +44,77 @@ class Season(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Rows of cells as a layout has them, and the options that say what the rows do not."""
+    """The rows of a table, the options that its import needs, and the features of the table."""
 
     rows: list[list[Any]]
     options: tuple[str, ...]
-    told: tuple[str, ...]
+    features: tuple[str, ...]
 
 
 @cache
-def letters() -> dict[str, list[str]]:
-    """The letters of each script, by what Unicode calls it."""
-    found = dict[str, list[str]]()
+def list_letters_by_script() -> dict[str, list[str]]:
+    """Return the letters of each script by its Unicode name."""
+    letters = dict[str, list[str]]()
     for character in map(chr, range(0x110000)):
         if category(character) in WORD_CHARACTERS:
-            found.setdefault(name(character, "").partition(" ")[0], []).append(character)
-    return found
+            letters.setdefault(name(character, "").partition(" ")[0], []).append(character)
+    return letters
 
 
-def a_name(chance: Random) -> str:
-    """A name in any script, or an odd one."""
+def draw_name(chance: Random) -> str:
+    """Draw a name in any script, or an odd one."""
     if chance.random() < 0.4:
-        return chance.choice(ODD)
-    script = letters()[chance.choice([*letters()])]
+        return chance.choice(ODD_NAMES)
+    script = list_letters_by_script()[chance.choice([*list_letters_by_script()])]
     words = ("".join(chance.choices(script, k=chance.randrange(1, 5))) for _ in range(chance.choice((1, 1, 2))))
     return normalize("NFC", " ".join(words))
 
 
-def a_season(chance: Random) -> Season:
-    """Some games of two to eight players."""
+def draw_season(chance: Random) -> Season:
+    """Draw some games of two to eight players."""
     kind = chance.choice((PLACES, PLACES, SCORES, BOTH))
-    names = list(dict.fromkeys(a_name(chance) for _ in range(12)))
-    most = chance.choice((2, 2, 4, 8))
-    games = sorted((_a_game(chance, kind, names, most) for _ in range(chance.randrange(1, 7))), key=lambda game: (
-        game.when.isoformat()
-    ))  # fmt: skip
+    names = list(dict.fromkeys(draw_name(chance) for _ in range(12)))
+    players_max = chance.choice((2, 2, 4, 8))
+    games = sorted(
+        (_draw_game(chance, kind, names, players_max) for _ in range(chance.randrange(1, 7))),
+        key=lambda game: game.when.isoformat(),
+    )
     has_ids = chance.random() < 0.4
     days = [game.when.isoformat()[:10] for game in games]
-    numbered = [f"{day}-{days[: at + 1].count(day)}" for at, day in enumerate(days)]
-    return Season(kind, games, [f"g-{at}" for at in range(len(games))] if has_ids else numbered, has_ids)
+    numbered_ids = [f"{day}-{days[: index + 1].count(day)}" for index, day in enumerate(days)]
+    return Season(kind, games, [f"g-{index}" for index in range(len(games))] if has_ids else numbered_ids, has_ids)
 
 
-def _a_game(chance: Random, kind: str, names: list[str], most: int) -> Game:
-    players = chance.sample(names, min(len(names), chance.randrange(2, most + 1)))
+def _draw_game(chance: Random, kind: str, names: list[str], players_max: int) -> Game:
+    players = chance.sample(names, min(len(names), chance.randrange(2, players_max + 1)))
     merits = sorted((chance.randrange(1, 2 * len(players)) for _ in players), reverse=True)
     is_dense = chance.random() < 0.3
     places = [
-        1 + (len({m for m in merits if m > merit}) if is_dense else sum(m > merit for m in merits)) for merit in merits
+        1
+        + (
+            len({better for better in merits if better > merit})
+            if is_dense
+            else sum(better > merit for better in merits)
+        )
+        for merit in merits
     ]
     step = chance.choice(("1", "1", "0.5", "0.25", "12.10", "-3"))
-    worth = abs if kind != BOTH else lambda number: number  # scores of both go with the places
-    scores = [str(worth(Decimal(step)) * merit) for merit in merits]
+    to_score = (
+        abs if kind != BOTH else lambda number: number
+    )  # with places and scores, better places have higher scores
+    scores = [str(to_score(Decimal(step)) * merit) for merit in merits]
     if step == "-3" and kind != SCORES:
         scores = [str(-3 * place) for place in places]
     elif step == "-3":
         scores = [str(-3 * merit) for merit in merits]
-    return Game(_a_time(chance), tuple(
+    return Game(_draw_time(chance), tuple(
         (player, place if kind != SCORES else None, score if kind != PLACES else None)
         for player, place, score in zip(players, places, scores, strict=True)
     ))  # fmt: skip
 
 
-def _a_time(chance: Random) -> date:
-    """A day, or a moment of it that no change of clocks makes unclear."""
+def _draw_time(chance: Random) -> date:
+    """Draw a day, or a local time that is unambiguous."""
     day = chance.choice((date(2024, 11, 22), date(2024, 11, 23), date(2023, 2, 3), date(1999, 12, 31)))
     if chance.random() < 0.5:
         return day
@@ -113,41 +122,45 @@ def _a_time(chance: Random) -> date:
     return datetime.combine(day, clock)
 
 
-def events(season: Season) -> list[dict[str, Any]]:
-    """The games as events, in the order of the tables; the participants by name."""
+def build_events(season: Season) -> list[dict[str, Any]]:
+    """Return the games as events in the order of the tables, with participants sorted by name."""
     return [
         {
-            "type": "game.recorded", "occurred_at": _instant(game.when),
+            "type": "game.recorded",
+            "occurred_at": _format_instant(game.when),
             "data": {
-                "game": "catan", "game_id": game_id,
-                "participants": sorted(map(_participant, game.seats), key=lambda one: str(one["player"])),
+                "game": "catan",
+                "game_id": game_id,
+                "participants": sorted(
+                    map(_build_participant, game.seats), key=lambda participant: str(participant["player"])
+                ),
             },
         }
         for game, game_id in zip(season.games, season.ids, strict=True)
-    ]  # fmt: skip
+    ]
 
 
-def _instant(when: date) -> str:
+def _format_instant(when: date) -> str:
     local = when if isinstance(when, datetime) else datetime.combine(when, time(12))
     return f"{local.replace(tzinfo=ZONE).astimezone(ZoneInfo('UTC')):%Y-%m-%dT%H:%M:%S.%fZ}"
 
 
-def _participant(seat: tuple[str, int | None, str | None]) -> dict[str, Any]:
+def _build_participant(seat: tuple[str, int | None, str | None]) -> dict[str, Any]:
     player, place, score = seat
-    found: dict[str, Any] = {"player": player}
+    participant: dict[str, Any] = {"player": player}
     if place is not None:
-        found["place"] = place
+        participant["place"] = place
     if score is not None:
         plain = format(Decimal(score).normalize(), "f")
-        found["score"] = plain if "." in plain else int(plain)
-    return found
+        participant["score"] = plain if "." in plain else int(plain)
+    return participant
 
 
-# dates of a column: as they are typed, the time behind them, and the option that says their order
-Shown = tuple[Callable[[date], Any], str]
+# the format of a column of dates, and the value of --dates for it
+DateFormat = tuple[Callable[[date], Any], str]
 
 
-def _typed(day: str, clock: str) -> Callable[[date], str]:
+def _build_date_formatter(day: str, clock: str) -> Callable[[date], str]:
     def text(when: date) -> str:
         if not isinstance(when, datetime):
             return when.strftime(day)
@@ -156,17 +169,17 @@ def _typed(day: str, clock: str) -> Callable[[date], str]:
     return text
 
 
-DATES: dict[str, Shown] = {
-    "ISO 8601": (_typed("%Y-%m-%d", "%H:%M"), ""),
-    "points": (_typed("%d.%m.%Y", "%H:%M"), "dmy"),
-    "short": (_typed("%d.%m.%y", "%H:%M Uhr"), "dmy"),
-    "slashes": (_typed("%d/%m/%Y", "%H:%M"), "dmy"),
-    "American": (_typed("%m/%d/%y", "%I:%M %p"), "mdy"),
-    "months by name": (_typed("%A, %d. %B %Y", "%H:%M"), ""),
-    "Excel's months": (_typed("%d-%b-%y", "%I:%M %p"), ""),
-    "the year first": (_typed("%Y/%m/%d", "%H:%M"), ""),
+DATES: dict[str, DateFormat] = {
+    "ISO 8601": (_build_date_formatter("%Y-%m-%d", "%H:%M"), ""),
+    "points": (_build_date_formatter("%d.%m.%Y", "%H:%M"), "dmy"),
+    "short": (_build_date_formatter("%d.%m.%y", "%H:%M Uhr"), "dmy"),
+    "slashes": (_build_date_formatter("%d/%m/%Y", "%H:%M"), "dmy"),
+    "American": (_build_date_formatter("%m/%d/%y", "%I:%M %p"), "mdy"),
+    "months by name": (_build_date_formatter("%A, %d. %B %Y", "%H:%M"), ""),
+    "Excel's months": (_build_date_formatter("%d-%b-%y", "%I:%M %p"), ""),
+    "the year first": (_build_date_formatter("%Y/%m/%d", "%H:%M"), ""),
 }
-CELLS = "real dates"
+REAL_DATES = "real dates"
 HEADERS = {
     "player": ("player", "Spieler", "Name", "Joueur"), "place": ("place", "Platz", "Rank"),
     "score": ("score", "Punkte", "Points"), "occurred_at": ("occurred_at", "Date", "Datum"),
@@ -174,56 +187,66 @@ HEADERS = {
 }  # fmt: skip
 
 
-def table(chance: Random, season: Season, layout: str, in_cells: bool) -> Table | None:
-    """The games in a layout, with real dates in the cells or dates as text; None if it cannot say them."""
-    made = LAYOUTS[layout](chance, season)
-    if made is None:
+def draw_table(chance: Random, season: Season, layout: str, in_cells: bool) -> Table | None:
+    """Write games in a layout, with dates in the cells or as text; return None if the layout cannot represent them."""
+    laid_out = LAYOUTS[layout](chance, season)
+    if laid_out is None:
         return None
-    header, games, more = made
-    dates = CELLS if in_cells and chance.random() < 0.7 else chance.choice([*DATES])
-    apart = chance.random() < 0.2
-    is_usual = chance.random() < 0.3  # the form that is read without a look at the whole
-    named = {name: known[0] if is_usual else chance.choice(known) for name, known in HEADERS.items()}
-    rows = [[named["occurred_at"], *([named["time"]] if apart else []),
-             *([named["game_id"]] if season.has_ids else []), *(named.get(name, name) for name in header)]]  # fmt: skip
-    told = [layout, dates, *(["times apart"] if apart else [])]
-    once = layout == "rows" and not season.has_ids and chance.random() < 0.3
-    # a row without a date whose first word is Total sums up others
-    once = once and not any(is_total([player]) for game in season.games for player, _, _ in game.seats)
-    # without ids, an empty line tells a game from another of that moment, unless its places do
-    before: tuple[date, int] | None = None
-    for game, game_id, own in zip(season.games, season.ids, games, strict=True):
+    header, games, more = laid_out
+    dates = REAL_DATES if in_cells and chance.random() < 0.7 else chance.choice([*DATES])
+    has_time_column = chance.random() < 0.2
+    is_usual = chance.random() < 0.3  # the usual form is read without a look at the whole table
+    header_by_meaning = {
+        name: spellings[0] if is_usual else chance.choice(spellings) for name, spellings in HEADERS.items()
+    }
+    rows = [
+        [
+            header_by_meaning["occurred_at"],
+            *([header_by_meaning["time"]] if has_time_column else []),
+            *([header_by_meaning["game_id"]] if season.has_ids else []),
+            *(header_by_meaning.get(name, name) for name in header),
+        ]
+    ]
+    features = [layout, dates, *(["times apart"] if has_time_column else [])]
+    shows_date_once = layout == "rows" and not season.has_ids and chance.random() < 0.3
+    # a row without a date whose first word is Total would count as a sum of others
+    shows_date_once = shows_date_once and not any(
+        is_total([player]) for game in season.games for player, _, _ in game.seats
+    )
+    # without ids, an empty line or descending places separate games of the same time
+    previous: tuple[date, int] | None = None
+    for game, game_id, game_rows in zip(season.games, season.ids, games, strict=True):
         places = [place or 0 for _, place, _ in game.seats]
-        if layout == "rows" and not season.has_ids and before is not None and before[0] == game.when and (
-            before[1] <= places[0] or chance.random() < 0.3
+        if layout == "rows" and not season.has_ids and previous is not None and previous[0] == game.when and (
+            previous[1] <= places[0] or chance.random() < 0.3
         ):  # fmt: skip
             rows.append([None] * len(rows[0]))
-            told.append("an empty line")
-        before = game.when, places[-1]
-        for number, cells in enumerate(own):
-            when = _shown(game.when, dates, apart)
-            if once and number:
+            features.append("an empty line")
+        previous = game.when, places[-1]
+        for number, cells in enumerate(game_rows):
+            when = _format_time_cells(game.when, dates, has_time_column)
+            if shows_date_once and number:
                 when = [None] * len(when)
-                told.append("the date once")
+                features.append("the date once")
             rows.append([*when, *([game_id] if season.has_ids else []), *cells])
-    order = DATES[dates][1] if dates != CELLS else ""
+    order = DATES[dates][1] if dates != REAL_DATES else ""
     decides = any(game.when.day > 12 for game in season.games)
     options = [*more, *(["--dates", order] if order and (not decides or chance.random() < 0.3) else [])]
-    if not once and chance.random() < 0.5:
+    if not shows_date_once and chance.random() < 0.5:
         _shuffle_columns(chance, rows)
     if chance.random() < 0.2:
         rows.insert(0, ["Catan Club 2024"])
-        told.append("a title")
-    return Table(rows, tuple(options), tuple(told))
+        features.append("a title")
+    return Table(rows, tuple(options), tuple(features))
 
 
-def _shown(when: date, dates: str, apart: bool) -> list[Any]:
+def _format_time_cells(when: date, dates: str, has_time_column: bool) -> list[Any]:
     day = date(when.year, when.month, when.day)
     clock = when.time() if isinstance(when, datetime) else None
-    if dates == CELLS:
-        return [day, clock] if apart else [when]
-    shown = DATES[dates][0]
-    return [shown(day), clock and f"{clock:%H:%M:%S}"] if apart else [shown(when)]
+    if dates == REAL_DATES:
+        return [day, clock] if has_time_column else [when]
+    formatter = DATES[dates][0]
+    return [formatter(day), clock and f"{clock:%H:%M:%S}"] if has_time_column else [formatter(when)]
 
 
 def _shuffle_columns(chance: Random, rows: list[list[Any]]) -> None:
@@ -232,24 +255,26 @@ def _shuffle_columns(chance: Random, rows: list[list[Any]]) -> None:
     rows[:] = [[row[column] for column in order] for row in rows]
 
 
-# what a layout makes of games: its columns besides those of the game, the rows of each game, and options
-Made = tuple[list[str], list[list[list[Any]]], list[str]]
+# games in a layout: the columns besides those of every game, the rows of each game, and options
+LaidOut = tuple[list[str], list[list[list[Any]]], list[str]]
 
 
-def _rows(chance: Random, season: Season) -> Made | None:
-    of = {PLACES: ["player", "place"], SCORES: ["player", "score"], BOTH: ["player", "place", "score"]}[season.kind]
+def _lay_out_rows(chance: Random, season: Season) -> LaidOut | None:
+    columns = {PLACES: ["player", "place"], SCORES: ["player", "score"], BOTH: ["player", "place", "score"]}[
+        season.kind
+    ]
     cells = [
         [[player, *([place] if place is not None else []), *([Decimal(score)] if score is not None else [])]
          for player, place, score in game.seats]
         for game in season.games
     ]  # fmt: skip
     if season.has_ids:
-        for own in cells:
-            chance.shuffle(own)
-    return of, cells, []
+        for game_rows in cells:
+            chance.shuffle(game_rows)
+    return columns, cells, []
 
 
-def _places(chance: Random, season: Season) -> Made | None:
+def _lay_out_places(chance: Random, season: Season) -> LaidOut | None:
     if season.kind != PLACES:
         return None
     last = max(place or 0 for game in season.games for _, place, _ in game.seats)
@@ -263,8 +288,8 @@ def _places(chance: Random, season: Season) -> Made | None:
     return [f"{place}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(place, 'th') }" for place in range(1, last + 1)], games, options
 
 
-def _players(chance: Random, season: Season) -> Made | None:
-    """A column per player, which must not be called as other columns are, nor as another but for capitals."""
+def _lay_out_players(chance: Random, season: Season) -> LaidOut | None:
+    """Write a column per player; return None if a player's name is like that of another column."""
     names = list(dict.fromkeys(player for game in season.games for player, _, _ in game.seats))
     is_taken = any(find_meaning(player) or is_total([player]) for player in names)
     if season.kind == BOTH or is_taken or len({player.casefold() for player in names}) < len(names):
@@ -272,21 +297,21 @@ def _players(chance: Random, season: Season) -> Made | None:
     chance.shuffle(names)
     games = []
     for game in season.games:
-        given = {player: place if score is None else Decimal(score) for player, place, score in game.seats}
-        games.append([[given.get(player) for player in names]])
+        values = {player: place if score is None else Decimal(score) for player, place, score in game.seats}
+        games.append([[values.get(player) for player in names]])
     layout = "player-scores" if season.kind == SCORES else "player-places"
     return names, games, ["--layout", layout] if season.kind == SCORES or chance.random() < 0.3 else []
 
 
-def _pair(chance: Random, season: Season) -> Made | None:
-    """Two names, with a result such as 1-0 or a score for each."""
+def _lay_out_pair(chance: Random, season: Season) -> LaidOut | None:
+    """Write two names with a result such as 1-0, or with a score for each."""
     if season.kind == BOTH or any(len(game.seats) != 2 for game in season.games):
         return None
-    of_scores, games = season.kind == SCORES, []
+    has_scores, games = season.kind == SCORES, []
     for game in season.games:
         first, second = seats = chance.sample(game.seats, 2)
         names = [player for player, _, _ in seats]
-        if of_scores:
+        if has_scores:
             games.append([[*names, *(Decimal(score or 0) for _, _, score in seats)]])
         elif first[1] == second[1]:
             games.append([[*names, chance.choice(("½-½", "1/2-1/2", "0.5 - 0.5", "draw", "remis"))]])
@@ -294,62 +319,64 @@ def _pair(chance: Random, season: Season) -> Made | None:
             games.append([[*names, chance.choice(("{}-{}", "{} : {}", "{}–{}")).format(*(
                 (1, 0) if (first[1] or 0) < (second[1] or 0) else (0, 1)
             ))]])  # fmt: skip
-    columns = ["Player 1", "Player 2", "Score 1", "Score 2"] if of_scores else ["White", "Black", "Result"]
+    columns = ["Player 1", "Player 2", "Score 1", "Score 2"] if has_scores else ["White", "Black", "Result"]
     return columns, games, []
 
 
-LAYOUTS: dict[str, Callable[[Random, Season], Made | None]] = {
-    "rows": _rows, "places": _places, "players": _players, "pair": _pair,
+LAYOUTS: dict[str, Callable[[Random, Season], LaidOut | None]] = {
+    "rows": _lay_out_rows, "places": _lay_out_places, "players": _lay_out_players, "pair": _lay_out_pair,
 }  # fmt: skip
 
 
 class File(NamedTuple):
-    """A file: how it is called, what is in it, the options of the import, and what is of interest about it."""
+    """A file with the options of its import and the features of its table."""
 
     name: str
     content: bytes
     options: tuple[str, ...]
-    told: tuple[str, ...]
+    features: tuple[str, ...]
 
 
-def files(chance: Random, season: Season) -> Iterator[File]:
-    """The season in every layout that can say it, each as CSV, .xlsx and .ods."""
+def draw_files(chance: Random, season: Season) -> Iterator[File]:
+    """Yield the season in every layout that can represent it, each as CSV, .xlsx and .ods."""
     for layout in LAYOUTS:
-        for write in (_csv, _xlsx, _ods):
-            if (made := table(chance, season, layout, write is not _csv)) is not None:
-                file = write(chance, made)
-                options = ("--set", "game=catan", "--new-names", "accept", *made.options, *file.options)
+        for write in (_write_csv, _write_xlsx, _write_ods):
+            if (table := draw_table(chance, season, layout, write is not _write_csv)) is not None:
+                file = write(chance, table)
+                options = ("--set", "game=catan", "--new-names", "accept", *table.options, *file.options)
                 yield file._replace(
-                    options=options, told=(*made.told, *file.told, f"{layout} in {Path(file.name).suffix}")
+                    options=options, features=(*table.features, *file.features, f"{layout} in {Path(file.name).suffix}")
                 )
 
 
-def _csv(chance: Random, made: Table) -> File:
+def _write_csv(chance: Random, table: Table) -> File:
     delimiter = chance.choice(",;\t|")
-    comma = delimiter in ";\t" and chance.random() < 0.5
+    has_decimal_commas = delimiter in ";\t" and chance.random() < 0.5
     text = io.StringIO()
-    written = csv.writer(
+    writer = csv.writer(
         text, delimiter=delimiter, lineterminator=chance.choice(("\n", "\r\n")),
         quoting=chance.choice((csv.QUOTE_MINIMAL, csv.QUOTE_ALL)),
     )  # fmt: skip
-    for row in made.rows:
-        written.writerow([str(cell).replace(".", ",") if comma and isinstance(cell, Decimal) else cell for cell in row])
+    for row in table.rows:
+        writer.writerow(
+            [str(cell).replace(".", ",") if has_decimal_commas and isinstance(cell, Decimal) else cell for cell in row]
+        )
     encoding = chance.choice(("utf-8", "utf-8-sig", "utf-16"))
-    told = (encoding, f"delimiter {delimiter!r}", *(["decimal commas"] if comma else []))
-    return File("season.csv", text.getvalue().encode(encoding), (), told)
+    features = (encoding, f"delimiter {delimiter!r}", *(["decimal commas"] if has_decimal_commas else []))
+    return File("season.csv", text.getvalue().encode(encoding), (), features)
 
 
-def _xlsx(chance: Random, made: Table) -> File:
+def _write_xlsx(chance: Random, table: Table) -> File:
     epoch = chance.choice((EPOCH, EPOCH_1904))
-    told = ("the system of 1904",) if epoch is EPOCH_1904 else ()
-    return File("season.xlsx", xlsx(_typed_numbers(chance, made.rows), epoch=epoch), (), told)
+    features = ("the system of 1904",) if epoch is EPOCH_1904 else ()
+    return File("season.xlsx", xlsx(_store_some_numbers_as_text(chance, table.rows), epoch=epoch), (), features)
 
 
-def _ods(chance: Random, made: Table) -> File:
-    return File("season.ods", ods(_typed_numbers(chance, made.rows)), (), ())
+def _write_ods(chance: Random, table: Table) -> File:
+    return File("season.ods", ods(_store_some_numbers_as_text(chance, table.rows)), (), ())
 
 
-def _typed_numbers(chance: Random, rows: list[list[Any]]) -> list[list[Any]]:
-    """Some numbers as texts."""
+def _store_some_numbers_as_text(chance: Random, rows: list[list[Any]]) -> list[list[Any]]:
+    """Store some numbers as text, as in sheets with typed numbers."""
     return [[str(cell) if isinstance(cell, Decimal | int) and chance.random() < 0.2 else cell for cell in row]
             for row in rows]  # fmt: skip

@@ -16,11 +16,11 @@ SPREADSHEETS = {
         "29.11.24;Jürgen;8,25;\r\n29.11.24;Łukasz;6;\r\n;;;\r\n;;;\r\n",
         games=["2024-11-22-1 2024-11-22T11:00 Jürgen =7.5 Łukasz =10",
                "2024-11-29-1 2024-11-29T11:00 Jürgen =8.25 Łukasz =6"],
-        told=["left out: column Bemerkung; remarks are not read"],
+        notes=["left out: column Bemerkung; remarks are not read"],
     ),
     "Excel: CSV that names its delimiter": csv(
         "sep=;\r\nDatum;Sieger;Verlierer;Ergebnis\r\n22.11.2024;Jürgen;Anna;3:1\r\n29.11.2024;Anna;Jürgen;3:2\r\n",
-        "cp1252", games=EVENING, told=["read as cp1252 (Western Europe), such as Jürgen", "line 1 above the header"],
+        "cp1252", games=EVENING, notes=["read as cp1252 (Western Europe), such as Jürgen", "line 1 above the header"],
     ),
     "Excel: Unicode text that names its delimiter": csv(
         "sep=\t\r\nDatum\tSieger\tVerlierer\tErgebnis\r\n22.11.2024\tJürgen\tAnna\t3:1\r\n29.11.2024\tAnna\tJürgen\t3:2\r\n",
@@ -33,7 +33,7 @@ SPREADSHEETS = {
     "Excel in America: CSV with empty rows": csv(
         "Date,Player 1,Score 1,Player 2,Score 2\r\n11/22/2024,Anna,21,Ben,15\r\n11/29/2024,Ben,21,Anna,19\r\n,,,,\r\n",
         games=["2024-11-22-1 2024-11-22T11:00 Anna =21 Ben =15", "2024-11-29-1 2024-11-29T11:00 Ben =21 Anna =19"],
-        told=["dates are read as month/day/year, from 11/22/2024 in line 2"],
+        notes=["dates are read as month/day/year, from 11/22/2024 in line 2"],
     ),
     "Excel in Germany: CSV with a time of day and a column for each set": csv(
         "Datum;Uhrzeit;Spieler 1;Spieler 2;Satz 1;Satz 2;Satz 3;Satz 4;Satz 5\r\n"
@@ -43,11 +43,11 @@ SPREADSHEETS = {
     "Numbers in Germany: CSV with the table's name": csv(
         "Tabelle 1\n;;;\nDatum;Sieger;Verlierer;Ergebnis\n22.11.2024;Jürgen;Anna;3:1\n"
         "29.11.2024;Anna;Jürgen;3:2\n;;;\n",
-        games=EVENING, told=["left out: line 1 above the header"],
+        games=EVENING, notes=["left out: line 1 above the header"],
     ),
     "Numbers in America: CSV with the table's name and empty columns": csv(
         "Table 1\nDate,Winner,Loser,Score,,\n11/22/2024,Jürgen,Anna,3-1,,\n11/29/2024,Anna,Jürgen,3-2,,\n,,,,,\n",
-        games=EVENING, told=["dates are read as month/day/year, from 11/22/2024 in line 3"],
+        games=EVENING, notes=["dates are read as month/day/year, from 11/22/2024 in line 3"],
     ),
     "Notion: CSV with the names of months": csv(
         '\ufeffDate,Winner,Loser,Score\n"November 22, 2024",Jürgen,Anna,3-1\n'
@@ -60,11 +60,11 @@ SPREADSHEETS = {
     ),
     "pandas: CSV with a column without a name": csv(
         ",Date,Winner,Loser\n0,2024-11-22,Anna,Ben\n1,2024-11-29,Ben,Anna\n", games=WON,
-        told=["left out: column A without a name; it counts the rows"],
+        notes=["left out: column A without a name; it counts the rows"],
     ),
     "R: CSV with quoted rows": csv(
         '"","Date","Winner","Loser"\n"1",2024-11-22,"Anna","Ben"\n"2",2024-11-29,"Ben","Anna"\n', games=WON,
-        told=["left out: column A without a name; it counts the rows"],
+        notes=["left out: column A without a name; it counts the rows"],
     ),
     "a column without a name that may have places": csv(
         ";Spieler;Datum\n1;Anna;22.11.2024\n2;Ben;22.11.2024\n",
@@ -93,29 +93,29 @@ HEADERS = {
 LEAGUES = {f"a league's columns: {header}": csv(f"{header}\n{row}\n", games=GAME) for header, row in HEADERS.items()}
 LEAGUES["a day of play beside a date is a round"] = csv(
     "Spieltag;Datum;Heim;Gast;Ergebnis\n4;22.11.2024;Anna;Ben;3:1\n", games=GAME,
-    told=["left out: column Spieltag; rounds are not read"],
+    notes=["left out: column Spieltag; rounds are not read"],
 )  # fmt: skip
 FORMS = {
     "Google Forms in German: CSV": csv(
         '"Zeitstempel","Wer hat gewonnen?","Wer hat verloren?","Ergebnis"\n'
         '"2024/11/22 12:00:00 PM GMT+1","Jürgen","Anna","3:1"\n"2024/11/29 12:00:00 PM GMT+1","Anna","Jürgen","3:2"',
-        games=EVENING, told=["Wer hat gewonnen? = winner, Wer hat verloren? = loser"],
+        games=EVENING, notes=["Wer hat gewonnen? = winner, Wer hat verloren? = loser"],
     ),
     "Google Forms in German: CSV of its spreadsheet": csv(
         "Zeitstempel,E-Mail-Adresse,Spieler 1,Spieler 2,Gewinner,Kommentare\n"
         '22.11.2024 12:00:00,a@example.org,Anna,Ben,Anna,\n29.11.2024 12:00:00,b@example.org,Ben,Anna,Ben,"Kurz, gut"',
-        games=WON, told=["left out: column E-Mail-Adresse", "left out: column Kommentare"],
+        games=WON, notes=["left out: column E-Mail-Adresse", "left out: column Kommentare"],
     ),
     "Google Forms in English: CSV": csv(
         '"Timestamp","Email Address","Who won?","Who lost?","Score"\n'
         '"2024/11/22 6:00:00 AM GMT-5","a@example.org","Jürgen","Anna","3-1"\n'
         '"2024/11/29 6:00:00 AM GMT-5","a@example.org","Anna","Jürgen","3-2"\n',
-        games=EVENING, told=["Who won? = winner, Who lost? = loser"],
+        games=EVENING, notes=["Who won? = winner, Who lost? = loser"],
     ),
     "Google Forms in English: CSV of its spreadsheet": csv(
         "Timestamp,Date of game,Winner,Loser,Final score\n11/23/2024 9:15:00,11/22/2024,Jürgen,Anna,3-1\n"
         "11/30/2024 9:15:00,11/29/2024,Anna,Jürgen,3-2\n",
-        games=EVENING, told=["left out: column Timestamp; another column says when games were played"],
+        games=EVENING, notes=["left out: column Timestamp; another column says when games were played"],
     ),
     "Google Forms with a zone's abbreviation": csv(
         '"Timestamp","Winner","Loser"\n"2024/11/22 8:01:02 PM EST","Anna","Ben"\n',
@@ -127,7 +127,7 @@ COPIES = {
         "# \tDatum \tHeim \tGast \tErgebnis \n1 \tFr, 22.11.2024 20:05 \tAnna\xa0\tBen \t3 – 1 \n"
         "2 \tFr, 29.11.2024 20:05 \tBen \tAnna \t3 – 2 \nShowing 1 to 2 of 2 entries\n",
         games=["1 2024-11-22T19:05 Anna =3 Ben =1", "2 2024-11-29T19:05 Ben =3 Anna =2"], name="liga.txt",
-        told=["left out: line 4, 'Showing 1 to 2 of 2 entries'"],
+        notes=["left out: line 4, 'Showing 1 to 2 of 2 entries'"],
     ),
     "a table in Markdown": csv(
         "| Date | Winner | Loser |\n|------|:------:|------:|\n| 2024-11-22 | Anna | Ben |\n"
@@ -191,7 +191,7 @@ CHESS_FILES = {
         encoding="cp1252",
         games=["vereinspokal-2024-2024-11-22-r1-1-2 2024-11-22T11:00 Adler, Anna 1 Berg, Jürgen 2",
                "vereinspokal-2024-2024-11-22-r2-3-1 2024-11-29T11:00 Dorn, Cleo 1 Adler, Anna 1"],
-        told=["2 games without an opponent (byes), left out"],
+        notes=["2 games without an opponent (byes), left out"],
     ),
     "TRF of a tournament that has only begun": trf(
         HEADS, DATED, line001(1, "Adler, Anna", "   2 w 1", "   2 b  "),
@@ -234,7 +234,7 @@ CHESS_FILES = {
 
 """,
         games=["lichess.org/study/AbCdEfGh/IjKlMnOp 2024-11-23T09:15 Adler, Anna 1 Berg, Ben 2"],
-        told=["1 game without a result (*), left out"],
+        notes=["1 game without a result (*), left out"],
     ),
     "Chess.com: a month in PGN, with clocks and openings": pgn(
         "".join(

@@ -2,9 +2,9 @@
 
 import gzip
 
-from cases import ONE, SET, TWO, WIDE, Case, csv, sheet, with_declared_size
-from damages import parts_of
-from sheet_files import archive, ods, xlsx
+from cases import ONE, SET, TWO, WIDE, Case, csv, declare_size, sheet
+from damages import read_parts
+from sheet_files import build_zip, ods, xlsx
 
 CASES = {
     "a spreadsheet called CSV": sheet(*WIDE, name="results.csv", games=TWO),
@@ -19,19 +19,23 @@ CASES = {
     "nothing called a spreadsheet": Case(b"", name="results.xlsx", refused=[("None empty-file", "contains no events")]),
     "nothing but blank lines": csv("\n\n  \n", refused=[("None empty-file", "contains no events")]),
     "a bomb, as it says itself": Case(
-        with_declared_size(xlsx(WIDE), 1 << 31), name="results.xlsx",
+        declare_size(xlsx(WIDE), 1 << 31),
+        name="results.xlsx",
         refused=[("None bad-spreadsheet", "it expands to more than 1 GB; save only the table as .xlsx")],
     ),
     "a bomb that calls itself small": Case(
-        with_declared_size(xlsx(WIDE), 100), name="results.xlsx",
+        declare_size(xlsx(WIDE), 100),
+        name="results.xlsx",
         refused=[("None bad-spreadsheet", "it is damaged: I/O error: File is larger than its declared")],
     ),
     "old Excel": Case(
-        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), name="results.xls",
+        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600),
+        name="results.xls",
         refused=[("None is-a-spreadsheet", "it has the old format of Excel; save it as .xlsx")],
     ),
     "with a password": Case(
-        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600) + "EncryptedPackage".encode("utf-16-le"), name="results.xlsx",
+        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600) + "EncryptedPackage".encode("utf-16-le"),
+        name="results.xlsx",
         refused=[("None bad-spreadsheet", "it is protected by a password; save it without one")],
     ),
     "cut off": Case(
@@ -41,43 +45,52 @@ CASES = {
         xlsx([])[:30] + b"", name="results.xlsx", refused=[("None bad-spreadsheet", "it is cut off or damaged")]
     ),
     "binary Excel": Case(
-        archive({"xl/workbook.bin": b""}), name="results.xlsb",
+        build_zip({"xl/workbook.bin": b""}),
+        name="results.xlsb",
         refused=[("None is-a-spreadsheet", "it has the binary format of Excel; save it as .xlsx")],
     ),
     "Numbers": Case(
-        archive({"Index/Document.iwa": b""}), name="results.numbers",
+        build_zip({"Index/Document.iwa": b""}),
+        name="results.numbers",
         refused=[("None is-a-spreadsheet", "it is a document of Numbers, Pages or Keynote; export it as .xlsx")],
     ),
     "a text of Word": Case(
-        archive({"word/document.xml": b""}), name="results.xlsx",
+        build_zip({"word/document.xml": b""}),
+        name="results.xlsx",
         refused=[("None is-a-spreadsheet", "it is a text document; copy its table into a spreadsheet")],
     ),
     "a text of LibreOffice": Case(
-        archive({"mimetype": b"application/vnd.oasis.opendocument.text", "content.xml": b"<x/>"}), name="results.ods",
+        build_zip({"mimetype": b"application/vnd.oasis.opendocument.text", "content.xml": b"<x/>"}),
+        name="results.ods",
         refused=[("None is-a-spreadsheet", "it is an OpenDocument of another kind")],
     ),
     "an archive of tables": Case(
-        archive({"results.csv": b"Date,1st,2nd\n", "more.csv": b""}), name="results.zip",
+        build_zip({"results.csv": b"Date,1st,2nd\n", "more.csv": b""}),
+        name="results.zip",
         refused=[("None is-a-spreadsheet", "it is an archive of 2 files, such as 'more.csv'; take")],
     ),
     "a web page": csv(
         "<html><table><tr><td>Date", name="results.xls", refused=[("None is-a-spreadsheet", "it is an HTML page")]
     ),
     "an old spreadsheet in XML": csv(
-        '<?xml version="1.0"?><Workbook/>', name="results.xml",
+        '<?xml version="1.0"?><Workbook/>',
+        name="results.xml",
         refused=[("None is-a-spreadsheet", "it is XML or HTML; save")],
     ),
     "a PDF": csv("%PDF-1.7\n", name="results.pdf", refused=[("None is-a-spreadsheet", "it is a PDF; save")]),
     "an end that is missing": Case(
-        archive({part: text.replace(b"</table:table>", b"") for part, text in parts_of(ods(WIDE))}), name="results.ods",
+        build_zip({part: text.replace(b"</table:table>", b"") for part, text in read_parts(ods(WIDE))}),
+        name="results.ods",
         refused=[("None bad-spreadsheet", "it is damaged: content.xml: mismatched tag: line 1, column")],
     ),
     "a part that is missing": Case(
-        archive({"xl/styles.xml": b"<styleSheet/>"}), name="results.xlsx",
+        build_zip({"xl/styles.xml": b"<styleSheet/>"}),
+        name="results.xlsx",
         refused=[("None bad-spreadsheet", "it is damaged: xl/workbook.xml is missing; open it")],
     ),
     "a document type": sheet(
         more={"xl/worksheets/sheet1.xml": b'<!DOCTYPE x [<!ENTITY a "b">]><worksheet/>'},
-        options=(*SET, "--sheet", "Results"), refused=[("None bad-spreadsheet", "it declares a document type")],
+        options=(*SET, "--sheet", "Results"),
+        refused=[("None bad-spreadsheet", "it declares a document type")],
     ),
-}  # fmt: skip
+}

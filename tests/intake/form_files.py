@@ -9,13 +9,13 @@ FORM = [
     ["2026/11/16 12:05:00 AM GMT+1", "ben@example.org", "ben", "anna"],
 ]
 FORM_GAMES = ["2026-11-15-1 2026-11-15T19:01 anna 1 ben 2", "2026-11-16-1 2026-11-15T23:05 ben 1 anna 2"]
-FORM_TOLD = ["Timestamp = occurred_at", "left out: column Email Address; e-mail addresses do not belong in a ledger"]
+FORM_NOTES = ["Timestamp = occurred_at", "left out: column Email Address; e-mail addresses do not belong in a ledger"]
 DATED = [
     ["Zeitstempel", "E-Mail-Adresse", "Datum", "Sieger", "Verlierer"],
     ["2024/11/25 8:01:02 AM GMT+1", "a@example.org", "22.11.2024", "anna", "ben"],
 ]
 DATED_GAMES = ["2024-11-22-1 2024-11-22T11:00 anna 1 ben 2"]
-DATED_TOLD = ["left out: column Zeitstempel; another column says when games were played"]
+DATED_NOTES = ["left out: column Zeitstempel; another column says when games were played"]
 YEARLESS = [["Date", "1st", "2nd"], ["22.11.", "anna", "ben"], ["Nov 23", "anna", "ben"]]
 NO_YEAR = [("2 bad-time", "'22.11.' has no year; write the whole date"), ("3 bad-time", "'Nov 23' has no year")]
 DOTS = [["Date", "1st", "2nd"], ["5.11.2024", "anna", "ben"], ["2024.11.06", "anna", "ben"]]
@@ -28,7 +28,7 @@ TWO_NAMES = [
     ["", "Cleo", "22.11.2024", "3"],
 ]
 TWO_NAMES_GAMES = ["2024-11-22-1 2024-11-22T11:00 Anna Adler 1 Ben Berg 2 Cleo 3"]
-TWO_NAMES_TOLD = ["Vorname + Nachname = player"]
+TWO_NAMES_NOTES = ["Vorname + Nachname = player"]
 MATCHES = [
     ["Datum", "Paarung", "Ergebnis"],
     ["22.11.2024", "Anna - Ben", "3:1"],
@@ -41,7 +41,11 @@ MATCHES_GAMES = [
     "2024-11-23-1 2024-11-23T11:00 Ann-Kathrin =1 Ben =3",
     "2024-11-24-1 2024-11-24T11:00 Cleo =3 Anna =2",
 ]
-MATCHES_TOLD = ["left out: line 4, the header again", "1st of Paarung = first player", "2nd of Paarung = second player"]
+MATCHES_NOTES = [
+    "left out: line 4, the header again",
+    "1st of Paarung = first player",
+    "2nd of Paarung = second player",
+]
 
 
 def _text(rows: list[list[str]], mark: str = ",") -> str:
@@ -49,17 +53,17 @@ def _text(rows: list[list[str]], mark: str = ",") -> str:
 
 
 CASES = {
-    "answers of a form": csv(_text(FORM), games=FORM_GAMES, told=FORM_TOLD),
-    "answers of a form in a spreadsheet": sheet(*FORM, games=FORM_GAMES, told=FORM_TOLD),
-    "answers of a form in LibreOffice": Case(ods(FORM), games=FORM_GAMES, told=FORM_TOLD, name="results.ods"),
-    "a form that asks for the date": csv(_text(DATED), games=DATED_GAMES, told=DATED_TOLD),
-    "a form that asks for the date, in a spreadsheet": sheet(*DATED, games=DATED_GAMES, told=DATED_TOLD),
+    "answers of a form": csv(_text(FORM), games=FORM_GAMES, notes=FORM_NOTES),
+    "answers of a form in a spreadsheet": sheet(*FORM, games=FORM_GAMES, notes=FORM_NOTES),
+    "answers of a form in LibreOffice": Case(ods(FORM), games=FORM_GAMES, notes=FORM_NOTES, name="results.ods"),
+    "a form that asks for the date": csv(_text(DATED), games=DATED_GAMES, notes=DATED_NOTES),
+    "a form that asks for the date, in a spreadsheet": sheet(*DATED, games=DATED_GAMES, notes=DATED_NOTES),
     "a form's times in UTC": csv(
         "Timestamp,Winner,Loser\n2024/11/22 8:01:02 AM UTC,anna,ben\n2024/11/22 9:00:00 AM GMT-4:30,ben,anna\n",
         games=["2024-11-22-1 2024-11-22T08:01 anna 1 ben 2", "2024-11-22-2 2024-11-22T13:30 ben 1 anna 2"],
     ),
     "a table copied from a web page": csv(
-        "Date\tWhite\tBlack\tResult\xa0\n5.11.2024\tanna \t\xa0ben\t1-0\n", told=[NUMBERED],
+        "Date\tWhite\tBlack\tResult\xa0\n5.11.2024\tanna \t\xa0ben\t1-0\n", notes=[NUMBERED],
         games=["2024-11-05-1 2024-11-05T11:00 anna 1 ben 2"], name="results.tsv",
     ),
     "days before months with dots": csv(_text(DOTS), games=DOTS_GAMES),
@@ -74,24 +78,24 @@ CASES = {
         games=["2024-11-30-1 2024-11-30T11:00 anna 1 ben 2"],
     ),
     "first and last names in columns of their own": csv(
-        _text(TWO_NAMES, ";"), games=TWO_NAMES_GAMES, told=TWO_NAMES_TOLD
+        _text(TWO_NAMES, ";"), games=TWO_NAMES_GAMES, notes=TWO_NAMES_NOTES
     ),
-    "first and last names in a spreadsheet": sheet(*TWO_NAMES, games=TWO_NAMES_GAMES, told=TWO_NAMES_TOLD),
+    "first and last names in a spreadsheet": sheet(*TWO_NAMES, games=TWO_NAMES_GAMES, notes=TWO_NAMES_NOTES),
     "first and last names in LibreOffice": Case(
-        ods(TWO_NAMES), games=TWO_NAMES_GAMES, told=TWO_NAMES_TOLD, name="results.ods"
+        ods(TWO_NAMES), games=TWO_NAMES_GAMES, notes=TWO_NAMES_NOTES, name="results.ods"
     ),
     "first names beside a column of last names that is called Name": csv(
         "Name;Vorname;Datum;Punkte\nAdler;Anna;22.11.2024;9\nBerg;Ben;22.11.2024;8\n",
-        games=["2024-11-22-1 2024-11-22T11:00 Anna Adler =9 Ben Berg =8"], told=["Vorname + Name = player"],
+        games=["2024-11-22-1 2024-11-22T11:00 Anna Adler =9 Ben Berg =8"], notes=["Vorname + Name = player"],
     ),
     "first names beside whole names": csv(
         "Name;Vorname;Datum;Punkte\nAnna Adler;Anna;22.11.2024;9\nBen Berg;Ben;22.11.2024;8\n",
         refused=[("1 unknown-column", "unknown column: 'Vorname'")],
     ),
-    "both players in one cell": csv(_text(MATCHES, ";"), games=MATCHES_GAMES, told=MATCHES_TOLD),
-    "both players in one cell of a spreadsheet": sheet(*MATCHES, games=MATCHES_GAMES, told=MATCHES_TOLD),
+    "both players in one cell": csv(_text(MATCHES, ";"), games=MATCHES_GAMES, notes=MATCHES_NOTES),
+    "both players in one cell of a spreadsheet": sheet(*MATCHES, games=MATCHES_GAMES, notes=MATCHES_NOTES),
     "both players in one cell of LibreOffice": Case(
-        ods(MATCHES), games=MATCHES_GAMES, told=MATCHES_TOLD, name="results.ods"
+        ods(MATCHES), games=MATCHES_GAMES, notes=MATCHES_NOTES, name="results.ods"
     ),
     "both teams in one cell": csv(
         "Date,Match,Result\n2024-11-22,anna/ben v cleo/dora,1-0\n", options=(*SET, "--partners", "/"),
@@ -107,7 +111,7 @@ CASES = {
     ),
     "a game with a dash in its name": csv(
         "Date,Game,Winner,Loser\n2024-11-22,Catan - Seafarers,anna,ben\n", options=(),
-        games=["2024-11-22-1 2024-11-22T11:00 anna 1 ben 2"], told=["Catan - Seafarers = catan-seafarers"],
+        games=["2024-11-22-1 2024-11-22T11:00 anna 1 ben 2"], notes=["Catan - Seafarers = catan-seafarers"],
     ),
     "dates without a year": csv(_text(YEARLESS), refused=NO_YEAR),
     "dates without a year in a spreadsheet": sheet(*YEARLESS, refused=NO_YEAR),

@@ -88,7 +88,7 @@ PGN = {
     "PGN of Lichess": pgn(
         LICHESS_PGN, games=["lichess.org/q7ZvsdUF 2024-11-22T19:05 annablitz 1 annablits 2",
                             "lichess.org/aBcDeFg8 2024-11-23T08:00 benchess 1 annablitz 1"],
-        told=["1 game without a result (*), left out", '1 game of an Event "Casual ...", recorded but not rated'],
+        notes=["1 game without a result (*), left out", '1 game of an Event "Casual ...", recorded but not rated'],
     ),
     "PGN of Chess.com": pgn(
         CHESS_COM_PGN, games=["chess.com/game/live/100200300 2024-11-23T00:05 annablitz 2 benchess 1"]
@@ -98,7 +98,7 @@ PGN = {
         f"{tags(date='2024.11.23', Time='20:05:00')}\n1-0\n",
         games=["2024-11-22-1 2024-11-22T11:00 anna 1 ben 2", "2024-11-22-2 2024-11-22T11:00 ben 1 anna 1",
                "2024-11-23-1 2024-11-23T19:05 anna 1 ben 2"],
-        told=["numbered by day, such as 2024-11-22-1"],
+        notes=["numbered by day, such as 2024-11-22-1"],
     ),
     "PGN without blank lines, in any order, with the line ends of Windows and a byte order mark": pgn(
         '\ufeff[White "anna"]\r\n[Result "1-0"]\r\n[Black "ben"]\r\n[Date "2024.11.22"]\r\n1-0\r\n[Black "anna"]\r\n'
@@ -120,7 +120,7 @@ PGN = {
     ),
     "PGN in Latin-1": pgn(
         tags("Jürgen", "Zoë") + "\n1-0\n", "latin-1", games=["2024-11-22-1 2024-11-22T11:00 Jürgen 1 Zoë 2"],
-        told=["1 game with letters that are not UTF-8, read as Windows-1252"],
+        notes=["1 game with letters that are not UTF-8, read as Windows-1252"],
     ),
     "PGN in UTF-16": pgn(tags() + "\n1-0\n", "utf-16", refused=[("1 bad-utf8", "the file is UTF-16; save it as")]),
     "PGN with what is not known": pgn(
@@ -144,14 +144,14 @@ PGN = {
     ),
     "PGN of a variant with a name": pgn(
         tags(Variant="Chess960") + "\n1-0\n", options=("--set", "game=chess960"),
-        games=["2024-11-22-1 2024-11-22T11:00 anna 1 ben 2"], told=["variants other than Standard: Chess960 (1)"],
+        games=["2024-11-22-1 2024-11-22T11:00 anna 1 ben 2"], notes=["variants other than Standard: Chess960 (1)"],
     ),
     "PGN with forfeits": pgn(
         f"{tags(result='+/-')}\n\n{tags('ben', 'anna', '-:+')}\n\n{tags(result='-/-')}\n\n"
         f"{tags(date='2024.11.23', Termination='Rules infraction')}\n1-0\n",
         games=["2024-11-22-1 2024-11-22T11:00 anna 1 ben 2", "2024-11-22-2 2024-11-22T11:00 ben 2 anna 1",
                "2024-11-22-3 2024-11-22T11:00 anna 1 ben 1", "2024-11-23-1 2024-11-23T11:00 anna 1 ben 2"],
-        told=["4 forfeits, recorded but not rated; --forfeits rated"],
+        notes=["4 forfeits, recorded but not rated; --forfeits rated"],
     ),
     "PGN with a comment that never ends": pgn(
         f"{tags()}\n1. e4 1-0\n\n{tags(date='2024.11.23')}\n1. e4 {{ why not\n1-0\n\n{tags()}\n1-0\n",
@@ -196,7 +196,7 @@ LICHESS = {
         games=["lichess.org/q7ZvsdUF 2024-11-22T19:05 AnnaBlitz 1 AnnaBlits 2",
                "lichess.org/aBcDeFg8 2024-11-22T19:05 benchess 1 AnnaBlitz 1",
                "lichess.org/aBcDeFgc 2024-11-22T19:05 benchess 2 AnnaBlitz 1"],
-        told=["1 game aborted or unfinished, left out", "2 games with the computer or a player without an account",
+        notes=["1 game aborted or unfinished, left out", "2 games with the computer or a player without an account",
               "1 game marked as casual, recorded but not rated", "1 forfeit, recorded but not rated"],
     ),
     "games of Lichess of a variant": ndjson(
@@ -236,7 +236,7 @@ TRF = {
         line001(2, "Berg, Ben", "   1 b 0", "0000 - U"), line001(3, "Dorn, Cleo", "0000 - H", "   1 w ="),
         games=["club-open-2024-11-22-r1-1-2 2024-11-22T11:00 Adler, Anna 1 Berg, Ben 2",
                "club-open-2024-11-22-r2-3-1 2024-11-29T11:00 Dorn, Cleo 1 Adler, Anna 1"],
-        told=["2 games without an opponent (byes), left out"],
+        notes=["2 games without an opponent (byes), left out"],
     ),
     "TRF26": trf(
         "### made by hand\r\n", HEADS, DATED, "142 2\r\n152 W\r\n162 W 1.0 D 0.5\r\n",
@@ -247,7 +247,7 @@ TRF = {
                "club-open-2024-11-22-r1-3-4 2024-11-22T11:00 Dorn, Cleo 2 Dora 1",
                "club-open-2024-11-22-r2-3-1 2024-11-29T11:00 Dorn, Cleo 2 Adler, Anna 1",
                "club-open-2024-11-22-r2-2-4 2024-11-29T11:00 Berg, Jürgen 1 Dora 1"],
-        told=["1 game of less than a move (W, D, L), recorded but not rated", "2 forfeits, recorded but not rated"],
+        notes=["1 game of less than a move (W, D, L), recorded but not rated", "2 forfeits, recorded but not rated"],
     ),
     "TRF of players who contradict each other": trf(
         HEADS, DATED, line001(1, "Adler, Anna", "   2 w 1"), line001(2, "Berg, Ben", "   1 b 1"),
@@ -312,7 +312,7 @@ BG_STATS = {
                "a3 2024-11-22T19:05 anna =60 ben =58", "a4 2024-11-22T19:05 anna 1 ben 2",
                "a8 2024-11-22T19:05 anna 1 ben 1 cleo 3 dora 3", "a9 2024-11-22T19:05 anna =2.5 ben =1.25",
                "b1 2024-11-22T19:05 anna 2 ben 1"],
-        told=["1 game ignored in the statistics of BG Stats, recorded but not rated", "1 game of cooperative games",
+        notes=["1 game ignored in the statistics of BG Stats, recorded but not rated", "1 game of cooperative games",
               "1 game with an anonymous player", "1 game of only one player",
               "1 game without a winner, scores or ranks"],
         options=("--allow-uncounted",),

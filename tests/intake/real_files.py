@@ -11,7 +11,7 @@ CLUB = [
     "2024-11-12-1 2024-11-12T11:00 Jürgen =10 Anna =7",
     "2024-11-22-1 2024-11-22T11:00 Łukasz =10 Anna =9",
 ]
-CLUB_TOLD = ["read sheet Ergebnisse, not Alt", "line 9 is hidden", "line 1, line 3 above the header; line 12, 'Summe'"]
+CLUB_NOTES = ["read sheet Ergebnisse, not Alt", "line 9 is hidden", "line 1, line 3 above the header; line 12, 'Summe'"]
 MOMENTS = ["2024-11-22-1 2024-11-22T19:05 anna 1 ben 2", "2024-11-23-1 2024-11-22T23:00 ben 1 anna 2"]
 CLOCKS = ["2024-11-22-2 2024-11-22T11:00 ben 1 anna 2", "2024-11-22-1 2024-11-22T19:05 anna 1 ben 2"]
 FAULTS = [
@@ -24,7 +24,7 @@ MEMBERS = [
     "2024-11-12-1 2024-11-12T11:00 Jürgen =8 Łukasz =8.25",
     "2024-11-22-1 2024-11-22T11:00 Anna =6 Jürgen =10 Łukasz =9",
 ]
-NOTED = ["left out: column Bemerkung; remarks are not read"]
+MEMBERS_NOTES = ["left out: column Bemerkung; remarks are not read"]
 CHESS = [
     "2024-11-05-1 2024-11-05T11:00 Anna 1 José 2",
     "2024-11-12-1 2024-11-12T11:00 José 1 Anna 1",
@@ -41,9 +41,9 @@ def real(name: str, **more: object) -> Case:
 
 
 FILES = {
-    "club.xlsx": real("club.xlsx", games=CLUB, told=CLUB_TOLD, options=DROPPED),
-    "club.xlsm": real("club.xlsm", games=CLUB, told=CLUB_TOLD, options=DROPPED),
-    "club.ods": real("club.ods", games=CLUB, told=CLUB_TOLD, options=DROPPED),
+    "club.xlsx": real("club.xlsx", games=CLUB, notes=CLUB_NOTES, options=DROPPED),
+    "club.xlsm": real("club.xlsm", games=CLUB, notes=CLUB_NOTES, options=DROPPED),
+    "club.ods": real("club.ods", games=CLUB, notes=CLUB_NOTES, options=DROPPED),
     "club.xlsx with all its columns": real(
         "club.xlsx", refused=[("4 unknown-column", "Ergebnisse!4: unknown columns: 'Beitrag', 'Anteil'")]
     ),
@@ -65,7 +65,7 @@ FILES = {
         for name in ("members.xlsx", "members.ods", "members.csv")
     },
     **{
-        f"{name} with its notes": real(name, games=MEMBERS, told=NOTED)
+        f"{name} with its notes": real(name, games=MEMBERS, notes=MEMBERS_NOTES)
         for name in ("members.xlsx", "members.ods", "members.csv")
     },
     "members-cp1250.csv": real("members-cp1250.csv", refused=[("1 bad-utf8", "or name its encoding with --encoding")]),

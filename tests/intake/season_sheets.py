@@ -1,6 +1,4 @@
-"""Seasons of four clubs, and the sheets in which people and programs keep them: one description of each season, from
-which every layout is written, in the languages and with the dates of those who would keep it so.
-"""
+"""Seasons of four clubs, and the sheets that represent them in many layouts, languages and date formats."""
 
 import csv
 import io
@@ -15,7 +13,7 @@ Rows = list[list[Any]]
 
 
 class Duel(NamedTuple):
-    """A game of two: the day, who played, the score of each, and the sets as `11:7 9:11`, if it had any."""
+    """A game of two players: the day, the players, their scores, and the sets as `11:7 9:11`, if there are any."""
 
     day: date
     first: str
@@ -25,20 +23,20 @@ class Duel(NamedTuple):
 
     @property
     def winner(self) -> str | None:
-        """Who won; None for a draw."""
-        a, b = self.scores
-        return None if a == b else self.first if a > b else self.second
+        """The winner; None for a draw."""
+        first_score, second_score = self.scores
+        return None if first_score == second_score else self.first if first_score > second_score else self.second
 
-    def turned(self) -> "Duel":
-        """The same game with the winner first."""
+    def put_winner_first(self) -> "Duel":
+        """Return the same game with the winner first."""
         if self.winner in (None, self.first):
             return self
-        sets = " ".join(":".join(reversed(one.split(":"))) for one in self.sets.split())
+        sets = " ".join(":".join(reversed(played_set.split(":"))) for played_set in self.sets.split())
         return Duel(self.day, self.second, self.first, (self.scores[1], self.scores[0]), sets)
 
 
 class Round(NamedTuple):
-    """A game of several: the day, and every player's score."""
+    """A game of several players: the day and the score of each player."""
 
     day: date
     scores: dict[str, int]
@@ -74,7 +72,7 @@ SEASONS: dict[str, list[Any]] = {"table-tennis": TENNIS, "chess": CHESS, "darts"
 
 
 class ClubSheet(NamedTuple):
-    """A sheet: its season, its rows, how it writes dates and separates cells, and options of the import."""
+    """A sheet: its season and rows, its date format and separator, and the options of the import."""
 
     season: str
     rows: Rows
@@ -82,16 +80,18 @@ class ClubSheet(NamedTuple):
     delimiter: str = ","
     options: tuple[str, ...] = ()
 
-    def case(self, kind: str) -> Case:
-        """The sheet as a file of a kind, with the options of its import."""
-        return Case(self.content(kind), options=("--set", f"game={self.season}", *self.options), name=f"club.{kind}")
+    def build_case(self, kind: str) -> Case:
+        """Return the sheet as a file of a kind, with the options of its import."""
+        return Case(self.write(kind), options=("--set", f"game={self.season}", *self.options), name=f"club.{kind}")
 
-    def content(self, kind: str) -> bytes:
-        """The sheet as a file of a kind."""
+    def write(self, kind: str) -> bytes:
+        """Return the content of a file of a kind with the sheet."""
         if kind == "csv":
             text = io.StringIO()
             writer = csv.writer(text, delimiter=self.delimiter, lineterminator="\r\n")
-            writer.writerows([[c.strftime(self.dates) if isinstance(c, date) else c for c in row] for row in self.rows])
+            writer.writerows(
+                [[cell.strftime(self.dates) if isinstance(cell, date) else cell for cell in row] for row in self.rows]
+            )
             return text.getvalue().encode()
         return (xlsx if kind == "xlsx" else ods)(self.rows)
 
@@ -100,66 +100,68 @@ KINDS = ("csv", "xlsx", "ods")
 GERMAN, FRENCH, AMERICAN = ("%d.%m.%Y", ";"), ("%d/%m/%Y", ";"), ("%m/%d/%Y", ",")
 
 
-def duels(season: list[Duel], header: str, cells: Callable[[Duel], list[Any]], winner_first: bool = False) -> Rows:
-    """A header, as one text, and a row for each game."""
-    games = [game.turned() if winner_first else game for game in season]
+def build_duel_rows(
+    season: list[Duel], header: str, cells: Callable[[Duel], list[Any]], winner_first: bool = False
+) -> Rows:
+    """Return a header, given as one text, and a row for each game."""
+    games = [game.put_winner_first() if winner_first else game for game in season]
     return [header.split(","), *([game.day, *cells(game)] for game in games)]
 
 
-def named(*cells: Callable[[Duel], Any]) -> Callable[[Duel], list[Any]]:
-    """Both names, and more cells."""
+def with_names(*cells: Callable[[Duel], Any]) -> Callable[[Duel], list[Any]]:
+    """Return a function that returns the cells of a game: both names, and further cells."""
     return lambda game: [game.first, game.second, *(cell(game) for cell in cells)]
 
 
-def score(mark: str) -> Callable[[Duel], str]:
-    """The score, as in 3:1."""
+def build_score_cell(mark: str) -> Callable[[Duel], str]:
+    """Return a function that formats a score such as 3:1 with this mark."""
     return lambda game: f"{game.scores[0]}{mark}{game.scores[1]}"
 
 
-def points(drawn: str, mark: str = "-") -> Callable[[Duel], str]:
-    """The result of a game of chess."""
-    return lambda game: drawn if game.winner is None else score(mark)(game)
+def build_point_cell(drawn: str, mark: str = "-") -> Callable[[Duel], str]:
+    """Return a function that formats the result of a game of chess, with this text for a draw."""
+    return lambda game: drawn if game.winner is None else build_score_cell(mark)(game)
 
 
-def sets_apart(game: Duel) -> list[Any]:
-    """Both names and a cell for each of five sets."""
+def build_set_cells(game: Duel) -> list[Any]:
+    """Return both names and a cell for each of five sets."""
     return [game.first, game.second, *[*game.sets.split(), None, None, None][:5]]
 
 
-def places(game: Duel) -> list[Any]:
-    """A cell for each place; those who draw share the first."""
-    turned = game.turned()
-    return [f"{turned.first}={turned.second}", None] if game.winner is None else [turned.first, turned.second]
+def build_place_cells(game: Duel) -> list[Any]:
+    """Return a cell for each place; both players of a draw share the first."""
+    ordered = game.put_winner_first()
+    return [f"{ordered.first}={ordered.second}", None] if game.winner is None else [ordered.first, ordered.second]
 
 
-def a_row_each(season: list[Duel], header: str) -> Rows:
-    """A row for each player, with the place."""
+def build_player_rows(season: list[Duel], header: str) -> Rows:
+    """Return a row for each player, with the place."""
     rows: Rows = [header.split(",")]
     for game in season:
-        turned = game.turned()
-        rows += [[game.day, turned.first, 1], [game.day, turned.second, 1 if game.winner is None else 2], [None] * 3]
+        ordered = game.put_winner_first()
+        rows += [[game.day, ordered.first, 1], [game.day, ordered.second, 1 if game.winner is None else 2], [None] * 3]
     return rows[:-1]
 
 
-def seats(header: str, together: bool = True) -> Rows:
-    """A name and a score for each of up to four players."""
+def build_seat_rows(header: str, in_pairs: bool = True) -> Rows:
+    """Return a name and a score for each of up to four players: in pairs, or all names before the scores."""
     rows: Rows = [header.split(",")]
     for game in BOARD:
         names = [*game.scores, *[None] * (4 - len(game.scores))]
         scores = [*game.scores.values(), *[None] * (4 - len(game.scores))]
-        cells = [cell for pair in zip(names, scores, strict=True) for cell in pair] if together else [*names, *scores]
+        cells = [cell for pair in zip(names, scores, strict=True) for cell in pair] if in_pairs else [*names, *scores]
         rows.append([game.day, *cells])
     return rows
 
 
-def player_columns(rounds: list[Round], first: str) -> Rows:
-    """A column for each player with the score in it."""
+def build_player_columns(rounds: list[Round], first: str) -> Rows:
+    """Return a column for each player with the score."""
     names = list(dict.fromkeys(name for game in rounds for name in game.scores))
     return [[first, *names], *([game.day, *(game.scores.get(name) for name in names)] for game in rounds)]
 
 
-def ranked(header: str) -> Rows:
-    """A column for each place."""
+def build_ranked_rows(header: str) -> Rows:
+    """Return a column for each place."""
     rows: Rows = [header.split(",")]
     for game in BOARD:
         names = sorted(game.scores, key=lambda name: -game.scores[name])
@@ -176,98 +178,143 @@ TWELVE = "Date,Player 1,Score 1,Player 2,Score 2,Player 3,Score 3,Player 4,Score
 SHEETS = {
     # table tennis
     "a German club with sets won": ClubSheet(
-        "table-tennis", duels(TENNIS, "Datum,Heim,Gast,Sätze", named(score(":"))), *GERMAN
+        "table-tennis", build_duel_rows(TENNIS, "Datum,Heim,Gast,Sätze", with_names(build_score_cell(":"))), *GERMAN
     ),
     "a German club with sets in parentheses": ClubSheet(
         "table-tennis",
-        duels(TENNIS, "Spieltag,Spieler 1,Spieler 2,Ergebnis",
-              named(lambda game: f"{score(':')(game)} ({', '.join(game.sets.split())})")), *GERMAN,
+        build_duel_rows(
+            TENNIS,
+            "Spieltag,Spieler 1,Spieler 2,Ergebnis",
+            with_names(lambda game: f"{build_score_cell(':')(game)} ({', '.join(game.sets.split())})"),
+        ),
+        *GERMAN,
     ),
     "a German club with a column for each set": ClubSheet(
         "table-tennis",
-        duels(TENNIS, "Datum,Spieler A,Spieler B,Satz 1,Satz 2,Satz 3,Satz 4,Satz 5", sets_apart), *GERMAN,
+        build_duel_rows(TENNIS, "Datum,Spieler A,Spieler B,Satz 1,Satz 2,Satz 3,Satz 4,Satz 5", build_set_cells),
+        *GERMAN,
     ),
     "a score sheet with sets and their result": ClubSheet(
         "table-tennis",
-        duels(TENNIS, "Date,Player 1,Player 2,S1,S2,S3,S4,S5,Result", lambda g: [*sets_apart(g), score("-")(g)]),
+        build_duel_rows(
+            TENNIS,
+            "Date,Player 1,Player 2,S1,S2,S3,S4,S5,Result",
+            lambda g: [*build_set_cells(g), build_score_cell("-")(g)],
+        ),
     ),
     "winners and losers with their score": ClubSheet(
-        "table-tennis", duels(TENNIS, "Date,Winner,Loser,Score", named(score("-")), True), *AMERICAN
+        "table-tennis",
+        build_duel_rows(TENNIS, "Date,Winner,Loser,Score", with_names(build_score_cell("-")), True),
+        *AMERICAN,
     ),
     "winners and losers with all sets": ClubSheet(
         "table-tennis",
-        duels(TENNIS, "Date,Winner,Loser,Score", named(lambda game: game.sets.replace(":", "-")), True),
+        build_duel_rows(TENNIS, "Date,Winner,Loser,Score", with_names(lambda game: game.sets.replace(":", "-")), True),
     ),
     "a French club": ClubSheet(
-        "table-tennis", duels(TENNIS, "Date,Vainqueur,Perdant,Manches", named(score("-")), True), *FRENCH
+        "table-tennis",
+        build_duel_rows(TENNIS, "Date,Vainqueur,Perdant,Manches", with_names(build_score_cell("-")), True),
+        *FRENCH,
     ),
     "a Spanish club": ClubSheet(
-        "table-tennis", duels(TENNIS, "Fecha,Jugador 1,Jugador 2,Resultado", named(score("-"))), *FRENCH
+        "table-tennis",
+        build_duel_rows(TENNIS, "Fecha,Jugador 1,Jugador 2,Resultado", with_names(build_score_cell("-"))),
+        *FRENCH,
     ),
     "an Italian club": ClubSheet(
-        "table-tennis", duels(TENNIS, "Data,Giocatore 1,Giocatore 2,Risultato", named(score(" - "))), *FRENCH
+        "table-tennis",
+        build_duel_rows(TENNIS, "Data,Giocatore 1,Giocatore 2,Risultato", with_names(build_score_cell(" - "))),
+        *FRENCH,
     ),
     "a Dutch club": ClubSheet(
-        "table-tennis", duels(TENNIS, "Datum,Speler 1,Speler 2,Uitslag", named(score("-"))), "%d-%m-%Y", ";"
+        "table-tennis",
+        build_duel_rows(TENNIS, "Datum,Speler 1,Speler 2,Uitslag", with_names(build_score_cell("-"))),
+        "%d-%m-%Y",
+        ";",
     ),
     "names and who won": ClubSheet(
-        "table-tennis", duels(TENNIS, "Date,Player 1,Player 2,Winner", named(lambda game: game.winner)), *AMERICAN
+        "table-tennis",
+        build_duel_rows(TENNIS, "Date,Player 1,Player 2,Winner", with_names(lambda game: game.winner)),
+        *AMERICAN,
     ),
     "a player, an opponent, W or L": ClubSheet(
         "table-tennis",
-        duels(TENNIS, "Date,Player,Opponent,Result", named(lambda game: "W" if game.winner == game.first else "L")),
+        build_duel_rows(
+            TENNIS, "Date,Player,Opponent,Result", with_names(lambda game: "W" if game.winner == game.first else "L")
+        ),
     ),
     # chess
-    "a chess club": ClubSheet("chess", duels(CHESS, "Date,White,Black,Result", named(points("1/2-1/2")))),
+    "a chess club": ClubSheet(
+        "chess", build_duel_rows(CHESS, "Date,White,Black,Result", with_names(build_point_cell("1/2-1/2")))
+    ),
     "a German chess club": ClubSheet(
-        "chess", duels(CHESS, "Datum,Weiß,Schwarz,Ergebnis", named(points("½:½", ":"))), *GERMAN
+        "chess",
+        build_duel_rows(CHESS, "Datum,Weiß,Schwarz,Ergebnis", with_names(build_point_cell("½:½", ":"))),
+        *GERMAN,
     ),
     "a German chess club with words": ClubSheet(
-        "chess", duels(CHESS, "Datum,Weiß,Schwarz,Ergebnis", named(points("remis", ":"))), *GERMAN
+        "chess",
+        build_duel_rows(CHESS, "Datum,Weiß,Schwarz,Ergebnis", with_names(build_point_cell("remis", ":"))),
+        *GERMAN,
     ),
     "a Spanish chess club": ClubSheet(
-        "chess", duels(CHESS, "Fecha,Blancas,Negras,Resultado", named(points("tablas"))), *FRENCH
+        "chess",
+        build_duel_rows(CHESS, "Fecha,Blancas,Negras,Resultado", with_names(build_point_cell("tablas"))),
+        *FRENCH,
     ),
     "a French chess club": ClubSheet(
-        "chess", duels(CHESS, "Date,Blancs,Noirs,Résultat", named(points("nul"))), *FRENCH
+        "chess", build_duel_rows(CHESS, "Date,Blancs,Noirs,Résultat", with_names(build_point_cell("nul"))), *FRENCH
     ),
     "a Polish chess club": ClubSheet(
-        "chess", duels(CHESS, "Data,Gracz 1,Gracz 2,Wynik", named(points("½-½"))), *GERMAN
+        "chess", build_duel_rows(CHESS, "Data,Gracz 1,Gracz 2,Wynik", with_names(build_point_cell("½-½"))), *GERMAN
     ),
     "colours and who won": ClubSheet(
         "chess",
-        duels(CHESS, "Date,White,Black,Winner",
-              named(lambda g: "draw" if g.winner is None else "White" if g.winner == g.first else "Black")),
+        build_duel_rows(
+            CHESS,
+            "Date,White,Black,Winner",
+            with_names(lambda g: "draw" if g.winner is None else "White" if g.winner == g.first else "Black"),
+        ),
     ),
-    "a row for each player of chess": ClubSheet("chess", a_row_each(CHESS, "Datum,Spieler,Platz"), *GERMAN),
-    "places of chess": ClubSheet("chess", duels(CHESS, "Date,1st,2nd", places)),
+    "a row for each player of chess": ClubSheet("chess", build_player_rows(CHESS, "Datum,Spieler,Platz"), *GERMAN),
+    "places of chess": ClubSheet("chess", build_duel_rows(CHESS, "Date,1st,2nd", build_place_cells)),
     # darts
     "a name and a score for each of two": ClubSheet(
         "darts",
-        duels(DARTS, "Date,Player 1,Score 1,Player 2,Score 2", lambda g: [g.first, g.scores[0], g.second, g.scores[1]]),
+        build_duel_rows(
+            DARTS, "Date,Player 1,Score 1,Player 2,Score 2", lambda g: [g.first, g.scores[0], g.second, g.scores[1]]
+        ),
     ),
     "names, then scores": ClubSheet(
-        "darts", duels(DARTS, "Datum,Spieler 1,Spieler 2,Punkte 1,Punkte 2", lambda g: [g.first, g.second, *g.scores]),
+        "darts",
+        build_duel_rows(DARTS, "Datum,Spieler 1,Spieler 2,Punkte 1,Punkte 2", lambda g: [g.first, g.second, *g.scores]),
         *GERMAN,
     ),
     "legs at home and away": ClubSheet(
-        "darts", duels(DARTS, "Date,Home,Away,Legs", named(score("-"))), *AMERICAN
+        "darts", build_duel_rows(DARTS, "Date,Home,Away,Legs", with_names(build_score_cell("-"))), *AMERICAN
     ),
-    "a Swedish club": ClubSheet("darts", duels(DARTS, "Datum,Spelare 1,Spelare 2,Resultat", named(score("-")))),
-    "a column for each thrower": ClubSheet("darts", player_columns(LEGS, "Date")),
+    "a Swedish club": ClubSheet(
+        "darts", build_duel_rows(DARTS, "Datum,Spelare 1,Spelare 2,Resultat", with_names(build_score_cell("-")))
+    ),
+    "a column for each thrower": ClubSheet("darts", build_player_columns(LEGS, "Date")),
     # board games
-    "a name and a score for each of four": ClubSheet("catan", seats(TWELVE), *AMERICAN),
+    "a name and a score for each of four": ClubSheet("catan", build_seat_rows(TWELVE), *AMERICAN),
     "names, then points": ClubSheet(
         "catan",
-        seats("Datum,Spieler 1,Spieler 2,Spieler 3,Spieler 4,Punkte 1,Punkte 2,Punkte 3,Punkte 4", False), *GERMAN,
+        build_seat_rows("Datum,Spieler 1,Spieler 2,Spieler 3,Spieler 4,Punkte 1,Punkte 2,Punkte 3,Punkte 4", False),
+        *GERMAN,
     ),
     "French players and points": ClubSheet(
-        "catan", seats("Date,Joueur 1,Points 1,Joueur 2,Points 2,Joueur 3,Points 3,Joueur 4,Points 4"), *FRENCH
+        "catan",
+        build_seat_rows("Date,Joueur 1,Points 1,Joueur 2,Points 2,Joueur 3,Points 3,Joueur 4,Points 4"),
+        *FRENCH,
     ),
     "Spanish players and points": ClubSheet(
-        "catan", seats("Fecha,Jugador 1,Puntos 1,Jugador 2,Puntos 2,Jugador 3,Puntos 3,Jugador 4,Puntos 4"), *FRENCH
+        "catan",
+        build_seat_rows("Fecha,Jugador 1,Puntos 1,Jugador 2,Puntos 2,Jugador 3,Puntos 3,Jugador 4,Puntos 4"),
+        *FRENCH,
     ),
-    "a column for each player of a club": ClubSheet("catan", player_columns(BOARD, "Datum"), *GERMAN),
+    "a column for each player of a club": ClubSheet("catan", build_player_columns(BOARD, "Datum"), *GERMAN),
     "a row for each player of a club": ClubSheet("catan", BOARD_ROWS, *GERMAN),
-    "the winner and the others": ClubSheet("catan", ranked("Datum,Sieger,2.,3.,4."), *GERMAN),
-}  # fmt: skip
+    "the winner and the others": ClubSheet("catan", build_ranked_rows("Datum,Sieger,2.,3.,4."), *GERMAN),
+}

@@ -1,4 +1,4 @@
-"""Small spreadsheet files, written part by part, so that each oddity of real ones can be made on its own."""
+"""Write small spreadsheet files part by part, so that a test can create each oddity of real files."""
 
 import io
 from collections.abc import Collection
@@ -13,7 +13,7 @@ MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 PACKAGE = "http://schemas.openxmlformats.org/package/2006"
 ODS = "application/vnd.oasis.opendocument.spreadsheet"
-# the formats of cells, by their number in `styles.xml`
+# the formats of cells by their index in `styles.xml`
 PLAIN, DATE, DATETIME, PERCENT, CURRENCY, TIME = range(6)
 STYLES = (
     f'<styleSheet xmlns="{MAIN}"><numFmts count="1"><numFmt numFmtId="164" formatCode="#,##0.00 &quot;€&quot;"/>'
@@ -24,25 +24,25 @@ STYLES = (
 
 
 class Raw(NamedTuple):
-    """A cell as its XML says it: attributes of <c>, and what is in it."""
+    """A cell as raw XML: the attributes and the content of its element."""
 
     attributes: str
     content: str
 
 
 ERROR = Raw(' t="e"', "<v>#REF!</v>")
-UNWORKED = Raw("", "<f>A1+1</f>")
-WORKED = Raw("", "<f>A1+1</f><v>3</v>")
+NO_VALUE = Raw("", "<f>A1+1</f>")
+FORMULA = Raw("", "<f>A1+1</f><v>3</v>")
 
 Sheet = list[list[Any]]
 
 
-def letters(column: int) -> str:
-    """A, B ... of a column from 0, as far as the corpus goes."""
+def format_column(column: int) -> str:
+    """Return the letter of a column, from 0, as far as Z."""
     return chr(65 + column)
 
 
-def _cell(value: Any, place: str, epoch: datetime) -> str:
+def _format_xlsx_cell(value: Any, place: str, epoch: datetime) -> str:
     if isinstance(value, Raw):
         return f'<c r="{place}"{value.attributes}>{value.content}</c>'
     if value is None:
@@ -66,7 +66,7 @@ def xlsx(
     rows: Sheet, *others: tuple[str, str, Sheet], name: str = "Results", merged: str = "", epoch: datetime = EPOCH,
     more: dict[str, bytes] | None = None, hidden_rows: Collection[int] = (), hidden_columns: Collection[int] = (),
 ) -> bytes:  # fmt: skip
-    """An .xlsx file: its first sheet, in which rows and columns may be hidden, and others as (name, state, rows)."""
+    """Return an .xlsx file: a sheet, which may have hidden rows and columns, and others as (name, state, rows)."""
     sheets = [(name, "visible", rows), *others]
     listed = "".join(
         f'<sheet name="{escape(title)}" sheetId="{number}" state="{state}" r:id="rId{number}"/>'
@@ -89,45 +89,48 @@ def xlsx(
     }  # fmt: skip
     for number, (_, _, content) in enumerate(sheets, 1):
         told = "".join(
-            f'<row r="{row}"{_hidden(number == 1 and row in hidden_rows)}>'
-            + "".join(_cell(value, f"{letters(column)}{row}", epoch) for column, value in enumerate(cells)) + "</row>"
+            f'<row r="{row}"{_format_hidden(number == 1 and row in hidden_rows)}>'
+            + "".join(
+                _format_xlsx_cell(value, f"{format_column(column)}{row}", epoch) for column, value in enumerate(cells)
+            )
+            + "</row>"
             for row, cells in enumerate(content, 1)
-        )  # fmt: skip
+        )
         hidden = "".join(f'<col min="{column}" max="{column}" hidden="1"/>' for column in hidden_columns)
         spans = f'<mergeCells><mergeCell ref="{merged}"/></mergeCells>' if merged and number == 1 else ""
         parts[f"xl/worksheets/sheet{number}.xml"] = (
             f'<worksheet xmlns="{MAIN}"><cols>{hidden}</cols><sheetData>{told}</sheetData>{spans}</worksheet>'
         )
-    return archive({part: text.encode() for part, text in parts.items()} | (more or {}))
+    return build_zip({part: text.encode() for part, text in parts.items()} | (more or {}))
 
 
 def ods(rows: Sheet, name: str = "Results") -> bytes:
-    """An .ods file with one sheet; rows that repeat are written once, as programs do."""
-    written, at = [], 0
+    """Return an .ods file with one sheet; repeated rows are written once, as programs do."""
+    table_rows, at = [], 0
     while at < len(rows):
-        again = next((other for other in range(at, len(rows)) if rows[other] != rows[at]), len(rows)) - at
-        cells = "".join(map(_ods_cell, rows[at]))
-        written.append(f'<table:table-row table:number-rows-repeated="{again}">{cells}</table:table-row>')
-        at += again
+        repeats = next((later for later in range(at, len(rows)) if rows[later] != rows[at]), len(rows)) - at
+        cells = "".join(map(_format_ods_cell, rows[at]))
+        table_rows.append(f'<table:table-row table:number-rows-repeated="{repeats}">{cells}</table:table-row>')
+        at += repeats
     spaces = "".join(
         f' xmlns:{short}="urn:oasis:names:tc:opendocument:xmlns:{full}:1.0"'
         for short, full in (("office", "office"), ("table", "table"), ("text", "text"))
     )
     content = (
         f'<office:document-content{spaces} xmlns:calcext="urn:org:documentfoundation:names:experimental:calc:xmlns:'
-        f'calcext:1.0"><office:body><office:spreadsheet><table:table table:name="{escape(name)}">{"".join(written)}'
+        f'calcext:1.0"><office:body><office:spreadsheet><table:table table:name="{escape(name)}">{"".join(table_rows)}'
         "</table:table></office:spreadsheet></office:body></office:document-content>"
     )
     manifest = (
         '<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"><manifest:file-entry '
         f'manifest:full-path="/" manifest:media-type="{ODS}"/></manifest:manifest>'
     )
-    return archive(
+    return build_zip(
         {"mimetype": ODS.encode(), "content.xml": content.encode(), "META-INF/manifest.xml": manifest.encode()}
     )
 
 
-def _ods_cell(value: Any) -> str:
+def _format_ods_cell(value: Any) -> str:
     if isinstance(value, Raw):
         return f"<table:table-cell{value.attributes}>{value.content}</table:table-cell>"
     if value is None:
@@ -145,14 +148,14 @@ def _ods_cell(value: Any) -> str:
     return f'<table:table-cell office:value-type="string"><text:p>{escape(value)}</text:p></table:table-cell>'
 
 
-def _hidden(is_hidden: bool) -> str:
+def _format_hidden(is_hidden: bool) -> str:
     return ' hidden="1"' if is_hidden else ""
 
 
-def archive(parts: dict[str, bytes]) -> bytes:
-    """A zip file."""
-    found = io.BytesIO()
-    with ZipFile(found, "w", ZIP_DEFLATED) as written:
+def build_zip(parts: dict[str, bytes]) -> bytes:
+    """Return a zip file with these parts."""
+    buffer = io.BytesIO()
+    with ZipFile(buffer, "w", ZIP_DEFLATED) as zip_file:
         for part, content in parts.items():
-            written.writestr(part, content)
-    return found.getvalue()
+            zip_file.writestr(part, content)
+    return buffer.getvalue()

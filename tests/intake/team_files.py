@@ -47,9 +47,9 @@ CASES = {
         "Date,Winner,Loser,Score\n2024-11-22,anna & ben,cleo & dora,3-1\n", options=(*SET, "--partners", "&"),
         games=["2024-11-22-1 2024-11-22T11:00 anna =3 ben =3 cleo =1 dora =1"],
     ),
-    "doubles in four columns": csv(_text(FOUR, ";"), games=FOUR_GAMES, told=[FOUR_NOTE]),
-    "doubles in four columns of a spreadsheet": sheet(*FOUR, games=FOUR_GAMES, told=[FOUR_NOTE]),
-    "doubles in four columns of LibreOffice": Case(ods(FOUR), games=FOUR_GAMES, told=[FOUR_NOTE], name="results.ods"),
+    "doubles in four columns": csv(_text(FOUR, ";"), games=FOUR_GAMES, notes=[FOUR_NOTE]),
+    "doubles in four columns of a spreadsheet": sheet(*FOUR, games=FOUR_GAMES, notes=[FOUR_NOTE]),
+    "doubles in four columns of LibreOffice": Case(ods(FOUR), games=FOUR_GAMES, notes=[FOUR_NOTE], name="results.ods"),
     "players of teams in columns of their own, one of them alone": csv(
         "Date,Team A Player 1,Team A Player 2,Team B Player 1,Team B Player 2,Score\n"
         "2024-11-22,anna,ben,cleo,dora,10:7\n2024-11-23,anna,ben,cleo,,10:9\n",

@@ -75,7 +75,7 @@ def test_season_is_the_same_in_every_sheet(
         assert ratings("import", file, db=url).exit_code == 0
         wanted[sheet.season] = read_results(url)
         assert wanted[sheet.season][1]
-    case, url = sheet.case(kind), copied_file(make)
+    case, url = sheet.build_case(kind), copied_file(make)
     path = tmp_path / case.name
     path.write_bytes(case.content)
     done = ratings("import", path, *case.options, db=url)
@@ -92,7 +92,7 @@ def test_sets_of_a_season_are_kept(copied_file: Callable[..., str], ratings: Rat
         "winners and losers with all sets",
     )
     for number, name in enumerate(names):
-        case, url = SHEETS[name].case("csv"), copied_file(make, name=f"{number}.db")
+        case, url = SHEETS[name].build_case("csv"), copied_file(make, name=f"{number}.db")
         path = tmp_path / case.name
         path.write_bytes(case.content)
         assert ratings("import", path, *case.options, db=url).exit_code == 0

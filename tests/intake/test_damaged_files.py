@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 from corpus import CASES
-from damages import DAMAGES, RAW, TABLES, XML, parts_of
+from damages import BYTE_DAMAGES, DAMAGES, TABLE_DAMAGES, XML_DAMAGES, read_parts
 from real_files import FILES
 from season_sheets import KINDS, SHEETS
 from test_tables_as_they_are import games, made
@@ -37,12 +37,12 @@ SHORT, LONG = 60, 10_000
 # of so many files one is imported by a process from its start
 STARTED_EVERY = 100
 DONE: Counter[str] = Counter()
-BYTES = {made.__name__ for made in RAW}
+BYTES = {made.__name__ for made in BYTE_DAMAGES}
 # what must have occurred in the end: each damage, and refusals for many reasons
-WANTED = BYTES | {f"gzip {made.__name__}" for made in RAW} | {
-    f"a part bad XML: {how}" for how in XML
+WANTED = BYTES | {f"gzip {made.__name__}" for made in BYTE_DAMAGES} | {
+    f"a part bad XML: {how}" for how in XML_DAMAGES
 } | {f"a part {what}" for what in ("missing", "twice", "renamed", "empty", "in another's place")} | {
-    f"a table: {what}" for what in (*TABLES, "other separators", "another encoding", "rows cut off")
+    f"a table: {what}" for what in (*TABLE_DAMAGES, "other separators", "another encoding", "rows cut off")
 } | {
     "bad-spreadsheet", "bad-gzip", "bad-utf8", "bad-csv", "bad-time", "bad-cell", "bad-identifier", "empty-file",
     "is-a-spreadsheet", "unknown-column", "missing-column", "which-sheet", "unclear-dates", "line-too-long",
@@ -72,7 +72,7 @@ def no_hang() -> Iterator[None]:
 
 def originals() -> list[Any]:
     """Real files, sheets of clubs, and what of the corpus can be read whole and is not longer than a page or two."""
-    seasons = [sheet.case(kind) for sheet in SHEETS.values() for kind in KINDS]
+    seasons = [sheet.build_case(kind) for sheet in SHEETS.values() for kind in KINDS]
     cases = [*FILES.values(), *seasons, *(case for case in CASES.values() if case.games and len(case.content) < 20_000)]
     whole = [case for case in cases if "--keep-going" not in case.options]
     return list({(case.content, case.options): case for case in whole}.values())
@@ -145,7 +145,7 @@ def test_damaged_files_end_well(
             told = ratings("import", file, *original.options, "--format", "json", db=str(db))
         try:
             check(told, before, events_in(db))
-            if told.exit_code == 0 and what in BYTES and parts_of(original.content):
+            if told.exit_code == 0 and what in BYTES and read_parts(original.content):
                 assert not original.games or games(ratings, str(db)) == original.games
                 DONE["an archive taken"] += 1
             if number % STARTED_EVERY == 1:

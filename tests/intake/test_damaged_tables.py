@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from damages import in_table
+from damages import damage_table
 from season_sheets import SHEETS
 
 from ratings_ledger.ledger.rejections import CODES
@@ -42,8 +42,8 @@ def test_damaged_tables_are_read_or_refused_whole(
     before, sheets, done = count_events(template), [*SHEETS.values()], Counter[str]()
     for number in range(LONG if at_length else SHORT):
         chance = Random(number)
-        case = chance.choice(sheets).case("csv")
-        what, content = in_table(chance, case.content)
+        case = chance.choice(sheets).build_case("csv")
+        what, content = damage_table(chance, case.content)
         file = tmp_path / case.name
         file.write_bytes(content)
         shutil.copyfile(template, db)

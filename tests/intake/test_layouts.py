@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from damages import TABLES
+from damages import TABLE_DAMAGES
 
 from ratings_ledger import Refused
 from ratings_ledger.ledger.intake.json_lines import LINE_BYTES_MAX
@@ -89,7 +89,7 @@ def test_rows_that_are_alike_are_read_alike(monkeypatch: pytest.MonkeyPatch) -> 
         swapped = {"anna": "ben", "ben": chance.choice(["anna", "Cleo & Dora", "ben / anna", ""])}
         rows = [[swapped.get(cell, cell) if chance.random() < 0.3 else cell for cell in row] for row in rows]
         if chance.random() < 0.5:
-            chance.choice([*TABLES.values()])(chance, rows)
+            chance.choice([*TABLE_DAMAGES.values()])(chance, rows)
         partners = chance.choice([(), (), ("&",), ("/",)])
         options = TableOptions("UTC", fixed={"game": "catan"}, partners=partners, others=chance.choice([None, "tied"]))
         monkeypatch.undo()

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from damages import RAW
+from damages import BYTE_DAMAGES
 from program_files import CASES, LICHESS_PGN, bg_stats, lichess_line, line001, play, trf
 
 from ratings_ledger import Refused
@@ -127,6 +127,6 @@ def test_damaged_files_give_events_or_refusals(at_length: bool) -> None:
     for number in range(LONG if at_length else SHORT):
         chance = Random(number)
         case = chance.choice(cases)
-        content = chance.choice(RAW)(chance, case.content)
+        content = chance.choice(BYTE_DAMAGES)(chance, case.content)
         for event in islice(events(content, case.name), 1_000):
             assert isinstance(event, str | dict | bytes)

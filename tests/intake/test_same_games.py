@@ -9,7 +9,7 @@ from typing import Any
 from unicodedata import name
 
 import pytest
-from drawn_tables import LAYOUTS, File, Season, a_season, events, files
+from drawn_tables import LAYOUTS, File, Season, build_events, draw_files, draw_season
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -52,7 +52,7 @@ def taken(ratings: Ratings, url: str, file: Path, *options: str) -> Found:
 def said(season: Season, folder: Path) -> Path:
     """The season as events in JSON Lines, which no reader of tables has touched."""
     file = folder / "season.jsonl"
-    file.write_text("".join(json.dumps(event) + "\n" for event in events(season)), encoding="utf-8")
+    file.write_text("".join(json.dumps(event) + "\n" for event in build_events(season)), encoding="utf-8")
     return file
 
 
@@ -95,15 +95,15 @@ def test_same_games_from_every_file(
     @given(st.integers(0, 2**32))
     def check(seed: int) -> None:
         chance = Random(seed)
-        season = a_season(chance)
+        season = draw_season(chance)
         shutil.copyfile(template, db)
         wanted = taken(ratings, db, said(season, tmp_path), "--new-names", "accept")
-        assert wanted[0] == events(season)
+        assert wanted[0] == build_events(season)
         done.update(noted(season, wanted))
-        for file in files(chance, season):
+        for file in draw_files(chance, season):
             shutil.copyfile(template, db)
             assert taken(ratings, db, written(file, tmp_path), *file.options) == wanted, (seed, file)
-            done.update(file.told)
+            done.update(file.features)
 
     check()
     assert (WANTED if at_length else {kind for kind in WANTED if " in ." in kind}) <= done
@@ -115,8 +115,8 @@ def test_same_games_in_each_store(
 ) -> None:
     """In each kind of store a table gives what the same games as events give in SQLite."""
     chance = Random(3)
-    season = a_season(chance)
-    file = next(file for file in files(chance, season) if file.name.endswith(kind))
+    season = draw_season(chance)
+    file = next(file for file in draw_files(chance, season) if file.name.endswith(kind))
     events_alone = copied_file(made, name="events.db")
     wanted = taken(ratings, events_alone, said(season, tmp_path), "--new-names", "accept")
     assert taken(ratings, copied(made), written(file, tmp_path), *file.options) == wanted

@@ -54,7 +54,7 @@ def test_corpus(what: str, url: str, ratings: Ratings, tmp_path: Path) -> None:
     assert games(ratings, url) == case.games
     assert told.exit_code == (1 if case.refused else 0)
     shown = ratings("import", str(path), *case.options, db=url).stderr
-    assert [part for part in case.told if part not in shown] == [], shown
+    assert [part for part in case.notes if part not in shown] == [], shown
     assert "Traceback" not in shown
 
 

@@ -45,15 +45,15 @@ CASES = {
     ),
     "games as people write them, in a table of the usual form": csv(
         "game_id,occurred_at,game,player,place\n7,2024-11-22,Catan,anna,1\n7,2024-11-22,catan,ben,2\n", options=(),
-        games=["7" + ONE[0][12:]], told=["games: Catan = catan"],
+        games=["7" + ONE[0][12:]], notes=["games: Catan = catan"],
     ),
     "a column of the usual form that one value replaces": csv(
         "game_id,occurred_at,game,player,place\n7,2024-11-22,Chess,anna,1\n7,2024-11-22,Chess,ben,2\n",
-        games=["7" + ONE[0][12:]], told=["game=catan replaces column game (Chess)"],
+        games=["7" + ONE[0][12:]], notes=["game=catan replaces column game (Chess)"],
     ),
     "a column for places that one value replaces": csv(
         "game_id,occurred_at,game,1st,2nd\n7,2024-11-22,Chess,anna,ben\n\n",
-        games=["7" + ONE[0][12:]], told=["game=catan replaces column game (Chess)"],
+        games=["7" + ONE[0][12:]], notes=["game=catan replaces column game (Chess)"],
     ),
     "errors of formulas": csv(
         "Date;1st;2nd;3rd\n22.11.2024;#BEZUG!;ben;\n23.11.2024;ben;anna;#N/A\n24.11.2024;ben;anna\n",
@@ -74,14 +74,14 @@ CASES = {
         games=[ONE[0].replace("anna", "#1")],
     ),
     "a column of dates and times of day": csv(
-        "Datum/Zeit;1.;2.\n22.11.2024 12:00;anna;ben\n", games=ONE, told=["Datum/Zeit = occurred_at"]
+        "Datum/Zeit;1.;2.\n22.11.2024 12:00;anna;ben\n", games=ONE, notes=["Datum/Zeit = occurred_at"]
     ),
     "a column of dates and times of day, in words": csv(
         "Datum und Uhrzeit;Platz 1;Platz 2\n22.11.2024 12:00;anna;ben\n", games=ONE,
-        told=["Datum und Uhrzeit = occurred_at"],
+        notes=["Datum und Uhrzeit = occurred_at"],
     ),
     "a column that says how dates are typed": csv(
-        "Datum (TT.MM.JJJJ);1.;2.\n22.11.2024;anna;ben\n", games=ONE, told=["Datum (TT.MM.JJJJ) = occurred_at"]
+        "Datum (TT.MM.JJJJ);1.;2.\n22.11.2024;anna;ben\n", games=ONE, notes=["Datum (TT.MM.JJJJ) = occurred_at"]
     ),
     "a column of times in another zone": csv(
         "Date (UTC),1st,2nd\n2024-11-22 12:00,anna,ben\n",
@@ -95,13 +95,13 @@ CASES = {
         "Datum;Spieler 1;Spieler 2;Sätze\n22.11.2024;anna;ben;11:7 111:3 11:9\n23.11.2024;anna;ben;11:7 11:11 11:9\n"
         + "".join(f"{day}.11.2024;anna;ben;11:7 11:3 13:11\n" for day in range(24, 31)),
         games=[f"2024-11-{day}-1 2024-11-{day}T11:00 anna ={2 if day == 23 else 3} ben =0" for day in range(22, 31)],
-        told=["errors: 1 set to 111, most others to about 11 (line 2); 1 set that neither side won (line 3)"],
+        notes=["errors: 1 set to 111, most others to about 11 (line 2); 1 set that neither side won (line 3)"],
     ),
     "a result that is won with fewer games than the others": csv(
         "Date,Home,Away,Result\n2024-11-21,anna,ben,2:1\n"
         + "".join(f"2024-11-{day},anna,ben,3:1\n" for day in range(22, 31)),
         games=[f"2024-11-{day}-1 2024-11-{day}T11:00 anna ={2 if day == 21 else 3} ben =1" for day in range(21, 31)],
-        told=["possible typing errors: 1 game won with 2, most others with 3 (line 2)"],
+        notes=["possible typing errors: 1 game won with 2, most others with 3 (line 2)"],
     ),
     "goals, of which none is usual": csv(
         "Date,Home,Away,Result\n" + "".join(f"2024-11-{day},anna,ben,{day % 7 + 1}:0\n" for day in range(11, 31)),
@@ -111,7 +111,7 @@ CASES = {
     "text of another name": csv("Date;1st;2nd\n22.11.2024;anna;ben\n", games=ONE, name="results.txt"),
     "Excel in Western Europe": csv(
         "Datum;1.;2.\n22.11.2024;Müller;Jörg\n", "cp1252",
-        told=["read as cp1252 (Western Europe), such as Müller, Jörg"],
+        notes=["read as cp1252 (Western Europe), such as Müller, Jörg"],
         games=["2024-11-22-1 2024-11-22T11:00 Müller 1 Jörg 2"],
     ),
     "a word without end, in Western Europe": csv(
