@@ -1,4 +1,4 @@
-"""Tables as people keep them, each with what comes out of it: games, or the exact refusal."""
+"""Tables as people keep them, each with the expected games or the exact rejections."""
 
 from datetime import date, datetime
 

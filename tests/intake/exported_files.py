@@ -1,9 +1,9 @@
-"""Files byte for byte as other programs export or copy them, each with what comes out of it; the people are made up."""
+"""Files as other programs export or copy them, each with the expected result; the players are invented."""
 
 import json
 
 from cases import Case, csv
-from program_files import DATED, HEADS, line001, pgn, trf
+from program_files import DATED, HEADS, format_trf_player, pgn, trf
 
 CHESS = ("--set", "game=chess")
 EVENING = ["2024-11-22-1 2024-11-22T11:00 Jürgen =3 Anna =1", "2024-11-29-1 2024-11-29T11:00 Anna =3 Jürgen =2"]
@@ -161,7 +161,8 @@ SWISS = (
 )
 CHESS_FILES = {
     "chess-results: pairings": csv(
-        PAIRINGS, options=CHESS,
+        PAIRINGS,
+        options=CHESS,
         refused=[
             ("1 column-twice", "two columns are read as 'game_id' ('No.', 'No.'); --map 'No.=' drops the columns with"),
             ("1 column-twice", "two columns are read as 'score' ('Pts.', 'Pts.'); --map 'Pts.=' drops"),
@@ -171,31 +172,44 @@ CHESS_FILES = {
     ),
     "chess-results: pairings, as said": csv(
         PAIRINGS,
-        options=(*CHESS, "--set", "occurred_at=2024-11-22", *(
-            word for name in ("Bo.", "No.", "Rtg", "Pts.") for word in ("--map", f"{name}=")
-        )),
-        games=["2024-11-22-1 2024-11-22T11:00 Adler, Anna 1 Berg, Ben 2",
-               "2024-11-22-2 2024-11-22T11:00 Dorn, Cleo 1 Eder, Dora 1"],
+        options=(
+            *CHESS,
+            "--set",
+            "occurred_at=2024-11-22",
+            *(word for name in ("Bo.", "No.", "Rtg", "Pts.") for word in ("--map", f"{name}=")),
+        ),
+        games=[
+            "2024-11-22-1 2024-11-22T11:00 Adler, Anna 1 Berg, Ben 2",
+            "2024-11-22-2 2024-11-22T11:00 Dorn, Cleo 1 Eder, Dora 1",
+        ],
     ),
     "chess-results: a cross table by rank": csv(
         "Rk.;;Name;Rtg;FED;1;2;3;Pts.\n1;GM;Adler, Anna;2400;GER;*;1;½;1,5\n2;;Berg, Ben;2300;GER;0;*;1;1\n"
         "3;;Dorn, Cleo;2200;GER;½;0;*;0,5\n",
-        options=CHESS, refused=CROSS,
+        options=CHESS,
+        refused=CROSS,
     ),
     "a cross table by name": csv(
         "Name;Anna;Ben;Cleo\nAnna;;3:1;3:0\nBen;1:3;;3:2\nCleo;0:3;2:3;\n", options=CHESS, refused=CROSS
     ),
     "Swiss-Manager: TRF with the lines of its header": trf(
-        SWISS, DATED, line001(1, "Adler, Anna", "   2 w 1", "   3 b ="),
-        line001(2, "Berg, Jürgen", "   1 b 0", "0000 - U"), line001(3, "Dorn, Cleo", "0000 - H", "   1 w ="),
+        SWISS,
+        DATED,
+        format_trf_player(1, "Adler, Anna", "   2 w 1", "   3 b ="),
+        format_trf_player(2, "Berg, Jürgen", "   1 b 0", "0000 - U"),
+        format_trf_player(3, "Dorn, Cleo", "0000 - H", "   1 w ="),
         encoding="cp1252",
-        games=["vereinspokal-2024-2024-11-22-r1-1-2 2024-11-22T11:00 Adler, Anna 1 Berg, Jürgen 2",
-               "vereinspokal-2024-2024-11-22-r2-3-1 2024-11-29T11:00 Dorn, Cleo 1 Adler, Anna 1"],
+        games=[
+            "vereinspokal-2024-2024-11-22-r1-1-2 2024-11-22T11:00 Adler, Anna 1 Berg, Jürgen 2",
+            "vereinspokal-2024-2024-11-22-r2-3-1 2024-11-29T11:00 Dorn, Cleo 1 Adler, Anna 1",
+        ],
         notes=["2 games without an opponent (byes), left out"],
     ),
     "TRF of a tournament that has only begun": trf(
-        HEADS, DATED, line001(1, "Adler, Anna", "   2 w 1", "   2 b  "),
-        line001(2, "Berg, Ben", "   1 b 0", "   1 w  "),
+        HEADS,
+        DATED,
+        format_trf_player(1, "Adler, Anna", "   2 w 1", "   2 b  "),
+        format_trf_player(2, "Berg, Ben", "   1 b 0", "   1 w  "),
         games=["club-open-2024-11-22-r1-1-2 2024-11-22T11:00 Adler, Anna 1 Berg, Ben 2"],
     ),
     "Lichess: the PGN of a study, with comments, clocks and a chapter without players": pgn(
@@ -264,19 +278,23 @@ CHESS_FILES = {
 1. e4 {{[%clk 0:10:05]}} 1... e5 {{[%clk 0:10:04.9]}} 2. Nf3 {{[%clk 0:10:01.1]}} {result}
 
 """
-            for number, (white, black, result, termination) in enumerate((
-                ("annablitz", "benchess", "1/2-1/2", "Game drawn by agreement"),
-                ("benchess", "annablitz", "0-1", "annablitz won on time"),
-            ))
+            for number, (white, black, result, termination) in enumerate(
+                (
+                    ("annablitz", "benchess", "1/2-1/2", "Game drawn by agreement"),
+                    ("benchess", "annablitz", "0-1", "annablitz won on time"),
+                )
+            )
         ),
-        games=["chess.com/game/live/100200300 2024-11-22T19:20 annablitz 1 benchess 1",
-               "chess.com/game/live/100200301 2024-11-22T19:20 benchess 2 annablitz 1"],
+        games=[
+            "chess.com/game/live/100200300 2024-11-22T19:20 annablitz 1 benchess 1",
+            "chess.com/game/live/100200301 2024-11-22T19:20 benchess 2 annablitz 1",
+        ],
     ),
-}  # fmt: skip
+}
 
 
-def bg_stats_export() -> bytes:
-    """An export of BG Stats with all members that the app writes."""
+def build_bg_stats_export() -> bytes:
+    """Return an export of BG Stats with all members that the app writes."""
     play = {
         "bggId": 0, "bggLastSync": "1970-01-01 00:00:00", "board": "", "comments": "with the new expansion",
         "durationMin": 95, "entryDate": "2024-11-22 22:10:00", "expansionPlays": [], "gameRefId": 7, "ignored": False,
@@ -321,7 +339,7 @@ def bg_stats_export() -> bytes:
 
 APPS = {
     "BG Stats: an export with all its members": Case(
-        bg_stats_export(), name="BGStatsExport.json", options=(),
+        build_bg_stats_export(), name="BGStatsExport.json", options=(),
         games=["8f14e45f-ceea-467f-a1d6-0b5c5f1c2d3e 2024-11-22T19:05 Anna =8 Łukasz =10"],
     ),
     "Lichess: one game as JSON over several lines": Case(

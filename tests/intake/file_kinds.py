@@ -1,4 +1,4 @@
-"""Files that are called what they are not, are no tables, or came to harm, each with what comes out of it."""
+"""Files with misleading names, without a table, or damaged, each with the expected result of its import."""
 
 import gzip
 

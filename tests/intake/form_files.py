@@ -1,4 +1,4 @@
-"""Answers of forms, copies of tables from web pages, and dates as people type them, each with what comes out of it."""
+"""Answers of forms, tables copied from web pages, and dates as people type them, each with the expected result."""
 
 from cases import NUMBERED, SET, Case, csv, sheet
 from sheet_files import ods
@@ -48,15 +48,15 @@ MATCHES_NOTES = [
 ]
 
 
-def _text(rows: list[list[str]], mark: str = ",") -> str:
+def _format_csv(rows: list[list[str]], mark: str = ",") -> str:
     return "".join(mark.join(row) + "\n" for row in rows)
 
 
 CASES = {
-    "answers of a form": csv(_text(FORM), games=FORM_GAMES, notes=FORM_NOTES),
+    "answers of a form": csv(_format_csv(FORM), games=FORM_GAMES, notes=FORM_NOTES),
     "answers of a form in a spreadsheet": sheet(*FORM, games=FORM_GAMES, notes=FORM_NOTES),
     "answers of a form in LibreOffice": Case(ods(FORM), games=FORM_GAMES, notes=FORM_NOTES, name="results.ods"),
-    "a form that asks for the date": csv(_text(DATED), games=DATED_GAMES, notes=DATED_NOTES),
+    "a form that asks for the date": csv(_format_csv(DATED), games=DATED_GAMES, notes=DATED_NOTES),
     "a form that asks for the date, in a spreadsheet": sheet(*DATED, games=DATED_GAMES, notes=DATED_NOTES),
     "a form's times in UTC": csv(
         "Timestamp,Winner,Loser\n2024/11/22 8:01:02 AM UTC,anna,ben\n2024/11/22 9:00:00 AM GMT-4:30,ben,anna\n",
@@ -66,7 +66,7 @@ CASES = {
         "Date\tWhite\tBlack\tResult\xa0\n5.11.2024\tanna \t\xa0ben\t1-0\n", notes=[NUMBERED],
         games=["2024-11-05-1 2024-11-05T11:00 anna 1 ben 2"], name="results.tsv",
     ),
-    "days before months with dots": csv(_text(DOTS), games=DOTS_GAMES),
+    "days before months with dots": csv(_format_csv(DOTS), games=DOTS_GAMES),
     "days before months with dots, in a spreadsheet": sheet(*DOTS, games=DOTS_GAMES),
     "days before months with dots, in LibreOffice": Case(ods(DOTS), games=DOTS_GAMES, name="results.ods"),
     "a month before a day with dots": csv(
@@ -78,7 +78,7 @@ CASES = {
         games=["2024-11-30-1 2024-11-30T11:00 anna 1 ben 2"],
     ),
     "first and last names in columns of their own": csv(
-        _text(TWO_NAMES, ";"), games=TWO_NAMES_GAMES, notes=TWO_NAMES_NOTES
+        _format_csv(TWO_NAMES, ";"), games=TWO_NAMES_GAMES, notes=TWO_NAMES_NOTES
     ),
     "first and last names in a spreadsheet": sheet(*TWO_NAMES, games=TWO_NAMES_GAMES, notes=TWO_NAMES_NOTES),
     "first and last names in LibreOffice": Case(
@@ -92,7 +92,7 @@ CASES = {
         "Name;Vorname;Datum;Punkte\nAnna Adler;Anna;22.11.2024;9\nBen Berg;Ben;22.11.2024;8\n",
         refused=[("1 unknown-column", "unknown column: 'Vorname'")],
     ),
-    "both players in one cell": csv(_text(MATCHES, ";"), games=MATCHES_GAMES, notes=MATCHES_NOTES),
+    "both players in one cell": csv(_format_csv(MATCHES, ";"), games=MATCHES_GAMES, notes=MATCHES_NOTES),
     "both players in one cell of a spreadsheet": sheet(*MATCHES, games=MATCHES_GAMES, notes=MATCHES_NOTES),
     "both players in one cell of LibreOffice": Case(
         ods(MATCHES), games=MATCHES_GAMES, notes=MATCHES_NOTES, name="results.ods"
@@ -113,7 +113,7 @@ CASES = {
         "Date,Game,Winner,Loser\n2024-11-22,Catan - Seafarers,anna,ben\n", options=(),
         games=["2024-11-22-1 2024-11-22T11:00 anna 1 ben 2"], notes=["Catan - Seafarers = catan-seafarers"],
     ),
-    "dates without a year": csv(_text(YEARLESS), refused=NO_YEAR),
+    "dates without a year": csv(_format_csv(YEARLESS), refused=NO_YEAR),
     "dates without a year in a spreadsheet": sheet(*YEARLESS, refused=NO_YEAR),
     "dates without a year in LibreOffice": Case(ods(YEARLESS), refused=NO_YEAR, name="results.ods"),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Files as LibreOffice saves them, which scripts/make_sheet_files.py made, each with what comes out of it."""
+"""Files that scripts/make_sheet_files.py made with LibreOffice, each with the expected result of its import."""
 
 from pathlib import Path
 
@@ -35,48 +35,50 @@ PROTECTED = [("None bad-spreadsheet", "it is protected by a password; save it wi
 EMPTY = [("None empty-file", "all visible sheets are empty")]
 
 
-def real(name: str, **more: object) -> Case:
-    """A case of a file."""
-    return Case((FOLDER / name).read_bytes(), name=name, **more)  # type: ignore[arg-type]
+def load_case(name: str, **case_members: object) -> Case:
+    """Return a case of a file in the folder `files`."""
+    return Case((FOLDER / name).read_bytes(), name=name, **case_members)  # type: ignore[arg-type]
 
 
 FILES = {
-    "club.xlsx": real("club.xlsx", games=CLUB, notes=CLUB_NOTES, options=DROPPED),
-    "club.xlsm": real("club.xlsm", games=CLUB, notes=CLUB_NOTES, options=DROPPED),
-    "club.ods": real("club.ods", games=CLUB, notes=CLUB_NOTES, options=DROPPED),
-    "club.xlsx with all its columns": real(
+    "club.xlsx": load_case("club.xlsx", games=CLUB, notes=CLUB_NOTES, options=DROPPED),
+    "club.xlsm": load_case("club.xlsm", games=CLUB, notes=CLUB_NOTES, options=DROPPED),
+    "club.ods": load_case("club.ods", games=CLUB, notes=CLUB_NOTES, options=DROPPED),
+    "club.xlsx with all its columns": load_case(
         "club.xlsx", refused=[("4 unknown-column", "Ergebnisse!4: unknown columns: 'Beitrag', 'Anteil'")]
     ),
-    "club.xls": real("club.xls", refused=[("None is-a-spreadsheet", "the old format of Excel; save it as .xlsx")]),
-    "club-geheim.xlsx": real("club-geheim.xlsx", refused=PROTECTED),
-    "club-geheim.ods": real("club-geheim.ods", refused=PROTECTED),
-    **{name: real(name, games=MOMENTS) for name in ("moments.xlsx", "moments.ods")},
-    **{name: real(name, games=MOMENTS) for name in ("moments-1904.xlsx", "moments-1904.ods")},
-    **{name: real(name, games=CLOCKS) for name in ("clocks.xlsx", "clocks.ods")},
+    "club.xls": load_case("club.xls", refused=[("None is-a-spreadsheet", "the old format of Excel; save it as .xlsx")]),
+    "club-geheim.xlsx": load_case("club-geheim.xlsx", refused=PROTECTED),
+    "club-geheim.ods": load_case("club-geheim.ods", refused=PROTECTED),
+    **{name: load_case(name, games=MOMENTS) for name in ("moments.xlsx", "moments.ods")},
+    **{name: load_case(name, games=MOMENTS) for name in ("moments-1904.xlsx", "moments-1904.ods")},
+    **{name: load_case(name, games=CLOCKS) for name in ("clocks.xlsx", "clocks.ods")},
     **{
-        name: real(name, refused=[ALONE, *FAULTS], options=(*SET, "--map", "Rating="))
+        name: load_case(name, refused=[ALONE, *FAULTS], options=(*SET, "--map", "Rating="))
         for name in ("faults.xlsx", "faults.ods")
     },
-    "faults.ods with all its columns": real(
+    "faults.ods with all its columns": load_case(
         "faults.ods", refused=[("1 unknown-column", "Ergebnisse!1: unknown column: 'Rating'"), ALONE, *FAULTS]
     ),
     **{
-        name: real(name, games=MEMBERS, options=(*SET, "--map", "Bemerkung="))
+        name: load_case(name, games=MEMBERS, options=(*SET, "--map", "Bemerkung="))
         for name in ("members.xlsx", "members.ods", "members.csv")
     },
     **{
-        f"{name} with its notes": real(name, games=MEMBERS, notes=MEMBERS_NOTES)
+        f"{name} with its notes": load_case(name, games=MEMBERS, notes=MEMBERS_NOTES)
         for name in ("members.xlsx", "members.ods", "members.csv")
     },
-    "members-cp1250.csv": real("members-cp1250.csv", refused=[("1 bad-utf8", "or name its encoding with --encoding")]),
-    "members-cp1250.csv as said": real(
+    "members-cp1250.csv": load_case(
+        "members-cp1250.csv", refused=[("1 bad-utf8", "or name its encoding with --encoding")]
+    ),
+    "members-cp1250.csv as said": load_case(
         "members-cp1250.csv", games=MEMBERS, options=(*SET, "--map", "Bemerkung=", "--encoding", "cp1250")
     ),
-    **{name: real(name, games=CHESS) for name in ("chess.csv", "chess-cp1252.csv", "chess-utf16.txt")},
-    **{name: real(name, refused=TWO_SHEETS) for name in ("chess.xlsx", "chess.ods")},
+    **{name: load_case(name, games=CHESS) for name in ("chess.csv", "chess-cp1252.csv", "chess-utf16.txt")},
+    **{name: load_case(name, refused=TWO_SHEETS) for name in ("chess.xlsx", "chess.ods")},
     **{
-        f"{name}, a sheet of it": real(name, games=CHESS, options=(*SET, "--sheet", "games"))
+        f"{name}, a sheet of it": load_case(name, games=CHESS, options=(*SET, "--sheet", "games"))
         for name in ("chess.xlsx", "chess.ods")
     },
-    **{name: real(name, refused=EMPTY) for name in ("empty.xlsx", "empty.ods")},
+    **{name: load_case(name, refused=EMPTY) for name in ("empty.xlsx", "empty.ods")},
 }

@@ -1,4 +1,4 @@
-"""Sheets that are refused, each with what is said and with what helps: an option as it is told, or another cell."""
+"""Sheets that are refused, each with the message and the remedy: an option that it names, or another cell."""
 
 from datetime import date, time
 from typing import Any, NamedTuple
@@ -8,8 +8,9 @@ PAIR, WINNERS = ["Date", "Player 1", "Player 2", "Result"], ["Date", "Winner", "
 
 
 class RefusedSheet(NamedTuple):
-    """A sheet: its rows, the code of the refusal and a part of the message; and what makes it import: options that the
-    message names, or a cell by row and column with another content.
+    """A sheet, the code and a part of the message of its rejection, and the remedy: options or a changed cell.
+
+    `cell` is a row, a column and the new content.
     """
 
     rows: list[list[Any]]

@@ -1,4 +1,4 @@
-"""Tables of teams and doubles, as clubs keep them, each with what comes out of it."""
+"""Tables of teams and doubles, as clubs keep them, each with the expected result of its import."""
 
 from cases import SET, Case, csv, sheet
 from sheet_files import ERROR, ods
@@ -16,15 +16,15 @@ FOUR_GAMES = ["2024-11-22-1 2024-11-22T11:00 anna =2 ben =2 cleo =0 dora =0"]
 FOUR_NOTE = "Sieger 1 + Sieger 2 = winner, Verlierer 1 + Verlierer 2 = loser"
 
 
-def _text(rows: list[list[str]], mark: str = ",") -> str:
+def _format_csv(rows: list[list[str]], mark: str = ",") -> str:
     return "".join(mark.join(row) + "\n" for row in rows)
 
 
 CASES = {
-    "winners and losers": csv(_text(DOUBLES), games=DOUBLES_GAMES),
+    "winners and losers": csv(_format_csv(DOUBLES), games=DOUBLES_GAMES),
     "winners and losers in a spreadsheet": sheet(*DOUBLES, games=DOUBLES_GAMES),
     "winners and losers in LibreOffice": Case(ods(DOUBLES), games=DOUBLES_GAMES, name="results.ods"),
-    "teams with a result": csv(_text(TEAMS, ";"), games=TEAMS_GAMES),
+    "teams with a result": csv(_format_csv(TEAMS, ";"), games=TEAMS_GAMES),
     "teams with a result in a spreadsheet": sheet(*TEAMS, games=TEAMS_GAMES),
     "teams with a result in LibreOffice": Case(ods(TEAMS), games=TEAMS_GAMES, name="results.ods"),
     "teams with sets": csv(
@@ -36,7 +36,7 @@ CASES = {
         games=["2024-11-22-1 2024-11-22T11:00 anna =3 ben =3 cleo =1"],
     ),
     "winners who tied, by an option": csv(
-        _text(DOUBLES), options=(*SET, "--ties", "&"),
+        _format_csv(DOUBLES), options=(*SET, "--ties", "&"),
         refused=[("2 tied-players", "'anna & ben' are partners according to the column, not opponents who tied")],
     ),
     "partners in columns that do not say so": csv(
@@ -47,7 +47,7 @@ CASES = {
         "Date,Winner,Loser,Score\n2024-11-22,anna & ben,cleo & dora,3-1\n", options=(*SET, "--partners", "&"),
         games=["2024-11-22-1 2024-11-22T11:00 anna =3 ben =3 cleo =1 dora =1"],
     ),
-    "doubles in four columns": csv(_text(FOUR, ";"), games=FOUR_GAMES, notes=[FOUR_NOTE]),
+    "doubles in four columns": csv(_format_csv(FOUR, ";"), games=FOUR_GAMES, notes=[FOUR_NOTE]),
     "doubles in four columns of a spreadsheet": sheet(*FOUR, games=FOUR_GAMES, notes=[FOUR_NOTE]),
     "doubles in four columns of LibreOffice": Case(ods(FOUR), games=FOUR_GAMES, notes=[FOUR_NOTE], name="results.ods"),
     "players of teams in columns of their own, one of them alone": csv(
@@ -80,7 +80,7 @@ CASES = {
         refused=[("1 unknown-column", "unknown columns: 'Home 1', 'Home 2', 'Away 1', 'Away 2'")],
     ),
     "an error in one of four columns": csv(
-        _text([FOUR[0], ["22.11.2024", "anna", "#NV", "cleo", "dora", "6:4 6:3"]], ";"),
+        _format_csv([FOUR[0], ["22.11.2024", "anna", "#NV", "cleo", "dora", "6:4 6:3"]], ";"),
         refused=[("2 bad-cell", "column B: the error #NV")],
     ),
     "an error in one of four columns of a spreadsheet": sheet(
@@ -88,7 +88,7 @@ CASES = {
         refused=[("2 bad-cell", "Results!C2: ")],
     ),
     "one of four columns dropped by an option": csv(
-        _text(FOUR, ";"), options=(*SET, "--map", "Sieger 2="),
+        _format_csv(FOUR, ";"), options=(*SET, "--map", "Sieger 2="),
         refused=[("1 unknown-column", "columns: 'Sieger 1', 'Verlierer 1 + Verlierer 2'"), ("1 missing-column", "")],
     ),
     "a partner without a name": csv(

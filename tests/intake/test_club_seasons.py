@@ -1,4 +1,4 @@
-"""The same season in every layout, language and kind of file gives the same games and the same digests."""
+"""A season gives the same games and the same digests in every layout, language and kind of file."""
 
 import json
 from collections.abc import Callable
@@ -13,24 +13,27 @@ import ratings_ledger as rl
 Ratings = Callable[..., Any]
 
 
-def make(ratings: Ratings, url: str) -> None:
-    """A ledger with Elo for each of the games, at home in Berlin."""
+def make_club_ledger(ratings: Ratings, url: str) -> None:
+    """Make a ledger with Elo for each game, with the home zone of Berlin."""
     assert ratings("init", "--for", "chess", "--zone", "Europe/Berlin", db=url).exit_code == 0
     for game in SEASONS:
         if game != "chess":
-            done = ratings("rules", "publish", "--shipped", "elo", "--game", game, db=url)
-            assert done.exit_code == 0, done.stderr
+            result = ratings("rules", "publish", "--shipped", "elo", "--game", game, db=url)
+            assert result.exit_code == 0, result.stderr
 
 
-pytestmark = pytest.mark.ledger(make=make)
+pytestmark = pytest.mark.ledger(make=make_club_ledger)
 
 
 def write_events(season: str) -> str:
-    """The season as events in JSON Lines, which no reader of tables has touched."""
+    """Return the season as events in JSON Lines, which no reader of tables reads."""
     lines, days = [], list[str]()
     for game in SEASONS[season]:
         scores = game.scores if isinstance(game, Round) else dict(zip(game[1:3], game.scores, strict=True))
-        seats = [{"player": name, "place": 1 + sum(o > s for o in scores.values())} for name, s in scores.items()]
+        seats = [
+            {"player": name, "place": 1 + sum(other > score for other in scores.values())}
+            for name, score in scores.items()
+        ]
         days.append(game.day.isoformat())
         data = {"game": season, "game_id": f"{days[-1]}-{days.count(days[-1])}", "participants": seats}
         noon = "11" if game.day.month == 11 or (game.day.month, game.day.day) > (10, 27) else "10"
@@ -40,65 +43,70 @@ def write_events(season: str) -> str:
 
 
 def read_results(url: str) -> tuple[list[Any], dict[str, str]]:
-    """The games with the places of their players, and the digests of all ladders."""
+    """Return the games with the places of their players, and the digests of all ladders."""
     with rl.open(url) as ledger:
         view = ledger.at()
         games = []
         for row in view.games().rows:
             seats = row.data["participants"]
             places = [
-                one.get("place", 1 + sum(int(other.get("score", 0)) > int(one.get("score", 0)) for other in seats))
-                for one in seats
+                seat.get("place", 1 + sum(int(other.get("score", 0)) > int(seat.get("score", 0)) for other in seats))
+                for seat in seats
             ]
-            named = sorted(zip((one["player"] for one in seats), places, strict=True))
-            games.append((row.data["game_id"], row.occurred_at, named))
-        return games, {one.ladder: view.standings(one.ladder).digest for one in view.ladders().rows}
+            player_places = sorted(zip((seat["player"] for seat in seats), places, strict=True))
+            games.append((row.data["game_id"], row.occurred_at, player_places))
+        return games, {row.ladder: view.standings(row.ladder).digest for row in view.ladders().rows}
 
 
 @pytest.fixture(scope="module")
-def wanted() -> dict[str, tuple[list[Any], dict[str, str]]]:
-    """What the seasons are as events, as far as that was looked at."""
+def expected_results() -> dict[str, tuple[list[Any], dict[str, str]]]:
+    """The results of the seasons as events, by season; tests add them when they need them."""
     return {}
 
 
 @pytest.mark.parametrize("name", SHEETS)
 @pytest.mark.parametrize("kind", ["csv", *(pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS[1:])])
 def test_season_is_the_same_in_every_sheet(
-    name: str, kind: str, copied_file: Callable[..., str], ratings: Ratings, tmp_path: Path, wanted: dict[str, Any]
+    name: str,
+    kind: str,
+    copied_file: Callable[..., str],
+    ratings: Ratings,
+    tmp_path: Path,
+    expected_results: dict[str, Any],
 ) -> None:
-    """A sheet imports unchanged, and gives what the season gives as events."""
+    """A sheet imports unchanged and gives the same results as the season's events."""
     sheet = SHEETS[name]
-    if sheet.season not in wanted:
+    if sheet.season not in expected_results:
         file = tmp_path / "season.jsonl"
         file.write_text(write_events(sheet.season), encoding="utf-8")
-        url = copied_file(make, name="events.db")
+        url = copied_file(make_club_ledger, name="events.db")
         assert ratings("import", file, db=url).exit_code == 0
-        wanted[sheet.season] = read_results(url)
-        assert wanted[sheet.season][1]
-    case, url = sheet.build_case(kind), copied_file(make)
+        expected_results[sheet.season] = read_results(url)
+        assert expected_results[sheet.season][1]
+    case, url = sheet.build_case(kind), copied_file(make_club_ledger)
     path = tmp_path / case.name
     path.write_bytes(case.content)
-    done = ratings("import", path, *case.options, db=url)
-    assert done.exit_code == 0, done.stderr
-    assert read_results(url) == wanted[sheet.season]
+    result = ratings("import", path, *case.options, db=url)
+    assert result.exit_code == 0, result.stderr
+    assert read_results(url) == expected_results[sheet.season]
 
 
 def test_sets_of_a_season_are_kept(copied_file: Callable[..., str], ratings: Ratings, tmp_path: Path) -> None:
-    """Each sheet that has sets gives the same ones, whoever stands first in a row."""
-    kept = set()
+    """Each sheet with sets gives the same sets, regardless of the order of the players in its rows."""
+    printed_games = set()
     names = (
         "a German club with sets in parentheses",
         "a German club with a column for each set",
         "winners and losers with all sets",
     )
     for number, name in enumerate(names):
-        case, url = SHEETS[name].build_case("csv"), copied_file(make, name=f"{number}.db")
+        case, url = SHEETS[name].build_case("csv"), copied_file(make_club_ledger, name=f"{number}.db")
         path = tmp_path / case.name
         path.write_bytes(case.content)
         assert ratings("import", path, *case.options, db=url).exit_code == 0
-        kept.add(ratings("games", db=url).stdout)
-    assert len(kept) == 1
-    assert "1 Anna (3), 2 Łukasz (1), sets 11:7 9:11 11:5 12:10" in kept.pop()
+        printed_games.add(ratings("games", db=url).stdout)
+    assert len(printed_games) == 1
+    assert "1 Anna (3), 2 Łukasz (1), sets 11:7 9:11 11:5 12:10" in printed_games.pop()
 
 
 def test_every_season_has_games_of_its_kind() -> None:

@@ -1,4 +1,4 @@
-"""Tables of clubs with cells swapped, separators replaced or odd encodings are read or refused, whole."""
+"""Damaged tables of clubs are imported completely or refused completely."""
 
 import json
 import shutil
@@ -22,13 +22,13 @@ Ratings = Callable[..., Any]
 SHORT, LONG = 36, 10_000
 
 
-def make(ratings: Ratings, url: str) -> None:
-    """An empty ledger at home in Berlin."""
+def make_berlin_ledger(ratings: Ratings, url: str) -> None:
+    """Make an empty ledger with the home zone of Berlin."""
     assert ratings("init", "--no-rules", "--zone", "Europe/Berlin", db=url).exit_code == 0
 
 
 def count_events(db: Path) -> int:
-    """Count what is recorded."""
+    """Return the number of events."""
     with closing(sqlite3.connect(db)) as connection:
         return int(connection.execute("SELECT count(*) FROM events").fetchone()[0])
 
@@ -36,29 +36,33 @@ def count_events(db: Path) -> int:
 def test_damaged_tables_are_read_or_refused_whole(
     copied_file: Callable[..., str], ratings: Ratings, tmp_path: Path, at_length: bool
 ) -> None:
-    """Whatever is in its cells, an import ends without a traceback: all games of the table are recorded, or nothing,
-    and then each refusal has a code and says what helps."""
-    template, db = Path(copied_file(make, name="template.db")), tmp_path / "ratings.db"
-    before, sheets, done = count_events(template), [*SHEETS.values()], Counter[str]()
+    """The import of a damaged table ends without a traceback: its games are recorded, or nothing is.
+
+    Each rejection has a documented code and a message.
+    """
+    template, db = Path(copied_file(make_berlin_ledger, name="template.db")), tmp_path / "ratings.db"
+    events_before, sheets, outcome_counts = count_events(template), [*SHEETS.values()], Counter[str]()
     for number in range(LONG if at_length else SHORT):
         chance = Random(number)
         case = chance.choice(sheets).build_case("csv")
-        what, content = damage_table(chance, case.content)
+        damage_name, content = damage_table(chance, case.content)
         file = tmp_path / case.name
         file.write_bytes(content)
         shutil.copyfile(template, db)
-        told = ratings("import", file, *case.options, "--format", "json", db=str(db))
-        where = f"{number}: {what}: {content[:300]!r}: {told}"
-        assert "Traceback" not in told.stderr, where
-        assert "bug" not in told.stderr, where
-        found = json.loads(told.stdout)
-        if told.exit_code == 0:
-            assert (found["rejected"], count_events(db) > before) == ([], True), where
-            done["read"] += 1
+        result = ratings("import", file, *case.options, "--format", "json", db=str(db))
+        description = f"{number}: {damage_name}: {content[:300]!r}: {result}"
+        assert "Traceback" not in result.stderr, description
+        assert "bug" not in result.stderr, description
+        summary = json.loads(result.stdout)
+        if result.exit_code == 0:
+            assert (summary["rejected"], count_events(db) > events_before) == ([], True), description
+            outcome_counts["read"] += 1
         else:
-            assert (told.exit_code, count_events(db)) == (1, before), where
-            assert found["rejected"], where
-            assert all(one["code"] in CODES and len(one["message"]) > 10 for one in found["rejected"]), where
-            done["refused"] += 1
-        done[what] += 1
-    assert min(done["read"], done["refused"]) > 0
+            assert (result.exit_code, count_events(db)) == (1, events_before), description
+            assert summary["rejected"], description
+            assert all(
+                rejection["code"] in CODES and len(rejection["message"]) > 10 for rejection in summary["rejected"]
+            ), description
+            outcome_counts["refused"] += 1
+        outcome_counts[damage_name] += 1
+    assert min(outcome_counts["read"], outcome_counts["refused"]) > 0

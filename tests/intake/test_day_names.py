@@ -1,4 +1,4 @@
-"""Months and weekdays by name, in seven languages: every day of a week and every month, in full and short."""
+"""Names of months and weekdays in seven languages, in full and abbreviated."""
 
 from datetime import date, timedelta
 
@@ -44,25 +44,25 @@ WEEKS = {
 MONDAY = date(2024, 11, 18)
 
 
-def plain(text: str) -> str:
-    """A text as somebody types it who has no accents on the keyboard."""
+def type_without_accents(text: str) -> str:
+    """Return a text in capitals without accents, as it is typed on another keyboard."""
     return text.translate(str.maketrans("äéèêûìáśćńźąłö", "aeeeuiascnzalo")).upper()
 
 
 @pytest.mark.parametrize("language", MONTHS)
 def test_months_are_read(language: str) -> None:
-    """A date with the month in words is that date: day first or month first, and in capitals without accents."""
+    """A date with the name of a month is read: day first or month first, also in capitals without accents."""
     for number, name in enumerate(MONTHS[language].split(), 1):
-        for text in (f"5 {name} 2024", f"{name} 5, 2024", plain(f"5 {name} 24")):
+        for text in (f"5 {name} 2024", f"{name} 5, 2024", type_without_accents(f"5 {name} 24")):
             assert normalise_moment(text, None, "") == f"2024-{number:02}-05", text
 
 
 @pytest.mark.parametrize("language", WEEKS)
 def test_weekdays_are_read(language: str) -> None:
-    """A date is read behind its own weekday, and refused behind another, which says the right one."""
+    """A date after its own weekday is read, and a date after another weekday is refused with the right one."""
     for number, name in enumerate(WEEKS[language].split()):
         day = MONDAY + timedelta(days=number)
-        for text in (f"{name} {day.day} November 2024", plain(f"{name}, {day.day}.11.2024")):
+        for text in (f"{name} {day.day} November 2024", type_without_accents(f"{name}, {day.day}.11.2024")):
             assert normalise_moment(text, None, "dmy") == f"{day}", text
         later = WEEKDAYS[(number + 1) % 7]
         with pytest.raises(Refused, match=f" says {WEEKDAYS[number]}, but 2024-11-{day.day - 6} is a {later}"):
@@ -70,7 +70,7 @@ def test_weekdays_are_read(language: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["5 2024", "Foo 5 2024", "5 Foo 2024", "Mon", "March 2024", "5 March 124"])
-def test_others_are_refused(text: str) -> None:
-    """What is no whole date is refused, with dates that could be read."""
+def test_incomplete_dates_are_refused(text: str) -> None:
+    """An incomplete or unknown date is refused with examples of dates."""
     with pytest.raises(Refused, match=r"is not a time like .*05\.03\.2010, 5 March 2010 or Fri 5 Mar 2010"):
         normalise_moment(text, None, "dmy")

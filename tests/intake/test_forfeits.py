@@ -1,4 +1,4 @@
-"""Games that were not played are noted by readers of any format and settled in one place."""
+"""Forfeits: readers note them, and one function decides whether they are rated."""
 
 from typing import Any
 
@@ -10,21 +10,19 @@ from ratings_ledger.ledger.intake.tables.layouts.result_cells import parse_resul
 
 
 @pytest.mark.parametrize(
-    ("noted", "forfeits", "rated"),
+    ("forfeit", "forfeits", "rated"),
     [(FIRST_CAME, None, False), (FIRST_CAME, "unrated", False), (FIRST_CAME, "rated", None),
      (NEITHER_CAME, "rated", False)],
 )  # fmt: skip
-def test_forfeit_is_rated_only_if_somebody_won_and_that_is_wanted(
-    noted: str, forfeits: str | None, rated: bool | None
-) -> None:
-    """Forfeits are unrated, but for those with a winner where the import rates them."""
-    event: dict[str, Any] = {"data": {"extra": {"forfeit": noted}}}
+def test_forfeit_with_a_winner_is_rated_on_request(forfeit: str, forfeits: str | None, rated: bool | None) -> None:
+    """A forfeit is rated only if it has a winner and the import rates forfeits."""
+    event: dict[str, Any] = {"data": {"extra": {"forfeit": forfeit}}}
     assert mark_forfeit(event, forfeits)
     assert event["data"].get("rated") is rated
 
 
 def test_dashes_alone_are_no_forfeit() -> None:
-    """Dashes stand in empty cells, so a game to which nobody came is written with a colon or slash."""
+    """Dashes alone, which stand for empty cells, are refused; a game without players has a colon or a slash."""
     for text in ("---", "- - -", "--"):
         with pytest.raises(Refused):
             parse_result(text)
@@ -34,12 +32,12 @@ def test_dashes_alone_are_no_forfeit() -> None:
 
 @pytest.mark.parametrize("event", [b"{}", {}, {"data": 3}, {"data": {"extra": {"note": "x"}}}, {"data": {"extra": 1}}])
 def test_other_games_are_left_alone(event: Any) -> None:
-    """What notes no forfeit is none, whatever it is."""
+    """An event without a note of a forfeit is left unchanged, even if it is malformed."""
     assert not mark_forfeit(event, "rated")
 
 
-def test_forfeits_are_counted_in_words() -> None:
-    """An import says how many there were, and which option rates them."""
-    told = "2 forfeits, recorded but not rated; --forfeits rated rates those with a winner"
-    assert describe_forfeits(2, None) == told
+def test_note_about_forfeits_counts_them() -> None:
+    """The note about forfeits has their number and the option that rates them."""
+    note = "2 forfeits, recorded but not rated; --forfeits rated rates those with a winner"
+    assert describe_forfeits(2, None) == note
     assert describe_forfeits(1, "rated") == "1 forfeit, rated if they have a winner"

@@ -1,4 +1,4 @@
-"""A moment on midnight is read as such, however a program writes the cells of its sheets."""
+"""A time of midnight in a sheet is read as such in every spelling of its cell."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -21,25 +21,25 @@ ROWS = [
     [datetime(2024, 11, 22, 20, 5), "ben", "anna"],
 ]
 PART = "xl/worksheets/sheet1.xml"
-WRITTEN: dict[str, Callable[[str], str]] = {
-    "as most do": lambda text: text,
+SPELLINGS: dict[str, Callable[[str], str]] = {
+    "as usual": lambda text: text,
     "with single quotes": lambda text: text.replace('"', "'"),
     "with blanks": lambda text: text.replace(" s=", " s = "),
     "with the style first": lambda text: text.replace('r="A2" s="2"', 's="2" r="A2"'),
-    "with a text that looks so": lambda text: text.replace("anna", 's="2"'),
+    "with a text that looks like a style": lambda text: text.replace("anna", 's="2"'),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("how", WRITTEN)
+@pytest.mark.parametrize("spelling", SPELLINGS)
 @pytest.mark.parametrize("piece", [40, sheet_markup.PIECE_BYTES])
-def test_midnight_is_read(how: str, piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first cell of a date keeps its time of 00:00, whatever the writing and wherever the text is cut."""
+def test_midnight_is_read(spelling: str, piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cell with a date at midnight keeps its time of 00:00, in every spelling and in pieces of any size."""
     monkeypatch.setattr(sheet_markup, "PIECE_BYTES", piece)
-    path, found = tmp_path / "t.xlsx", BytesIO()
-    with ZipFile(BytesIO(xlsx(ROWS))) as old, ZipFile(found, "w") as new:
+    path, buffer = tmp_path / "t.xlsx", BytesIO()
+    with ZipFile(BytesIO(xlsx(ROWS))) as old, ZipFile(buffer, "w") as new:
         for name in old.namelist():
             text = old.read(name).decode()
-            new.writestr(name, WRITTEN[how](text) if name == PART else text)
-    path.write_bytes(found.getvalue())
+            new.writestr(name, SPELLINGS[spelling](text) if name == PART else text)
+    path.write_bytes(buffer.getvalue())
     rows = read_sheet(str(path), None).rows
     assert [cells[0] for _, cells in rows] == ["Date", "2024-11-22 00:00", "2024-11-22 20:05"]

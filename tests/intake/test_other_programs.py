@@ -1,4 +1,4 @@
-"""Files of other programs are told apart, say what is rated, and end well when they came to harm."""
+"""Files of other programs: recognition, ids, unrated games, edited plays, and damaged files."""
 
 import io
 import json
@@ -10,7 +10,15 @@ from typing import Any
 
 import pytest
 from damages import BYTE_DAMAGES
-from program_files import CASES, LICHESS_PGN, bg_stats, lichess_line, line001, play, trf
+from program_files import (
+    CASES,
+    LICHESS_PGN,
+    build_bg_stats_case,
+    build_play,
+    format_lichess_line,
+    format_trf_player,
+    trf,
+)
 
 from ratings_ledger import Refused
 from ratings_ledger.ledger.intake.parsing import read_draft
@@ -21,37 +29,37 @@ from ratings_ledger.ledger.intake.tables.columns import TableOptions
 Ratings = Callable[..., Any]
 
 OPTIONS = TableOptions("Europe/Berlin")
-NAMES = {"PGN": "PGN", "games of Lichess": "games of Lichess", "TRF": "TRF", "BG Stats": "BG Stats"}
+READER_NAMES = {"PGN": "PGN", "games of Lichess": "games of Lichess", "TRF": "TRF", "BG Stats": "BG Stats"}
 SHORT, LONG = 60, 5_000
 
 
-def events(content: bytes, name: str) -> list[Any]:
-    """The events in a file, and the codes of what is refused in it."""
+def read_events(content: bytes, name: str) -> list[Any]:
+    """Return the events in a file, and the codes of its rejections."""
     reader, _ = find_reader(name, content[:4_096])
-    found = list[Any]()
+    entries = list[Any]()
     try:
-        for one in reader.read(Opened(name, io.BytesIO(content), None), OPTIONS):
-            if isinstance(one, tuple) and len(one) == 4 and one[0] is not None:
-                found.append(one[1].code if isinstance(one[1], Refused) else one[1])
+        for entry in reader.read(Opened(name, io.BytesIO(content), None), OPTIONS):
+            if isinstance(entry, tuple) and len(entry) == 4 and entry[0] is not None:
+                entries.append(entry[1].code if isinstance(entry[1], Refused) else entry[1])
     except Refused as problem:
-        found.append(problem.code)
-    return found
+        entries.append(problem.code)
+    return entries
 
 
-@pytest.mark.parametrize("what", [what for what in CASES if what.startswith((*NAMES,))])
-def test_formats_are_told_apart(what: str) -> None:
-    """Each file is read by the reader of its format, whether its name says so or not."""
-    case = CASES[what]
-    expected = next(name for begin, name in NAMES.items() if what.startswith(begin))
+@pytest.mark.parametrize("case_name", [name for name in CASES if name.startswith((*READER_NAMES,))])
+def test_each_file_is_read_by_its_reader(case_name: str) -> None:
+    """The reader of a file's format recognises it under its own name and under a neutral one."""
+    case = CASES[case_name]
+    expected = next(reader_name for start, reader_name in READER_NAMES.items() if case_name.startswith(start))
     assert find_reader(case.name, case.content[:4_096])[0].name.startswith(expected)
-    if "UTF-16" not in what:
+    if "UTF-16" not in case_name:
         assert find_reader("download", case.content[:4_096])[0].name.startswith(expected)
 
 
-def test_lichess_says_the_same_in_both_formats() -> None:
+def test_lichess_game_is_the_same_in_both_formats() -> None:
     """A game of Lichess has the same id, time, players and result in PGN and in NDJSON."""
-    pgn = events(LICHESS_PGN.encode(), "games.pgn")[0]
-    ndjson = events(lichess_line("annablitz", "annablits").encode(), "games.ndjson")[0]
+    pgn = read_events(LICHESS_PGN.encode(), "games.pgn")[0]
+    ndjson = read_events(format_lichess_line("annablitz", "annablits").encode(), "games.ndjson")[0]
     assert read_draft(pgn) == read_draft(ndjson)
 
 
@@ -60,11 +68,11 @@ def test_lichess_says_the_same_in_both_formats() -> None:
     [("1 0", None, None), ("= =", None, None), ("+ -", None, "+:-"), ("- +", None, "-:+"), ("- -", None, "-:-"),
      ("W L", False, None), ("D D", False, None)],
 )  # fmt: skip
-def test_results_of_tournaments(result: str, rated: bool | None, forfeit: str | None) -> None:
-    """Forfeits are noted, and games of less than a move are not rated."""
+def test_tournament_forfeits_and_short_games_are_marked(result: str, rated: bool | None, forfeit: str | None) -> None:
+    """In a report of a tournament, forfeits are noted, and games of less than a move are not rated."""
     white, black = result.split()
-    players = line001(1, "anna", f"   2 w {white}"), line001(2, "ben", f"   1 b {black}")
-    (event,) = events(trf("012 Open\n042 2024/11/22\n", *players).content, "open.trf")
+    players = format_trf_player(1, "anna", f"   2 w {white}"), format_trf_player(2, "ben", f"   1 b {black}")
+    (event,) = read_events(trf("012 Open\n042 2024/11/22\n", *players).content, "open.trf")
     assert (event["data"].get("rated"), event["data"].get("extra", {}).get("forfeit")) == (rated, forfeit)
 
 
@@ -79,54 +87,60 @@ def test_results_of_tournaments(result: str, rated: bool | None, forfeit: str | 
         (("1 -", "2 -!", "3 -"), ["anna 2 None", "ben 1 None", "cleo 2 None"]),
     ],
 )
-def test_places_of_plays(scores: tuple[str, ...], expected: list[str]) -> None:
-    """Winners come first, then scores; scores are dropped where a winner has fewer than others."""
-    (event,) = events(bg_stats(play("a1", *scores)).content, "BGStatsExport.json")
+def test_winners_and_scores_give_places_of_plays(scores: tuple[str, ...], expected: list[str]) -> None:
+    """Winners are placed first, then by score; scores are dropped if a winner has less than another player."""
+    (event,) = read_events(build_bg_stats_case(build_play("a1", *scores)).content, "BGStatsExport.json")
     seats = event["data"]["participants"]
-    assert [f"{one['player']} {one['place']} {one.get('score')}" for one in seats] == expected
+    assert [f"{seat['player']} {seat['place']} {seat.get('score')}" for seat in seats] == expected
 
 
-def test_anonymous_players_have_to_be_named() -> None:
-    """A play with an anonymous player is taken if an alias says who it is."""
-    content = bg_stats(play("a1", "1 5!", "5 3")).content
+def test_anonymous_player_needs_an_alias() -> None:
+    """A play with an anonymous player is read only if an alias names the player."""
+    content = build_bg_stats_case(build_play("a1", "1 5!", "5 3")).content
     reader, _ = find_reader("BGStatsExport.json", content)
-    options = OPTIONS._replace(aliases={"Anonymous": "guest"})
-    for given, number in ((OPTIONS, 0), (options, 1)):
-        found = reader.read(Opened("BGStatsExport.json", io.BytesIO(content), None), given)
-        assert sum(isinstance(one, tuple) and isinstance(one[1], dict) for one in found) == number
+    alias_options = OPTIONS._replace(aliases={"Anonymous": "guest"})
+    for table_options, event_count in ((OPTIONS, 0), (alias_options, 1)):
+        entries = reader.read(Opened("BGStatsExport.json", io.BytesIO(content), None), table_options)
+        assert sum(isinstance(entry, tuple) and isinstance(entry[1], dict) for entry in entries) == event_count
 
 
 def test_edited_plays_are_synced_and_undone(ledger_url: str, ratings: Ratings, tmp_path: Path) -> None:
-    """A later export of BG Stats conflicts with a play that was edited; --sync corrects it and voids deleted plays, and
-    undo takes that back.
+    """A later export of BG Stats with an edited play is refused; --sync corrects the play and voids deleted ones, and
+    undo restores them.
     """
     path = tmp_path / "BGStatsExport.json"
     command = ("import", path, "--zone", "Europe/Berlin", "--format", "json")
 
-    def told(*plays: dict[str, object], more: tuple[str, ...] = ()) -> dict[str, Any]:
-        path.write_bytes(bg_stats(*plays).content)
-        return dict(json.loads(ratings(*command, *more, db=ledger_url).stdout))
+    def import_plays(*plays: dict[str, object], options: tuple[str, ...] = ()) -> dict[str, Any]:
+        path.write_bytes(build_bg_stats_case(*plays).content)
+        return dict(json.loads(ratings(*command, *options, db=ledger_url).stdout))
 
-    first, edited = (play("a1", "1 10!", "2 8"), play("a2", "1 3", "2 9!")), play("a1", "1 10", "2 12!")
-    assert told(*first)["appended"] == 2
-    assert told(*first)["existing"] == 2
-    (refused,) = told(edited)["rejected"]
-    assert (refused["code"], "if the game was edited since, pass --sync" in refused["message"]) == ("id-conflict", True)
+    original_plays, edited_play = (
+        (build_play("a1", "1 10!", "2 8"), build_play("a2", "1 3", "2 9!")),
+        build_play("a1", "1 10", "2 12!"),
+    )
+    assert import_plays(*original_plays)["appended"] == 2
+    assert import_plays(*original_plays)["existing"] == 2
+    (rejection,) = import_plays(edited_play)["rejected"]
+    assert (rejection["code"], "if the game was edited since, pass --sync" in rejection["message"]) == (
+        "id-conflict",
+        True,
+    )
     (copy := tmp_path / "december.json").write_bytes(path.read_bytes())
-    named = ratings("import", copy, *command[2:], db=ledger_url).stdout
-    assert "rename the file to BGStatsExport.json, and pass --sync" in named
-    found = told(edited, play("a3", "1 1!", "2 0"), more=("--sync", "--yes"))["sync"]
-    assert [found[what] for what in ("new", "changed", "vanished")] == [1, 1, 1]
+    copy_stdout = ratings("import", copy, *command[2:], db=ledger_url).stdout
+    assert "rename the file to BGStatsExport.json, and pass --sync" in copy_stdout
+    sync = import_plays(edited_play, build_play("a3", "1 1!", "2 0"), options=("--sync", "--yes"))["sync"]
+    assert [sync[name] for name in ("new", "changed", "vanished")] == [1, 1, 1]
     assert ratings("undo", "--yes", db=ledger_url).exit_code == 0
-    assert told(*first)["rejected"] == []
+    assert import_plays(*original_plays)["rejected"] == []
 
 
 def test_damaged_files_give_events_or_refusals(at_length: bool) -> None:
-    """Whatever came to harm in a file, its reader yields events and refusals, and raises nothing else."""
+    """The reader of a damaged file yields only events and refusals, and raises no other error."""
     cases = [case for case in CASES.values() if case.games]
     for number in range(LONG if at_length else SHORT):
         chance = Random(number)
         case = chance.choice(cases)
         content = chance.choice(BYTE_DAMAGES)(chance, case.content)
-        for event in islice(events(content, case.name), 1_000):
+        for event in islice(read_events(content, case.name), 1_000):
             assert isinstance(event, str | dict | bytes)

@@ -1,4 +1,4 @@
-"""A block of read events comes out of the message between two processes as it went in."""
+"""A block of parsed items is unpacked from the message between two processes as it was packed."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -25,105 +25,111 @@ BATCH = {
 }  # fmt: skip
 
 
-def item(event: Any, source: Any) -> Item:
-    """What stands in line 3 of a file."""
+def build_item(event: Any, source: Any) -> Item:
+    """Return the item in line 3 of a file."""
     return Item("club.csv", 3, event, source, "g 1", True)
 
 
-def passed_on(entries: list[Any], wanted: bool) -> list[Any]:
-    """What comes out of the one message that some entries are packed into."""
-    [message] = pack_blocks(iter(entries), wanted)
+def pack_and_unpack(entries: list[Any], keeps_sources: bool) -> list[Any]:
+    """Pack entries into one message, and return the unpacked entries."""
+    [message] = pack_blocks(iter(entries), keeps_sources)
     return unpack_block(message)
 
 
 @pytest.mark.parametrize("event", [GAME, BATCH])
 @pytest.mark.parametrize("source", [None, [], [{"player": "anna", "place": "1"}, {"odd": "\udcff"}]])
-@pytest.mark.parametrize("wanted", [False, True])
-def test_an_event_comes_out_as_it_was_read(event: dict[str, Any], source: Any, wanted: bool) -> None:
-    [found] = passed_on([item(event, source)], wanted)
+@pytest.mark.parametrize("keeps_sources", [False, True])
+def test_event_is_unpacked_as_parsed(event: dict[str, Any], source: Any, keeps_sources: bool) -> None:
+    """An event is unpacked as it was parsed, with its source if sources are kept."""
+    [parsed] = pack_and_unpack([build_item(event, source)], keeps_sources)
 
-    assert isinstance(found, ParsedItem)
-    assert isinstance(found.outcome, tuple)
-    # their texts tell named tuples, and 1 and True, apart
-    assert repr(found.outcome) == repr(read_event(event))
-    assert list(found.outcome[1]) == list(read_event(event)[1])
-    assert repr(found) == repr(parse_entry(item(event, source), wanted))
-    assert found.item == item(b"", source if wanted or not source else [])
+    assert isinstance(parsed, ParsedItem)
+    assert isinstance(parsed.outcome, tuple)
+    # unlike equality, repr distinguishes named tuples from tuples, and 1 from True
+    assert repr(parsed.outcome) == repr(read_event(event))
+    assert list(parsed.outcome[1]) == list(read_event(event)[1])
+    assert repr(parsed) == repr(parse_entry(build_item(event, source), keeps_sources))
+    assert parsed.item == build_item(b"", source if keeps_sources or not source else [])
 
 
-def test_a_line_comes_out_as_it_was_read() -> None:
+def test_line_is_unpacked_as_parsed() -> None:
+    """A line of JSON is unpacked as the parsed event, with the line as its source."""
     line = json.dumps(GAME).encode()
 
-    [found] = passed_on([Item("club.jsonl", 3, line, None)], True)
+    [parsed] = pack_and_unpack([Item("club.jsonl", 3, line, None)], True)
 
-    assert isinstance(found, ParsedItem)
-    assert repr(found.outcome) == repr(read_event(GAME))
-    assert found.item == Item("club.jsonl", 3, b"", line.decode())
+    assert isinstance(parsed, ParsedItem)
+    assert repr(parsed.outcome) == repr(read_event(GAME))
+    assert parsed.item == Item("club.jsonl", 3, b"", line.decode())
 
 
-def test_whatever_else_is_in_a_block_keeps_its_place() -> None:
-    others = [
+def test_other_entries_keep_their_places() -> None:
+    """Rejections, progress, digests and notes in a block are unpacked unchanged and in order."""
+    entries = [
         Rejection("bad-json", "the line is no object", "club.jsonl", 4), Progress("club.jsonl", 100),
         FileDigest("club.jsonl", "0" * 64, None), FileNote("club.csv", "2 blank lines"),
     ]  # fmt: skip
 
-    found = passed_on([others[0], item(GAME, None), *others[1:]], False)
+    unpacked = pack_and_unpack([entries[0], build_item(GAME, None), *entries[1:]], False)
 
-    assert repr(found) == repr([others[0], parse_entry(item(GAME, None), False), *others[1:]])
-
-
-def test_a_refusal_keeps_its_code_and_message_and_line() -> None:
-    refused = item(Refused("bad-value", "no place", 5), [{"player": "anna"}])
-
-    [found] = passed_on([refused], False)
-
-    assert isinstance(found, ParsedItem)
-    assert isinstance(found.outcome, Refused)
-    assert found.item == item(b"", [])
-    assert found.outcome.to_rejection() == Rejection("bad-value", "no place")._replace(line=5)
+    assert repr(unpacked) == repr([entries[0], parse_entry(build_item(GAME, None), False), *entries[1:]])
 
 
-def test_a_refused_game_of_a_table_keeps_the_names_in_it() -> None:
+def test_refusal_keeps_code_message_and_line() -> None:
+    """A refused item is unpacked with its code, message and line."""
+    refused_item = build_item(Refused("bad-value", "no place", 5), [{"player": "anna"}])
+
+    [parsed] = pack_and_unpack([refused_item], False)
+
+    assert isinstance(parsed, ParsedItem)
+    assert isinstance(parsed.outcome, Refused)
+    assert parsed.item == build_item(b"", [])
+    assert parsed.outcome.to_rejection() == Rejection("bad-value", "no place")._replace(line=5)
+
+
+def test_refused_game_of_a_table_keeps_its_names() -> None:
+    """A refused game of a table is unpacked with the names of its players."""
     data = {**GAME["data"], "participants": [{"player": "anna", "place": 1}, {"player": "anna", "place": 2}]}
 
-    [found] = passed_on([item({**GAME, "data": data}, [])], False)
+    [parsed] = pack_and_unpack([build_item({**GAME, "data": data}, [])], False)
 
-    assert isinstance(found, ParsedItem)
-    assert isinstance(found.outcome, Refused)
-    assert (found.outcome.code, found.names) == ("player-twice", ("anna", "anna"))
+    assert isinstance(parsed, ParsedItem)
+    assert isinstance(parsed.outcome, Refused)
+    assert (parsed.outcome.code, parsed.names) == ("player-twice", ("anna", "anna"))
 
 
 def test_names_of_a_refused_game_are_composed() -> None:
-    """As all names are that are recorded, so that whoever else has one of them is known."""
+    """The names of a refused game are composed as recorded names are, so that they match those."""
     data = {**GAME["data"], "participants": [{"player": "jose\u0301", "place": 1}, {"player": "ben", "place": 3}]}
 
-    [found] = passed_on([item({**GAME, "data": data}, [])], False)
+    [parsed] = pack_and_unpack([build_item({**GAME, "data": data}, [])], False)
 
-    assert (found.outcome.code, found.names) == ("place-gap", ("jos\u00e9", "ben"))
-
-
-class Read(dict[str, Any]):
-    """An event as it was read, to which a weak reference can be had."""
+    assert (parsed.outcome.code, parsed.names) == ("place-gap", ("jos\u00e9", "ben"))
 
 
-@pytest.mark.parametrize("way", [read_blocks, pack_blocks])
-def test_what_was_read_is_not_kept_for_a_whole_block(way: Callable[..., Any]) -> None:
-    """What was read of a game takes more memory than what it says: it is gone when the game after the next is read."""
-    seen: list[ref[Read]] = []
-    alive = list[int]()
+class WeaklyReferencedEvent(dict[str, Any]):
+    """An event to which weak references are possible."""
+
+
+@pytest.mark.parametrize("process_items", [read_blocks, pack_blocks])
+def test_read_events_are_freed_early(process_items: Callable[..., Any]) -> None:
+    """A read event, which takes more memory than the parsed one, is freed when the game after the next is read."""
+    references: list[ref[WeaklyReferencedEvent]] = []
+    alive_counts = list[int]()
 
     def games() -> Iterator[Item]:
         for number in range(20):
-            alive.append(sum(one() is not None for one in seen))
-            read = Read({**GAME, "data": {**GAME["data"], "game_id": f"g {number}"}})
-            seen.append(ref(read))
-            yield item(read, None)
+            alive_counts.append(sum(reference() is not None for reference in references))
+            read = WeaklyReferencedEvent({**GAME, "data": {**GAME["data"], "game_id": f"g {number}"}})
+            references.append(ref(read))
+            yield build_item(read, None)
 
-    assert len([*way(games(), False)]) == 1
-    assert max(alive) <= 2
+    assert len([*process_items(games(), False)]) == 1
+    assert max(alive_counts) <= 2
 
 
-def test_values_that_are_not_of_a_plain_type_come_out_too() -> None:
-    items = [item(GAME, {"score": Decimal("10.50")}), item(GAME, None)]
+def test_values_of_other_types_are_unpacked() -> None:
+    """A source with a value that is not a plain JSON type is unpacked unchanged."""
+    items = [build_item(GAME, {"score": Decimal("10.50")}), build_item(GAME, None)]
 
-    assert repr(passed_on(items, True)) == repr([parse_entry(one, True) for one in items])
+    assert repr(pack_and_unpack(items, True)) == repr([parse_entry(item, True) for item in items])

@@ -1,4 +1,4 @@
-"""PGN is cut into games wherever pieces of a file end, and tells what a game was besides its result."""
+"""PGN: games across pieces of a file, unrated games, forfeits, times, and names of accounts."""
 
 import io
 from typing import Any
@@ -12,39 +12,42 @@ from ratings_ledger.ledger.intake.readers.reader import Opened
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 
 
-def read(content: bytes) -> list[Any]:
-    """What the reader yields, with the words of refusals."""
-    found = pgn.PGN.read(Opened("games.pgn", io.BytesIO(content), None), TableOptions("Europe/Berlin"))
+def read_pgn(content: bytes) -> list[Any]:
+    """Return the entries of the reader, with the messages of refusals."""
+    entries = pgn.PGN.read(Opened("games.pgn", io.BytesIO(content), None), TableOptions("Europe/Berlin"))
     return [
-        (one[0], one[1].message) if isinstance(one, tuple) and isinstance(one[1], Refused) else one for one in found
+        (entry[0], entry[1].message) if isinstance(entry, tuple) and isinstance(entry[1], Refused) else entry
+        for entry in entries
     ]
 
 
-@pytest.mark.parametrize("what", CASES)
+@pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("size", [5, 7, 64])
-def test_games_do_not_depend_on_pieces(what: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file gives the same in pieces of any size, whatever a piece ends in."""
-    content = CASES[what].content
-    whole = read(content)
+def test_games_do_not_depend_on_pieces(name: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file gives the same entries when it is read in pieces of any size."""
+    content = CASES[name].content
+    expected = read_pgn(content)
     monkeypatch.setattr(pgn, "PIECE_BYTES", size)
-    assert read(content) == whole
+    assert read_pgn(content) == expected
 
 
-def game(**tags: str) -> dict[str, Any]:
-    """The event of a game with these tags besides the usual ones."""
-    usual = {"White": "anna", "Black": "ben", "Result": "1-0", "Date": "2024.11.22"}
-    text = "".join(f'[{name} "{value}"]\n' for name, value in (usual | tags).items())
+def read_game(**tags: str) -> dict[str, Any]:
+    """Return the event of a game with these tags, which replace or extend the usual ones."""
+    usual_tags = {"White": "anna", "Black": "ben", "Result": "1-0", "Date": "2024.11.22"}
+    text = "".join(f'[{name} "{value}"]\n' for name, value in (usual_tags | tags).items())
     (event,) = [
-        one[1] for one in read(f"{text}\n1-0\n".encode()) if isinstance(one, tuple) and isinstance(one[1], dict)
+        entry[1]
+        for entry in read_pgn(f"{text}\n1-0\n".encode())
+        if isinstance(entry, tuple) and isinstance(entry[1], dict)
     ]
     return dict(event)
 
 
-def test_last_game_may_be_tags_alone_in_one_line() -> None:
-    """A file may end with the tags of a game, however they are written."""
+def test_last_game_may_have_only_tags_in_one_line() -> None:
+    """A file may end with the tags of a game, all in one line and without moves."""
     tags = b'[White "anna"] [Black "ben"] [Result "1-0"] [Date "2024.11.22"]'
-    games = [one[1]["data"] for one in read(tags) if isinstance(one, tuple) and isinstance(one[1], dict)]
-    assert [[(seat["player"], seat["place"]) for seat in one["participants"]] for one in games] == [
+    games = [entry[1]["data"] for entry in read_pgn(tags) if isinstance(entry, tuple) and isinstance(entry[1], dict)]
+    assert [[(seat["player"], seat["place"]) for seat in game["participants"]] for game in games] == [
         [("anna", 1), ("ben", 2)]
     ]
 
@@ -60,9 +63,9 @@ def test_last_game_may_be_tags_alone_in_one_line() -> None:
         ({"Result": "-/-"}, None, "-:-"),
     ],
 )
-def test_games_that_are_not_rated(tags: dict[str, str], rated: bool | None, forfeit: str | None) -> None:
-    """Casual games are not rated, and games that were not played are noted; a loss on time is a loss."""
-    data = game(**tags)["data"]
+def test_casual_games_and_forfeits_are_marked(tags: dict[str, str], rated: bool | None, forfeit: str | None) -> None:
+    """Casual games are not rated, forfeits are noted, and a loss on time is neither."""
+    data = read_game(**tags)["data"]
     assert (data.get("rated"), data.get("extra", {}).get("forfeit")) == (rated, forfeit)
 
 
@@ -77,13 +80,13 @@ def test_games_that_are_not_rated(tags: dict[str, str], rated: bool | None, forf
         ({"EndDate": "2024.12.02", "EndTime": "01:02:03"}, "2024-11-22T11:00:00.000000Z"),
     ],
 )  # fmt: skip
-def test_times(tags: dict[str, str], at: str) -> None:
-    """Times of sites are in UTC; a time beside a date is one of the zone, and a date alone its noon."""
-    assert game(**tags)["occurred_at"] == at
+def test_time_comes_from_utc_tags_or_the_zone(tags: dict[str, str], at: str) -> None:
+    """UTC tags give a time in UTC, a time beside a date is in the zone, and a date alone gives its noon."""
+    assert read_game(**tags)["occurred_at"] == at
 
 
-def test_names_of_sites_are_those_of_accounts() -> None:
-    """Whether names may be slips of the pen is seen from the beginning of a file."""
-    site, _ = find_reader("games.pgn", CASES["PGN of Lichess"].content)
-    club, _ = find_reader("games.pgn", CASES["PGN of a club"].content)
-    assert (site.accounts, club.accounts) == (True, False)
+def test_names_in_a_file_of_a_site_are_accounts() -> None:
+    """The start of a file shows whether its names are accounts of a site, which have no typing errors."""
+    site_reader, _ = find_reader("games.pgn", CASES["PGN of Lichess"].content)
+    club_reader, _ = find_reader("games.pgn", CASES["PGN of a club"].content)
+    assert (site_reader.accounts, club_reader.accounts) == (True, False)

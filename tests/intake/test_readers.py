@@ -1,4 +1,4 @@
-"""Readers of files that packages add: the example of the docs, and ones that are wrong."""
+"""Readers of other packages: the example in the documentation, and faulty ones."""
 
 import json
 import re
@@ -15,28 +15,28 @@ from ratings_ledger.ledger.intake import readers
 Ratings = Callable[..., Any]
 
 PAGE = Path(__file__).parents[2] / "docs" / "adding-a-reader.md"
-BOOK = "2024-11-22 anna ben\n2024-11-23 ben anna\n"
+SCOREBOOK = "2024-11-22 anna ben\n2024-11-23 ben anna\n"
 
 
-class Registered(EntryPoint):
-    """An entry point that leads to what the page shows."""
+class DocumentedReader(EntryPoint):
+    """An entry point of the reader in the documentation."""
 
     def load(self) -> Any:
         (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-        found: dict[str, Any] = {}
-        exec(code, found)
-        return found["READER"]
+        namespace: dict[str, Any] = {}
+        exec(code, namespace)
+        return namespace["READER"]
 
 
-class Broken(Registered):
-    """One whose reader fails."""
+class FailingReader(DocumentedReader):
+    """An entry point of a reader that fails."""
 
     def load(self) -> Any:
         return super().load()._replace(read=lambda opened, options: iter([1 / 0]) if opened else iter([]))
 
 
-class Missing(Registered):
-    """One that leads nowhere."""
+class UnloadableReader(DocumentedReader):
+    """An entry point that cannot be loaded."""
 
     def load(self) -> Any:
         raise ImportError("no module named scorebook_reader")
@@ -48,50 +48,55 @@ def register(monkeypatch: pytest.MonkeyPatch, kind: type[EntryPoint]) -> None:
 
 @pytest.fixture
 def book(tmp_path: Path) -> Path:
-    """A file that nobody else reads."""
+    """A file that no other reader recognises."""
     path = tmp_path / "club.book"
-    path.write_text(BOOK)
+    path.write_text(SCOREBOOK)
     return path
 
 
-def test_example_of_the_docs(ledger_url: str, book: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The reader of the page records what is in its file, names lines that it cannot read, and is asked about names."""
-    register(monkeypatch, Registered)
+def test_documented_reader_works(
+    ledger_url: str, book: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The documented reader records the games of its file, names unreadable lines, and its names are checked."""
+    register(monkeypatch, DocumentedReader)
     assert ratings("import", book, db=ledger_url).exit_code == 0
-    shown = json.loads(ratings("games", "--format", "json", db=ledger_url).stdout)
-    rows = shown if isinstance(shown, list) else shown["rows"]
+    answer = json.loads(ratings("games", "--format", "json", db=ledger_url).stdout)
+    rows = answer if isinstance(answer, list) else answer["rows"]
     assert [(row["game_id"], row["game"]) for row in rows] == [
         ("2024-11-22-1", "scorebook"), ("2024-11-23-2", "scorebook"),
     ]  # fmt: skip
-    book.write_text(f"{BOOK}anna\n2024-11-24 anna Ben\n")
-    refused = json.loads(ratings("import", book, "--format", "json", db=ledger_url).stdout)["rejected"]
-    assert [(one["line"], one["code"]) for one in refused] == [(3, "bad-value"), (4, "close-name")]
+    book.write_text(f"{SCOREBOOK}anna\n2024-11-24 anna Ben\n")
+    rejected = json.loads(ratings("import", book, "--format", "json", db=ledger_url).stdout)["rejected"]
+    assert [(rejection["line"], rejection["code"]) for rejection in rejected] == [(3, "bad-value"), (4, "close-name")]
 
 
 @pytest.mark.parametrize(
-    ("kind", "told"),
-    [(Broken, "the reader scorebook failed: ZeroDivisionError"), (Missing, "cannot be loaded: no module named")],
+    ("kind", "message"),
+    [
+        (FailingReader, "the reader scorebook failed: ZeroDivisionError"),
+        (UnloadableReader, "cannot be loaded: no module named"),
+    ],
 )
-def test_wrong_readers_are_named(
-    kind: type[EntryPoint], told: str, ledger_url: str, book: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+def test_faulty_reader_is_named(
+    kind: type[EntryPoint], message: str, ledger_url: str, book: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A reader that fails or cannot be loaded is named, nothing is recorded, and there is no traceback."""
     register(monkeypatch, kind)
-    refused = ratings("import", book, db=ledger_url)
-    assert refused.exit_code == 1
-    assert "bad-reader: the reader scorebook" in refused.stderr
-    assert told in refused.stderr
-    assert "Traceback" not in refused.stderr
-    # it is not even asked about what others recognise
+    result = ratings("import", book, db=ledger_url)
+    assert result.exit_code == 1
+    assert "bad-reader: the reader scorebook" in result.stderr
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+    # a file that another reader recognises does not need it
     line = {"type": "player.registered", "occurred_at": "2024-11-22T12:00:00Z", "data": {"player": "anna"}}
     assert ratings("import", "-", db=ledger_url, input=json.dumps(line)).exit_code == 0
 
 
-def ends(*given: Any) -> Any:
+def exit_process(*arguments: Any) -> Any:
     sys.exit(0)
 
 
-def divides(*given: Any) -> Any:
+def fail(*arguments: Any) -> Any:
     raise ZeroDivisionError
 
 
@@ -99,9 +104,9 @@ GAME = {"type": "player.registered", "occurred_at": "2024-11-22T12:00:00Z", "dat
 
 
 @pytest.mark.parametrize(
-    ("member", "value", "told"),
+    ("member", "value", "message"),
     [
-        ("read", ends, "the reader scorebook failed: SystemExit: 0"),
+        ("read", exit_process, "the reader scorebook failed: SystemExit: 0"),
         ("read", lambda opened, options: iter([(1, GAME)]), "yielded (1, {"),
         (
             "read",
@@ -134,49 +139,55 @@ GAME = {"type": "player.registered", "occurred_at": "2024-11-22T12:00:00Z", "dat
             "yielded the source {1} in line 1; it must be None, a string",
         ),
         ("read", None, "the reader scorebook (scorebook_reader:READER): `read` is None but must be a function"),
-        ("is_of", ends, "the reader scorebook failed: SystemExit: 0"),
-        ("is_of", divides, "the reader scorebook failed: ZeroDivisionError"),
+        ("is_of", exit_process, "the reader scorebook failed: SystemExit: 0"),
+        ("is_of", fail, "the reader scorebook failed: ZeroDivisionError"),
         ("name", 5, "the reader scorebook (scorebook_reader:READER): `name` is 5 but must be a string"),
     ],
 )
-def test_what_readers_do_wrong(
-    member: str, value: Any, told: str, ledger_url: str, book: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+def test_reader_errors_are_reported(
+    member: str,
+    value: Any,
+    message: str,
+    ledger_url: str,
+    book: Path,
+    ratings: Ratings,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Whatever a reader raises or yields is told with its name and refused, also if it ends the program.
+    """Any error of a reader, even one that ends the process, is reported with its name, and the file is refused.
 
-    A table is read all the same, and what is wrong with a reader that cannot be asked is noted.
+    A table is still read, with a note about a reader that cannot recognise files.
     """
 
-    class Wrong(Registered):
+    class FaultyReader(DocumentedReader):
         def load(self) -> Any:
             return super().load()._replace(**{member: value})
 
-    register(monkeypatch, Wrong)
-    for more in ((), ("--dry-run",), ("--keep-going",)):
-        refused = ratings("import", book, *more, db=ledger_url)
-        assert refused.exit_code == 1
-        assert "bad-reader: the reader scorebook" in refused.stderr
-        assert told in refused.stderr
-        assert "a bug" not in refused.stderr
+    register(monkeypatch, FaultyReader)
+    for options in ((), ("--dry-run",), ("--keep-going",)):
+        result = ratings("import", book, *options, db=ledger_url)
+        assert result.exit_code == 1
+        assert "bad-reader: the reader scorebook" in result.stderr
+        assert message in result.stderr
+        assert "a bug" not in result.stderr
     table = book.with_name("games.csv")
     table.write_text("date,game,winner,loser\n2024-11-22,chess,anna,ben\n")
-    read = ratings("import", table, "--zone", "UTC", db=ledger_url)
-    assert (read.exit_code, "1 appended" in read.stdout) == (0, True)
-    assert (f"{told}; it is ignored" in " ".join(read.stderr.split())) == (member != "read" or value is None)
+    table_result = ratings("import", table, "--zone", "UTC", db=ledger_url)
+    assert (table_result.exit_code, "1 appended" in table_result.stdout) == (0, True)
+    assert (f"{message}; it is ignored" in " ".join(table_result.stderr.split())) == (member != "read" or value is None)
 
 
 @pytest.mark.parametrize("member", ["read", "is_of"])
-def test_interrupts_of_readers(
+def test_interrupt_in_a_reader_ends_the_import(
     member: str, ledger_url: str, book: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ctrl-C while a reader works is Ctrl-C."""
+    """Ctrl-C while a reader works ends the import with the exit code 130."""
 
-    def interrupted(*given: Any) -> Any:
+    def raise_interrupt(*given: Any) -> Any:
         raise KeyboardInterrupt
 
-    class Interrupted(Registered):
+    class InterruptedReader(DocumentedReader):
         def load(self) -> Any:
-            return super().load()._replace(**{member: interrupted})
+            return super().load()._replace(**{member: raise_interrupt})
 
-    register(monkeypatch, Interrupted)
+    register(monkeypatch, InterruptedReader)
     assert ratings("import", book, db=ledger_url).exit_code == 130

@@ -1,4 +1,4 @@
-"""Tables as text, as people and programs write them, each with what comes out of it."""
+"""Tables as text, as people and programs write them, each with the expected result of its import."""
 
 from cases import AFTER, ONE, SET, TWO, csv
 
