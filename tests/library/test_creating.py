@@ -1,6 +1,5 @@
-"""Ledgers made from Python: in a file, in PostgreSQL, in memory, as an example."""
+"""Ledgers created from Python: in each kind of store, and the example."""
 
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ GAME = {
 
 
 def test_new_ledger_has_its_zone_and_rulesets(store: str) -> None:
+    """A new ledger has the requested zone and rulesets, recorded by the given name, and can be reopened."""
     with rl.create(store, zone="Europe/Berlin", rulesets=["elo-chess", "b5-league"], by="mira") as ledger:
         rulesets = [row.version for row in ledger.at().rulesets().rows]
         events = [row.event for row in ledger.log().rows]
@@ -26,11 +26,12 @@ def test_new_ledger_has_its_zone_and_rulesets(store: str) -> None:
     assert rulesets == ["elo-chess@1", "b5-league@1", "b5-league@2"]
     assert events[0]["data"] == {"zone": "Europe/Berlin"}
     assert {event["by"] for event in events} == {"mira"}
-    with rl.open(store) as again:
-        assert [row.player for row in again.at().standings("elo-chess/all").rows] == ["anna", "ben"]
+    with rl.open(store) as reopened:
+        assert [row.player for row in reopened.at().standings("elo-chess/all").rows] == ["anna", "ben"]
 
 
 def test_create_leaves_an_existing_ledger_alone(store: str) -> None:
+    """Creating a ledger where one exists is refused and changes nothing."""
     rl.create(store).close()
 
     with pytest.raises(rl.LedgerExists, match=r"already holds a ledger") as refusal:
@@ -41,7 +42,8 @@ def test_create_leaves_an_existing_ledger_alone(store: str) -> None:
         assert ledger.head.position == 0
 
 
-def test_open_creates_only_where_there_is_none(tmp_path: Path) -> None:
+def test_open_creates_only_a_missing_ledger(tmp_path: Path) -> None:
+    """Opening a missing ledger fails; with `create=True` it creates one, and later opens the same one."""
     place = tmp_path / "club.db"
     with pytest.raises(rl.NoLedger):
         rl.open(place)
@@ -53,7 +55,7 @@ def test_open_creates_only_where_there_is_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "argument", "told"),
+    ("options", "argument", "message"),
     [
         ({"zone": "Mars"}, "zone", "'Mars' is not a time zone"),
         ({"zone": 1}, "zone", "zone must be a string"),
@@ -66,30 +68,31 @@ def test_open_creates_only_where_there_is_none(tmp_path: Path) -> None:
         ({"by": ""}, "by", "by"),
     ],
 )
-def test_what_is_wrong_is_refused_before_anything_is_made(
-    tmp_path: Path, options: dict[str, Any], argument: str, told: str
-) -> None:
+def test_wrong_argument_creates_no_ledger(tmp_path: Path, options: dict[str, Any], argument: str, message: str) -> None:
+    """A wrong argument of `create` is named, and no file is created."""
     place = tmp_path / "club.db"
 
     with pytest.raises(rl.BadArgument) as refusal:
         rl.create(place, **options)
 
-    assert told in str(refusal.value)
+    assert message in str(refusal.value)
     assert (refusal.value.argument, list(tmp_path.iterdir())) == (argument, [])
 
 
-def test_rulesets_that_do_not_fit_each_other_leave_no_file(tmp_path: Path) -> None:
+def test_conflicting_rulesets_leave_no_file(tmp_path: Path) -> None:
+    """Two different texts of the same version are refused, and no file remains."""
     place = tmp_path / "club.db"
-    other = TOML.replace('version = "2"', 'version = "1"')
+    conflicting_text = TOML.replace('version = "2"', 'version = "1"')
 
     with pytest.raises(rl.Refused):
-        rl.create(place, rulesets=["elo-catan", other])
+        rl.create(place, rulesets=["elo-catan", conflicting_text])
 
     assert not place.exists()
 
 
 @pytest.mark.parametrize("kind", ["text", "path", "tables"])
 def test_ruleset_is_published_once_in_any_form(tmp_path: Path, kind: str) -> None:
+    """A ruleset is published from a text, a path or tables, and a second time nothing is published."""
     (tmp_path / "house.toml").write_text(TOML, encoding="utf-8")
     tables = {
         "id": "house",
@@ -107,21 +110,14 @@ def test_ruleset_is_published_once_in_any_form(tmp_path: Path, kind: str) -> Non
 
 
 def test_template_gets_the_home_zone() -> None:
+    """A published template gets the home zone of the ledger."""
     with rl.create(zone="Asia/Tokyo") as ledger:
         assert ledger.publish("riichi", by="mira") == ["riichi@1"]
         assert ledger.log().rows[-1].event["data"]["time_zone"] == "Asia/Tokyo"
 
 
-def test_ledger_in_memory_is_one_for_all_threads() -> None:
-    with rl.create(rulesets=["elo-chess"]) as ledger, ThreadPoolExecutor(4) as threads:
-        games = [{**GAME, "game_id": f"g-{number}"} for number in range(20)]
-        positions = {*threads.map(lambda game: ledger.propose(game, by="mira").commit().position, games)}
-
-        assert (ledger.location, positions) == (":memory:", {*range(2, 22)})
-        assert ledger.at().standings("elo-chess/all").games == 20
-
-
 def test_example_is_the_same_each_time() -> None:
+    """Two examples have the same standings, the documented ladders, and the corrected game."""
     with rl.example() as first, rl.example() as second:
         standings = [ledger.at().standings("elo-catan/all") for ledger in (first, second)]
         ladders = [row.ladder for row in first.at().ladders().rows]
@@ -130,10 +126,12 @@ def test_example_is_the_same_each_time() -> None:
     assert standings[0].rows == standings[1].rows
     assert standings[0].digest == standings[1].digest
     assert ladders[:5] == ["b5-league/2025-1", "elo-catan/3-4", "elo-catan/5-6", "elo-catan/all", "galactic-points"]
-    assert {one["player"]: one["place"] for one in corrected if one["player"] in ("Åke", "Ada")} == {"Åke": 1, "Ada": 2}
+    places = {seat["player"]: seat["place"] for seat in corrected}
+    assert (places["Åke"], places["Ada"]) == (1, 2)
 
 
-def test_nothing_is_upgraded_where_there_is_no_ledger(tmp_path: Path) -> None:
+def test_upgrade_of_a_missing_ledger_creates_none(tmp_path: Path) -> None:
+    """Upgrading a missing ledger fails and creates no file."""
     with pytest.raises(rl.NoLedger):
         rl.upgrade(tmp_path / "club.db")
 

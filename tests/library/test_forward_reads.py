@@ -1,4 +1,4 @@
-"""The log read forward, followed while it grows, and what a commit says of each of its events."""
+"""Read the log forward, follow it while it grows, and read the events of a commit."""
 
 from collections.abc import Iterator
 from threading import Event, Thread
@@ -9,8 +9,8 @@ import pytest
 import ratings_ledger as rl
 
 
-def game(game_id: str, *players: str) -> dict[str, Any]:
-    """A game of chess at a fixed time, the players in the order of their places."""
+def build_game(game_id: str, *players: str) -> dict[str, Any]:
+    """Return a game of chess at a fixed time, with the players in the order of their places."""
     participants = [{"player": player, "place": place} for place, player in enumerate(players or ("anna", "ben"), 1)]
     data = {"game_id": game_id, "game": "chess", "participants": participants}
     return {"type": "game.recorded", "occurred_at": "2024-01-01T12:00:00Z", "data": data}
@@ -20,57 +20,62 @@ def game(game_id: str, *players: str) -> dict[str, Any]:
 def ledger() -> Iterator[rl.Ledger]:
     """A ledger with three games, at positions 2 to 4."""
     with rl.create(rulesets=["elo-chess"]) as opened:
-        opened.propose([game("g-1"), game("g-2"), game("g-3")], by="mira").commit()
+        opened.propose([build_game("g-1"), build_game("g-2"), build_game("g-3")], by="mira").commit()
         yield opened
 
 
-def positions(events: Any) -> list[int]:
-    """The positions of some events."""
+def list_positions(events: Any) -> list[int]:
+    """Return the positions of events."""
     return [row.event["position"] for row in events]
 
 
 def test_pages_of_the_log_join(ledger: rl.Ledger) -> None:
+    """Consecutive pages of the log have all its events once."""
     first = ledger.log(limit=2)
-    rest = ledger.log(after=first.rows[-1].event["position"])
+    second = ledger.log(after=first.rows[-1].event["position"])
 
-    assert positions(first.rows) + positions(rest.rows) == [1, 2, 3, 4]
-    assert first.rows + rest.rows == ledger.log().rows
+    assert list_positions(first.rows) + list_positions(second.rows) == [1, 2, 3, 4]
+    assert first.rows + second.rows == ledger.log().rows
     assert ledger.log(after=4).rows == ()
 
 
-def test_log_of_some_types_has_what_was_voided(ledger: rl.Ledger) -> None:
+def test_log_of_a_type_includes_voided_games(ledger: rl.Ledger) -> None:
+    """The log of the type `game.recorded` includes a voided game."""
     ledger.propose({"type": "game.voided", "data": {"game_id": "g-2", "reason": "twice"}}, by="mira").commit()
 
-    assert positions(ledger.log(types=["game.recorded"]).rows) == [2, 3, 4]
-    assert positions(ledger.log(after=2, limit=1, types=["game.recorded"]).rows) == [3]
+    assert list_positions(ledger.log(types=["game.recorded"]).rows) == [2, 3, 4]
+    assert list_positions(ledger.log(after=2, limit=1, types=["game.recorded"]).rows) == [3]
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"types": ["game.recoded"]}, "'game.recoded' is not a type of event; did you mean game.recorded?"),
         ({"after": -1}, "after must be 0 or more, not -1"),
         ({"after": "2024"}, "after must be a whole number, not the string '2024'"),
     ],
 )
-def test_wrong_arguments_of_log_and_follow_are_named(ledger: rl.Ledger, options: dict[str, Any], told: str) -> None:
-    for ask in (ledger.log, ledger.follow):
-        with pytest.raises(rl.BadArgument, match=told.replace("?", r"\?")):
-            ask(**options)
+def test_wrong_arguments_of_log_and_follow_are_named(ledger: rl.Ledger, options: dict[str, Any], message: str) -> None:
+    """A wrong argument of `log` and of `follow` is named with its value."""
+    for read in (ledger.log, ledger.follow):
+        with pytest.raises(rl.BadArgument, match=message.replace("?", r"\?")):
+            read(**options)
 
 
 @pytest.mark.parametrize("seconds", [0, -1, 10_000, float("nan"), "1"])
-def test_polls_are_some_time_apart(ledger: rl.Ledger, seconds: Any) -> None:
+def test_poll_seconds_have_limits(ledger: rl.Ledger, seconds: Any) -> None:
+    """A poll interval that is too short, too long or not a number is refused."""
     with pytest.raises(rl.BadArgument, match="poll_seconds must be"):
         ledger.follow(poll_seconds=seconds)
 
 
 def test_follower_gets_each_event_once_while_others_record(ledger: rl.Ledger) -> None:
-    read = list[int]()
+    """A follower reads each event once and in order while two threads record."""
+    positions = list[int]()
 
     def follow() -> None:
         for row in ledger.follow(after=2, poll_seconds=0.01):
-            read.append(row.event["position"])
+            positions.append(row.event["position"])
             if row.event["data"].get("game_id") == "last":
                 return
 
@@ -80,45 +85,48 @@ def test_follower_gets_each_event_once_while_others_record(ledger: rl.Ledger) ->
 
     def record(first: int) -> None:
         for number in range(first, first + 5):
-            ledger.propose(game(f"g-{number}"), by="ben").commit()
+            ledger.propose(build_game(f"g-{number}"), by="ben").commit()
 
     for writer in writers:
         writer.start()
     for writer in writers:
         writer.join()
-    ledger.propose(game("last"), by="mira").commit()
+    ledger.propose(build_game("last"), by="mira").commit()
     follower.join(timeout=60)
 
-    assert read == [*range(3, 16)]
+    assert positions == [*range(3, 16)]
 
 
 def test_follower_begins_at_the_head_and_ends_after_silence(ledger: rl.Ledger) -> None:
+    """A follower begins after the head or after a position, and ends after `timeout_seconds` without events."""
     events = ledger.follow(poll_seconds=0.01, timeout_seconds=0.02)
-    ledger.propose([game("g-4"), {"type": "player.registered", "data": {"player": "cleo"}}], by="mira").commit()
+    ledger.propose([build_game("g-4"), {"type": "player.registered", "data": {"player": "cleo"}}], by="mira").commit()
 
-    assert positions(events) == [5, 6]
-    assert positions(ledger.follow(0, types=["ruleset.published"], poll_seconds=0.01, timeout_seconds=0)) == [1]
+    assert list_positions(events) == [5, 6]
+    assert list_positions(ledger.follow(0, types=["ruleset.published"], poll_seconds=0.01, timeout_seconds=0)) == [1]
 
 
 def test_follower_ends_when_the_ledger_is_closed(ledger: rl.Ledger) -> None:
-    waits, read = Event(), list[int]()
+    """Closing a ledger ends its followers, even in the middle of a long poll interval."""
+    has_read, positions = Event(), list[int]()
 
     def follow() -> None:
         for row in ledger.follow(after=3, poll_seconds=3_600):
-            read.append(row.event["position"])
-            waits.set()
+            positions.append(row.event["position"])
+            has_read.set()
 
     follower = Thread(target=follow)
     follower.start()
-    assert waits.wait(60)
+    assert has_read.wait(60)
     ledger.close()
     follower.join(timeout=60)
 
-    assert (read, follower.is_alive()) == ([4], False)
+    assert (positions, follower.is_alive()) == ([4], False)
 
 
-def test_commit_says_where_each_event_is(ledger: rl.Ledger) -> None:
-    committed = ledger.propose([game("g-4"), game("g-2"), game("g-4")], by="mira").commit()
+def test_commit_has_the_position_of_each_event(ledger: rl.Ledger) -> None:
+    """A commit has the id and the position of each proposed event, and whether it was appended."""
+    committed = ledger.propose([build_game("g-4"), build_game("g-2"), build_game("g-4")], by="mira").commit()
 
     assert committed == ledger.head
     assert committed.events == (
@@ -128,26 +136,28 @@ def test_commit_says_where_each_event_is(ledger: rl.Ledger) -> None:
     )
 
 
-def test_proposal_names_new_players_and_whom_they_may_be(ledger: rl.Ledger) -> None:
-    ledger.propose(game("g-4", "hannah", "ben"), by="mira").commit()
+def test_proposal_names_new_players_and_close_names(ledger: rl.Ledger) -> None:
+    """A proposal has the new players, and the known players with close names."""
+    ledger.propose(build_game("g-4", "hannah", "ben"), by="mira").commit()
 
-    plan = ledger.propose(game("g-5", "hanah", "zoe"), by="mira")
+    plan = ledger.propose(build_game("g-5", "hanah", "zoe"), by="mira")
 
     assert plan.new_players == ("hanah", "zoe")
     assert [(close.name, close.others) for close in plan.close_names] == [("hanah", {"hannah": 1})]
 
 
-def test_game_alone_may_have_its_time(ledger: rl.Ledger) -> None:
-    alone = {**game("g-9")["data"], "occurred_at": "2024-01-01T12:00:00Z"}
+def test_game_data_may_include_the_time(ledger: rl.Ledger) -> None:
+    """The data of a game with `occurred_at` are recorded once, with that time."""
+    data = {**build_game("g-9")["data"], "occurred_at": "2024-01-01T12:00:00Z"}
 
-    first, again = (ledger.propose(alone, by="mira").commit().events[0] for _ in range(2))
+    first, again = (ledger.propose(data, by="mira").commit().events[0] for _ in range(2))
 
     assert (first.appended, again) == (True, rl.CommittedEvent("game:g-9", first.position, False))
     assert ledger.at().games("g-9").rows[0].occurred_at.isoformat() == "2024-01-01T12:00:00+00:00"
 
 
 @pytest.mark.parametrize(
-    ("based_on", "told"),
+    ("based_on", "message"),
     [
         ({"gaem:g-1": 2}, "based_on names 'gaem:g-1', but no event is about it"),
         ({"game:g-2": 3}, "based_on names 'game:g-2'"),
@@ -155,10 +165,11 @@ def test_game_alone_may_have_its_time(ledger: rl.Ledger) -> None:
         ({"game:g-1": 1.5}, "must be an event's id or position, not 1.5"),
     ],
 )
-def test_what_a_change_is_based_on_is_about_its_events(ledger: rl.Ledger, based_on: Any, told: str) -> None:
+def test_based_on_must_name_the_changed_events(ledger: rl.Ledger, based_on: Any, message: str) -> None:
+    """`based_on` is refused unless it names events of the change with their ids or positions."""
     void = {"type": "game.voided", "data": {"game_id": "g-1", "reason": "twice"}}
 
-    with pytest.raises(rl.BadArgument, match=told) as refusal:
+    with pytest.raises(rl.BadArgument, match=message) as refusal:
         ledger.propose(void, by="mira", based_on=based_on)
 
     assert (refusal.value.argument, ledger.head.position) == ("based_on", 4)

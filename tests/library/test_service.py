@@ -1,4 +1,4 @@
-"""The service in examples/service.py, asked as a client would."""
+"""The service in examples/service.py answers the requests of a client."""
 
 import http.client
 import json
@@ -22,29 +22,29 @@ GAME = {
 
 
 def test_service_records_once_and_answers() -> None:
-    """A game is recorded, is there when sent again, counts, and comes in the feed; others are refused."""
+    """A game is recorded once, counts, and appears in the feed; invalid requests are refused."""
     service = runpy.run_path(str(SERVICE))["Service"]
     with rl.create(rulesets=["elo-chess"]) as ledger, service(("127.0.0.1", 0), ledger) as server:
         server.RequestHandlerClass.log_message = lambda *_: None
         Thread(target=server.serve_forever, daemon=True).start()
 
-        def ask(method: str, path: str, content: object = None) -> tuple[int, Any]:
+        def request(method: str, path: str, content: object = None) -> tuple[int, Any]:
             connection = http.client.HTTPConnection(*server.server_address)
             connection.request(method, path, None if content is None else json.dumps(content))
             answer = connection.getresponse()
-            found = answer.status, json.loads(answer.read())
+            status_and_content = answer.status, json.loads(answer.read())
             connection.close()
-            return found
+            return status_and_content
 
         ladder = ledger.at().rulesets().rows[0].version.partition("@")[0]
-        first = ask("PUT", "/games/g-1", GAME)
+        first = request("PUT", "/games/g-1", GAME)
         assert first == (201, {"id": "game:g-1", "position": 2, "appended": True})
-        assert ask("PUT", "/games/g-1", GAME) == (200, {**first[1], "appended": False})
-        status, standings = ask("GET", f"/standings/{ladder}/all")
+        assert request("PUT", "/games/g-1", GAME) == (200, {**first[1], "appended": False})
+        status, standings = request("GET", f"/standings/{ladder}/all")
         assert (status, [row["player"] for row in standings["rows"]]) == (200, ["anna", "ben"])
-        assert [event["type"] for event in ask("GET", "/feed?after=1")[1]] == ["game.recorded"]
-        assert ask("PUT", "/games/g-2", {**GAME, "participants": []})[0] == 422
-        assert ask("PUT", "/games/g-2", [1])[0] == 400
-        assert ask("GET", "/feed?after=x")[0] == 400
-        assert ask("GET", "/standings/none")[0] == 422
+        assert [event["type"] for event in request("GET", "/feed?after=1")[1]] == ["game.recorded"]
+        assert request("PUT", "/games/g-2", {**GAME, "participants": []})[0] == 422
+        assert request("PUT", "/games/g-2", [1])[0] == 400
+        assert request("GET", "/feed?after=x")[0] == 400
+        assert request("GET", "/standings/none")[0] == 422
         server.shutdown()

@@ -1,4 +1,4 @@
-"""A program on the library, as a user writes it: type checkers find nothing wrong, and know each type."""
+"""A program that uses the library correctly: type checkers report no error and know each type."""
 
 from collections.abc import Collection
 from datetime import date, datetime

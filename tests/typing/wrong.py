@@ -1,4 +1,4 @@
-"""Slips that a type checker reports: each in the line whose comment says `wrong`, and in no other."""
+"""Errors that a type checker reports, exactly in the lines with a comment that begins with `wrong`."""
 
 from datetime import datetime
 from fractions import Fraction
