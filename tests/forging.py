@@ -80,9 +80,9 @@ INVALID_GAMES: dict[str, dict[str, Any]] = {
     "a place below 1": build_forged_game({"player": "anna", "place": -5}, {"player": "ben", "place": 2}),
     "a place of 2^40": build_forged_game({"player": "anna", "place": 2**40}, {"player": "ben", "place": 1}),
     "a gap": build_forged_game({"player": "anna", "place": 1}, {"player": "ben", "place": 9}),
-    "somebody twice": build_forged_game({"player": "anna", "place": 1}, {"player": "anna", "place": 2}),
-    "nobody": build_forged_game(),
-    "one alone": build_forged_game({"player": "anna", "place": 1}),
+    "a player twice": build_forged_game({"player": "anna", "place": 1}, {"player": "anna", "place": 2}),
+    "no participant": build_forged_game(),
+    "a single participant": build_forged_game({"player": "anna", "place": 1}),
     "no player": build_forged_game({"place": 1}, {"player": "ben", "place": 2}),
     "a long name": build_forged_game({"player": "x" * 100_000, "place": 1}, {"player": "ben", "place": 2}),
     "a name with control characters": build_forged_game(
@@ -90,14 +90,14 @@ INVALID_GAMES: dict[str, dict[str, Any]] = {
     ),
     "an empty name": build_forged_game({"player": "", "place": 1}, {"player": "ben", "place": 2}),
     "a place that is a text": build_forged_game({"player": "anna", "place": "1"}, {"player": "ben", "place": 2}),
-    "a kind that there is not": {**GAME, "kind": "chess960"},
-    "a member that there is not": {**GAME, "winner": "anna"},
-    "a substitute of nobody": build_forged_game(
+    "an unknown kind": {**GAME, "kind": "chess960"},
+    "an unknown member": {**GAME, "winner": "anna"},
+    "a substitute without a leaver": build_forged_game(
         {"player": "anna", "place": 1, "status": "substitute"}, {"player": "ben", "place": 2}
     ),
     "defaults written out": {**GAME, "rated": None},
-    "participants that are none": {**GAME, "participants": {"anna": 1}},
-    "a name that is not composed": build_forged_game(
+    "malformed participants": {**GAME, "participants": {"anna": 1}},
+    "a decomposed name": build_forged_game(
         {"player": "Jose\u0301", "place": 1}, {"player": "ben", "place": 2}
     ),
     "a record that is too large": {**GAME, "extra": {"note": "x" * 65_536}},
@@ -107,24 +107,24 @@ INVALID_GAMES: dict[str, dict[str, Any]] = {
 INVALID_EVENTS: dict[str, dict[str, Any]] = {
     "an unknown type": {"type": "player.exiled"},
     "an unknown version": {"schema_version": 7},
-    "a correction of nothing": {
+    "a correction of an unknown game": {
         "type": "game.corrected", "data": {"game_id": "no", "game": {**GAME, "game_id": "no"}, "reason": "x"},
     },
-    "a void of nothing": {"type": "event.voided", "data": {"id": "no", "reason": "x"}},
+    "a void of an unknown event": {"type": "event.voided", "data": {"id": "no", "reason": "x"}},
     "a void of itself": {"type": "event.voided", "data": {"id": "game:forged", "reason": "x"}},
     "a correction without a game": {"type": "game.corrected", "data": {"game_id": "g-1"}},
-    "a ruleset that is none": {"type": "ruleset.published", "data": {"id": "elo-chess"}},
-    "an adjustment by a text": {
+    "a malformed ruleset": {"type": "ruleset.published", "data": {"id": "elo-chess"}},
+    "an adjustment by a word": {
         "type": "points.adjusted",
         "data": {"player": "anna", "ladder": "elo-chess/all", "points": "many", "reason": "x"},
     },
-    "a zone that is none": {"type": "ledger.zone_set", "data": {"zone": "Mars/Phobos"}},
+    "an unknown zone": {"type": "ledger.zone_set", "data": {"zone": "Mars/Phobos"}},
     "a list without rows": {"type": "list.published", "data": {"ladder": "elo-chess/all"}},
-    "a clock that is none": {"type": "clock.started", "data": {"game_id": "g-1"}},
-    "data that are none": {"data": [1]},
-    "an id that is none": {"id": 5},
+    "a malformed clock": {"type": "clock.started", "data": {"game_id": "g-1"}},
+    "malformed data": {"data": [1]},
+    "an id that is a number": {"id": 5},
     "a name with a control character": {"by": "e\u007fve"},
-    "nobody's name": {"by": ""},
+    "an empty recorder": {"by": ""},
 }  # fmt: skip
 
 
@@ -144,14 +144,14 @@ UNCANONICAL_RECORDS: dict[str, Callable[[str], str]] = {
     "data twice": replace_once(',"id":', ',"data":{"game":"chess"},"id":'),
     "a space": replace_once(':"chess"', ': "chess"'),
     "a line end": replace_once(':"chess"', ':\n"chess"'),
-    "a line end behind it": lambda record: f"{record}\n",
-    "another record behind it": lambda record: f"{record}\n{record}",
-    "an escape that is not needed": replace_once('"anna"', '"\\u0061nna"'),
+    "a line end after the record": lambda record: f"{record}\n",
+    "another record after the record": lambda record: f"{record}\n{record}",
+    "a needless escape": replace_once('"anna"', '"\\u0061nna"'),
     "members in another order": replace_once('"place":1,"player":"anna"', '"player":"anna","place":1'),
     "data in another order": replace_once('"game":"chess","game_id":"forged"', '"game_id":"forged","game":"chess"'),
-    "a member more": replace_once(',"id":', ',"extra":1,"id":'),
+    "an additional member": replace_once(',"id":', ',"extra":1,"id":'),
     "a null": replace_once('"game":"chess"', '"city":null,"game":"chess"'),
-    "no name of who recorded it": replace_once('"by":"eve",', ""),
+    "no recorder": replace_once('"by":"eve",', ""),
     "no position": lambda record: re.sub(r'"position":\d+,', "", record),
     "another position": lambda record: re.sub(r'"position":\d+,', '"position":77,', record),
     "a version with a fraction": replace_once('"schema_version":1', '"schema_version":1.0'),
@@ -159,12 +159,13 @@ UNCANONICAL_RECORDS: dict[str, Callable[[str], str]] = {
                                      '"player":"anna","score":5},{"place":2,"player":"ben","score":-0'),
     "a time of recording with another offset": lambda record: re.sub(
         r'("recorded_at":"[^"]*)Z"', r'\1+00:00"', record),
-    "a time before all times": replace_once("2026-01-01T00:00:00.000000Z", "0001-01-01T00:00:00.000000+23:00"),
+    "a time before the year 1": replace_once("2026-01-01T00:00:00.000000Z", "0001-01-01T00:00:00.000000+23:00"),
 }  # fmt: skip
 
 
 def append_named_forgery(name: str, url: str, **more: Any) -> int:
     """Append the forgery with this name in one of the tables above, and return its position."""
+    assert name in INVALID_GAMES | INVALID_EVENTS | UNCANONICAL_RECORDS
     members = {"data": INVALID_GAMES[name]} if name in INVALID_GAMES else dict(INVALID_EVENTS.get(name, {}))
     columns = ({"event_id": "5"} if members.get("id") == 5 else {}) | more.pop("columns", {})
     return append_forged(

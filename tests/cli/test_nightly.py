@@ -112,7 +112,7 @@ def test_missing_rule_does_not_prevent_the_backup(db: str, ratings: Ratings, tmp
 @pytest.mark.slow_cases
 def test_impossible_row_is_named(db: str, ratings: Ratings, tmp_path: Path) -> None:
     """An impossible stored row is named by verify, and the other parts succeed."""
-    position = append_named_forgery("nobody", db)
+    position = append_named_forgery("no participant", db)
     result = ratings("nightly", "--backup", tmp_path / "backups", "--format", "json", db=db)
     parts = {part["part"]: part for part in json.loads(result.stdout)["parts"]}
     assert [(name, part["exit_code"]) for name, part in parts.items()] == [("rebuild", 0), ("verify", 1), ("backup", 0)]

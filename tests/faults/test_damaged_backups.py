@@ -392,7 +392,7 @@ def test_backup_imports_without_impossible_row(
         copied_file(make_empty_ledger, name="new.db"),
         tmp_path / "all.jsonl",
     )
-    position = append_named_forgery("nobody", f"sqlite:///{db}")
+    position = append_named_forgery("no participant", f"sqlite:///{db}")
     assert ratings("export", "events", "-o", file, db=db).exit_code == 0
     result = ratings("import", "--restore", file, db=new)
     assert (result.exit_code, f":{position}: too-few-participants" in result.stderr) == (1, True)

@@ -33,7 +33,8 @@ pytestmark = pytest.mark.ledger(make=create_published_ledger)
 
 # the cases of a short run; `projections/test_paths.py` decodes all of them
 SHORT_CASES = (
-    "nobody", "a long name", "an unknown type", "a correction without a game", "a void of itself", "a member twice",
+    "no participant", "a long name", "an unknown type", "a correction without a game", "a void of itself",
+    "a member twice",
 )  # fmt: skip
 ANSWERING_COMMANDS = [
     ("standings", "elo-chess/all"), ("history", "anna", "elo-chess/all"), ("explain", "g-1", "elo-chess/all"),

@@ -196,7 +196,7 @@ def test_locked_events_are_not_damage(timeout: str, postgres_db: str, ratings: R
 
     The locked table has a forged record.
     """
-    append_forged(postgres_db, INVALID_GAMES["nobody"])
+    append_forged(postgres_db, INVALID_GAMES["no participant"])
     with open_for_writing(postgres_db) as connection:
         connection.execute(text("LOCK TABLE events IN ACCESS EXCLUSIVE MODE"))
         result = ratings("verify", db=f"{postgres_db}&timeout={timeout}")

@@ -1,5 +1,6 @@
-"""What the program must say, worked out a second time, naively: from a plain list of events, with fractions, anew at
-every question. Nothing is shared with the program, so that it means something when the two agree. `log` says what the
-events come to and `validation` which new ones are taken; `ladders` answers any question about any ladder and `causes`
-why the answer changed; `clock` is the clock of a game.
+"""A naive second implementation of the program: it computes each answer anew from a plain list of events, in fractions.
+
+It shares no code with the program, so that agreement of the two is evidence. `log` derives games and identities from
+events, `validation` decides which new events are accepted, `ladders` computes the standings of any ladder, `causes`
+checks attributions, and `clock` is the clock of a game.
 """

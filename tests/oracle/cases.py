@@ -1,4 +1,4 @@
-"""How often what is interesting occurs, for tests that must not pass because it never did."""
+"""Count how often interesting cases occur, so that a test cannot pass because they never do."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from oracle.log import Game, Log, corrected, games, identities, live, voids
 from oracle.rulesets import in_force, ladder_of, uncountable
-from oracle.scores import shares_of_pot
+from oracle.scores import list_pot_shares
 from oracle.times import instant, season_bounds
 
 if TYPE_CHECKING:
@@ -18,87 +18,87 @@ if TYPE_CHECKING:
 
 
 def cases(log: Log) -> Counter[str]:
-    """The cases that concern the log; those that concern points are counted by its ladders."""
-    found = Counter(event["type"] for event in log if event["type"] != "ruleset.published")
-    return found + corrections(log) + withdrawals(log) + renames(log) + times(log)
+    """Count the cases that concern the log; ladders count those that concern points."""
+    counts = Counter(event["type"] for event in log if event["type"] != "ruleset.published")
+    return counts + count_corrections(log) + count_withdrawals(log) + count_renames(log) + count_times(log)
 
 
-def corrections(log: Log) -> Counter[str]:
-    found: Counter[str] = Counter()
+def count_corrections(log: Log) -> Counter[str]:
+    counts: Counter[str] = Counter()
     for name in games(log):
-        about = [event for event in log if event["data"].get("game_id") == name]
-        game, dated, again = games(about[:1])[name], False, False
-        for event in about:
+        game_events = [event for event in log if event["data"].get("game_id") == name]
+        game, was_dated, was_corrected = games(game_events[:1])[name], False, False
+        for event in game_events:
             if event["type"] != "game.corrected":
                 continue
-            new = corrected(game, event["data"]["game"])
-            found["correction of date"] += new.at != game.at
-            found["second correction"] += again
-            found["correction without date after one with"] += dated and "occurred_at" not in event["data"]["game"]
-            found["correction to another ladder"] += ladder_of(new) != ladder_of(game)
-            found["correction to another game"] += new.data["game"] != game.data["game"]
-            game, dated, again = new, dated or "occurred_at" in event["data"]["game"], True
-    return found
+            corrected_game = corrected(game, event["data"]["game"])
+            counts["correction of date"] += corrected_game.at != game.at
+            counts["second correction"] += was_corrected
+            counts["correction without date after one with"] += was_dated and "occurred_at" not in event["data"]["game"]
+            counts["correction to another ladder"] += ladder_of(corrected_game) != ladder_of(game)
+            counts["correction to another game"] += corrected_game.data["game"] != game.data["game"]
+            game, was_dated, was_corrected = corrected_game, was_dated or "occurred_at" in event["data"]["game"], True
+    return counts
 
 
-def withdrawals(log: Log) -> Counter[str]:
+def count_withdrawals(log: Log) -> Counter[str]:
     types = {event["id"]: event["type"] for event in log}
-    found: Counter[str] = Counter()
-    for root, those in voids(log).items():
-        found[f"void of {types[root]}"] += 1
-        found["void of a void"] += len(those) > 1
-        found["void again after a void of a void"] += len(those) > 2
-    return found
+    counts: Counter[str] = Counter()
+    for root, void_ids in voids(log).items():
+        counts[f"void of {types[root]}"] += 1
+        counts["void of a void"] += len(void_ids) > 1
+        counts["void again after a void of a void"] += len(void_ids) > 2
+    return counts
 
 
-def renames(log: Log) -> Counter[str]:
+def count_renames(log: Log) -> Counter[str]:
     current, players = identities(log), {player for game in games(log).values() for player in game.players}
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for event in live(log, "player.renamed"):
         player, new_player = event["data"]["player"], event["data"]["new_player"]
-        found["merge with games on both sides"] += {player, new_player} <= players
-        found["chain of renames"] += current(new_player) != new_player
+        counts["merge with games on both sides"] += {player, new_player} <= players
+        counts["chain of renames"] += current(new_player) != new_player
     for event in live(log, "player.account_changed", "player.registered", "points.adjusted"):
-        found["account or adjustment under an old id"] += current(event["data"]["player"]) != event["data"]["player"]
+        counts["account or adjustment under an old id"] += current(event["data"]["player"]) != event["data"]["player"]
     for game in games(log).values():
-        found["game under an old id"] += any(current(player) != player for player in game.players)
-    return found
+        counts["game under an old id"] += any(current(player) != player for player in game.players)
+    return counts
 
 
-def times(log: Log) -> Counter[str]:
-    found: Counter[str] = Counter()
+def count_times(log: Log) -> Counter[str]:
+    counts: Counter[str] = Counter()
     recorded = [instant(event["occurred_at"]) for event in log if event["type"] == "game.recorded"]
-    found["late game"] = sum(at < max(recorded[:number]) for number, at in enumerate(recorded) if number)
+    counts["late game"] = sum(at < max(recorded[:number]) for number, at in enumerate(recorded) if number)
     on_ladders = [game for game in games(log).values() if not game.voided and ladder_of(game)]
     moments = sorted((ladder_of(game) or "", game.at) for game in on_ladders)
-    found["equal times"] = sum(one == other for one, other in pairwise(moments))
-    found["adjustment at a game's end"] = sum(
+    counts["equal times"] = sum(left == right for left, right in pairwise(moments))
+    counts["adjustment at a game's end"] = sum(
         (event["data"]["ladder"], instant(event["occurred_at"])) in moments for event in live(log, "points.adjusted")
     )
-    found["account change at a game's end"] = sum(
+    counts["account change at a game's end"] = sum(
         game.at == instant(event["occurred_at"]) and event["data"]["player"] in game.players
         for event in live(log, "player.registered", "player.account_changed")
         for game in on_ladders
         if game.data["game"] == "catan"
     )
-    return found
+    return counts
 
 
-# -- on a ladder
+# -- cases of a ladder
 
 
 def cases_of_ladder(ladder: Ladder) -> Counter[str]:
-    """The cases that concern the points of a ladder by the book."""
-    found = Counter({"adjustment before any game": sum(steps[0][0] is None for steps in ladder.history.values())})
+    """Count the cases that concern the points of a ladder of `BOOK`."""
+    counts = Counter({"adjustment before any game": sum(steps[0][0] is None for steps in ladder.history.values())})
     for played in ladder.played.values():
         if played.counted:
-            found += counted_game(played) + BY_RULE[ladder.ranking.rule](ladder, played)
+            counts += count_cases_of_game(played) + BY_RULE[ladder.ranking.rule](ladder, played)
         if ladder_of(played.game) == ladder.name and not ladder.view.late(played.game.at):
-            found += left_out(ladder, played.game)
-    return found
+            counts += count_exclusions(ladder, played.game)
+    return counts
 
 
-def counted_game(played: Played) -> Counter[str]:
+def count_cases_of_game(played: Played) -> Counter[str]:
     statuses = {participant.get("status") for participant in played.game.data["participants"]} - {None, "finished"}
     return Counter({
         "counted game": 1,
@@ -108,8 +108,8 @@ def counted_game(played: Played) -> Counter[str]:
     })  # fmt: skip
 
 
-def left_out(ladder: Ladder, game: Game) -> Counter[str]:
-    """Why a game does not count, or who does not count in it."""
+def count_exclusions(ladder: Ladder, game: Game) -> Counter[str]:
+    """Count the reasons for which a game, or a participant in it, does not count."""
     version = in_force(ladder.versions, game.at)
     if game.voided or not game.rated:
         return Counter({"unrated or aborted": not game.voided})
@@ -117,16 +117,16 @@ def left_out(ladder: Ladder, game: Game) -> Counter[str]:
         return Counter({
             "recorded, but not countable": uncountable(game), "game before its ruleset": version is None
         })  # fmt: skip
-    who = ladder.view.who(version, game)
-    found = Counter({"fewer than two counted players": len(who) < 2})
+    counted_players = ladder.view.who(version, game)
+    counts = Counter({"fewer than two counted players": len(counted_players) < 2})
     for participant in game.data["participants"]:
-        if participant["player"] not in who:
+        if participant["player"] not in counted_players:
             status = participant.get("status")
-            found[f"{status if status in ('abandoned', 'substitute') else 'free account'} left out"] += 1
-    return found
+            counts[f"{status if status in ('abandoned', 'substitute') else 'free account'} left out"] += 1
+    return counts
 
 
-def of_contributions(ladder: Ladder, played: Played) -> Counter[str]:
+def count_contribution_cases(ladder: Ladder, played: Played) -> Counter[str]:
     seconds = [participant.get("seconds_played") for participant in played.game.data["participants"]]
     return Counter({
         "dust burned": played.burned > 0,
@@ -135,21 +135,28 @@ def of_contributions(ladder: Ladder, played: Played) -> Counter[str]:
     })  # fmt: skip
 
 
-def of_antes(ladder: Ladder, played: Played) -> Counter[str]:
+def count_ante_cases(ladder: Ladder, played: Played) -> Counter[str]:
     victories = [participant.get("victory") for participant in played.game.data["participants"]]
-    taken, paid = list(played.place.values()), len(shares_of_pot(len(played.place), ladder.ranking.params))
+    taken_places, paid_places = (
+        list(played.place.values()),
+        len(list_pot_shares(len(played.place), ladder.ranking.params)),
+    )
     at, bounds = played.game.at, season_bounds(played.game.data["season"])
-    return Counter({
-        "tie over several places of the pot": sum(taken.count(place) > 1 and place <= paid for place in taken),
-        "several winners": len(victories) - victories.count(None) > 1,
-        "major and standard victory": {"major", "standard"} <= set(victories),
-        "rest of the pot burned": played.burned > 0,
-        "season edge": bounds is not None and (at == bounds[0] or bounds[1] - at < timedelta(seconds=1)),
-    })  # fmt: skip
+    return Counter(
+        {
+            "tie over several places of the pot": sum(
+                taken_places.count(place) > 1 and place <= paid_places for place in taken_places
+            ),
+            "several winners": len(victories) - victories.count(None) > 1,
+            "major and standard victory": {"major", "standard"} <= set(victories),
+            "rest of the pot burned": played.burned > 0,
+            "season edge": bounds is not None and (at == bounds[0] or bounds[1] - at < timedelta(seconds=1)),
+        }
+    )
 
 
 BY_RULE: dict[str, Callable[[Ladder, Played], Counter[str]]] = {
-    "contribution-pool/1": of_contributions,
-    "ante-pool/1": of_antes,
+    "contribution-pool/1": count_contribution_cases,
+    "ante-pool/1": count_ante_cases,
     "pairwise-elo/1": lambda ladder, played: Counter(),
 }

@@ -1,6 +1,7 @@
-"""What a player's points say of the causes that the program gives for their change between two coordinates: facts are
-added one by one in log order, then comes the played time, and another version last, and at every step of this way the
-points are looked up.
+"""Check the causes that the program gives for a change of a player's points between two coordinates.
+
+Facts are added one by one in log order, then the played time changes, and then the version. The points are computed at
+every step of this path.
 """
 
 from fractions import Fraction
@@ -25,7 +26,7 @@ KINDS = {
 
 
 class Cause(Protocol):
-    """A cause as the program tells it; `position` is that of its event, None for another version."""
+    """A cause in an answer of the program; `position` is that of its event, None for another version."""
 
     what: str
     position: int | None
@@ -35,7 +36,7 @@ class Cause(Protocol):
 
 
 class Attribution(Protocol):
-    """What the program answers: the points at both coordinates, and the causes of the change."""
+    """An answer of the program: the points at both coordinates, and the causes of the change."""
 
     start: Fraction
     before: Fraction | None
@@ -51,182 +52,186 @@ class CoordinateSpec(NamedTuple):
     after: Question
 
     def turned(self) -> "CoordinateSpec":
-        """The way back."""
+        """Return the specification of the opposite direction."""
         return self._replace(before=self.after, after=self.before)
 
 
-class Way:
-    """The way from one set of coordinates to another that is not known earlier, and what stands where on it."""
+class Path:
+    """The path from one set of coordinates to another with an equal or later `known_at`, and the points on it."""
 
-    def __init__(self, log: Log, asked: CoordinateSpec) -> None:
+    def __init__(self, log: Log, spec: CoordinateSpec) -> None:
         self.log = log
-        self.asked = asked
-        self.ruleset_id = ruleset_of(asked.before.ladder)
+        self.spec = spec
+        self.ruleset_id = ruleset_of(spec.before.ladder)
         self.running = self.ruleset_id in BOOK
-        self.first, self.last = asked.before.known_at, asked.after.known_at
-        known = log[: self.last]
-        person = identities(known)
-        ids = {name for name in set().union(*map(named, known)) if person(name) == person(asked.player)}
-        self.ids = [asked.player, *sorted(ids - {asked.player})]
+        self.first, self.last = spec.before.known_at, spec.after.known_at
+        known_log = log[: self.last]
+        person = identities(known_log)
+        ids = {name for name in set().union(*map(named, known_log)) if person(name) == person(spec.player)}
+        self.ids = [spec.player, *sorted(ids - {spec.player})]
         self._had: dict[Question, Fraction | None] = {}
 
     @cached_property
     def start(self) -> Fraction:
-        """What somebody counts with who is not on the ladder."""
+        """The points of a player who is not on the ladder."""
         if not self.running:
             return Fraction(0)
-        versions = versions_of(self.log[: self.first], self.ruleset_id, self.asked.before.rules)
+        versions = versions_of(self.log[: self.first], self.ruleset_id, self.spec.before.rules)
         if not versions:
             published = (event for event in self.log if event["type"] == "ruleset.published")
             versions = versions_of([next(e for e in published if e["data"]["id"] == self.ruleset_id)], self.ruleset_id)
         return newest(versions).start
 
     def had(self, question: Question) -> Fraction | None:
-        """The points at coordinates, None for who is not on the ladder.
+        """Return the player's points at coordinates, None if they are not on the ladder.
 
-        A version that was withdrawn on the way scores nothing there, and nobody is on the ladder of a ruleset that is
-        not published; the player is followed through their renames.
+        A version that was withdrawn on the path scores nothing there, and no player is on the ladder of a ruleset that
+        is not published. The player is followed through renames.
         """
         if question not in self._had:
             known = self.log[: question.known_at]
-            there = [version.name for version in versions_of(known, self.ruleset_id)]
-            answer = ask(known, question if question.rules in there else question._replace(rules=None))
-            assert (answer is None) == (not there), question
+            published_versions = [version.name for version in versions_of(known, self.ruleset_id)]
+            answer = ask(known, question if question.rules in published_versions else question._replace(rules=None))
+            assert (answer is None) == (not published_versions), question
             rows = {row.player: row.points for row in answer.rows} if answer else {}
             person = identities(known)
             self._had[question] = next((rows[name] for name in map(person, self.ids) if name in rows), None)
         return self._had[question]
 
     def points(self, question: Question) -> Fraction:
-        """The points at coordinates; the start for who is not on the ladder."""
-        had = self.had(question)
-        return self.start if had is None else had
+        """Return the player's points at coordinates, or the start if they are not on the ladder."""
+        points = self.had(question)
+        return self.start if points is None else points
 
     def is_asked_for(self, player: str, position: int) -> bool:
-        """Whether an id is that of the player asked for when so much is known."""
+        """Tell whether an id is the player's at a position."""
         person = identities(self.log[:position])
         return person(player) in map(person, self.ids)
 
     def known_at(self, position: int, as_of: str | None = None) -> Question:
-        """The coordinates of the start, but for the log position, and the played time if one is given."""
-        before = self.asked.before
+        """Return the first coordinates with this position, and with this played time if one is given."""
+        before = self.spec.before
         return before._replace(known_at=position, as_of=before.as_of if as_of is None else as_of)
 
 
-def check(log: Log, asked: CoordinateSpec, found: Attribution, everywhere: bool) -> None:
-    """Compare a whole attribution with the answers on its way, which leads forward in the log."""
-    way = Way(log, asked)
-    assert (found.start, found.before, found.after) == (way.start, way.had(asked.before), way.had(asked.after))
-    assert total(found.causes) == way.points(asked.after) - way.points(asked.before)
-    assert all(cause.own or cause.ripple for cause in found.causes)
-    recorded = {cause.position: cause for cause in found.causes if cause.kind not in RECORDED_NOWHERE}
-    assert len(recorded) == sum(cause.kind not in RECORDED_NOWHERE for cause in found.causes)
+def check(log: Log, spec: CoordinateSpec, attribution: Attribution, everywhere: bool) -> None:
+    """Check an attribution against the points on its path, which leads forward in the log."""
+    path = Path(log, spec)
+    assert (attribution.start, attribution.before, attribution.after) == (
+        path.start,
+        path.had(spec.before),
+        path.had(spec.after),
+    )
+    assert sum_causes(attribution.causes) == path.points(spec.after) - path.points(spec.before)
+    assert all(cause.own or cause.ripple for cause in attribution.causes)
+    recorded = {cause.position: cause for cause in attribution.causes if cause.kind not in RECORDED_NOWHERE}
+    assert len(recorded) == sum(cause.kind not in RECORDED_NOWHERE for cause in attribution.causes)
     assert list(recorded) == sorted(recorded, key=lambda position: position or 0)
-    _check_sums(way, list(recorded.values()), everywhere)
+    _check_sums(path, list(recorded.values()), everywhere)
     for cause in recorded.values():
-        assert cause.kind in KINDS[_event(way, cause)["type"]]
-        _check_own_part(way, cause)
-    _check_order(found)
-    _check_played_and_rules(way, found)
+        assert cause.kind in KINDS[_find_event(path, cause)["type"]]
+        _check_own_part(path, cause)
+    _check_order(attribution)
+    _check_played_and_rules(path, attribution)
 
 
-def total(causes: list[Cause]) -> Fraction:
-    """What causes sum to."""
+def sum_causes(causes: list[Cause]) -> Fraction:
+    """Return the sum of causes."""
     return sum((cause.amount for cause in causes), Fraction(0))
 
 
-def _event(way: Way, cause: Cause) -> Event:
+def _find_event(path: Path, cause: Cause) -> Event:
     assert cause.position is not None
-    return way.log[cause.position - 1]
+    return path.log[cause.position - 1]
 
 
-def _check_sums(way: Way, recorded: list[Cause], everywhere: bool) -> None:
-    """At each cause and just before it, or everywhere, the causes so far sum to what the points there are."""
+def _check_sums(path: Path, recorded: list[Cause], everywhere: bool) -> None:
+    """Check that the causes so far sum to the change of points, at and just before each cause, or at all positions."""
     at = {cause.position: cause for cause in recorded if cause.position is not None}
-    some = {way.last, *at, *(position - 1 for position in at)} - {way.first}
-    for position in range(way.first + 1, way.last + 1) if everywhere else sorted(some):
-        so_far = [cause for there, cause in at.items() if there <= position]
-        assert way.points(way.known_at(position)) - way.points(way.asked.before) == total(so_far), position
+    some = {path.last, *at, *(position - 1 for position in at)} - {path.first}
+    for position in range(path.first + 1, path.last + 1) if everywhere else sorted(some):
+        so_far = [cause for cause_position, cause in at.items() if cause_position <= position]
+        assert path.points(path.known_at(position)) - path.points(path.spec.before) == sum_causes(so_far), position
 
 
-def _check_order(found: Attribution) -> None:
-    """Played time and then the version stand behind everything that was recorded."""
-    kinds = [what for what, _ in groupby(cause.kind for cause in found.causes if cause.kind in RECORDED_NOWHERE)]
+def _check_order(attribution: Attribution) -> None:
+    """Check that recorded causes come first, then played time, then the version."""
+    kinds = [what for what, _ in groupby(cause.kind for cause in attribution.causes if cause.kind in RECORDED_NOWHERE)]
     assert kinds in ([], ["played"], ["not played yet"], ["rules"], ["played", "rules"], ["not played yet", "rules"])
-    behind = [cause.kind in RECORDED_NOWHERE for cause in found.causes]
+    behind = [cause.kind in RECORDED_NOWHERE for cause in attribution.causes]
     assert behind == sorted(behind)
 
 
-def _check_played_and_rules(way: Way, found: Attribution) -> None:
-    """Another played time makes what it makes, instant by instant, and another version the rest."""
-    here = way.known_at(way.last)
-    there = here._replace(as_of=way.asked.after.as_of)
-    played = [cause for cause in found.causes if cause.kind in PLAYED]
-    assert total(played) == way.points(there) - way.points(here)
-    rules = [cause for cause in found.causes if cause.kind == "rules"]
-    assert total(rules) == way.points(way.asked.after) - way.points(there)
-    if not way.running or way.had(here) is None or way.had(there) is None:
+def _check_played_and_rules(path: Path, attribution: Attribution) -> None:
+    """Check the causes of another played time instant by instant; another version causes the rest."""
+    start = path.known_at(path.last)
+    end = start._replace(as_of=path.spec.after.as_of)
+    played = [cause for cause in attribution.causes if cause.kind in PLAYED]
+    assert sum_causes(played) == path.points(end) - path.points(start)
+    rules = [cause for cause in attribution.causes if cause.kind == "rules"]
+    assert sum_causes(rules) == path.points(path.spec.after) - path.points(end)
+    if not path.running or path.had(start) is None or path.had(end) is None:
         return
     forward = bool(played) and played[0].kind == "played"
-    ended = [_ended(way, cause) for cause in played]
+    ended = [_format_end(path, cause) for cause in played]
     for at in sorted(set(ended)):
-        so_far = total([cause for cause, when in zip(played, ended, strict=True) if when <= at])
-        change = way.points(here._replace(as_of=at)) - way.points(here if forward else there)
+        so_far = sum_causes([cause for cause, when in zip(played, ended, strict=True) if when <= at])
+        change = path.points(start._replace(as_of=at)) - path.points(start if forward else end)
         assert change == (so_far if forward else -so_far), at
 
 
-def _ended(way: Way, cause: Cause) -> str:
-    """When the game or adjustment of a cause ended, as text that sorts by time."""
-    event = _event(way, cause)
+def _format_end(path: Path, cause: Cause) -> str:
+    """Return the end of a cause's game or the time of its adjustment, as text that sorts by time."""
+    event = _find_event(path, cause)
     if event["type"] == "points.adjusted":
-        return _text(event["occurred_at"])
-    game = games(way.log[: way.last])[event["data"]["game_id"]]
+        return _format_time(event["occurred_at"])
+    game = games(path.log[: path.last])[event["data"]["game_id"]]
     assert game.first == cause.position
-    return _text(game.at.isoformat())
+    return _format_time(game.at.isoformat())
 
 
-def _text(time: str) -> str:
+def _format_time(time: str) -> str:
     return instant(time).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def _check_own_part(way: Way, cause: Cause) -> None:
-    """What the player's own games and adjustments give, where answers tell that, too; on lists that is all."""
+def _check_own_part(path: Path, cause: Cause) -> None:
+    """Check the own part of a cause where it follows from answers; on lists there is no ripple."""
     assert cause.position is not None
-    event, position = _event(way, cause), cause.position
-    if way.running and None in (way.had(way.known_at(position - 1)), way.had(way.known_at(position))):
-        return  # who comes or goes brings or takes the start
+    event, position = _find_event(path, cause), cause.position
+    if path.running and None in (path.had(path.known_at(position - 1)), path.had(path.known_at(position))):
+        return  # entering or leaving the ladder changes the points by the start
     match event["type"]:
         case "points.adjusted":
-            own = way.is_asked_for(event["data"]["player"], position)
+            own = path.is_asked_for(event["data"]["player"], position)
             assert cause.own == (Fraction(event["data"]["points"]) if own else 0)
         case "game.recorded" | "game.voided" | "game.reinstated" | "game.corrected":
-            _check_own_game(way, cause, event["data"]["game_id"], position)
+            _check_own_game(path, cause, event["data"]["game_id"], position)
 
 
-def _check_own_game(way: Way, cause: Cause, name: str, position: int) -> None:
-    """A game gives what it makes of the points of the moment at which it ended; a game of others gives nothing.
+def _check_own_game(path: Path, cause: Cause, name: str, position: int) -> None:
+    """Check that the own part of a game is its change at its end, and that a game of other players has none.
 
-    That is the own part if no other game of the player ended at the same time behind it.
+    The change at its end is the own part unless a later fact has the same time.
     """
-    sides = [found for upto in (position - 1, position) if (found := games(way.log[:upto]).get(name))]
-    if not any(way.is_asked_for(player, position) for game in sides for player in game.players):
+    sides = [game_then for upto in (position - 1, position) if (game_then := games(path.log[:upto]).get(name))]
+    if not any(path.is_asked_for(player, position) for game in sides for player in game.players):
         assert cause.own == 0, cause
         return
-    if not way.running:
+    if not path.running:
         assert cause.ripple == 0, cause
         return
-    if len({game.at for game in sides}) > 1 or _shares_its_time(way, sides[-1], position):
+    if len({game.at for game in sides}) > 1 or _has_later_fact_at_same_time(path, sides[-1], position):
         return
-    if way.asked.before.upto is not None and sides[-1].at > way.asked.before.upto:
+    if path.spec.before.upto is not None and sides[-1].at > path.spec.before.upto:
         return
-    at = _text(sides[-1].at.isoformat())
-    had, has = (way.had(way.known_at(upto, at)) for upto in (position - 1, position))
-    if had is not None and has is not None:
-        assert cause.own == has - had, (cause, had, has, at)
+    at = _format_time(sides[-1].at.isoformat())
+    points_before, points_after = (path.had(path.known_at(upto, at)) for upto in (position - 1, position))
+    if points_before is not None and points_after is not None:
+        assert cause.own == points_after - points_before, (cause, points_before, points_after, at)
 
 
-def _shares_its_time(way: Way, game: Game, position: int) -> bool:
-    """Whether something else that was recorded later stands behind a game at its instant."""
-    facts = View(way.log[:position]).facts
+def _has_later_fact_at_same_time(path: Path, game: Game, position: int) -> bool:
+    """Tell whether a fact that was recorded later has the same time as a game."""
+    facts = View(path.log[:position]).facts
     behind = [fact for at, first, fact in facts if at == game.at and first > game.first]
     return any(not isinstance(fact, Game) or fact.may_count for fact in behind)

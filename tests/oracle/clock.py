@@ -1,9 +1,10 @@
-"""The clock of a game, as people would keep it with stopwatches: millisecond by millisecond, nothing computed ahead.
-`NaiveClock.event` answers with the code of a refusal, or None.
+"""The clock of a game, as people would keep it with stopwatches: millisecond by millisecond, without computing ahead.
+
+`NaiveClock.event` returns the code of a refusal, or None.
 """
 
-# the events that no player makes
-OF_THE_TABLE = ("stopped", "turn_ended")
+# events without a player
+TABLE_EVENTS = ("stopped", "turn_ended")
 
 AUXILIARY = {
     "roll-dice": "roll_dice_ms",
@@ -14,7 +15,7 @@ AUXILIARY = {
 
 
 class NaivePlayer:
-    """What the screen shows of a player."""
+    """The state of a player's timers."""
 
     def __init__(self, name, main):
         self.name = name
@@ -77,7 +78,7 @@ class NaiveClock:
             player.removed_at = self.t
             player.choice = player.auxiliary = None
             self.seen.add("removed")
-            if [other.removed_at for other in self.players].count(self.t) == 2:
+            if [any_player.removed_at for any_player in self.players].count(self.t) == 2:
                 self.seen.add("two removals at once")
             self.count("granted by a removal")
 
@@ -101,8 +102,8 @@ class NaiveClock:
         self.seen.add(case)
 
     def event(self, what, at, name=None, word=None):
-        """What the referee says to an event at this time, which lies not before the stopwatch's."""
-        code = self.refused_to_all(what, at) or (self.by_player(what, name, word) if what not in OF_THE_TABLE else None)
+        """Apply an event at a time that is not before the current one; return the code of a refusal, or None."""
+        code = self.refused_to_all(what, at) or (self.by_player(what, name, word) if what not in TABLE_EVENTS else None)
         if code is not None:
             return code
         self.last = at
@@ -128,16 +129,16 @@ class NaiveClock:
         return None
 
     def by_player(self, what, name, word):
-        found = [player for player in self.players if player.name == name]
-        if not found:
+        matching = [player for player in self.players if player.name == name]
+        if not matching:
             return "clock-player-unknown"
-        if found[0].out:
+        if matching[0].out:
             return "clock-player-out"
-        code = getattr(self, what)(found[0], word)
+        code = getattr(self, what)(matching[0], word)
         if code is None and what not in ("offered", "player_left"):
-            found[0].silence = 0
-            if found[0].disconnected_at is not None:
-                found[0].disconnected_at = None
+            matching[0].silence = 0
+            if matching[0].disconnected_at is not None:
+                matching[0].disconnected_at = None
                 self.seen.add("connected again")
         return code
 
@@ -218,18 +219,18 @@ class NaiveClock:
         self.all_want_on("resumed by leaving")
 
     def waits(self):
-        """Milliseconds until something may happen, as far as a look at the table tells."""
-        found = [self.question_ms] if self.asker is not None else []
+        """Return the milliseconds until each timer may run out."""
+        waits = [self.question_ms] if self.asker is not None else []
         if self.paused_at is not None:
-            found.append(self.paused_at + self.values["pause_ms"] - self.t)
+            waits.append(self.paused_at + self.values["pause_ms"] - self.t)
         for player in self.playing():
-            found.append(self.values["unresponsive_ms"] - player.silence)
+            waits.append(self.values["unresponsive_ms"] - player.silence)
             if player.choice is not None:
-                found += [player.auxiliary, player.auxiliary + player.main]
-        return [ms for ms in found if ms >= 0]
+                waits += [player.auxiliary, player.auxiliary + player.main]
+        return [ms for ms in waits if ms >= 0]
 
     def screen(self):
-        """Everything that a spectator sees."""
+        """Return the whole visible state of the clock."""
         return {
             "at": self.t,
             "recorded_until": self.last,

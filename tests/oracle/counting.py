@@ -1,4 +1,4 @@
-"""Which games count where, and who counts in them, by what is known and was played up to an instant."""
+"""Decide which games count on which ladder, and which players count in them, at given coordinates."""
 
 from collections import defaultdict
 from datetime import datetime
@@ -10,12 +10,12 @@ from oracle.rulesets import Version, cell, in_force, in_scope, unscorable
 from oracle.scores import catan_points
 from oracle.times import ALWAYS, instant
 
-# of the lists; on any other ladder a game needs two who count
-LEAST = {"catan-points/1": 1, "annual-places/1": 1}
+# the minimum number of counted players of lists; any other ladder needs two
+PLAYERS_MIN = {"catan-points/1": 1, "annual-places/1": 1}
 
 
 class Counted(NamedTuple):
-    """A game that counts on a ladder, the version that it counts by, and who of it does, by the ids as recorded."""
+    """A game that counts on a ladder, the version that scores it, and the players who count, by recorded ids."""
 
     game: Game
     version: Version
@@ -23,7 +23,7 @@ class Counted(NamedTuple):
 
 
 class View:
-    """A log as far as it is known, with the games, adjustments and accounts up to an instant."""
+    """A known log, with the games, adjustments and accounts up to an instant."""
 
     def __init__(self, log: Log, upto: datetime | None = None) -> None:
         self.log = log
@@ -36,30 +36,33 @@ class View:
 
     @cached_property
     def facts(self) -> list[tuple[datetime, int, Any]]:
-        """All games and live adjustments, late ones too, in the order in which they are replayed."""
-        found: list[tuple[datetime, int, Any]] = [(game.at, game.first, game) for game in games(self.log).values()]
-        found += [(instant(e["occurred_at"]), e["position"], e["data"]) for e in live(self.log, "points.adjusted")]
-        return sorted(found, key=lambda fact: fact[:2])
+        """All games and live adjustments, even later ones, in the order of replay."""
+        facts: list[tuple[datetime, int, Any]] = [(game.at, game.first, game) for game in games(self.log).values()]
+        facts += [(instant(e["occurred_at"]), e["position"], e["data"]) for e in live(self.log, "points.adjusted")]
+        return sorted(facts, key=lambda fact: fact[:2])
 
     @cached_property
     def accounts(self) -> list[tuple[str, datetime, int, str]]:
-        """Whose account was which since when; of the same time the one recorded last holds."""
-        found = []
+        """The accounts as (player, start, position, kind)."""
+        accounts = []
         for event in live(self.log, "player.registered", "player.account_changed"):
             since, data = instant(event["occurred_at"]), event["data"]
             if not self.late(since):
                 kind = data.get("account") or "premium"
-                found.append((self.current(data["player"]), since, event["position"], kind))
-        return found
+                accounts.append((self.current(data["player"]), since, event["position"], kind))
+        return accounts
 
     def account(self, player: str, at: datetime) -> str:
-        """The latest account of a person, under whichever id, not after an instant; else premium."""
+        """Return a person's account at an instant, under any of their ids; premium if there is none.
+
+        Of accounts of the same time, the one recorded last decides.
+        """
         person = self.current(player)
         known = [(since, position, kind) for who, since, position, kind in self.accounts if who == person]
-        return max([(ALWAYS, 0, "premium"), *(one for one in known if one[0] <= at)])[2]
+        return max([(ALWAYS, 0, "premium"), *(account for account in known if account[0] <= at)])[2]
 
     def who(self, version: Version, game: Game) -> list[str]:
-        """Who of a game in its scope a version takes into account, by the ids as recorded."""
+        """Return the players of a game in its scope whom a version counts, by recorded ids."""
         if version.rule == "catan-points/1":
             return [player for player, _ in catan_points(game.data, version.params)]
         if version.rule == "annual-places/1":
@@ -73,14 +76,14 @@ class View:
         ]  # fmt: skip
 
     def counted(self, version: Version, game: Game) -> list[str]:
-        """Who counts in a game; nobody if it does not count."""
+        """Return the players who count in a game; none if the game does not count."""
         if not game.may_count or self.late(game.at) or not in_scope(version, game) or unscorable(version, game):
             return []
         who = self.who(version, game)
-        return who if len(who) >= LEAST.get(version.rule, 2) else []
+        return who if len(who) >= PLAYERS_MIN.get(version.rule, 2) else []
 
     def on(self, versions: list[Version]) -> dict[str, list[Counted]]:
-        """The games that count on each ladder of a ruleset, in the order played; looked up once for all ladders."""
+        """Return the counted games of each ladder of a ruleset, in the order of play; they are cached."""
         key = tuple((version.position, version.since) for version in versions)
         if key not in self._on:
             self._on[key] = defaultdict(list)

@@ -1,19 +1,19 @@
-"""Any ladder at any coordinates, and all ladders of a kind at once: by the book, or the lists of a ruleset."""
+"""Compute one ladder at any coordinates, all ladders of `BOOK`, or all lists of a ruleset."""
 
 from datetime import datetime
 
 from oracle.counting import View
-from oracle.lists import month_list, year_list
+from oracle.lists import build_month_list, build_year_list
 from oracle.log import Log, games, live
 from oracle.questions import Answer, Question
 from oracle.rulesets import BOOK, by_the_book, ladder_of, ruleset_of, versions_of
 from oracle.running import Ladder, replay
 
-LISTS = {"catan-points/1": month_list, "annual-places/1": year_list}
+LISTS = {"catan-points/1": build_month_list, "annual-places/1": build_year_list}
 
 
 def ask(log: Log, question: Question) -> Answer | None:
-    """The standings at coordinates; None where no such ruleset or version is published."""
+    """Return the standings at coordinates; None if no such ruleset or version is published."""
     known = [event for event in log if event["position"] <= question.known_at]
     versions = versions_of(known, ruleset_of(question.ladder), question.rules)
     if not versions:
@@ -25,15 +25,15 @@ def ask(log: Log, question: Question) -> Answer | None:
 
 
 def every_list(log: Log, ruleset_id: str, upto: datetime | None = None) -> dict[str, Answer]:
-    """All lists of a ruleset on which a game counts, by name."""
+    """Return all lists of a ruleset that have a counted game, by name."""
     view, versions = View(log, upto), versions_of(log, ruleset_id)
     return {name: LISTS[versions[0].rule](view, name, versions) for name in view.on(versions)}
 
 
 def ladders(log: Log, upto: datetime | None = None) -> dict[str, Ladder]:
-    """The ladders by the book that a game or an adjustment belongs to, by name, even if nothing counts there."""
+    """Return the ladders of `BOOK` with a game or an adjustment, counted or not, by name."""
     names = {name for game in games(log).values() if (name := ladder_of(game))}
     names |= {event["data"]["ladder"] for event in live(log, "points.adjusted")}
     view = View(by_the_book(log), upto)
     versions = {ruleset_id: versions_of(view.log, ruleset_id) for ruleset_id in BOOK}
-    return {name: replay(view, name, found) for name in names if (found := versions[ruleset_of(name)])}
+    return {name: replay(view, name, published) for name in names if (published := versions[ruleset_of(name)])}

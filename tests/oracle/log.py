@@ -1,6 +1,4 @@
-"""What a log says: its games as they stand, which events are withdrawn, and who is who. A log is a list of plain
-events, each with its `position` and `id`.
-"""
+"""Derive games, withdrawals and identities from a log, which is a list of plain events with `position` and `id`."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -16,7 +14,7 @@ GAME_EVENTS = ("game.recorded", "game.corrected", "game.voided", "game.reinstate
 
 
 class Game(NamedTuple):
-    """A game as its events leave it; `first` is the position of its first record."""
+    """The state of a game after all its events; `first` is the position of its first record."""
 
     data: Event
     at: datetime
@@ -33,12 +31,12 @@ class Game(NamedTuple):
 
     @property
     def may_count(self) -> bool:
-        """Whether nothing is said against it that holds for every ladder."""
+        """True unless the game is unrated, aborted or voided, which excludes it from every ladder."""
         return self.rated and not self.voided
 
 
 class Seat(NamedTuple):
-    """A seat of a game: the participant who sat down first, and the one who says its result, a substitute if any."""
+    """A seat of a game: its first participant, and the one with its result, who may be a substitute."""
 
     first: Event
     last: Event
@@ -52,54 +50,54 @@ class Seat(NamedTuple):
 
 
 def numbered(events: list[Event]) -> Log:
-    """Events in the order of recording, as a log."""
+    """Return events in the order of recording as a log."""
     return [{**event, "position": position} for position, event in enumerate(events, 1)]
 
 
 def games(log: Log) -> dict[str, Game]:
-    """All games, as they were last corrected; a correction without a date keeps the one that the game has."""
-    found: dict[str, Game] = {}
+    """Return all games, as last corrected, by id; a correction without a date keeps the game's date."""
+    games_by_id: dict[str, Game] = {}
     for event in log:
         data, name = event["data"], event["data"].get("game_id")
         if event["type"] == "game.recorded":
-            found[name] = Game(data, instant(event["occurred_at"]), event["position"], False)
+            games_by_id[name] = Game(data, instant(event["occurred_at"]), event["position"], False)
         elif event["type"] == "game.corrected":
-            found[name] = corrected(found[name], data["game"])
+            games_by_id[name] = corrected(games_by_id[name], data["game"])
         elif event["type"] in GAME_EVENTS:
-            found[name] = found[name]._replace(voided=event["type"] == "game.voided")
-    return found
+            games_by_id[name] = games_by_id[name]._replace(voided=event["type"] == "game.voided")
+    return games_by_id
 
 
 def corrected(game: Game, new: Event) -> Game:
-    """A game after a correction."""
+    """Return a game after a correction."""
     data = {key: value for key, value in new.items() if key != "occurred_at"}
     dated = new.get("occurred_at")
     return game._replace(data=data, at=instant(dated) if dated else game.at)
 
 
 def voids(log: Log) -> dict[str, list[str]]:
-    """The ids of the voids about each event, in order: the second undoes the first, and so on."""
-    about: dict[str, str] = {}
-    found: dict[str, list[str]] = {}
+    """Return the ids of the voids of each event, in order: the second undoes the first, and so on."""
+    root_by_void: dict[str, str] = {}
+    voids_by_event: dict[str, list[str]] = {}
     for event in log:
         if event["type"] == "event.voided":
             target = event["data"]["id"]
-            about[event["id"]] = about.get(target, target)
-            found.setdefault(about[event["id"]], []).append(event["id"])
-    return found
+            root_by_void[event["id"]] = root_by_void.get(target, target)
+            voids_by_event.setdefault(root_by_void[event["id"]], []).append(event["id"])
+    return voids_by_event
 
 
 def live(log: Log, *types: str) -> Log:
-    """The events of these types that are not withdrawn."""
-    withdrawn = {event_id for event_id, those in voids(log).items() if len(those) % 2}
-    return [event for event in log if event["type"] in types and event["id"] not in withdrawn]
+    """Return the events of these types that are not withdrawn."""
+    withdrawn_ids = {event_id for event_id, void_ids in voids(log).items() if len(void_ids) % 2}
+    return [event for event in log if event["type"] in types and event["id"] not in withdrawn_ids]
 
 
 # -- people
 
 
 def identities(log: Log) -> Callable[[str], str]:
-    """The id that a player has now, along the chain of renames."""
+    """Return a function that follows the chain of renames from an id to the current one."""
     following = {event["data"]["player"]: event["data"]["new_player"] for event in live(log, "player.renamed")}
 
     def current(player: str) -> str:
@@ -111,30 +109,30 @@ def identities(log: Log) -> Callable[[str], str]:
 
 
 def named(event: Event) -> set[str]:
-    """The players whom an event tells about."""
+    """Return the players whom an event names."""
     data = event["data"]
     game = data["game"] if event["type"] == "game.corrected" else data
     return {p["player"] for p in game.get("participants", ())} | {data.get("player"), data.get("new_player")} - {None}
 
 
-def met(log: Log, one: str, other: str) -> bool:
-    """Whether two people took part in a game that is not voided."""
+def met(log: Log, left: str, right: str) -> bool:
+    """Tell whether two people took part in the same game that is not voided."""
     current = identities(log)
     people = [{current(player) for player in game.players} for game in games(log).values() if not game.voided]
-    return any({one, other} <= those for those in people)
+    return any({left, right} <= participants for participants in people)
 
 
 # -- results
 
 
 def seats(game: Event) -> list[Seat]:
-    """The seats of a game."""
+    """Return the seats of a game."""
     substitutes = {p["replaces"]: p for p in game["participants"] if p.get("replaces")}
     return [Seat(p, substitutes.get(p["player"], p)) for p in game["participants"] if not p.get("replaces")]
 
 
 def merit(game: Event, result: Event) -> tuple[Fraction, ...]:
-    """What orders the results, the less the better: place, else score; or victory, then power, then influence."""
+    """Return the sort key of a result, the less the better: place, else score; or victory, power and influence."""
     if game.get("kind") == "b5":
         victory = ["major", "standard", None].index(result.get("victory"))
         return Fraction(victory), Fraction(-result["power"]), Fraction(-result["influence"])
@@ -144,10 +142,10 @@ def merit(game: Event, result: Event) -> tuple[Fraction, ...]:
 
 
 def places(game: Event) -> dict[str, int]:
-    """The competition place of every participant; a leaver and the substitute both have that of their seat."""
+    """Return the competition place of every participant; a leaver and their substitute both have that of their seat."""
     merits = [(seat, merit(game, seat.last)) for seat in seats(game)]
-    found: dict[str, int] = {}
-    for seat, mine in merits:
-        place = 1 + sum(other < mine for _, other in merits)
-        found |= {seat.first["player"]: place, seat.last["player"]: place}
-    return found
+    place_by_player: dict[str, int] = {}
+    for seat, seat_merit in merits:
+        place = 1 + sum(other_merit < seat_merit for _, other_merit in merits)
+        place_by_player |= {seat.first["player"]: place, seat.last["player"]: place}
+    return place_by_player

@@ -1,5 +1,5 @@
-"""What can be asked about a ladder, and what is answered. The three axes are simple here: `known_at` drops the events
-behind a position, `as_of` what happened after an instant, and `rules` puts one version in the place of the timeline.
+"""Questions about a ladder, and answers. The three axes are simple here: `known_at` drops the events after a position,
+`as_of` drops what happened after an instant, and `rules` replaces the timeline by one version.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from oracle.times import end_of
 
 
 class Question(NamedTuple):
-    """A ladder at coordinates; `as_of` as people write it, `rules` as ID@VERSION, None: no limit, the timeline."""
+    """A ladder at coordinates; `as_of` is a text such as 2010-03, `rules` is ID@VERSION; None means no limit."""
 
     ladder: str
     known_at: int
@@ -39,37 +39,40 @@ class Row(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The standings of a ladder: the version that they are named after, how many games count, the rows."""
+    """The standings of a ladder: the version that names them, the number of counted games, and the rows."""
 
     ruleset: str
     games: int
     rows: list[Row]
 
     def as_json(self) -> list[dict[str, Any]]:
-        """The rows in the form of the contract: exact numbers as strings, gold and places only where there are."""
-        told = [
+        """Return the rows in the form of the contract: exact numbers as strings, gold and places only if they exist."""
+        rows = [
             row._asdict() | {"points": str(row.points), "places": None if row.places is None else list(row.places)}
             for row in self.rows
         ]
         return [
             {name: value for name, value in row.items() if name not in ("gold", "places") or value is not None}
-            for row in told
+            for row in rows
         ]
 
     @property
     def digest(self) -> str:
-        """The hash of ruleset and rows."""
+        """The hash of the ruleset and the rows."""
         content = {"ruleset": self.ruleset, "rows": self.as_json()}
         text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
-def ranks(points: dict[str, Fraction], qualified: Iterable[str], best: int = 1) -> dict[str, int]:
-    """The ranks of those who qualify, ties sharing one; with `best` -1 the fewest points are the best."""
+def compute_ranks(points: dict[str, Fraction], qualified: Iterable[str], best: int = 1) -> dict[str, int]:
+    """Return the ranks of qualified players, shared by ties; with `best` -1, the fewest points are the best."""
     ranked = {player: points[player] * best for player in qualified}
-    return {player: 1 + sum(other > mine for other in ranked.values()) for player, mine in ranked.items()}
+    return {
+        player: 1 + sum(other_points > own_points for other_points in ranked.values())
+        for player, own_points in ranked.items()
+    }
 
 
-def in_order(rows: Iterable[Row], best: int = 1) -> list[Row]:
-    """Who qualifies stands by points and ties by id; the others stand behind in the same way."""
+def sort_rows(rows: Iterable[Row], best: int = 1) -> list[Row]:
+    """Sort rows by points, then by id, with all qualified players before the others."""
     return sorted(rows, key=lambda row: (not row.qualified, -row.points * best, row.player))

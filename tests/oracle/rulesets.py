@@ -1,6 +1,7 @@
-"""Rulesets: their versions in a log, when each is in force, and which ladder a game is on. The book is what the sources
-say of the three shipped rulesets whose points run on, written down once more, so that a wrong number in a shipped file
-shows.
+"""Rulesets: their versions in a log, the version in force, and the ladder of a game.
+
+`BOOK` has the three shipped rulesets with running points, written down again from their sources, so that a wrong number
+in a shipped file shows.
 """
 
 from datetime import datetime
@@ -37,13 +38,13 @@ BOOK: dict[str, Event] = {
         "params": {"start": 1000, "k_per_pair": 8, "scale": 400, "rounding": "pair"},
     },
 }  # fmt: skip
-# the pages on the two pools know one player a seat
+# the rules of the two pools do not allow substitutes
 ONE_PLAYER_A_SEAT = ("contribution-pool/1", "ante-pool/1")
 PERIODS = {"month": "%Y-%m", "year": "%Y"}
 
 
 class Version(NamedTuple):
-    """A live version of a ruleset: since when it is in force (None: never), and where it was published."""
+    """A live version of a ruleset: the start of its force (None: never), and the position of its publication."""
 
     data: Event
     since: datetime | None
@@ -51,7 +52,7 @@ class Version(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As `--rules` names it."""
+        """The name of the version for `--rules`."""
         return f"{self.data['id']}@{self.data['version']}"
 
     @property
@@ -93,31 +94,37 @@ def in_the_book(data: Event) -> Event:
 
 
 def ruleset_of(ladder: str) -> str:
-    """The id of a ladder's ruleset."""
+    """Return the id of a ladder's ruleset."""
     return ladder.partition("/")[0]
 
 
 def versions_of(log: Log, ruleset_id: str, rules: str | None = None) -> list[Version]:
-    """The versions that are published and not withdrawn; with `rules` that one alone, from the start of time."""
+    """Return the published versions that are not withdrawn; with `rules`, only that one, always in force."""
     published = [event for event in live(log, "ruleset.published") if event["data"]["id"] == ruleset_id]
-    found = [version(event["data"], event["position"]) for event in published]
-    return found if rules is None else [one._replace(since=ALWAYS) for one in found if one.name == rules]
+    versions = [version(event["data"], event["position"]) for event in published]
+    return (
+        versions
+        if rules is None
+        else [version_of_id._replace(since=ALWAYS) for version_of_id in versions if version_of_id.name == rules]
+    )
 
 
 def in_force(versions: list[Version], at: datetime) -> Version | None:
-    """The version with the latest date that is not after an instant; of equal dates the one recorded last."""
-    begun = [(one.since, one.position, one) for one in versions if one.since and one.since <= at]
-    return max(begun, key=lambda one: one[:2])[2] if begun else None
+    """Return the version with the latest date not after an instant; of equal dates, the one recorded last."""
+    started = [
+        (version.since, version.position, version) for version in versions if version.since and version.since <= at
+    ]
+    return max(started, key=lambda version: version[:2])[2] if started else None
 
 
 def newest(versions: list[Version]) -> Version:
-    """The version in force in the end; if none ever is, the one recorded last."""
+    """Return the version in force in the end; if none ever is, the one recorded last."""
     return in_force(versions, IN_THE_END) or versions[-1]
 
 
 def start_at(versions: list[Version], at: datetime) -> Fraction:
-    """What somebody new has at an instant: by the version in force, else by the first to be."""
-    first = min((one.since for one in versions if one.since), default=at)
+    """Return the points of a new player at an instant: by the version in force, else by the first one."""
+    first = min((version.since for version in versions if version.since), default=at)
     return (in_force(versions, max(at, first)) or versions[0]).start
 
 
@@ -125,7 +132,7 @@ def start_at(versions: list[Version], at: datetime) -> Fraction:
 
 
 def cell(version: Version, game: Game) -> str | None:
-    """The name of the ladder of a ruleset that a game is on by its labels and time, if it is on one."""
+    """Return the name of a ruleset's ladder that a game belongs to by its labels and time, if any."""
     values = [
         f"{berlin(game.at):{PERIODS[part]}}" if part in PERIODS else game.data.get(part)
         for part in version.data.get("partition", {}).get("by", ())
@@ -134,7 +141,7 @@ def cell(version: Version, game: Game) -> str | None:
 
 
 def in_scope(version: Version, game: Game) -> bool:
-    """Whether a version is about games of this sort and size."""
+    """Tell whether a game's name, kind, group and size are in the scope of a version."""
     scope, kind = version.data["scope"], game.data.get("kind") or "placing"
     return (
         game.data["game"] in scope["game"]
@@ -145,7 +152,7 @@ def in_scope(version: Version, game: Game) -> bool:
 
 
 def unscorable(version: Version, game: Game) -> bool:
-    """Whether the rule of a version cannot score a game, although it is in its scope."""
+    """Tell whether the rule of a version cannot score a game in its scope."""
     rows = version.params.get("contributions") or version.params.get("points")
     if rows and str(len(seats(game.data))) not in rows:
         return True
@@ -155,17 +162,19 @@ def unscorable(version: Version, game: Game) -> bool:
     return bounds is not None and not bounds[0] <= game.at < bounds[1]
 
 
-# -- by the book
+# -- the rulesets of BOOK
 
 SHIPPED = [version(data) for data in BOOK.values()]
 
 
 def ladder_of(game: Game) -> str | None:
-    """The ladder that a game is on, whether it counts there or not."""
-    names = (cell(one, game) for one in SHIPPED if in_scope(one, game))
+    """Return the ladder of `BOOK` that a game belongs to, counted or not."""
+    names = (cell(version, game) for version in SHIPPED if in_scope(version, game))
     return next(filter(None, names), None)
 
 
 def uncountable(game: Game) -> bool:
-    """Whether the rule of the ladder that a game is on cannot score it, although it is rated."""
-    return game.rated and any(in_scope(one, game) and cell(one, game) and unscorable(one, game) for one in SHIPPED)
+    """Tell whether a game is rated, but the rule of its ladder cannot score it."""
+    return game.rated and any(
+        in_scope(version, game) and cell(version, game) and unscorable(version, game) for version in SHIPPED
+    )

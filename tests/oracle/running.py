@@ -1,4 +1,4 @@
-"""Points that run on from game to game, and from version to version: a ladder with all that happened on it."""
+"""Replay a ladder of running points, game by game, through all versions of its ruleset."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -9,13 +9,13 @@ from typing import NamedTuple
 from oracle.cases import cases_of_ladder
 from oracle.counting import View
 from oracle.log import Game, places, seats
-from oracle.questions import Answer, Row, in_order, ranks
+from oracle.questions import Answer, Row, compute_ranks, sort_rows
 from oracle.rulesets import Version, cell, in_force, newest, start_at
 from oracle.scores import SCORES, Points
 
 
 class Played(NamedTuple):
-    """What a game did to the points of a ladder, by current ids; what it minted, and what it burned."""
+    """The effect of a game on a ladder, by current ids, with the minted and burned points."""
 
     game: Game
     counted: bool
@@ -30,8 +30,8 @@ class Played(NamedTuple):
 class Ladder:
     """A ladder after all its games and adjustments.
 
-    `played` tells of every game whether and how it counted here, `history` of every player the game and their place
-    (None: adjustment), the points before and the change, step by step.
+    `played` has the effect of every game, and `history` has each player's steps: the game and the place (None for an
+    adjustment), the points before, and the change.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Ladder:
     history: dict[str, list[tuple[str | None, int | None, Fraction, Fraction]]] = field(default_factory=dict)
 
     def points_of(self, player: str, at: datetime) -> Fraction:
-        """The points of somebody, or what they would begin with at an instant."""
+        """Return the points of a player, or the start of a new player at an instant."""
         return self.points[player] if player in self.points else start_at(self.versions, at)
 
     def move(self, player: str, at: datetime, change: Fraction, game: str | None, place: int | None) -> None:
@@ -62,7 +62,7 @@ class Ladder:
         self.adjusted += change
 
     def play(self, game: Game) -> None:
-        """Take in one game; one that does not count here leaves everything as it is."""
+        """Play one game; a game that does not count here changes no points."""
         name, current = game.data["game_id"], self.view.current
         before = {player: self.points_of(player, game.at) for player in map(current, game.players)}
         version = in_force(self.versions, game.at)
@@ -71,14 +71,14 @@ class Ladder:
             self.played[name] = Played(game, False, before, {}, {}, Fraction(0), Fraction(0))
             return
         place = {current(player): rank for player, rank in places(game.data).items() if player in who}
-        told = {current(participant["player"]): participant for participant in game.data["participants"]}
+        participants = {current(participant["player"]): participant for participant in game.data["participants"]}
         change, minted = SCORES[version.rule](
-            {player: before[player] for player in place}, place, told, len(seats(game.data)), version.params
+            {player: before[player] for player in place}, place, participants, len(seats(game.data)), version.params
         )
         played = Played(game, True, before, place, change, minted, minted - sum(change.values()))
-        self.take_in(name, version, played)
+        self.apply(name, version, played)
 
-    def take_in(self, name: str, version: Version, played: Played) -> None:
+    def apply(self, name: str, version: Version, played: Played) -> None:
         self.last, self.played[name] = version, played
         self.minted, self.burned = self.minted + played.minted, self.burned + played.burned
         for player, change in played.change.items():
@@ -87,20 +87,20 @@ class Ladder:
 
     @property
     def ranking(self) -> Version:
-        """The version that scored the last game; before the first the newest."""
+        """The version that scored the last game; before the first game, the newest."""
         return self.last or newest(self.versions)
 
     def rows(self) -> list[Row]:
         least = self.ranking.params.get("min_games", 0)
-        rank = ranks(self.points, [player for player in self.points if self.games[player] >= least])
-        return in_order(
+        rank = compute_ranks(self.points, [player for player in self.points if self.games[player] >= least])
+        return sort_rows(
             Row(rank.get(player), player, points, self.games[player], player in rank)
             for player, points in self.points.items()
         )
 
     @property
     def cases(self) -> Counter[str]:
-        """How often what is interesting occurred on the ladder."""
+        """The counts of interesting cases on the ladder."""
         return cases_of_ladder(self)
 
     def answer(self) -> Answer:
@@ -108,11 +108,11 @@ class Ladder:
 
 
 def replay(view: View, name: str, versions: list[Version]) -> Ladder:
-    """The ladder of that name."""
-    found = Ladder(name, view, versions)
+    """Return the ladder with this name after all games and adjustments."""
+    ladder = Ladder(name, view, versions)
     for at, _, fact in view.facts:
         if isinstance(fact, Game):
-            found.play(fact)
+            ladder.play(fact)
         elif fact["ladder"] == name and not view.late(at):
-            found.adjust(view.current(fact["player"]), at, Fraction(fact["points"]))
-    return found
+            ladder.adjust(view.current(fact["player"]), at, Fraction(fact["points"]))
+    return ladder

@@ -1,6 +1,7 @@
-"""What one game does to points: each rule once, with any parameters. The rules of points that run on are given points
-before the game and places, by player, the participants, the number of seats and the parameters; they return the changes
-and how much is minted. The rule of the lists is given a game alone.
+"""Score one game by each rule, with any parameters.
+
+A rule of running points has the points before the game, the places and the participants by player, the number of seats
+and the parameters; it returns the changes and the minted points. The rule of lists has only the game.
 """
 
 from collections.abc import Callable
@@ -17,13 +18,13 @@ Params = dict[str, Any]
 Score = Callable[[Points, dict[str, int], dict[str, Event], int, Params], tuple[Points, Fraction]]
 
 
-def contribution_pool(
-    before: Points, place: dict[str, int], told: dict[str, Event], n: int, params: Params
+def score_contribution_pool(
+    before: Points, place: dict[str, int], participants: dict[str, Event], seat_count: int, params: Params
 ) -> tuple[Points, Fraction]:
-    """Everybody contributes a part of their points to those placed better, who get equal shares, all rounded down."""
+    """Score a game: each player gives a part of their points to those placed better, in equal shares, rounded down."""
     change = dict.fromkeys(before, Fraction(0))
     for giver, points in before.items():
-        hundredths = points * params["contributions"][str(n)][place[giver] - 1]
+        hundredths = points * params["contributions"][str(seat_count)][place[giver] - 1]
         takers = [player for player in before if place[player] < place[giver]]
         change[giver] -= floor(hundredths / 100)
         for taker in takers:
@@ -31,23 +32,25 @@ def contribution_pool(
     winners = [player for player in before if place[player] == 1]
     if params["dust"] == "winner" and len(winners) == 1:
         change[winners[0]] -= sum(change.values())
-    lasting = [player for player in before if (told[player].get("seconds_played") or 0) > params["bonus_seconds"]]
+    lasting = [
+        player for player in before if (participants[player].get("seconds_played") or 0) > params["bonus_seconds"]
+    ]
     for player in lasting:
         change[player] += params["bonus"]
     return change, Fraction(len(lasting) * params["bonus"])
 
 
-def ante_pool(
-    before: Points, place: dict[str, int], told: dict[str, Event], n: int, params: Params
+def score_ante_pool(
+    before: Points, place: dict[str, int], participants: dict[str, Event], seat_count: int, params: Params
 ) -> tuple[Points, Fraction]:
-    """Everybody antes a part; those tied share alike what the pot gives to their places, all rounded down."""
-    divisor, shares = params["ante_divisor"], shares_of_pot(n, params)
+    """Score a game: each player antes a part, and tied players share the pot's part for their places, rounded down."""
+    divisor, shares = params["ante_divisor"], list_pot_shares(seat_count, params)
     ante = {player: points // divisor if points >= divisor else 0 for player, points in before.items()}
     pot = sum(ante.values())
-    victory_points = {player: told[player].get("vp") or 0 for player in before}
+    victory_points = {player: participants[player].get("vp") or 0 for player in before}
     change = {}
     if params.get("winners") == "share":
-        place = share_places(place, told)
+        place = share_winners_places(place, participants)
     for player in before:
         tied = list(place.values()).count(place[player])
         share = sum(shares[place[player] - 1 : place[player] - 1 + tied])
@@ -55,39 +58,41 @@ def ante_pool(
     return change, Fraction(sum(victory_points.values()))
 
 
-def share_places(place: dict[str, int], told: dict[str, Event]) -> dict[str, int]:
-    """The places if all who won alike share the best place among them."""
-    won = {player: told[player].get("victory") for player in place}
+def share_winners_places(place: dict[str, int], participants: dict[str, Event]) -> dict[str, int]:
+    """Return the places if all players with the same victory share the best of their places."""
+    victories = {player: participants[player].get("victory") for player in place}
     return {
-        player: min(place[other] for other in place if won[other] == won[player]) if won[player] else own
+        player: min(place[other] for other in place if victories[other] == victories[player])
+        if victories[player]
+        else own
         for player, own in place.items()
     }
 
 
-def shares_of_pot(n: int, params: Params) -> list[int]:
-    """The percentages of the pot by place; the largest row serves larger games, too."""
-    found: list[int] = params["shares"].get(str(n)) or params["shares"][max(params["shares"], key=int)]
-    return found
+def list_pot_shares(seat_count: int, params: Params) -> list[int]:
+    """Return the percentages of the pot by place; larger games have the largest row."""
+    shares: list[int] = params["shares"].get(str(seat_count)) or params["shares"][max(params["shares"], key=int)]
+    return shares
 
 
-def pairwise_elo(
-    before: Points, place: dict[str, int], told: dict[str, Event], n: int, params: Params
+def score_pairwise_elo(
+    before: Points, place: dict[str, int], participants: dict[str, Event], seat_count: int, params: Params
 ) -> tuple[Points, Fraction]:
-    """Every two players are compared; each pair's change is rounded to whole points."""
+    """Score a game by Elo for each pair of players, with changes rounded to whole points per pair."""
     assert params["rounding"] == "pair", "other roundings depend on a table, which the book does not know"
-    k = Fraction(params["k_per_pair"]) if "k_per_pair" in params else Fraction(params["k_total"]) / (n - 1)
+    k = Fraction(params["k_per_pair"]) if "k_per_pair" in params else Fraction(params["k_total"]) / (seat_count - 1)
     change = dict.fromkeys(before, Fraction(0))
     for player in before:
         for other in before.keys() - {player}:
             outcome = (place[player] < place[other]) - (place[player] > place[other])
-            change[player] += pair(before[player] - before[other], outcome, k, params["scale"])
+            change[player] += score_pair(before[player] - before[other], outcome, k, params["scale"])
     assert sum(change.values()) == 0, "each pair is zero-sum"
     return change, Fraction(0)
 
 
 @cache
-def pair(gap: Fraction, outcome: int, k: Fraction, scale: int) -> Fraction:
-    """Whole points for a player so far above the opponent who won (1), tied (0) or lost (-1), half away from zero."""
+def score_pair(gap: Fraction, outcome: int, k: Fraction, scale: int) -> Fraction:
+    """Return the change of a player with this lead who won (1), tied (0) or lost (-1), rounded half away from zero."""
     scored = Fraction(outcome + 1, 2)
     if (gap / scale).denominator == 1:
         power = Fraction(10) ** int(-gap / scale)
@@ -101,20 +106,20 @@ def pair(gap: Fraction, outcome: int, k: Fraction, scale: int) -> Fraction:
 
 
 def catan_points(game: Event, params: Params) -> list[tuple[str, Fraction]]:
-    """What the players of a game get: tied seats put together the points of their places and share them."""
+    """Return the players' points of a game: tied seats share the sum of the points of their places."""
     placed, seated = places(game), seats(game)
     row = params["points"][str(len(seated))]
     ranks = [placed[seat.first["player"]] for seat in seated]
-    found = []
+    points = []
     for seat, place in zip(seated, ranks, strict=True):
         tied = ranks.count(place)
         share = Fraction(sum(row[place - 1 : place - 1 + tied]), tied)
-        found += [(player, share) for player in scored_on(seat, params["substitution"])]
-    return found
+        points += [(player, share) for player in list_scored_players(seat, params["substitution"])]
+    return points
 
 
-def scored_on(seat: Seat, substitution: str) -> list[str]:
-    """Who of a seat gets its points."""
+def list_scored_players(seat: Seat, substitution: str) -> list[str]:
+    """Return the players of a seat who get its points."""
     first, last = seat.first["player"], seat.last["player"]
     if not seat.changed_hands:
         return [first]
@@ -122,7 +127,9 @@ def scored_on(seat: Seat, substitution: str) -> list[str]:
 
 
 SCORES: dict[str, Score] = {
-    "contribution-pool/1": contribution_pool, "ante-pool/1": ante_pool, "pairwise-elo/1": pairwise_elo,
-}  # fmt: skip
-# how many units a rule counts a point in
+    "contribution-pool/1": score_contribution_pool,
+    "ante-pool/1": score_ante_pool,
+    "pairwise-elo/1": score_pairwise_elo,
+}
+# the units per point of each rule
 UNITS = {"contribution-pool/1": 1, "ante-pool/1": 1, "pairwise-elo/1": 1_000_000}

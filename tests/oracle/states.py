@@ -1,7 +1,7 @@
-"""Ladders of a rule with state, worked out naively: seasons, seeds, rating periods, and versions that take effect.
+"""Compute ladders of a rule with state naively: seasons, seeds, rating periods, and changes of version.
 
-The rule is one for tests, whose sums are whole numbers: `gain` says all of it. Rulesets are those of `RULESETS`; all of
-them count the same games.
+The rule exists only for tests, and its sums are whole numbers: `gain` defines it. All rulesets in `RULESETS` count the
+same games.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from oracle.rulesets import Version, in_force, versions_of
 from oracle.times import IN_THE_END, MICROSECOND, berlin, instant, start_of
 
 START = (10_000, 20)  # rating in tenths, and a weight
-# by id: the period, and what says in which season a game is
+# by id: the rating period, and the months in which seasons begin, or the label with the season
 RULESETS: dict[str, tuple[str, Any]] = {
     "by-game": ("game", [3, 7]), "by-label": ("game", "season"), "by-day": ("day", None), "by-week": ("week", [3]),
     "by-month": ("month", [3]), "by-event": ("event", "season"),
@@ -24,7 +24,7 @@ State = tuple[int, int]
 
 
 class Standing(NamedTuple):
-    """What a player has: the rating in tenths, the games on the ladder, and the whole state."""
+    """A player's rating in tenths, number of games on the ladder, and whole state."""
 
     rating: int
     games: int
@@ -32,7 +32,7 @@ class Standing(NamedTuple):
 
 
 class Last(NamedTuple):
-    """The last game of a player: its day or period, its season, and how many there were, those of a seed included."""
+    """The last game of a player: its day, period and season, and the number of games, including those of a seed."""
 
     day: int | None = None
     period: int | None = None
@@ -41,7 +41,7 @@ class Last(NamedTuple):
 
 
 class Before(NamedTuple):
-    """What a rule may ask about the games of a player before one."""
+    """The facts about a player's earlier games that a rule can read."""
 
     games: int
     days: int | None
@@ -49,7 +49,7 @@ class Before(NamedTuple):
 
 
 class Played(NamedTuple):
-    """A counted game, its participants by current ids, and those of each side."""
+    """A counted game, its participants by current id, and their sides."""
 
     game: Game
     told: dict[str, Event]
@@ -60,7 +60,7 @@ class Played(NamedTuple):
         return berlin(self.game.at).date().toordinal()
 
     def gain(self, player: str, weight: int, k: int) -> int:
-        """What a player gets for one game: from every opponent, and for home, score and bonus once for each of them."""
+        """Return a player's change for one game: for each opponent the result, and the home, score and bonus terms."""
         own, total = self.told[player], 0
         at_home = [self.sides[name] for name, one in self.told.items() if one.get("home")]
         home = 0 if not at_home else 1 if at_home[0] == self.sides[player] else -1
@@ -72,8 +72,8 @@ class Played(NamedTuple):
         return total
 
 
-def season_of(by: Any, played: Played) -> Any:
-    """The season of a game: its label, or the last of some months to begin."""
+def find_season(by: Any, played: Played) -> Any:
+    """Return the season of a game: its label, or the latest starting month."""
     if by == "season" or by is None:
         return by and played.game.data.get("season")
     day = berlin(played.game.at).date()
@@ -81,30 +81,30 @@ def season_of(by: Any, played: Played) -> Any:
     return (day.year, max(begun)) if begun else (day.year - 1, max(by))
 
 
-def begin_of(period: str, day: datetime) -> datetime:
-    """The first day of a period, and of the one after it if the day is moved that far."""
+def find_period_start(period: str, day: datetime) -> datetime:
+    """Return the first day of the period of a day."""
     if period == "week":
         return day - timedelta(days=day.weekday())
     return day.replace(day=1) if period == "month" else day
 
 
-def number_of(period: str, at: datetime) -> int:
-    """A number that is one more for every following period."""
-    day = begin_of(period, berlin(at))
+def number_period(period: str, at: datetime) -> int:
+    """Return the number of the period of an instant; consecutive periods have consecutive numbers."""
+    day = find_period_start(period, berlin(at))
     if period == "month":
         return day.year * 12 + day.month
     return day.toordinal() // (7 if period == "week" else 1)
 
 
-def bounds_of(period: str, at: datetime) -> tuple[datetime, datetime]:
-    """The first instants of the period around an instant, and of the next one."""
-    begin = begin_of(period, berlin(at).replace(hour=0, minute=0, second=0, microsecond=0))
-    after = begin_of(period, begin + timedelta(days={"day": 1, "week": 7, "month": 32}[period]))
+def find_period_bounds(period: str, at: datetime) -> tuple[datetime, datetime]:
+    """Return the first instants of the period of an instant and of the next period."""
+    begin = find_period_start(period, berlin(at).replace(hour=0, minute=0, second=0, microsecond=0))
+    after = find_period_start(period, begin + timedelta(days={"day": 1, "week": 7, "month": 32}[period]))
     return start_of(begin.date().isoformat()), start_of(after.date().isoformat())
 
 
 class Group(NamedTuple):
-    """Games that are scored together, from the first instant to the last one, and numbers to count between groups."""
+    """Games that are scored together, with their first and last instants and the numbers of their periods."""
 
     begin: datetime
     end: datetime
@@ -114,7 +114,7 @@ class Group(NamedTuple):
 
 
 class StateLadder:
-    """A ladder at coordinates; `rows` is the answer."""
+    """A ladder at coordinates; `rows` are its standings."""
 
     def __init__(self, log: Log, name: str, upto: datetime | None, rules: str | None) -> None:
         self.name, self.upto, self.log = name, upto, log
@@ -126,7 +126,7 @@ class StateLadder:
         self.last: dict[str, Last] = {}
         self.cases: list[str] = []
         done = sorted([*self._scored(), *self._adjusted()], key=lambda one: one[:2])
-        # without a time the last game or adjustment is the last that happened
+        # without `upto`, versions after the last game or adjustment do not take effect
         entered = [one for one in self._entered() if upto or (done and one[:2] < done[-1][:2])]
         for _, _, do in sorted([*done, *entered], key=lambda one: one[:2]):
             do()
@@ -137,15 +137,15 @@ class StateLadder:
 
     @cached_property
     def seeds(self) -> dict[str, Event]:
-        """The first live seed of everybody."""
-        found: dict[str, Event] = {}
+        """The first live seed of each player."""
+        seeds: dict[str, Event] = {}
         for event in live(self.log, "player.seeded"):
             if event["data"]["ladder"] == self.name:
-                found.setdefault(self.current(event["data"]["player"]), event["data"])
-        return found
+                seeds.setdefault(self.current(event["data"]["player"]), event["data"])
+        return seeds
 
     def stored(self, player: str) -> State:
-        """What a player's last game left, or what they begin with."""
+        """Return a player's state after their last game, or their starting state."""
         if player in self.states:
             return self.states[player]
         seed = self.seeds.get(player)
@@ -158,39 +158,39 @@ class StateLadder:
         return self.last.get(player) or Last(count=self.seeds.get(player, {}).get("games", 0))
 
     def counted(self) -> list[Played]:
-        """All games that count, whenever they were played."""
-        found = []
+        """Return all counted games, even later ones."""
+        counted_games = []
         for game in sorted(games(self.log).values(), key=lambda one: (one.at, one.first)):
             if game.may_count and in_force(self.versions, game.at):
                 told = {self.current(one["player"]): one for one in game.data["participants"]}
-                found.append(Played(game, told, {name: one.get("team", name) for name, one in told.items()}))
-        return found
+                counted_games.append(Played(game, told, {name: one.get("team", name) for name, one in told.items()}))
+        return counted_games
 
     def groups(self) -> list[Group]:
-        """The closed groups in the order in which they are scored."""
+        """Return the closed groups in the order of scoring."""
         closed = [group for group in self.every_group() if self.upto is None or group.end <= self.upto]
         return sorted(closed, key=lambda group: (group.end, group.games[-1].game.first))
 
     def every_group(self) -> list[Group]:
-        """All groups, closed or not."""
-        found: dict[Any, list[Played]] = {}
+        """Return all groups, closed or not."""
+        games_by_key: dict[Any, list[Played]] = {}
         for played in self.counted():
             label = played.game.data.get("league") if self.period == "event" else None
             key = label or (played.game.first if self.period in ("game", "event") else
-                            number_of(self.period, played.game.at))  # fmt: skip
-            found.setdefault(key, []).append(played)
-        every = []
-        for those in found.values():
-            begin, end = those[0].game.at, those[-1].game.at
-            first, last = those[0].day, those[-1].day
+                            number_period(self.period, played.game.at))  # fmt: skip
+            games_by_key.setdefault(key, []).append(played)
+        groups = []
+        for group_games in games_by_key.values():
+            begin, end = group_games[0].game.at, group_games[-1].game.at
+            first, last = group_games[0].day, group_games[-1].day
             if self.period not in ("game", "event"):
-                begin, after = bounds_of(self.period, begin)
-                end, first = after - MICROSECOND, number_of(self.period, begin)
+                begin, after = find_period_bounds(self.period, begin)
+                end, first = after - MICROSECOND, number_period(self.period, begin)
                 last = first
-            every.append(Group(begin, end, first, last, those))
-        return every
+            groups.append(Group(begin, end, first, last, group_games))
+        return groups
 
-    # what happens, with when and in which order
+    # entries of the replay, each as (time, order, action)
 
     def _scored(self) -> list[tuple[datetime, tuple[float, float], Callable[[], None]]]:
         return [
@@ -199,45 +199,45 @@ class StateLadder:
         ]
 
     def _adjusted(self) -> list[tuple[datetime, tuple[float, float], Callable[[], None]]]:
-        found = []
+        entries = []
         for event in live(self.log, "points.adjusted"):
             at = instant(event["occurred_at"])
             if event["data"]["ladder"] != self.name or (self.upto and at > self.upto):
                 continue
             order = (1, event["position"])
             if self.period not in ("game", "event") and self._plays_in(at):
-                # within a period it is counted at its close
-                at, order = bounds_of(self.period, at)[1] - MICROSECOND, (2, event["position"])
+                # an adjustment within a period takes effect at its close
+                at, order = find_period_bounds(self.period, at)[1] - MICROSECOND, (2, event["position"])
                 if self.upto and at > self.upto:
                     continue
-            found.append((at, order, lambda data=event["data"]: self._adjust(data)))
-        return found  # type: ignore[return-value]
+            entries.append((at, order, lambda data=event["data"]: self._adjust(data)))
+        return entries  # type: ignore[return-value]
 
     def _plays_in(self, at: datetime) -> bool:
-        """Whether a counted game is in the period around an instant."""
-        begin, after = bounds_of(self.period, at)
+        """Tell whether there is a counted game in the period of an instant."""
+        begin, after = find_period_bounds(self.period, at)
         return any(begin <= played.game.at < after for played in self.counted())
 
     def _entered(self) -> list[tuple[datetime, tuple[float, float], Callable[[], None]]]:
-        """The changes of the version in force after the first one."""
-        begun = sorted({one.since for one in self.versions if one.since})
-        found = []
-        for since in begun[1:]:
+        """Return the changes of the version in force after the first version."""
+        starts = sorted({one.since for one in self.versions if one.since})
+        entries = []
+        for since in starts[1:]:
             at, order = since, (0.0, 0.0)
             if self.period == "event":
                 where = self._place_among_events(since)
                 if where is None:
                     continue
                 at, order = where
-            elif self.period != "game" and bounds_of(self.period, since)[0] != since:
-                at = bounds_of(self.period, since)[1]
+            elif self.period != "game" and find_period_bounds(self.period, since)[0] != since:
+                at = find_period_bounds(self.period, since)[1]
             new = in_force(self.versions, since)
             if new and (self.period == "event" or not (self.upto and at > self.upto)):
-                found.append((at, order, lambda new=new: self._enter(new)))
-        return found  # type: ignore[return-value]
+                entries.append((at, order, lambda new=new: self._enter(new)))
+        return entries  # type: ignore[return-value]
 
     def _place_among_events(self, since: datetime) -> tuple[datetime, tuple[float, float]] | None:
-        """When a version takes effect between events: before the first one that it scores."""
+        """Return where a version takes effect if events are the periods: before the first event that it scores."""
         closed = self.groups()
         after = next((group for group in closed if group.begin >= since), None)
         if after is not None:
@@ -257,34 +257,34 @@ class StateLadder:
         self.cases.append("adjusted")
 
     def _score(self, group: Group) -> None:
-        """Score a game, or all games of a period from the states before it."""
+        """Score a game, or all games of a period, from the states before it."""
         scored_by = in_force(self.versions, group.begin) or in_force(self.versions, group.games[0].game.at)
         assert scored_by is not None
         names = sorted({name for played in group.games for name in played.told})
         after = {}
         for name in names:
-            mine = [played for played in group.games if name in played.told]
-            told, state = self._bring(name, group, mine)
-            gained = sum(played.gain(name, state[1], scored_by.params["k"]) for played in mine)
-            gained += told.games % 7 + (told.days or 0) % 5 + 2 * told.is_first
+            own_games = [played for played in group.games if name in played.told]
+            earlier_games, state = self._bring(name, group, own_games)
+            gained = sum(played.gain(name, state[1], scored_by.params["k"]) for played in own_games)
+            gained += earlier_games.games % 7 + (earlier_games.days or 0) % 5 + 2 * earlier_games.is_first
             after[name] = (state[0] + gained, max(10, state[1] - 1))
         self.states |= after
         self._note(group)
 
-    def _bring(self, name: str, group: Group, mine: list[Played]) -> tuple[Before, State]:
-        """What a player brings to their games: the state after a new season and the time since."""
+    def _bring(self, name: str, group: Group, own_games: list[Played]) -> tuple[Before, State]:
+        """Return the facts about a player's earlier games, and their state after a new season and the time since."""
         last, (rating, weight) = self.last_of(name), self.stored(name)
-        seasons = [last.season, *(season_of(self.season_by, played) for played in mine)]
+        seasons = [last.season, *(find_season(self.season_by, played) for played in own_games)]
         pairs = [*pairwise(seasons)][last.day is None :]
         if self.season_by and any(one != other for one, other in pairs):
             rating -= rating // 4
             self.cases.append(f"season on {self.name}")
         elapsed = 0
         if last.day is not None and last.period is not None:
-            elapsed = max(0, (mine[0].day - last.day) if self.period == "game" else group.first - last.period)
+            elapsed = max(0, (own_games[0].day - last.day) if self.period == "game" else group.first - last.period)
         if elapsed:
             self.cases.append(f"aged on {self.name}")
-        days = None if last.day is None else max(0, mine[0].day - last.day)
+        days = None if last.day is None else max(0, own_games[0].day - last.day)
         is_first = last.day is None or seasons[0] != seasons[1]
         return Before(last.count, days, is_first), (rating, min(40, weight + elapsed))
 
@@ -292,33 +292,33 @@ class StateLadder:
         for played in group.games:
             for name in played.told:
                 last = self.last_of(name)
-                season = season_of(self.season_by, played)
+                season = find_season(self.season_by, played)
                 self.last[name] = Last(played.day, group.last, season, last.count + 1)
                 self.games[name] = self.games.get(name, 0) + 1
 
 
-# -- which events are taken
+# -- validation
 
 
 def seed_faults(log: Log, event: Event) -> set[str]:
-    """Every code that a seed may be refused with."""
+    """Return every code with which a seed may be refused."""
     ladder, current = event["data"]["ladder"], identities(log)
     person = current(event["data"]["player"])
     if not versions_of(log, ladder):
         return {"unknown-ladder"}
-    found = StateLadder(log, ladder, None, None)
-    if person in found.seeds:
+    ladder_state = StateLadder(log, ladder, None, None)
+    if person in ladder_state.seeds:
         return {"seed-exists"}
     seeds = [one["id"] for one in log if one["type"] == "player.seeded" and one["data"]["ladder"] == ladder]
-    alive = {one["id"] for one in live(log, "player.seeded")}
+    live_ids = {one["id"] for one in live(log, "player.seeded")}
     by_id = {one["id"]: one for one in log}
-    again = any(current(by_id[one]["data"]["player"]) == person for one in seeds if one not in alive)
-    counted = any(person in played.told for played in found.counted())
+    again = any(current(by_id[one]["data"]["player"]) == person for one in seeds if one not in live_ids)
+    counted = any(person in played.told for played in ladder_state.counted())
     return {"seed-late"} if counted and not again else set()
 
 
 def merge_faults(log: Log, player: str, new_player: str) -> set[str]:
-    """Whether a rename would give a person two different beginnings on a ladder."""
+    """Return the code of a rename that would give a person two different seeds on a ladder."""
     current = identities(log)
     for name in RULESETS:
         ladder = StateLadder(log, name, None, None)

@@ -1,5 +1,6 @@
-"""Time: instants, and the days, months, years and seasons that begin and end by the clocks of Berlin. The rule for
-summer time is written out here, so that no time zone database is asked.
+"""Instants, and the days, months, years and seasons of Berlin.
+
+The rule for summer time is written out here, so that the oracle does not depend on a time zone database.
 """
 
 import re
@@ -11,7 +12,7 @@ SEASON_MONTHS = (1, 5, 9)
 
 
 def instant(text: str) -> datetime:
-    """The time of an event, in UTC."""
+    """Return the time of an event in UTC."""
     return datetime.fromisoformat(text).astimezone(UTC)
 
 
@@ -20,30 +21,30 @@ IN_THE_END = instant("9999-12-31T00:00:00Z")
 
 
 def berlin(at: datetime) -> datetime:
-    """What the clocks of Berlin show at an instant.
+    """Return the local time of Berlin at an instant.
 
-    Since 1996 it is summer from the last Sunday of March to that of October, each time at 1:00 UTC.
+    Since 1996, summer time lasts from the last Sunday of March to that of October, each at 1:00 UTC.
     """
-    summer = last_sunday(at.year, 3) <= at < last_sunday(at.year, 10)
+    summer = find_last_sunday(at.year, 3) <= at < find_last_sunday(at.year, 10)
     return at.replace(tzinfo=None) + timedelta(hours=2 if summer else 1)
 
 
 @cache
-def last_sunday(year: int, month: int) -> datetime:
-    """One in the morning of the last Sunday of a month of 31 days."""
+def find_last_sunday(year: int, month: int) -> datetime:
+    """Return 1:00 UTC on the last Sunday of a month with 31 days."""
     last = datetime(year, month, 31, 1, tzinfo=UTC)
     return last - timedelta(days=(last.weekday() + 1) % 7)
 
 
 def start_of(day: str) -> datetime:
-    """The first instant of a day in Berlin."""
+    """Return the first instant of a day in Berlin."""
     midnight = datetime.fromisoformat(day)
-    both = (midnight.replace(tzinfo=UTC) - timedelta(hours=hours) for hours in (1, 2))
-    return next(at for at in both if berlin(at) == midnight)
+    candidates = (midnight.replace(tzinfo=UTC) - timedelta(hours=hours) for hours in (1, 2))
+    return next(at for at in candidates if berlin(at) == midnight)
 
 
 def end_of(text: str) -> datetime:
-    """The last instant of a day, month or year in Berlin; a text with a time of day is that instant itself."""
+    """Return the last instant of a day, month or year in Berlin; a text with a time of day is an instant itself."""
     match len(text):
         case 4:
             following = date(int(text) + 1, 1, 1)
@@ -57,9 +58,9 @@ def end_of(text: str) -> datetime:
 
 
 def season_bounds(season: str) -> tuple[datetime, datetime] | None:
-    """The first instants of a Babylon 5 season and of the next one; None for an id without dates."""
+    """Return the first instants of a Babylon 5 season and of the next one; None for an id without dates."""
     if not re.fullmatch(r"[0-9]{4}-[123]", season):
         return None
     year, part = int(season[:4]), int(season[5])
-    days = [f"{y:04d}-{month:02d}-01" for y in (year, year + 1) for month in SEASON_MONTHS]
+    days = [f"{season_year:04d}-{month:02d}-01" for season_year in (year, year + 1) for month in SEASON_MONTHS]
     return start_of(days[part - 1]), start_of(days[part])

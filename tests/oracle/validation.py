@@ -1,4 +1,4 @@
-"""Which new events a log takes: whether one is there already, and every code that it may be refused with."""
+"""Decide whether a log accepts a new event: it may exist already, or be refused with one of several codes."""
 
 import json
 import re
@@ -19,7 +19,7 @@ DEFAULTS = {
 
 
 class Verdict(NamedTuple):
-    """Whether a new event is there already; else every code that it may be refused with, none if it is taken."""
+    """Whether a new event exists already, and every code with which it may be refused; none if it is accepted."""
 
     existing: bool
     codes: frozenset[str]
@@ -30,46 +30,48 @@ class Verdict(NamedTuple):
 
 
 def validate(log: Log, event: Event, allow_uncounted: bool = False) -> Verdict:
-    """What an import says of one event."""
-    there = next((known for known in log if known["id"] == identity(event)), None)
-    if (there is not None and meaning(there) == meaning(event)) or is_published(log, event):
+    """Return the verdict of an import about one event."""
+    known_event = next((known for known in log if known["id"] == identity(event)), None)
+    if (known_event is not None and meaning(known_event) == meaning(event)) or is_published(log, event):
         return Verdict(True, frozenset())
-    codes = FAULTS[event["type"]](log, event) | ({"id-conflict"} if there else set())
+    codes = FAULTS[event["type"]](log, event) | ({"id-conflict"} if known_event else set())
     return Verdict(False, frozenset(codes - {"uncounted"} if allow_uncounted else codes))
 
 
-# -- what an event says
+# -- the meaning of an event
 
 
 def identity(event: Event) -> str:
-    """An event's id. Without one a game has its own name, and any other event what it says, here in full."""
+    """Return an event's id; the default is the game's id for a game, and here the whole meaning for another event."""
     if event.get("id"):
         return str(event["id"])
     return f"game:{event['data']['game_id']}" if event["type"] == "game.recorded" else meaning(event)
 
 
 def meaning(event: Event) -> str:
-    """What an event says: defaults, order and the zone of a time make no difference."""
-    said = {"type": event["type"], "at": instant(event["occurred_at"]).isoformat(), "data": normal(event["data"])}
-    return json.dumps(said, sort_keys=True)
+    """Return the meaning of an event: defaults, order and the zone of a time make no difference."""
+    content = {"type": event["type"], "at": instant(event["occurred_at"]).isoformat(), "data": normalise(event["data"])}
+    return json.dumps(content, sort_keys=True)
 
 
-def normal(value: Any, name: str = "") -> Any:
+def normalise(value: Any, name: str = "") -> Any:
     if isinstance(value, dict):
-        return {key: normal(part, key) for key, part in value.items() if part is not None and DEFAULTS.get(key) != part}
+        return {
+            key: normalise(part, key) for key, part in value.items() if part is not None and DEFAULTS.get(key) != part
+        }
     if isinstance(value, list):
-        return [normal(part) for part in value]
+        return [normalise(part) for part in value]
     if name == "occurred_at":
         return instant(value).isoformat()
-    return str(Fraction(value)) if name in ("points", "score") and decimal_string(value) else value
+    return str(Fraction(value)) if name in ("points", "score") and is_decimal(value) else value
 
 
-def decimal_string(value: Any) -> bool:
+def is_decimal(value: Any) -> bool:
     return isinstance(value, int) or re.fullmatch(r"[+-]?[0-9]+(\.[0-9]+)?", value) is not None
 
 
 def is_published(log: Log, event: Event) -> bool:
-    """Whether an event publishes a version that is live as it stands, under whatever id."""
+    """Tell whether an event publishes a version that is live with the same content, under any id."""
     return event["type"] == "ruleset.published" and event["data"] in [
         known.data for known in versions_of(log, event["data"]["id"])
     ]
@@ -78,37 +80,37 @@ def is_published(log: Log, event: Event) -> bool:
 # -- games
 
 
-def recorded_faults(log: Log, event: Event) -> set[str]:
+def find_recording_faults(log: Log, event: Event) -> set[str]:
     exists = event["data"]["game_id"] in games(log) and identity(event) not in [known["id"] for known in log]
     game = Game(event["data"], instant(event["occurred_at"]), 0, False)
-    return game_faults(log, game) | ({"game-exists"} if exists else set())
+    return find_game_faults(log, game) | ({"game-exists"} if exists else set())
 
 
-def corrected_faults(log: Log, event: Event) -> set[str]:
-    new, game = event["data"]["game"], games(log).get(event["data"]["game_id"])
-    if new["game_id"] != event["data"]["game_id"]:
-        return {"game-id-changed"} | own_faults(new)
+def find_correction_faults(log: Log, event: Event) -> set[str]:
+    corrected_data, game = event["data"]["game"], games(log).get(event["data"]["game_id"])
+    if corrected_data["game_id"] != event["data"]["game_id"]:
+        return {"game-id-changed"} | own_faults(corrected_data)
     if game is None or game.voided:
-        return {"game-unknown" if game is None else "game-voided"} | own_faults(new)
-    return game_faults(log, corrected(game, new))
+        return {"game-unknown" if game is None else "game-voided"} | own_faults(corrected_data)
+    return find_game_faults(log, corrected(game, corrected_data))
 
 
-def voided_faults(log: Log, event: Event) -> set[str]:
+def find_void_faults(log: Log, event: Event) -> set[str]:
     game = games(log).get(event["data"]["game_id"])
     return {"game-unknown"} if game is None else {"game-voided"} if game.voided else set()
 
 
-def reinstated_faults(log: Log, event: Event) -> set[str]:
+def find_reinstatement_faults(log: Log, event: Event) -> set[str]:
     game = games(log).get(event["data"]["game_id"])
     if game is None or not game.voided:
         return {"game-unknown" if game is None else "game-live"}
     return meeting_faults(log, game)
 
 
-def game_faults(log: Log, game: Game) -> set[str]:
-    """What is wrong with a game: by itself, else among the identities and on its ladder."""
-    if found := own_faults(game.data):
-        return found
+def find_game_faults(log: Log, game: Game) -> set[str]:
+    """Return the faults of a game: by itself, else those of its players' identities and of its ladder."""
+    if codes := own_faults(game.data):
+        return codes
     uncounted = uncountable(game) and versions_of(log, ruleset_of(ladder_of(game) or ""))
     return meeting_faults(log, game) | ({"uncounted"} if uncounted else set())
 
@@ -121,7 +123,7 @@ def meeting_faults(log: Log, game: Game) -> set[str]:
 # -- points and people
 
 
-def adjusted_faults(log: Log, event: Event) -> set[str]:
+def find_adjustment_faults(log: Log, event: Event) -> set[str]:
     ruleset_id, *values = event["data"]["ladder"].split("/")
     if not versions_of(log, ruleset_id):
         return {"unknown-ladder"}
@@ -134,29 +136,29 @@ def adjusted_faults(log: Log, event: Event) -> set[str]:
 def renamed_faults(log: Log, event: Event) -> set[str]:
     player, new_player = event["data"]["player"], event["data"]["new_player"]
     current = identities(log)
-    found = {"renamed-already"} if current(player) != player else set()
+    codes = {"renamed-already"} if current(player) != player else set()
     if current(new_player) == player:
-        found.add("rename-loop")
+        codes.add("rename-loop")
     if not any(player in named(known) for known in log):
-        found.add("player-unknown")
+        codes.add("player-unknown")
     if current(player) != current(new_player) and met(log, current(player), current(new_player)):
-        found.add("players-met")
-    return found
+        codes.add("players-met")
+    return codes
 
 
 # -- rulesets and withdrawals
 
 
-def published_faults(log: Log, event: Event) -> set[str]:
-    """What speaks against a version: a live one of its name, a year without the lists of its months."""
+def find_publication_faults(log: Log, event: Event) -> set[str]:
+    """Return the faults of a version: a live version with the same name, or a year without the lists of its months."""
     data = event["data"]
-    taken = data["version"] in [known.data["version"] for known in versions_of(log, data["id"])]
-    missing = data["rule"] == "annual-places/1" and not versions_of(log, data["params"]["of"])
-    return ({"version-exists"} if taken else set()) | ({"bad-ruleset"} if missing else set())
+    is_taken = data["version"] in [known.data["version"] for known in versions_of(log, data["id"])]
+    lacks_months = data["rule"] == "annual-places/1" and not versions_of(log, data["params"]["of"])
+    return ({"version-exists"} if is_taken else set()) | ({"bad-ruleset"} if lacks_months else set())
 
 
-def withdrawn_faults(log: Log, event: Event) -> set[str]:
-    """What speaks against a void; that of a void lets an event stand again, as far as it fits what is live now."""
+def find_withdrawal_faults(log: Log, event: Event) -> set[str]:
+    """Return the faults of a void; a void of a void restores an event, which must fit the events that are live."""
     by_id = {known["id"]: known for known in log}
     target = by_id.get(event["data"]["id"])
     if target is None:
@@ -166,31 +168,31 @@ def withdrawn_faults(log: Log, event: Event) -> set[str]:
     root = target
     while root["type"] == "event.voided":
         root = by_id[root["data"]["id"]]
-    those = voids(log).get(root["id"], [])
-    if those[-1:] != [target["id"]] if target is not root else len(those) % 2:
+    void_ids = voids(log).get(root["id"], [])
+    if void_ids[-1:] != [target["id"]] if target is not root else len(void_ids) % 2:
         return {"event-voided"}
-    if len(those) % 2:
+    if len(void_ids) % 2:
         return FAULTS[root["type"]](log, root)
     return {"still-needed"} if root["type"] == "ruleset.published" and is_needed(log, root["data"]["id"]) else set()
 
 
 def is_needed(log: Log, ruleset_id: str) -> bool:
-    """Whether a ruleset has but one version, and adjustments or the lists of a year rest on it."""
+    """Tell whether a ruleset has a single version, which adjustments or the lists of a year need."""
     used = [ruleset_of(known["data"]["ladder"]) for known in live(log, "points.adjusted")]
     used += [known["data"]["params"].get("of") for known in live(log, "ruleset.published")]
     return len(versions_of(log, ruleset_id)) == 1 and ruleset_id in used
 
 
 FAULTS: dict[str, Callable[[Log, Event], set[str]]] = {
-    "game.recorded": recorded_faults,
-    "game.corrected": corrected_faults,
-    "game.voided": voided_faults,
-    "game.reinstated": reinstated_faults,
-    "points.adjusted": adjusted_faults,
+    "game.recorded": find_recording_faults,
+    "game.corrected": find_correction_faults,
+    "game.voided": find_void_faults,
+    "game.reinstated": find_reinstatement_faults,
+    "points.adjusted": find_adjustment_faults,
     "player.renamed": renamed_faults,
-    "event.voided": withdrawn_faults,
+    "event.voided": find_withdrawal_faults,
     "player.registered": lambda log, event: set(),
     "player.account_changed": lambda log, event: set(),
-    "ruleset.published": published_faults,
+    "ruleset.published": find_publication_faults,
     "list.published": lambda log, event: set(),
 }

@@ -212,7 +212,7 @@ def test_all_paths_skip_impossible_rows(tmp_path: Path, caches: Path, monkeypatc
     odd = [*INVALID_GAMES, *INVALID_EVENTS, *UNCANONICAL_RECORDS]
     for number, what in enumerate(odd):
         enter(ledger, log[number * 2 : number * 2 + 2])
-        members = {} if what == "an id that is none" else {"id": f"forged-{number}"}
+        members = {} if what == "an id that is a number" else {"id": f"forged-{number}"}
         with ledger.reading() as connection:
             expected.append(head(connection).position + 1)
         append_named_forgery(what, path, columns={"subject": f"game:forged-{number}"}, **members)
