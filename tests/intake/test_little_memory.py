@@ -22,7 +22,7 @@ import pytest
 from lengths import mark_long_values
 from real_files import FOLDER
 from sheet_files import MAIN, RELATIONS, xlsx
-from test_tables_as_they_are import made
+from test_tables_as_they_are import make_berlin_ledger
 
 pytestmark = pytest.mark.slow
 
@@ -94,7 +94,7 @@ LARGE_FILES = {
 
 @pytest.fixture
 def db(copied_file: Callable[..., str]) -> Path:
-    return Path(copied_file(made))
+    return Path(copied_file(make_berlin_ledger))
 
 
 def import_with_limit(db: Path, file: Path, megabytes: int) -> subprocess.CompletedProcess[str]:
