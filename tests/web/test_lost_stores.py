@@ -71,11 +71,11 @@ def test_file_that_is_gone_or_damaged_comes_back(file: Path, tmp_path: Path) -> 
     pages = pages_of(str(file))
     before = get(pages, STANDINGS)
     file.rename(tmp_path / "away")
-    assert_unavailable(pages, "no ledger exists there", str(file))
+    assert_unavailable(pages, "no ledger exists at the location", str(file))
     file.write_bytes(b"")
-    assert_unavailable(pages, "no ledger exists there", str(file))
+    assert_unavailable(pages, "no ledger exists at the location", str(file))
     file.write_bytes(b"no database, and longer than the header of one has to be" * 20)
-    assert_unavailable(pages, "is not a ledger", str(file))
+    assert_unavailable(pages, "does not name a ledger", str(file))
     (tmp_path / "away").replace(file)
     assert get(pages, STANDINGS) == before
 

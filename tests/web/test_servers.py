@@ -59,7 +59,7 @@ def test_pages_at_coordinates(pages: Application, url: str, ratings: Ratings) ->
 REFUSED = {
     "/ladders/elo-chess/all": (404, "no ruleset is called"),
     "/ladders/catan-elo": (404, ""),
-    "/players/nobody": (404, "on no ladder"),
+    "/players/nobody": (404, "not on any ladder"),
     "/players/ana/elo-catan/all": (404, "did you mean"),
     "/games/g-99": (404, "no game"),
     "/games/G-1": (404, "lower-case"),
