@@ -1,5 +1,5 @@
-"""How fast the program is, measured against other programs: see docs/performance.md.
+"""Measure the program against other programs; docs/performance.md has the results.
 
-A row of the table is a function in `benchmarks.rows`. It measures functions of `benchmarks.ours` against functions of
-`benchmarks.baselines` in turn, each time in a fresh process, on games that `benchmarks.games` draws from a seed.
+A row of the table is a function in `benchmarks.rows`. It runs functions of `benchmarks.ours` and functions of
+`benchmarks.baselines` in turn, each in a fresh process, on games that `benchmarks.games` draws from a seed.
 """

@@ -1,4 +1,4 @@
-"""The process of one measurement: calls a function with arguments from standard input, prints its result as JSON."""
+"""Run one measurement: call a function with arguments from standard input, and print its result as JSON."""
 
 import json
 import resource
@@ -12,14 +12,14 @@ def main() -> None:
     module, _, name = sys.argv[1].partition(":")
     arguments = json.load(sys.stdin)
     if module == "benchmarks.ours":
-        # numba loads it where it is; an installed program does not bring it, one of the others does
+        # numba loads scipy if it is installed; the program does not need it, but one of the baselines installs it
         sys.modules["scipy"] = None  # type: ignore[assignment]
     with redirect_stdout(sys.stderr):
         result = getattr(import_module(module), name)(**arguments)
-    who = resource.RUSAGE_CHILDREN if result.pop("of_children", False) else resource.RUSAGE_SELF
+    measured = resource.RUSAGE_CHILDREN if result.pop("of_children", False) else resource.RUSAGE_SELF
     # kilobytes on Linux, bytes on macOS
     unit = 1 if sys.platform == "darwin" else 1_024
-    print(json.dumps({"seconds": 0.0, **result, "peak_bytes": resource.getrusage(who).ru_maxrss * unit}))  # noqa: T201
+    print(json.dumps({"seconds": 0.0, **result, "peak_bytes": resource.getrusage(measured).ru_maxrss * unit}))  # noqa: T201
 
 
 if __name__ == "__main__":

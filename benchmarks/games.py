@@ -1,4 +1,4 @@
-"""Games drawn from a seed, as arrays: some players play often and most seldom, there are ties, some come late.
+"""Draw games from a seed, as arrays. Few players play often; some games have ties, and some are recorded late.
 
     >>> drawn = draw(History(games=3), 0)
     >>> drawn.offsets.tolist(), drawn.players[:4].tolist(), drawn.places[:4].tolist()
@@ -38,7 +38,7 @@ class Drawn(NamedTuple):
     occurred_at: Ints
 
     def ladder(self, game: int, history: History) -> int:
-        """Return the number of the ladder that a game of the chunk is on."""
+        """Return the number of the ladder of a game in the chunk."""
         return (self.first + game) % history.ladders
 
 
@@ -52,48 +52,48 @@ def draw(history: History, number: int) -> Drawn:
     random = np.random.default_rng([history.seed, number])
     first = number * CHUNK_GAMES
     count = min(CHUNK_GAMES, history.games - first)
-    sizes = _sizes(random, history, count)
-    players = _players(random, history, first, sizes)
+    sizes = _draw_sizes(random, history, count)
+    players = _draw_players(random, history, first, sizes)
     seated = np.arange(players.shape[1]) < sizes[:, None]
     offsets = np.concatenate([[0], np.cumsum(sizes)])
-    places = _places(random, history, players, seated)
-    return Drawn(first, offsets, players[seated], places[seated], _occurred_at(random, history, first, count))
+    places = _draw_places(random, history, players, seated)
+    return Drawn(first, offsets, players[seated], places[seated], _draw_times(random, history, first, count))
 
 
-def _sizes(random: np.random.Generator, history: History, count: int) -> Ints:
+def _draw_sizes(random: np.random.Generator, history: History, count: int) -> Ints:
     if history.size is not None:
         return np.full(count, history.size, dtype=np.int64)
     return random.choice(np.array(SIZES, dtype=np.int64), size=count, p=SIZE_SHARES)
 
 
-def _players(random: np.random.Generator, history: History, first: int, sizes: Ints) -> Ints:
-    """Return a row of distinct players for each game; those beyond its size do not play."""
+def _draw_players(random: np.random.Generator, history: History, first: int, sizes: Ints) -> Ints:
+    """Return a row of distinct players for each game; players beyond the size of the game do not play."""
     widest = int(sizes.max())
     players = np.empty((len(sizes), widest), dtype=np.int64)
-    todo = np.arange(len(sizes))
-    ladders = (first + todo) % history.ladders
-    activity = None if history.ladders > 1 else _activity(history)
-    while len(todo):
+    undrawn = np.arange(len(sizes))
+    ladders = (first + undrawn) % history.ladders
+    activity = None if history.ladders > 1 else _compute_activity(history)
+    while len(undrawn):
         if activity is None:
-            drawn = ladders[todo, None] * LADDER_PLAYERS + random.integers(0, LADDER_PLAYERS, (len(todo), widest))
+            drawn = ladders[undrawn, None] * LADDER_PLAYERS + random.integers(0, LADDER_PLAYERS, (len(undrawn), widest))
         else:
-            drawn = np.searchsorted(activity, random.random((len(todo), widest)))
+            drawn = np.searchsorted(activity, random.random((len(undrawn), widest)))
             drawn = (drawn * history.stride + 7) % history.players
-        players[todo] = drawn
+        players[undrawn] = drawn
         inside = np.sort(drawn, axis=1)
-        todo = todo[(inside[:, 1:] == inside[:, :-1]).any(axis=1)]
+        undrawn = undrawn[(inside[:, 1:] == inside[:, :-1]).any(axis=1)]
     return players
 
 
-def _activity(history: History) -> NDArray[np.float64]:
+def _compute_activity(history: History) -> NDArray[np.float64]:
     """Return the cumulative activity of all players, most active first: Zipf's law, flattened at the top."""
     shares = 1 / (np.arange(history.players) + 100.0) ** 0.9
     cumulated = np.cumsum(shares)
     return np.asarray(cumulated / cumulated[-1], dtype=np.float64)
 
 
-def _places(random: np.random.Generator, history: History, players: Ints, seated: NDArray[np.bool_]) -> Ints:
-    """Competition places by strength and luck, on a scale so coarse that about one game in three has a tie."""
+def _draw_places(random: np.random.Generator, history: History, players: Ints, seated: NDArray[np.bool_]) -> Ints:
+    """Return competition places by strength and luck, on a coarse scale, so that one game in three has a tie."""
     strengths = np.random.default_rng([history.seed, 2**31]).standard_normal(history.players)
     shown = np.floor(4 * (strengths[players] + random.standard_normal(players.shape)))
     shown[~seated] = -np.inf
@@ -101,8 +101,8 @@ def _places(random: np.random.Generator, history: History, players: Ints, seated
     return np.asarray(1 + better.sum(axis=2), dtype=np.int64)
 
 
-def _occurred_at(random: np.random.Generator, history: History, first: int, count: int) -> Ints:
-    """Ascending, but for the late ones."""
+def _draw_times(random: np.random.Generator, history: History, first: int, count: int) -> Ints:
+    """Return the times of games in microseconds, ascending except for late games."""
     seconds = FIRST_SECOND + (first + np.arange(count)) * SPAN_SECONDS // max(history.games, 1)
     late = random.random(count) < (LATE_SHARE if history.late else 0)
     seconds[late] -= random.integers(1, LATE_SECONDS_MAX, int(late.sum()))

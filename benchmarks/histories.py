@@ -1,4 +1,4 @@
-"""Which games are drawn: a history by size and seed. Light, so that a process that only names one stays small."""
+"""Describe the games to draw: a history by size and seed. This module is small, so that importing it is cheap."""
 
 from math import gcd
 from typing import NamedTuple
@@ -7,13 +7,13 @@ CHUNK_GAMES = 50_000
 GAMES_PER_PLAYER = 100
 PLAYERS_MIN = 50
 LADDER_PLAYERS = 12
-SPAN_DAYS = 14 * 365  # over which games are spread
+SPAN_DAYS = 14 * 365  # the days over which games are spread
 
 
 class History(NamedTuple):
-    """What is drawn: `games` games, of two to six players or all of `size`, spread over `ladders` ladders.
+    """The games to draw: `games` games with two to six players each, or `size` players, on `ladders` ladders.
 
-    With `late`, one game in a hundred is recorded up to a month after games that were played later.
+    With `late`, one game in a hundred is recorded late: up to a month after games that were played after it.
     """
 
     games: int
@@ -30,26 +30,26 @@ class History(NamedTuple):
 
     @property
     def players(self) -> int:
-        """Return how many players there are to draw from."""
+        """Return the number of players to draw from."""
         if self.ladders > 1:
             return self.ladders * LADDER_PLAYERS
         return max(PLAYERS_MIN, self.games // GAMES_PER_PLAYER)
 
     @property
     def chunks(self) -> int:
-        """Return how many chunks the games come in."""
+        """Return the number of chunks of games."""
         return -(-self.games // CHUNK_GAMES)
 
     @property
     def stride(self) -> int:
-        """Return a number coprime to the number of players, to spread the active ones over the ids."""
+        """Return a number coprime to the number of players, to spread the active players over the ids."""
         stride = int(self.players * 0.618) | 1
         while gcd(stride, self.players) != 1:
             stride += 2
         return stride
 
     def player_at(self, rank: int) -> int:
-        """Return the number of the player with `rank` more active players ahead, where all are on one ladder."""
+        """Return the number of the player at a rank by activity, from 0, if all are on one ladder."""
         return (rank * self.stride + 7) % self.players
 
 

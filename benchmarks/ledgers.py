@@ -1,4 +1,4 @@
-"""Ledgers of drawn games, written with the ledger's own record builder; the files are kept between runs."""
+"""Write ledgers of drawn games, with the program's own record builder; the files are kept between runs."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -20,19 +20,19 @@ from ratings_ledger.ledger.store.opening import open_ledger
 
 BY = "bench"
 RULESETS = Path(__file__).parent / "rulesets"
-# bump this when what is written changes, so that kept files are written again
+# increase this when the content of ledgers changes, so that kept files are written again
 FORMAT = 1
 
 
-def empty_ledger(url: str) -> None:
-    """A ledger that holds only rulesets: those of `init`, and the two of the benchmarks."""
+def create_empty_ledger(url: str) -> None:
+    """Create a ledger that holds only rulesets: the shipped ones, and the two of the benchmarks."""
     for arguments in (["init"], *(["rules", "publish", str(path)] for path in sorted(RULESETS.glob("*.toml")))):
         if code := invoke(["--db", url, *arguments]):
             raise SystemExit(f"ratings {' '.join(arguments)} ended with {code}")
 
 
 def drafts(drawn: Drawn, history: History) -> list[Draft]:
-    """Return the games of a chunk as validation would return them."""
+    """Return the drafts of a chunk of games, as validation returns them."""
     slug = "bench" if history.ladders == 1 else "bench-groups"
     players, places = drawn.players.tolist(), drawn.places.tolist()
     game_drafts = []
@@ -49,7 +49,7 @@ def drafts(drawn: Drawn, history: History) -> list[Draft]:
 
 
 def new_drafts(games: int, players: int, position: int, now: int) -> list[Draft]:
-    """Draft games of four that have just been played, after a log of `position` events."""
+    """Return drafts of games of four that have just been played, for a log of `position` events."""
     chance, drafts = Random(position), []
     for number in range(games):
         name, seated = f"n-{position}-{number}", chance.sample(range(players), 4)
@@ -60,7 +60,7 @@ def new_drafts(games: int, players: int, position: int, now: int) -> list[Draft]
 
 
 def rows(games: list[Draft], after: Head) -> list[EventRow]:
-    """Return the drafts as rows after a head, recorded at the time of its event."""
+    """Return rows for drafts that follow a head, with the recording time of the head."""
     event_rows, chain, recorded_at = [], after.chain_hash, after.recorded_at
     for position, draft in enumerate(games, after.position + 1):
         record = build_record(draft, position, recorded_at, BY)
@@ -86,38 +86,38 @@ def rows(games: list[Draft], after: Head) -> list[EventRow]:
 
 
 def write_ledger(url: str, history: History, prepare: Callable[[], None] = lambda: None) -> Head:
-    """Make a ledger that holds a history, one transaction per chunk; it is prepared while it is empty."""
-    empty_ledger(url)
+    """Create a ledger of a history, one transaction per chunk; call `prepare` while it is empty."""
+    create_empty_ledger(url)
     prepare()
     ledger = open_ledger(url)
     with ledger.reading() as connection:
         latest = head(connection)
-    for values in _chunks_of_rows(history, latest):
+    for values in _build_chunks_of_rows(history, latest):
         with ledger.writing() as connection:
             ledger.dialect.lock_appends(connection)
             latest = insert_event_rows(connection, values, latest)
     return latest
 
 
-def _chunks_of_rows(history: History, after: Head) -> Iterator[list[EventRow]]:
-    """Yield all rows of a history. Another process prepares them, except for the chain, during earlier inserts."""
+def _build_chunks_of_rows(history: History, after: Head) -> Iterator[list[EventRow]]:
+    """Yield the rows of a history by chunk. Another process builds the rows ahead, except for their chain hashes."""
     if not history.games:
         return
     chain = after.chain_hash
-    with ProcessPoolExecutor(1, get_context("spawn")) as other:
-        ahead = other.submit(_unchained, history, 0, after)
+    with ProcessPoolExecutor(1, get_context("spawn")) as builder:
+        ahead = builder.submit(_build_unchained, history, 0, after)
         for number in range(1, history.chunks + 1):
             values = ahead.result()
             if number < history.chunks:
-                ahead = other.submit(_unchained, history, number, after)
+                ahead = builder.submit(_build_unchained, history, number, after)
             for index, row in enumerate(values):
                 chain = chain_hash(chain, row.leaf_hash)
                 values[index] = row._replace(chain_hash=chain)
             yield values
 
 
-def _unchained(history: History, number: int, after: Head) -> list[EventRow]:
-    """Return the rows of a chunk, with chain hashes as if the chain began with it."""
+def _build_unchained(history: History, number: int, after: Head) -> list[EventRow]:
+    """Return the rows of a chunk, with chain hashes as if the chain began with the chunk."""
     return rows(drafts(draw(history, number), history), after._replace(position=after.position + number * CHUNK_GAMES))
 
 
@@ -130,7 +130,7 @@ def json_lines(history: History) -> Iterator[str]:
 
 
 def csv_lines(history: History) -> Iterator[str]:
-    """Yield a history in long form for `ratings import`."""
+    """Yield a history as lines of CSV for `ratings import`, with a row per participant."""
     yield "game_id,occurred_at,game,group,player,place"
     for drawn in chunks(history):
         for draft in drafts(drawn, history):

@@ -1,4 +1,4 @@
-"""What is done with a log itself, however long it is; each gives its time, mostly after it was done once before."""
+"""Measure operations on a long log: append, read, look up, verify. All but the last run once before they are timed."""
 
 from collections.abc import Callable
 from random import Random
@@ -15,56 +15,56 @@ from ratings_ledger.ledger.store.log import find_first_positions, head, read_pag
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.verification import verify_log
 
-Found = dict[str, Any]
+Measurement = dict[str, Any]
 PAGE_EVENTS = 25_000
 
 
-def append_behind(url: str, events: int, batch: int) -> Found:
-    """Append validated games behind the head, `batch` in each transaction."""
+def append_behind(url: str, events: int, batch: int) -> Measurement:
+    """Append validated games after the head, `batch` games per transaction."""
     ledger = open_ledger(url, keep_open=True)
 
-    def once() -> int:
+    def run_once() -> int:
         with ledger.reading() as connection:
             position = head(connection).position
-        games, done, started = new_drafts(events, 1_000, position, clock.now()), 0, perf_counter()
+        games, appended, started = new_drafts(events, 1_000, position, clock.now()), 0, perf_counter()
         for first in range(0, events, batch):
-            done += append(ledger, games[first : first + batch], by="bench", clock=clock.now).appended
+            appended += append(ledger, games[first : first + batch], by="bench", clock=clock.now).appended
         times.append(perf_counter() - started)
-        return done
+        return appended
 
     times: list[float] = []
-    once()
-    return {"count": once(), "seconds": times[1]}
+    run_once()
+    return {"count": run_once(), "seconds": times[1]}
 
 
-def read_pages(url: str, pages: int) -> Found:
-    """Read pages of records at places drawn from the whole log."""
+def read_pages(url: str, pages: int) -> Measurement:
+    """Read pages of records from random positions of the whole log."""
 
-    def once(connection: Connection, chance: Random) -> int:
-        last, found = head(connection).position - PAGE_EVENTS, 0
+    def run_once(connection: Connection, chance: Random) -> int:
+        last, record_count = head(connection).position - PAGE_EVENTS, 0
         for _ in range(pages):
             after = chance.randrange(last)
-            found += read_page(connection, after, after + PAGE_EVENTS).count(b"\n")
-        return found
+            record_count += read_page(connection, after, after + PAGE_EVENTS).count(b"\n")
+        return record_count
 
-    return _twice(open_ledger(url), once)
+    return _time_second_run(open_ledger(url), run_once)
 
 
-def look_up(url: str, games: int, among: int) -> Found:
-    """Look up games by their ids, drawn from all, one after another, and their records."""
+def look_up(url: str, games: int, among: int) -> Measurement:
+    """Look up random games by id, one after another, and read their records."""
 
-    def once(connection: Connection, chance: Random) -> int:
-        found = 0
+    def run_once(connection: Connection, chance: Random) -> int:
+        record_count = 0
         for _ in range(games):
             (position,) = find_first_positions(connection, [game_id(chance.randrange(among))]).values()
-            found += len(read_records_at(connection, [position]))
-        return found
+            record_count += len(read_records_at(connection, [position]))
+        return record_count
 
-    return _twice(open_ledger(url), once)
+    return _time_second_run(open_ledger(url), run_once)
 
 
-def verify_all_of_it(url: str) -> Found:
-    """Verify the log, range by range, in as many processes as there are processors."""
+def verify_whole_log(url: str) -> Measurement:
+    """Verify the log by ranges, with one process per processor."""
     ledger = open_ledger(url)
     with ledger.reading() as connection:
         started = perf_counter()
@@ -76,10 +76,10 @@ def verify_all_of_it(url: str) -> Found:
                 return {"count": end.value.events, "seconds": perf_counter() - started}
 
 
-def _twice(ledger: Ledger, once: Callable[[Connection, Random], int]) -> Found:
-    """Do something at some places, then at others, whose time counts."""
+def _time_second_run(ledger: Ledger, run_once: Callable[[Connection, Random], int]) -> Measurement:
+    """Run a function with one seed, then measure its time with another seed."""
     with ledger.reading() as connection:
-        once(connection, Random(1))
+        run_once(connection, Random(1))
         chance, started = Random(2), perf_counter()
-        count = once(connection, chance)
+        count = run_once(connection, chance)
         return {"count": count, "seconds": perf_counter() - started}

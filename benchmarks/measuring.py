@@ -1,7 +1,7 @@
-"""Measurements, each in a fresh process, so that neither memory nor caches carry over from one to the next.
+"""Measure functions, each in a fresh process, so that neither memory nor caches carry over to the next measurement.
 
-What is measured is a function by name, `module:function`; it returns JSON with `seconds` and whatever else it finds.
-This module is light, since a child's memory peak starts from what its parent held.
+A function is named `module:function`; it returns JSON with `seconds` and other details. This module imports little,
+because the memory peak of a child starts from the memory of its parent.
 """
 
 import json
@@ -26,9 +26,9 @@ READ_MAX = 2_000_000_000
 
 
 class Call(NamedTuple):
-    """A function to be called in a child, with its arguments or a callable that makes them right before.
+    """A function to call in a child, with its arguments or a callable that builds them just before the call.
 
-    `needs` are packages it cannot run without.
+    `needs` are the packages that the function imports.
     """
 
     function: str
@@ -42,28 +42,28 @@ class Call(NamedTuple):
 
 
 class ChildFailed(Exception):
-    """A measured function raised; the message is what it wrote on standard error."""
+    """A measured function failed; the message is its output on standard error."""
 
 
 def measure(call: Call) -> Run:
     """Call a function in a fresh process. Raises `ChildFailed`."""
     command = [sys.executable, "-m", "benchmarks.child", call.function]
     arguments = call.arguments() if callable(call.arguments) else call.arguments
-    _into_memory(arguments)
-    given = json.dumps(arguments).encode()
-    # with the compiled modules that an installed program has
+    _load_into_memory(arguments)
+    argument_json = json.dumps(arguments).encode()
+    # an installed program has compiled modules, too
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": ""}
-    done = subprocess.run(command, input=given, capture_output=True, cwd=ROOT, env=environment, check=False)
+    done = subprocess.run(command, input=argument_json, capture_output=True, cwd=ROOT, env=environment, check=False)
     if done.returncode:
         raise ChildFailed(f"{call.function}: {done.stderr.decode(errors='replace')[-4_000:]}")
     details = json.loads(done.stdout.splitlines()[-1])
     return Run(details.pop("seconds"), details.pop("peak_bytes"), details)
 
 
-def _into_memory(arguments: Mapping[str, Any]) -> None:
-    """Read the named files, and what children cached, so that the system has them in memory for everyone alike.
+def _load_into_memory(arguments: Mapping[str, Any]) -> None:
+    """Read the files among the arguments, and the caches of children, so that the system holds them in memory.
 
-    Files of many gigabytes are skipped: a question to a long log reads little of it.
+    Skip files of many gigabytes, because a query reads little of a long log.
     """
     values = [*arguments.values(), *(arguments.get("env") or {}).values(), *(arguments.get("command") or ())]
     named = [Path(value) for value in values if isinstance(value, str) and len(value) < NAME_MAX]
@@ -75,10 +75,10 @@ def _into_memory(arguments: Mapping[str, Any]) -> None:
                     pass
 
 
-def in_turn(calls: Mapping[str, Call], repetitions: int, warm_up: int = 0) -> dict[str, list[Run]]:
-    """Return the calls one after another, in rounds, so that a slow minute of the machine hits all of them.
+def run_in_turn(calls: Mapping[str, Call], repetitions: int, warm_up: int = 0) -> dict[str, list[Run]]:
+    """Measure the calls in rounds, so that a slow minute of the machine affects all of them.
 
-    Calls whose packages are not installed are left out; so are the first `warm_up` rounds.
+    Leave out calls whose packages are not installed, and the results of the first `warm_up` rounds.
     """
     runs: dict[str, list[Run]] = {name: [] for name, call in calls.items() if not call.missing}
     for _ in range(warm_up + repetitions):
@@ -88,8 +88,8 @@ def in_turn(calls: Mapping[str, Call], repetitions: int, warm_up: int = 0) -> di
 
 
 @contextmanager
-def caches_in(folder: Path) -> Iterator[None]:
-    """Let children keep their caches in a folder, apart from the user's own."""
+def keep_caches_in(folder: Path) -> Iterator[None]:
+    """Let children keep their caches in a folder, apart from the user's caches."""
     before = os.environ.get(CACHES)
     os.environ[CACHES] = str(folder)
     try:
@@ -100,19 +100,19 @@ def caches_in(folder: Path) -> Iterator[None]:
             os.environ[CACHES] = before
 
 
-def forget_caches() -> None:
-    """Delete everything children have cached: a ledger made again has the id of the previous one."""
+def delete_caches() -> None:
+    """Delete the caches of children, because a recreated ledger has the id of the previous one."""
     if folder := os.environ.get(CACHES):
         shutil.rmtree(Path(folder) / "ratings-ledger", ignore_errors=True)
 
 
-def fastest(variants: Mapping[str, Call]) -> str:
-    """Return the name of the variant that took the least time in one run each."""
+def find_fastest(variants: Mapping[str, Call]) -> str:
+    """Return the name of the fastest variant, after one run of each."""
     return min(variants, key=lambda name: measure(variants[name]).seconds if not variants[name].missing else 0.0)
 
 
-def cold_command(command: list[str]) -> dict[str, Any]:
-    """Run a command in a process of its own, from start to end; it must succeed. For use in a child."""
+def run_cold_command(command: list[str]) -> dict[str, Any]:
+    """Measure a command in its own process, from start to end, and require success. For use in a child."""
     started = time.perf_counter()
     done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=ROOT, check=False)
     seconds = time.perf_counter() - started

@@ -1,4 +1,4 @@
-"""Drawn names of people, with slips of the pen among the new ones; and ids that all begin alike."""
+"""Draw names of people, some with typing errors, and ids with a common beginning."""
 
 import random
 
@@ -9,8 +9,8 @@ SYLLABLES = tuple(
 )
 
 
-def drawn(form: str, new: int, known: int) -> tuple[list[str], list[str]]:
-    """New and known names, in the form `people` or `numbers`; half of the new people are known ones mistyped."""
+def draw_names(form: str, new: int, known: int) -> tuple[list[str], list[str]]:
+    """Return new and known names, in the form `people` or `numbers`; half of the new people are mistyped known ones."""
     if form == "numbers":
         ids = [f"member-{number:07d}" for number in range(known + new)]
         return ids[known:], ids[:known]
@@ -19,18 +19,19 @@ def drawn(form: str, new: int, known: int) -> tuple[list[str], list[str]]:
     while len(names) < known + new:
         first, last = ("".join(chance.choices(SYLLABLES, k=chance.randint(2, 4))).capitalize() for _ in range(2))
         names[f"{first} {last}"] = None
-    every = [*names]
-    slips = [_mistyped(name, chance) for name in chance.sample(every[:known], new // 2)]
-    used_names = {*every}
-    return [*every[known + new // 2 :], *(slip for slip in slips if slip not in used_names)], every[:known]
+    all_names = [*names]
+    mistyped_names = [_mistype(name, chance) for name in chance.sample(all_names[:known], new // 2)]
+    used_names = {*all_names}
+    new_names = [*all_names[known + new // 2 :], *(name for name in mistyped_names if name not in used_names)]
+    return new_names, all_names[:known]
 
 
-def _mistyped(name: str, chance: random.Random) -> str:
-    place = chance.randrange(len(name))
+def _mistype(name: str, chance: random.Random) -> str:
+    index = chance.randrange(len(name))
     return chance.choice(
         [
-            name[:place] + name[place + 1 :],
-            name[:place] + "e" + name[place:],
+            name[:index] + name[index + 1 :],
+            name[:index] + "e" + name[index:],
             " ".join(reversed(name.split())),
             name.lower(),
         ]

@@ -1,6 +1,6 @@
-"""The program as measured: the only module of the benchmarks that calls replay, generations and appends.
+"""Measure the program itself. Only this module of the benchmarks calls replays, generations and appends.
 
-Each function runs in a process of its own and times what it names, not what it prepares.
+Each function runs in its own process. The time of its preparations does not count.
 """
 
 import os
@@ -17,7 +17,7 @@ from benchmarks.digests import digest_of_points
 from benchmarks.games import chunks
 from benchmarks.histories import History
 from benchmarks.ledgers import BY, RULESETS, drafts, new_drafts
-from benchmarks.names import drawn as drawn_names
+from benchmarks.names import draw_names
 from ratings_ledger import Ledger
 from ratings_ledger import open as open_public
 from ratings_ledger.cli.main import invoke
@@ -38,50 +38,55 @@ from ratings_ledger.projections.rulesets.versions import bind, parse_toml, read_
 from ratings_ledger.projections.stored import generations
 from ratings_ledger.projections.stored.rebuilding import rebuild as rebuild_ladders
 
-Found = dict[str, Any]
+Measurement = dict[str, Any]
 
 LADDER = "bench-elo"
 
 
-def forget_columns(url: str) -> None:
+def delete_columns(url: str) -> None:
     """Delete the cached columns of a ledger."""
     with open_ledger(url).reading() as connection:
         name = folder_of(connection)
     shutil.rmtree(Path(os.environ[measuring.CACHES]) / "ratings-ledger" / name, ignore_errors=True)
 
 
-def find_close_names(form: str, new: int, known: int) -> Found:
-    """Return which drawn new names are close to drawn known ones."""
-    news, knowns = drawn_names(form, new, known)
+def find_close_names(form: str, new: int, known: int) -> Measurement:
+    """Measure the search for new names that are close to known names."""
+    new_names, known_names = draw_names(form, new, known)
     started = perf_counter()
-    result = dict(close(news, knowns))
+    result = dict(close(new_names, known_names))
     return {"seconds": perf_counter() - started, "found": len(result)}
 
 
-def published_rulesets(ledger: Store) -> list[str]:
-    """Return the ids of all rulesets: a rebuild of named ones computes each ladder, even if nothing changed."""
+def list_rulesets(ledger: Store) -> list[str]:
+    """Return the ids of all rulesets. A rebuild that names them computes every ladder, even if nothing changed."""
     with ledger.reading() as connection:
         events = read_live(connection, until=None, type_name="ruleset.published")
     return sorted({event.data["id"] for event in events})
 
 
-def rebuild(url: str, cached: bool = False, only_changed: bool = False) -> Found:
-    """Rebuild from an opened ledger to promoted standings of all ladders, or `only_changed` ones, those that can have
-    changed since the last time; caches are deleted first, unless `cached`."""
+def rebuild(url: str, cached: bool = False, only_changed: bool = False) -> Measurement:
+    """Measure a rebuild, from an opened ledger to promoted standings.
+
+    Args:
+        url: the ledger.
+        cached: keep the cached columns; by default they are deleted first.
+        only_changed: rebuild only the ladders that may have changed since the last rebuild.
+    """
     if not cached:
-        forget_columns(url)
+        delete_columns(url)
     ledger = open_ledger(url)
-    rulesets = [] if only_changed else published_rulesets(ledger)
+    rulesets = [] if only_changed else list_rulesets(ledger)
     started = perf_counter()
-    done = rebuild_ladders(ledger, clock.now, rulesets)
+    result = rebuild_ladders(ledger, clock.now, rulesets)
     seconds = perf_counter() - started
-    if done.failures:
-        raise SystemExit(f"a rule failed: {done.failures[0]}")
-    return {"seconds": seconds, "count": done.games, "ladders": done.ladders, "rows": done.rows}
+    if result.failures:
+        raise SystemExit(f"a rule failed: {result.failures[0]}")
+    return {"seconds": seconds, "count": result.games, "ladders": result.ladders, "rows": result.rows}
 
 
-def live_points(url: str) -> Found:
-    """Return the points on the ladder of all games in the live generation, in points."""
+def read_live_points(url: str) -> Measurement:
+    """Return the points of each player on the ladder of all games, from the live generation."""
     with open_ledger(url).reading() as connection:
         live = generations.read_live_generation(connection)
         assert live is not None, "nothing is rebuilt yet"
@@ -90,16 +95,16 @@ def live_points(url: str) -> Found:
     return {"points": {row.player: row.points / ladder.scale for row in rows}}
 
 
-def replay(url: str) -> Found:
-    """From cached columns to everybody's points on the ladder of all games, in a process that has done it once before.
+def replay(url: str) -> Measurement:
+    """Measure the second replay in a process, from cached columns to all points on the ladder of all games.
 
-    Also gives the time of each part, and of the first time, which loads or compiles the compiled code.
+    The result also has the time of each part, and of the first replay, which loads or compiles kernels.
     """
-    first = _replayed(url)["seconds"]
-    return {**_replayed(url), "first": first}
+    first = _time_replay(url)["seconds"]
+    return {**_time_replay(url), "first": first}
 
 
-def _replayed(url: str) -> Found:
+def _time_replay(url: str) -> Measurement:
     ledger = open_ledger(url)
     with ledger.reading() as connection:
         started = perf_counter()
@@ -115,25 +120,27 @@ def _replayed(url: str) -> Found:
         "stream": streamed - decoded,
         "replay": ended - streamed,
         "count": len(stream.row),
-        "digest": _digest(stream.names, trace),
+        "digest": _compute_digest(stream.names, trace),
     }
 
 
-def replay_in_memory(url: str, name: str = "", compared: int = 0) -> Found:
-    """Return the replay alone, of a stream in memory, in a process that has done it once before.
+def replay_in_memory(url: str, name: str = "", compared: int = 0) -> Measurement:
+    """Measure the second replay of a stream in memory, without building the stream.
 
-    With the `name` of a ruleset of the folder `later`, the ladder of that ruleset, which is not published; with
-    `compared`, also everybody's points after so many games.
+    Args:
+        url: the ledger.
+        name: a ruleset of the folder `later`, which is not published; by default the ladder of all games.
+        compared: if given, also return all points after this many games.
     """
     facts, ladder = _decode_with(url, name)
     stream = Ladders(facts).stream(ladder)
     replay_stream(stream, keep_history=False)
     if stream.batch is not None:
-        stream.batch.outcomes = None  # otherwise it is only looked up
+        stream.batch.outcomes = None  # otherwise the replay would only look up these outcomes
     started = perf_counter()
     trace = replay_stream(stream, keep_history=False)
     seconds = perf_counter() - started
-    result = {"seconds": seconds, "count": len(stream.row), "digest": _digest(stream.names, trace)}
+    result = {"seconds": seconds, "count": len(stream.row), "digest": _compute_digest(stream.names, trace)}
     if compared:
         part = replay_stream(stream.up_to(compared, 0), keep_history=False)
         scale = stream.rule.scale
@@ -142,11 +149,10 @@ def replay_in_memory(url: str, name: str = "", compared: int = 0) -> Found:
     return result
 
 
-def replay_decoded(url: str, name: str) -> Found:
-    """From decoded columns to everybody's points on the ladder of a ruleset of the folder `later`, on one core, in a
-    process that has done it once before.
+def replay_decoded(url: str, name: str) -> Measurement:
+    """Measure the second replay from decoded columns to all points, on one core, by a ruleset of the folder `later`.
 
-    Also gives the time of each part, and of the first time.
+    The result also has the time of each part, and of the first replay.
     """
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
@@ -171,7 +177,7 @@ def replay_decoded(url: str, name: str) -> Found:
 
 
 def _decode_with(url: str, name: str) -> tuple[Facts, str]:
-    """Return the facts of a ledger, and the ladder of all games, or that of a ruleset of the folder `later`."""
+    """Return the facts of a ledger, and a ladder: of all games, or of a ruleset of the folder `later`."""
     with open_ledger(url).reading() as connection:
         facts = decode(connection)
     if not name:
@@ -184,14 +190,14 @@ def _decode_with(url: str, name: str) -> tuple[Facts, str]:
     return facts, ruleset.id
 
 
-def _digest(names: list[str], trace: Trace) -> str:
+def _compute_digest(names: list[str], trace: Trace) -> str:
     return digest_of_points({name: int(points) for name, points in zip(names, trace.points, strict=True)})
 
 
-def append_history(url: str, history: list[Any], batch: int, journal: str | None = None) -> Found:
-    """Append validated events, `batch` per transaction; the drafts are made before the clock starts.
+def append_history(url: str, history: list[Any], batch: int, journal: str | None = None) -> Measurement:
+    """Measure appends of validated events, `batch` per transaction. The time to build the drafts does not count.
 
-    `journal` is a SQLite journal mode, in place of the one ledgers are opened with.
+    `journal` is the SQLite journal mode, instead of the program's own.
     """
     if journal is not None:
         sqlite.PRAGMAS["journal_mode"] = journal
@@ -206,8 +212,10 @@ def append_history(url: str, history: list[Any], batch: int, journal: str | None
     return {"seconds": seconds, "count": count}
 
 
-def answered(url: str, method: str, options: dict[str, Any], queries: list[tuple[list[Any], str | None]]) -> Found:
-    """Measure the last of some queries to an open ledger: a method of the snapshot, with arguments and `as_of`."""
+def measure_answer(
+    url: str, method: str, options: dict[str, Any], queries: list[tuple[list[Any], str | None]]
+) -> Measurement:
+    """Measure the last of several queries of an open ledger: a method of the snapshot, with arguments and `as_of`."""
     with open_public(url) as ledger:
         for arguments, as_of in queries:
             started = perf_counter()
@@ -217,10 +225,10 @@ def answered(url: str, method: str, options: dict[str, Any], queries: list[tuple
     return {"seconds": seconds}
 
 
-def previewed(url: str, game_id: str) -> Found:
-    """Return what a correction of a game would change, in a ledger that stays open and has previewed it once before."""
+def measure_preview(url: str, game_id: str) -> Measurement:
+    """Measure the second preview of a correction in an open ledger."""
     with open_public(url) as ledger:
-        event = _turned_round(ledger, game_id)
+        event = _build_reversal(ledger, game_id)
         for _ in range(2):
             started = perf_counter()
             plan = ledger.propose(event, by=BY)
@@ -230,12 +238,12 @@ def previewed(url: str, game_id: str) -> Found:
     return {"seconds": seconds}
 
 
-def corrected(url: str, game_id: str, limit: int) -> Found:
-    """Return the first standings after a correction of a game, in a ledger that stays open, the second time."""
+def measure_next_standings(url: str, game_id: str, limit: int) -> Measurement:
+    """Measure the first standings after a second correction of a game in an open ledger."""
     with open_public(url) as ledger:
         before = ledger.at().standings(LADDER, limit=limit).digest
         for _ in range(2):
-            ledger.propose(_turned_round(ledger, game_id), by=BY).commit()
+            ledger.propose(_build_reversal(ledger, game_id), by=BY).commit()
             started = perf_counter()
             result = ledger.at().standings(LADDER, limit=limit)
             seconds = perf_counter() - started
@@ -244,8 +252,8 @@ def corrected(url: str, game_id: str, limit: int) -> Found:
     return {"seconds": seconds}
 
 
-def published(url: str, name: str) -> Found:
-    """Publish a ruleset of this folder, without a look at all that it changes."""
+def publish_ruleset(url: str, name: str) -> Measurement:
+    """Publish a ruleset of this folder, without computing its impact."""
     data, problems = parse_toml((RULESETS / f"{name}.toml").read_text())
     assert data is not None, problems
     with open_public(url) as ledger:
@@ -253,16 +261,16 @@ def published(url: str, name: str) -> Found:
     return {"seconds": 0.0}
 
 
-def _turned_round(ledger: Ledger, game_id: str) -> dict[str, Any]:
-    """Return a correction of a game: the places are the other way round."""
+def _build_reversal(ledger: Ledger, game_id: str) -> dict[str, Any]:
+    """Return a correction that reverses the places of a game."""
     game = {participant.player: participant.place for participant in ledger.at().explain(LADDER, game_id).players}
     swapped = [{"player": player, "place": place} for player, place in zip(game, reversed(game.values()), strict=True)]
     data = {"game": "bench", "game_id": game_id, "participants": swapped}
     return {"type": "game.corrected", "data": {"game_id": game_id, "game": data, "reason": "the wrong way round"}}
 
 
-def simulated(url: str) -> Found:
-    """Return all games under another ruleset, in a ledger that stays open and has done it once before."""
+def measure_simulation(url: str) -> Measurement:
+    """Measure the second simulation of all games under another ruleset in an open ledger."""
     text = (RULESETS / "bench-elo-1.toml").read_text().replace('version = "1"', 'version = "2"')
     with open_public(url) as ledger:
         for _ in range(2):
@@ -273,8 +281,8 @@ def simulated(url: str) -> Found:
     return {"seconds": seconds}
 
 
-def nightly(url: str, games: int, players: int) -> Found:
-    """Return a rebuild after so many new games of four, which are appended before the clock starts."""
+def measure_nightly_rebuild(url: str, games: int, players: int) -> Measurement:
+    """Measure a rebuild after new games of four. The time to append them does not count."""
     ledger = open_ledger(url)
     with ledger.reading() as connection:
         position = head(connection).position
@@ -282,10 +290,10 @@ def nightly(url: str, games: int, players: int) -> Found:
     return {"seconds": rebuild(url, cached=True, only_changed=True)["seconds"]}
 
 
-def command(url: str, arguments: list[str], repeated: bool = False) -> Found:
-    """Return a command in this process, its output discarded; with `repeated` it has run once before."""
+def run_command(url: str, arguments: list[str], repeated: bool = False) -> Measurement:
+    """Measure a command in this process, without its output; with `repeated`, measure the second run."""
     for _ in range(1 + repeated):
-        with open(os.devnull, "w", encoding="utf-8") as nothing, redirect_stdout(nothing):
+        with open(os.devnull, "w", encoding="utf-8") as null_device, redirect_stdout(null_device):
             started = perf_counter()
             code = invoke(["--db", url, *arguments])
             seconds = perf_counter() - started
@@ -294,8 +302,8 @@ def command(url: str, arguments: list[str], repeated: bool = False) -> Found:
     return {"seconds": seconds}
 
 
-def import_table(url: str, arguments: list[str]) -> Found:
-    """Return the same of an import, and the most memory that a process held that it started."""
-    result = command(url, [*arguments, "--new-names", "accept"])
+def import_table(url: str, arguments: list[str]) -> Measurement:
+    """Measure an import in this process, and the peak memory of the largest process that it starts."""
+    result = run_command(url, [*arguments, "--new-names", "accept"])
     unit = 1 if sys.platform == "darwin" else 1_024
     return {**result, "reader_bytes": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * unit}

@@ -1,6 +1,6 @@
-"""What is kept of a run: every single time as JSON, and the table on the page docs/performance.md.
+"""Store the results of a run: all times as JSON, and the tables of docs/performance.md.
 
-Rows measured again replace the previous ones; the others stay, each with the machine it was measured on.
+Rows that are measured again replace their previous results. Every row states the machine on which it was measured.
 """
 
 import json
@@ -39,7 +39,7 @@ PACKAGES = (
 
 
 def machine() -> dict[str, Any]:
-    """Return what a measurement depends on: processor, memory, system, and versions."""
+    """Return the facts on which a measurement depends: processor, memory, system, and versions."""
     pages, page_bytes = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
     return {
         "processor": _processor(),
@@ -77,8 +77,8 @@ def _version(name: str) -> str | None:
         return None
 
 
-def measured_row(lines: Iterable[Line | Skipped]) -> dict[str, Any]:
-    """Return a row as stored: when and where it was measured, and its lines."""
+def build_row(lines: Iterable[Line | Skipped]) -> dict[str, Any]:
+    """Return a row as JSON: the date, the machine and the lines."""
     return {
         "measured_on": datetime.now(UTC).date().isoformat(),
         "machine": machine(),
@@ -108,31 +108,31 @@ def _series_as_json(series: Series) -> dict[str, Any]:
     }
 
 
-def line_of(stored: Mapping[str, Any]) -> Line | Skipped:
-    """Return a line restored from its stored form."""
+def parse_line(stored: Mapping[str, Any]) -> Line | Skipped:
+    """Return the line in a row's JSON."""
     if "skipped" in stored:
         return Skipped(stored["what"], stored["skipped"])
     bar = None if stored["bar"] is None else Bar(**stored["bar"])
-    baseline = None if stored["other"] is None else _series_of(stored["other"])
-    return Line(stored["what"], _series_of(stored["ours"]), baseline, bar, stored["note"])
+    baseline = None if stored["other"] is None else _parse_series(stored["other"])
+    return Line(stored["what"], _parse_series(stored["ours"]), baseline, bar, stored["note"])
 
 
-def _series_of(stored: Mapping[str, Any]) -> Series:
+def _parse_series(stored: Mapping[str, Any]) -> Series:
     runs = [Run(*pair) for pair in zip(stored["seconds"], stored["peak_bytes"], strict=True)]
     return Series(stored["label"], stored["unit"], stored["work"], runs)
 
 
-def page_section(rows: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the text between the page's markers: the usual machine, and for each row a table and its date.
+def build_page_section(rows: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the text between the page's markers: the usual machine, and a table with its date for each row.
 
-    A row measured on another machine names it.
+    A row from another machine also names that machine.
     """
     machines = {name: _machine_text(row["machine"]) for name, row in rows.items()}
     usual = Counter(machines.values()).most_common(1)[0][0] if machines else ""
     parts = [f"Unless a row says otherwise: {usual}.\n"] if machines else []
     for name, row in rows.items():
         other = "" if machines[name] == usual else f", {machines[name]}"
-        parts.append(f"### {name}\n\n{table(map(line_of, row['lines']))}\n{row['measured_on']}{other}.\n")
+        parts.append(f"### {name}\n\n{table(map(parse_line, row['lines']))}\n{row['measured_on']}{other}.\n")
     return "\n".join(parts)
 
 
@@ -145,16 +145,16 @@ def _machine_text(machine: Mapping[str, Any]) -> str:
     )
 
 
-def keep(rows: Mapping[str, Mapping[str, Any]], order: Iterable[str]) -> None:
+def write_rows(rows: Mapping[str, Mapping[str, Any]], order: Iterable[str]) -> None:
     """Add measured rows to the results and the page."""
     known = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
     known.update(rows)
     ordered = {name: known[name] for name in order if name in known}
     RESULTS.write_text(json.dumps(ordered, indent=1) + "\n", encoding="utf-8")
-    PAGE.write_text(with_section(PAGE.read_text(encoding="utf-8"), page_section(ordered)), encoding="utf-8")
+    PAGE.write_text(replace_section(PAGE.read_text(encoding="utf-8"), build_page_section(ordered)), encoding="utf-8")
 
 
-def with_section(page: str, section: str) -> str:
+def replace_section(page: str, section: str) -> str:
     """Return the page with the text between its markers replaced."""
     before, begin, rest = page.partition(BEGIN)
     _, end, behind = rest.partition(END)

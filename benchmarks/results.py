@@ -1,4 +1,4 @@
-"""What was measured, and the arithmetic over it. Pure.
+"""Results of measurements, and the arithmetic on them. All functions are pure.
 
 >>> ours, theirs = Series("ours", "games", 100, [Run(2.0, 10), Run(1.0, 10)]), Series("x", "games", 100, [Run(3.0, 10)])
 >>> seconds(ours), rate(ours), times_as_fast(ours, theirs)
@@ -22,7 +22,7 @@ class Run(NamedTuple):
 
 
 class Series(NamedTuple):
-    """The same thing measured again and again; `work` is how many of `unit` one run does."""
+    """Repeated runs of the same call; `work` is the number of units, such as games, that one run processes."""
 
     label: str
     unit: str
@@ -31,14 +31,14 @@ class Series(NamedTuple):
 
 
 def series(label: str, unit: str, work: int, runs: Sequence[Run]) -> Series:
-    """Return a series of runs that did all their work, as far as they report it. Raises `AssertionError`."""
+    """Return the series. Raises `AssertionError` if a run reports an incomplete count."""
     for run in runs:
         assert run.details.get("count", work) == work, f"{label}: {run.details['count']:,} {unit}, not {work:,}"
     return Series(label, unit, work, runs)
 
 
 class Bar(NamedTuple):
-    """What a line should achieve; `kind` is a member of `BARS`."""
+    """The target of a line; `kind` is a key of `BARS`."""
 
     kind: str
     value: float
@@ -46,7 +46,7 @@ class Bar(NamedTuple):
 
 @dataclass(frozen=True)
 class Line:
-    """A line of the table: what was measured, our result, the other's, and the bar if there is one."""
+    """A line of the table: its subject, our result, the baseline's result, and the target, if any."""
 
     what: str
     ours: Series
@@ -57,40 +57,40 @@ class Line:
 
 
 class Skipped(NamedTuple):
-    """A line that could not be measured here, and why."""
+    """A line that could not be measured, and the reason."""
 
     what: str
     reason: str
 
 
 def seconds(series: Series) -> float:
-    """Return the median time of a run."""
+    """Return the median time of the runs, in seconds."""
     return median(run.seconds for run in series.runs)
 
 
 def spread(series: Series) -> float:
-    """Return how far apart the runs are: (longest - shortest) / median."""
+    """Return the relative range of the times: (longest - shortest) / median."""
     times = [run.seconds for run in series.runs]
     return (max(times) - min(times)) / median(times)
 
 
 def rate(series: Series) -> float:
-    """Units of work per second."""
+    """Return the units of work per second."""
     return series.work / seconds(series)
 
 
 def peak_bytes(series: Series) -> int:
-    """Return the most memory any run held."""
+    """Return the highest peak memory of the runs, in bytes."""
     return max(run.peak_bytes for run in series.runs)
 
 
 def times_as_fast(ours: Series, baseline: Series) -> float:
-    """Our rate over the baseline's: 2.0 is twice as fast."""
+    """Return our rate divided by the baseline's: 2.0 is twice as fast."""
     return rate(ours) / rate(baseline)
 
 
 def times_the_time(ours: Series, baseline: Series) -> float:
-    """Our time over the baseline's, however much work was done in it."""
+    """Return our time divided by the baseline's, regardless of the amount of work."""
     return seconds(ours) / seconds(baseline)
 
 
@@ -99,7 +99,7 @@ def _baseline(line: Line) -> Series:
     return line.baseline
 
 
-# what is measured against a bar, how a bar is worded, and whether more is better
+# for each kind of target: the number to compare, the text of the target, and whether more is better
 BARS: dict[str, tuple[Callable[[Line], float], str, bool]] = {
     "times as fast": (lambda line: times_as_fast(line.ours, _baseline(line)), "at least {:g} x", True),
     "times the time": (lambda line: times_the_time(line.ours, _baseline(line)), "at most {:g} x the time", False),
@@ -110,12 +110,12 @@ BARS: dict[str, tuple[Callable[[Line], float], str, bool]] = {
 
 
 def reached(line: Line) -> float | None:
-    """Return the number compared with the line's bar."""
+    """Return the number to compare with the line's target; None without a target."""
     return None if line.bar is None else BARS[line.bar.kind][0](line)
 
 
 def is_met(line: Line) -> bool | None:
-    """Tell whether the bar is met; None without a bar."""
+    """Tell whether the target is met; None without a target."""
     if line.bar is None:
         return None
     value = BARS[line.bar.kind][0](line)

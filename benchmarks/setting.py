@@ -1,4 +1,4 @@
-"""What a run of the benchmarks is given: how large, how often, and where its files are."""
+"""Define the options of a run of the benchmarks: its size, its repetitions, and its folder."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -7,18 +7,18 @@ from benchmarks.stores import SqliteStore
 
 
 class Setting(NamedTuple):
-    """The options of a run. `games_max` caps the size of every row; None is full size."""
+    """The options of a run. `games_max` limits the number of games in every row; None means full size."""
 
     folder: Path
     repetitions: int = 5
     games_max: int | None = None
 
     def games(self, full: int) -> int:
-        """Return the size of a row that has `full` games at full size."""
+        """Return the number of games of a row that has `full` games at full size."""
         return full if self.games_max is None else min(full, self.games_max)
 
     def events(self, full: int) -> int:
-        """Return the size of a row that waits for the disk at every event, capped at a tenth."""
+        """Return the number of events of a row that waits for the disk at every event: a tenth of the limit."""
         return full if self.games_max is None else max(1, min(full, self.games_max // 10))
 
     @property

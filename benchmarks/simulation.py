@@ -1,11 +1,10 @@
-"""A cluster that nobody has here, simulated: 10^9 games on 10^6 ladders, with costs that were measured.
+"""Simulate a cluster that is too large to measure: 10^9 games on 10^6 ladders, with measured costs.
 
     python -m benchmarks.simulation          # prints the table of docs/scale.md
 
-The sizes of ladders follow a power law, so the largest has some 7 % of all games. The coordinator does one thing at a
-time: it copies records or hands out tasks, and writes the rows of those that are done; each core does one task at a
-time, and is as fast as a draw from the seed says. What is not simulated: a network or a store that is slower than the
-disk here, and workers that are lost.
+The sizes of ladders follow a power law, so the largest has about 7 % of all games. The coordinator does one thing at a
+time: it copies records, hands out tasks, or writes the rows of finished tasks. Each core does one task at a time; its
+speed is drawn from the seed. The simulation has no slow network, no slow store and no lost workers.
 """
 
 import heapq
@@ -19,15 +18,15 @@ from benchmarks.tables import markdown
 SEED = 1
 GAMES, LADDERS = 1_000_000_000, 1_000_000
 CORES = (10, 100, 1_000)
-NEW_GAMES = 500_000  # not sealed yet, on an average night
+NEW_GAMES = 500_000  # games that are not sealed yet, on an average night
 GAMES_PER_ROW = 20
-SPREAD = 0.2  # of how fast a core is, around 1
+SPEED_SPREAD = 0.2  # the speed of a core is 1 ± this
 SEGMENT_EVENTS, PACK_GAMES, FAMILY_COST = 1_000_000, 400_000, 20
-AHEAD = 16
+AHEAD = 16  # running and queued tasks per core
 
 
 class Costs(NamedTuple):
-    """Microseconds of one core; those `here` are of the coordinator."""
+    """Costs in microseconds of one core; the costs `..._here` are the coordinator's."""
 
     copied_event_here: float
     sealed_event: float
@@ -43,7 +42,7 @@ class Costs(NamedTuple):
 
 
 class Task(NamedTuple):
-    """What a task costs, in seconds: before it is handed out, a worker, and when its result is there."""
+    """The costs of a task in seconds: of the coordinator before it, of the worker, and of the coordinator after it."""
 
     before: float
     work: float
@@ -51,7 +50,7 @@ class Task(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """How long it took, in seconds, and what shares of it the coordinator and the cores were busy."""
+    """The total time in seconds, and the shares of it in which the coordinator and the cores were busy."""
 
     seconds: float
     here: float
@@ -59,13 +58,13 @@ class Outcome(NamedTuple):
 
 
 def sizes(games: int = GAMES, ladders: int = LADDERS) -> list[int]:
-    """Return how many games each ladder has, the largest first: as many as is inverse to its rank."""
+    """Return the number of games of each ladder, largest first; it is inversely proportional to the ladder's rank."""
     share = games / sum(1 / rank for rank in range(1, ladders + 1))
     return [max(1, round(share / rank)) for rank in range(1, ladders + 1)]
 
 
 def packs(ladder_sizes: Sequence[int], budget: int = PACK_GAMES) -> Iterator[tuple[int, int]]:
-    """Yield the games and ladders of each pack, as `projections.cluster.packs` fills them."""
+    """Yield the numbers of games and ladders of each pack, as `projections.cluster.packs` fills packs."""
     games, ladders, cost = 0, 0, 0
     for size in ladder_sizes:
         if ladders and cost + size + FAMILY_COST > budget:
@@ -77,9 +76,9 @@ def packs(ladder_sizes: Sequence[int], budget: int = PACK_GAMES) -> Iterator[tup
 
 
 def farm(tasks: Sequence[Task], cores: int, before: float = 0.0, seed: int = SEED) -> Outcome:
-    """Tasks in their order on some cores, handed out by one coordinator that was busy `before`."""
+    """Simulate tasks in order on several cores, handed out by a coordinator that is busy for `before` seconds first."""
     chance = Random(seed)
-    free = [(before, 1 + SPREAD * (2 * chance.random() - 1)) for _ in range(cores)]
+    free = [(before, 1 + SPEED_SPREAD * (2 * chance.random() - 1)) for _ in range(cores)]
     heapq.heapify(free)
     waiting, running = list(reversed(tasks)), list[tuple[float, float]]()
     now, busy, worked = before, before, 0.0
@@ -88,8 +87,8 @@ def farm(tasks: Sequence[Task], cores: int, before: float = 0.0, seed: int = SEE
             task = waiting.pop()
             now, busy = now + task.before, busy + task.before
             since, speed = heapq.heappop(free)
-            took = task.work / speed
-            ends, worked = max(since, now) + took, worked + took
+            duration = task.work / speed
+            ends, worked = max(since, now) + duration, worked + duration
             heapq.heappush(free, (ends, speed))
             heapq.heappush(running, (ends, task.behind))
         else:
@@ -99,14 +98,14 @@ def farm(tasks: Sequence[Task], cores: int, before: float = 0.0, seed: int = SEE
 
 
 def sealing(costs: Costs, cores: int, games: int = GAMES) -> Outcome:
-    """Everything sealed, from nothing."""
+    """Simulate sealing all games."""
     each = SEGMENT_EVENTS / 1e6
     task = Task(each * costs.copied_event_here, each * costs.sealed_event, costs.segment_here / 1e6)
     return farm([task] * (games // SEGMENT_EVENTS), cores)
 
 
 def night(costs: Costs, cores: int, ladder_sizes: Sequence[int], interpreted: bool = False) -> Outcome:
-    """Return a rebuild of what is sealed already."""
+    """Simulate a rebuild of sealed games."""
     games = sum(ladder_sizes)
     segments, each = games // SEGMENT_EVENTS, costs.interpreted_game if interpreted else costs.game
     before = (
@@ -115,10 +114,10 @@ def night(costs: Costs, cores: int, ladder_sizes: Sequence[int], interpreted: bo
     tasks = [
         Task(
             costs.task_here / 1e6,
-            (some * each + costs.pack + segments * costs.read_part) / 1e6,
-            some / GAMES_PER_ROW * costs.row_here / 1e6,
+            (pack_games * each + costs.pack + segments * costs.read_part) / 1e6,
+            pack_games / GAMES_PER_ROW * costs.row_here / 1e6,
         )
-        for some, _ in packs(ladder_sizes)
+        for pack_games, _ in packs(ladder_sizes)
     ]
     return farm(tasks, cores, before / 1e6)
 
@@ -140,45 +139,45 @@ MEASURED = Costs(
 
 
 def format_duration(seconds: float) -> str:
-    """Seconds, minutes or hours, as people say them."""
+    """Format seconds as seconds, minutes or hours."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6_000 else f"{seconds / 3_600:.1f} h"
 
 
 def limit(outcome: Outcome, largest: float) -> str:
-    """Return what would have to be faster."""
+    """Return the bottleneck: the largest ladder, the coordinator or the workers."""
     if largest > 0.7 * outcome.seconds:
         return "the largest ladder"
     return "the coordinator" if outcome.here > outcome.cores else "the workers"
 
 
 def table(costs: Costs = MEASURED) -> str:
-    """Return the table, and what it was made from."""
+    """Return the table of docs/scale.md, with its inputs."""
     ladder_sizes, rows = sizes(), list[tuple[str, ...]]()
     for cores in CORES:
-        done = sealing(costs, cores)
+        outcome = sealing(costs, cores)
         rows.append(
             (
                 "sealing from nothing",
                 f"{cores:,}",
-                format_duration(done.seconds),
-                limit(done, 0),
-                f"{done.cores:.0%}",
+                format_duration(outcome.seconds),
+                limit(outcome, 0),
+                f"{outcome.cores:.0%}",
                 "",
             )
         )
     for name, interpreted in (("a night", False), ("a night, interpreted", True)):
         largest = ladder_sizes[0] * (costs.interpreted_game if interpreted else costs.game) / 1e6
         for cores in CORES:
-            done = night(costs, cores, ladder_sizes, interpreted)
+            outcome = night(costs, cores, ladder_sizes, interpreted)
             rows.append(
                 (
                     name,
                     f"{cores:,}",
-                    format_duration(done.seconds),
-                    limit(done, largest),
-                    f"{done.cores:.0%}",
+                    format_duration(outcome.seconds),
+                    limit(outcome, largest),
+                    f"{outcome.cores:.0%}",
                     format_duration(largest),
                 )
             )

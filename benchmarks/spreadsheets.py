@@ -1,4 +1,4 @@
-"""The games of a history as a table: of the usual form, or as clubs keep it; in a spreadsheet, or as CSV.
+"""Write the games of a history as a table, in one of two forms, as a spreadsheet or as CSV.
 
 usual   game_id, occurred_at, game, group, player, place
 club    Date, Player, Place
@@ -29,14 +29,14 @@ PARTS = {
     f'<Relationship Id="rId1" Type="{RELATIONS}/worksheet" Target="sheet1.xml"/>'
     f'<Relationship Id="rId2" Type="{RELATIONS}/styles" Target="styles.xml"/>'
     f'<Relationship Id="rId3" Type="{RELATIONS}/sharedStrings" Target="sharedStrings.xml"/></Relationships>',
-    # the second format is that of dates with times
+    # the second format is for dates with times
     "xl/styles.xml": f'<styleSheet {MAIN}><cellXfs count="2"><xf numFmtId="0"/><xf numFmtId="22"/></cellXfs>'
     "</styleSheet>",
 }
 
 
 def table(history: History, form: str) -> Iterator[list[Any]]:
-    """Yield the rows of a table, with its header: texts, numbers and moments."""
+    """Yield the header and the rows of a table: texts, numbers and datetimes."""
     lines = (line.split(",") for line in ledgers.csv_lines(history))
     header = next(lines)
     if form == "usual":
@@ -50,7 +50,7 @@ def table(history: History, form: str) -> Iterator[list[Any]]:
 
 
 def write_table(path: str, history: list[Any], form: str) -> dict[str, Any]:
-    """Return a table as a spreadsheet, or as CSV, as the path says; moments as texts in UTC without saying so."""
+    """Write a table to a path that ends in .xlsx or .csv. CSV has times in UTC without an offset."""
     rows = table(History(*history), form)
     if path.endswith(".xlsx"):
         _write_xlsx(path, rows)
@@ -63,24 +63,24 @@ def write_table(path: str, history: list[Any], form: str) -> dict[str, Any]:
 
 
 def _write_xlsx(path: str, rows: Iterator[list[Any]]) -> None:
-    """An .xlsx file as spreadsheet programs write it: each text once, and a style for every cell."""
+    """Write an .xlsx file like spreadsheet programs do: each text once, and a style for every cell."""
     texts: dict[str, int] = {}
 
     def cell(column: int, row: int, value: Any) -> str:
-        place = f'<c r="{chr(65 + column)}{row}"'
+        start = f'<c r="{chr(65 + column)}{row}"'
         if isinstance(value, datetime):
             since = value - EPOCH
-            return f'{place} s="1"><v>{since.days + since.seconds / 86_400!r}</v></c>'
+            return f'{start} s="1"><v>{since.days + since.seconds / 86_400!r}</v></c>'
         if isinstance(value, int):
-            return f'{place} s="0"><v>{value}</v></c>'
-        return f'{place} s="0" t="s"><v>{texts.setdefault(value, len(texts))}</v></c>'
+            return f'{start} s="0"><v>{value}</v></c>'
+        return f'{start} s="0" t="s"><v>{texts.setdefault(value, len(texts))}</v></c>'
 
-    told = "".join(
+    row_elements = "".join(
         f'<row r="{number}">{"".join(cell(column, number, value) for column, value in enumerate(row))}</row>'
         for number, row in enumerate(rows, 1)
     )
     shared = "".join(f"<si><t>{text}</t></si>" for text in texts)
-    sheet = f"<worksheet {MAIN}><sheetData>{told}</sheetData></worksheet>"
+    sheet = f"<worksheet {MAIN}><sheetData>{row_elements}</sheetData></worksheet>"
     with ZipFile(path, "w", ZIP_DEFLATED) as archive:
         for part, content in (
             PARTS | {"xl/sheet1.xml": sheet, "xl/sharedStrings.xml": f"<sst {MAIN}>{shared}</sst>"}

@@ -1,6 +1,6 @@
-"""Where ledgers are measured: SQLite files, and databases on a PostgreSQL server that runs as long as the benchmarks.
+"""Provide stores for benchmarks: SQLite files, and databases on a PostgreSQL server that runs during the benchmarks.
 
-Both also hold the events of the package `eventsourcing`, which finds its store through an environment.
+Both also provide stores for the package `eventsourcing`, which gets its settings from an environment.
 """
 
 import shutil
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 from benchmarks import data
 from benchmarks.histories import History
-from benchmarks.measuring import ROOT, Call, forget_caches, measure
+from benchmarks.measuring import ROOT, Call, delete_caches, measure
 
 Environment = dict[str, str]
 
@@ -24,11 +24,11 @@ class Store(Protocol):
 
     @property
     def name(self) -> str:
-        """Return its name in the table."""
+        """Return the name of the store in the table."""
 
     @property
     def raw_inserts(self) -> str:
-        """Return the function that inserts rows by hand."""
+        """Return the name of the function that inserts rows by hand."""
 
     def ledger(self, history: History) -> str:
         """Return the URL of a ledger that holds a history."""
@@ -37,17 +37,17 @@ class Store(Protocol):
         """Return the URL of a fresh ledger without games."""
 
     def copied_ledger(self, history: History) -> str:
-        """Return the URL of a ledger that holds a history, and may get more games."""
+        """Return the URL of a new copy of a ledger that holds a history; it may be changed."""
 
     def domain_events(self, history: History) -> Environment:
-        """Return where `eventsourcing` holds a history."""
+        """Return the environment of an `eventsourcing` store that holds a history."""
 
     def empty_domain_events(self) -> Environment:
-        """Return a fresh, empty store for `eventsourcing`."""
+        """Return the environment of a fresh, empty `eventsourcing` store."""
 
 
 class SqliteStore(NamedTuple):
-    """Files in a folder; those of histories are kept, the others are recreated each time."""
+    """SQLite files in a folder. Files of histories are kept; scratch files are recreated each time."""
 
     folder: Path
     name: str = "SQLite"
@@ -58,13 +58,13 @@ class SqliteStore(NamedTuple):
 
     def empty_ledger(self) -> str:
         template = data.ledger(self.folder, History(games=0))
-        forget_caches()
-        path = self._nothing("scratch.db")
+        delete_caches()
+        path = self._clear("scratch.db")
         shutil.copy(template, path)
         return str(path)
 
     def copied_ledger(self, history: History) -> str:
-        path = self._nothing("scratch.db")
+        path = self._clear("scratch.db")
         shutil.copy(self.ledger(history), path)
         return str(path)
 
@@ -72,22 +72,22 @@ class SqliteStore(NamedTuple):
         return sqlite_environment(data.domain_events(self.folder, history))
 
     def empty_domain_events(self) -> Environment:
-        return sqlite_environment(str(self._nothing("scratch.events.db")))
+        return sqlite_environment(str(self._clear("scratch.events.db")))
 
-    def _nothing(self, name: str) -> Path:
-        """Return the path of a file that does not exist, nor its companions."""
-        for left in self.folder.glob(f"{name}*"):
-            left.unlink()
+    def _clear(self, name: str) -> Path:
+        """Return the path of a file; delete the file and its companions, such as its journal."""
+        for leftover in self.folder.glob(f"{name}*"):
+            leftover.unlink()
         return self.folder / name
 
 
 def sqlite_environment(path: str) -> Environment:
-    """Return an application of `eventsourcing` on a SQLite file, with text ids, since game ids are text."""
+    """Return the environment of an `eventsourcing` store in a SQLite file. Its ids are text, like game ids."""
     return {"PERSISTENCE_MODULE": "eventsourcing.sqlite", "SQLITE_DBNAME": path, "ORIGINATOR_ID_TYPE": "text"}
 
 
 class PostgresStore(NamedTuple):
-    """Databases on a server that has its data and socket in `folder`; they live as long as it does."""
+    """Databases on a server with its data and socket in `folder`; they exist as long as the server runs."""
 
     folder: Path
     written: set[str]
@@ -96,16 +96,18 @@ class PostgresStore(NamedTuple):
 
     def ledger(self, history: History) -> str:
         name = f"ledger-{history.name}"
-        return self._once(name, "benchmarks.writing:write_ledger", {"path": self._url(name), "history": history})
+        return self._write_once(name, "benchmarks.writing:write_ledger", {"path": self._url(name), "history": history})
 
     def long_ledger(self, history: History) -> str:
-        """Return the URL of a ledger written without the guards of its table, which saves hours."""
+        """Return the URL of a ledger that was written without guards, which saves hours."""
         name = f"ledger-{history.name}"
-        return self._once(name, "benchmarks.writing:write_unguarded", {"url": self._url(name), "history": history})
+        return self._write_once(
+            name, "benchmarks.writing:write_unguarded", {"url": self._url(name), "history": history}
+        )
 
     def empty_ledger(self) -> str:
         self.ledger(empty := History(games=0))
-        forget_caches()
+        delete_caches()
         self._recreate("scratch", f"ledger-{empty.name}")
         return self._url("scratch")
 
@@ -116,16 +118,18 @@ class PostgresStore(NamedTuple):
 
     def domain_events(self, history: History) -> Environment:
         environment = self._environment(name := f"events-{history.name}")
-        self._once(name, "benchmarks.baselines.event_sourcing:save", {"env": environment, "history": history})
+        self._write_once(name, "benchmarks.baselines.event_sourcing:save", {"env": environment, "history": history})
         return environment
 
     def empty_domain_events(self) -> Environment:
         self._recreate("scratch-events", "template1")
         return self._environment("scratch-events")
 
-    def _once(self, name: str, write: str, arguments: Mapping[str, Any]) -> str:
-        """Return the URL of a database, which a function writes unless it has been written; settled as it would be some
-        minutes later, since the server would otherwise do that while something is measured."""
+    def _write_once(self, name: str, write: str, arguments: Mapping[str, Any]) -> str:
+        """Return the URL of a database; unless it exists, create it with the function `write`, and vacuum it.
+
+        Otherwise the server would vacuum it some minutes later, during a measurement.
+        """
         if name not in self.written:
             self._recreate(name, "template1")
             measure(Call(write, arguments))

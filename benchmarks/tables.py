@@ -1,4 +1,4 @@
-"""Lines as a Markdown table that is also readable in a terminal. Pure."""
+"""Format lines as a Markdown table that is also readable in a terminal. All functions are pure."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,7 +8,7 @@ HEADINGS = ("what", "ours", "other", "ours : other", "bar", "met")
 
 
 def table(lines: Iterable[Line | Skipped]) -> str:
-    """Return all lines under the headings."""
+    """Return the table of the lines."""
     rows = [
         _row(line) if isinstance(line, Line) else (line.what, f"skipped: {line.reason}", "", "", "", "")
         for line in lines
@@ -30,19 +30,19 @@ def _row(line: Line) -> tuple[str, ...]:
 
 
 def measured(series: Series) -> str:
-    """Return a series in short: `rebuild: 4.21 s ±3%, 237,530 games/s, 410 MB`."""
+    """Format a series, such as `rebuild: 4.21 s ±3%, 237,530 games/s, 410 MB`."""
     pace = f", {figure(rate(series))} {series.unit}/s" if series.work > 1 else ""
     around = f" ±{50 * spread(series):.0f}%" if len(series.runs) > 1 else ""
     return f"{series.label}: {time(seconds(series))}{around}{pace}, {peak_bytes(series) / 1e6:,.0f} MB"
 
 
 def time(value: float) -> str:
-    """Seconds, as milliseconds if they are few."""
+    """Format a time in seconds, or in milliseconds if it is short."""
     return f"{value:.2f} s" if value >= 1 else f"{value * 1_000:.3g} ms"
 
 
 def figure(value: float) -> str:
-    """Return a rate to three digits: 237,000."""
+    """Format a rate with three significant digits, such as 238,000."""
     digits = len(str(int(abs(value))))
     return f"{round(value, 3 - digits):,.0f}" if value >= 100 else f"{value:.3g}"
 

@@ -1,4 +1,4 @@
-"""Matches of a tour of tennis, if their file is next to the checkout: a ledger of them, imported once and kept."""
+"""Import the matches of a tour of tennis, if their file is next to the checkout; keep the ledger."""
 
 import csv
 import gzip
@@ -14,7 +14,7 @@ PACKED = ROOT.parent / "shared" / "data" / "atp" / "matches.csv.gz"
 
 
 def ledger(folder: Path, matches_max: int | None) -> str:
-    """Return the URL of a SQLite ledger of the matches, or of the first ones."""
+    """Return the path of a SQLite ledger of the matches, or of the first `matches_max`."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{data.FORMAT}-tennis-{matches_max or 'all'}.db"
     if not path.exists():
@@ -31,7 +31,7 @@ def ledger(folder: Path, matches_max: int | None) -> str:
 
 
 def _unpack(path: Path, matches_max: int | None) -> None:
-    """Write the matches in their order as a table of games, but for those of a name against itself."""
+    """Write the matches in order as a table of games, except matches of a name against itself."""
     with gzip.open(PACKED, "rt", encoding="utf-8", newline="") as packed, open(path, "w", encoding="utf-8") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["game_id", "occurred_at", "player", "place"])

@@ -1,4 +1,4 @@
-"""Several processes append at once, event by event, while this one reads on from the last position it has seen."""
+"""Measure several processes that append single events at the same time, while this process follows the log."""
 
 from itertools import islice
 from multiprocessing import get_context
@@ -15,12 +15,12 @@ from ratings_ledger.ledger.store.appending import append
 from ratings_ledger.ledger.store.log import head, read_records
 from ratings_ledger.ledger.store.opening import open_ledger
 
-# a reader that never waited would take half of two processors from the writers
+# without a pause, the reader would take half of two processors from the writers
 PAUSE_S = 0.02
 
 
 def run(url: str, history: list[Any], writers: int) -> dict[str, Any]:
-    """Append a history; the time runs from when all are ready until the reader has seen the last event.
+    """Append a history; measure the time from when all writers are ready until the reader has seen the last event.
 
     Raises `AssertionError` if the reader missed an event or saw one out of order.
     """

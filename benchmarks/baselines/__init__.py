@@ -1,1 +1,1 @@
-"""What the program is measured against: other packages used at their best, and hand-written loops and statements."""
+"""Baselines of the benchmarks: other packages at their fastest, and hand-written loops and statements."""

@@ -1,4 +1,4 @@
-"""How fast a ledger's records can be read and parsed at all: a plain SELECT and pyarrow, nothing more."""
+"""Find the limit for decoding a ledger: read all records with a plain SELECT, and parse them with pyarrow."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -12,14 +12,14 @@ from pyarrow import json
 PAGE_RECORDS = 50_000
 BLOCK_BYTES = 1 << 23
 QUERY = "SELECT record FROM events ORDER BY position"
-# what an Elo needs of a game
+# the members of a game that Elo needs
 PARTICIPANT = pa.struct([("place", pa.int64()), ("player", pa.string())])
 GAME = pa.struct([("game", pa.string()), ("group", pa.string()), ("participants", pa.list_(PARTICIPANT))])
 MEMBERS = pa.schema([("data", GAME), ("occurred_at", pa.string()), ("position", pa.int64())])
 
 
 def run(url: str) -> dict[str, Any]:
-    """Read and parse all events; those that are not about games are ignored."""
+    """Read and parse all events; members that only other events have are ignored."""
     options = json.ParseOptions(explicit_schema=MEMBERS, unexpected_field_behavior="ignore")
     blocks = json.ReadOptions(block_size=BLOCK_BYTES)
     started = perf_counter()

@@ -1,8 +1,8 @@
-"""The package `eventsourcing`: games saved as domain events, and an Elo kept by a projection over them.
+"""Use the package `eventsourcing`: save games as domain events, and compute Elo in a projection.
 
-A game is a frozen dataclass with as few members as possible, without a timestamp that would have to be converted, and
-the projection keeps floats, which cost less than exact integers. So this is the fastest the package was found to go;
-`VARIANTS` are the ways of reading that were tried.
+A game is a frozen dataclass with as few members as possible, without a timestamp that would have to be converted. The
+projection uses floats, which are cheaper than exact integers. This was the fastest way to use the package that we
+found; `VARIANTS` are the ways of reading events that we tried.
 """
 
 import sqlite3
@@ -24,13 +24,13 @@ K_TOTAL = 32
 START = 1000.0
 SECTION_EVENTS = 10_000
 BATCH_EVENTS = 5_000
-# how events are read; see `_games`
+# the ways to read events, which `_games` describes
 VARIANTS = ("notifications", "stored")
 
 
 @dataclass(frozen=True)
 class GameRecorded:
-    """A game was played. Its id is the id of its own sequence of events."""
+    """A game was played. Each game has a sequence of events of its own, with the game's id."""
 
     originator_id: str
     originator_version: int
@@ -42,7 +42,7 @@ class GameRecorded:
 
 
 class Games(Application[str]):
-    """All games, each a sequence of its own."""
+    """All games, each with its own sequence of events."""
 
     log_section_size = SECTION_EVENTS
 
@@ -65,21 +65,21 @@ def events(drawn: Drawn) -> list[GameRecorded]:
 
 
 def save(env: Environment, history: list[Any], batch: int = BATCH_EVENTS) -> dict[str, Any]:
-    """Save a history, `batch` events per transaction; the events are made before the clock starts."""
+    """Save a history, `batch` events per transaction. The time to create the events does not count."""
     seconds, count = 0.0, 0
     with Games(env) as games:
         for drawn in chunks(History(*history)):
-            made = events(drawn)
+            domain_events = events(drawn)
             started = perf_counter()
-            for first in range(0, len(made), batch):
-                games.save(*made[first : first + batch])
+            for first in range(0, len(domain_events), batch):
+                games.save(*domain_events[first : first + batch])
             seconds += perf_counter() - started
-            count += len(made)
+            count += len(domain_events)
     return {"seconds": seconds, "count": count}
 
 
 def replay(env: Environment, variant: str) -> dict[str, Any]:
-    """Read all events in log order, keep everybody's Elo, and store the standings in a table."""
+    """Read all events in log order, compute the Elo of all players, and store the standings in a table."""
     started = perf_counter()
     points: dict[str, float] = {}
     count = 0
@@ -92,7 +92,7 @@ def replay(env: Environment, variant: str) -> dict[str, Any]:
 
 
 def read(env: Environment, variant: str) -> dict[str, Any]:
-    """Read all events and do nothing with them."""
+    """Read all events, and do nothing else."""
     started = perf_counter()
     with Games(env) as games:
         count = sum(1 for _ in _games(games, variant))
@@ -100,10 +100,10 @@ def read(env: Environment, variant: str) -> dict[str, Any]:
 
 
 def _games(games: Games, variant: str) -> Iterator[tuple[list[str], list[int]]]:
-    """Players and places of every game.
+    """Yield the players and places of every game.
 
-    notifications: sections of the notification log, each mapped to its domain event, as the package's projections do
-    stored: the same sections, decoded by the package's transcoder without making domain events of them
+    notifications: read sections of the notification log, and map them to domain events, like the package's projections
+    stored:        read the same sections, and decode them with the package's transcoder, without creating domain events
     """
     to_event, decode = games.mapper.to_domain_event, games.mapper.transcoder.decode
     start: int | None = 1
@@ -121,7 +121,7 @@ def _games(games: Games, variant: str) -> Iterator[tuple[list[str], list[int]]]:
 
 
 def _score(points: dict[str, float], players: list[str], places: list[int]) -> None:
-    """Textbook Elo between every two players of a game."""
+    """Update the points by textbook Elo between every two players of a game."""
     before = [points.get(player, START) for player in players]
     k, n = K_TOTAL / (len(players) - 1), len(players)
     change = [0.0] * n

@@ -1,30 +1,33 @@
-"""Close names the plain way: every new name is compared with every known one."""
+"""Find close names by comparing every new name with every known name."""
 
 from time import perf_counter
 from typing import Any
 
-from benchmarks.names import drawn
+from benchmarks.names import draw_names
 
 
 def run(form: str, new: int, known: int, tried: int) -> dict[str, Any]:
-    """Compare so many of the new names, cleaned beforehand, with all known ones; what is found is not explained."""
-    news, knowns = drawn(form, new, known)
-    bare = ["".join(name.casefold().split()) for name in knowns]
+    """Compare `tried` of the new names with all known names, and count the close ones.
+
+    The time to fold the known names does not count.
+    """
+    new_names, known_names = draw_names(form, new, known)
+    folded_names = ["".join(name.casefold().split()) for name in known_names]
     started = perf_counter()
     close_count = 0
-    for name in ("".join(name.casefold().split()) for name in news[-tried:]):
-        close_count += any(_is_close(name, other) for other in bare)
-    return {"seconds": perf_counter() - started, "count": min(tried, len(news)), "found": close_count}
+    for name in ("".join(name.casefold().split()) for name in new_names[-tried:]):
+        close_count += any(_is_close(name, other) for other in folded_names)
+    return {"seconds": perf_counter() - started, "count": min(tried, len(new_names)), "found": close_count}
 
 
-def _is_close(one: str, other: str) -> bool:
-    """Tell whether one is the other, or one letter apart."""
-    if abs(len(one) - len(other)) > 1:
+def _is_close(left: str, right: str) -> bool:
+    """Tell whether two names are equal, or differ in one letter."""
+    if abs(len(left) - len(right)) > 1:
         return False
     start = 0
-    for a, b in zip(one, other, strict=False):
+    for a, b in zip(left, right, strict=False):
         if a != b:
             break
         start += 1
-    rest, others = one[start:], other[start:]
-    return rest == others or rest[1:] == others[1:] or rest[1:] == others or rest == others[1:]
+    left_rest, right_rest = left[start:], right[start:]
+    return left_rest == right_rest or left_rest[1:] in (right_rest, right_rest[1:]) or left_rest == right_rest[1:]

@@ -1,7 +1,6 @@
-"""Rating packages over games in memory, each with its fastest function that scores a game of several players.
+"""Rate games in memory with rating packages, each with its fastest function for games of several players.
 
-Every function rates the first `count` games of a history, prepared as lists, and keeps everybody's rating in a
-dictionary.
+Every function rates the first `count` games of a history, which are lists, and keeps all ratings in a dictionary.
 """
 
 from datetime import datetime
@@ -12,12 +11,12 @@ from typing import Any
 from benchmarks.games import chunks
 from benchmarks.histories import History
 
-Found = dict[str, Any]
+Measurement = dict[str, Any]
 Games = list[tuple[list[int], list[int]]]
 
 
 def _games(history: list[Any], count: int) -> Games:
-    """Players and places of the first games."""
+    """Return the players and places of the first games."""
     drawn_games: Games = []
     for drawn in chunks(History(*history)):
         players, places = drawn.players.tolist(), drawn.places.tolist()
@@ -27,8 +26,8 @@ def _games(history: list[Any], count: int) -> Games:
     return drawn_games[:count]
 
 
-def multi_elo(history: list[Any], count: int) -> Found:
-    """`calc_elo` of a whole game."""
+def multi_elo(history: list[Any], count: int) -> Measurement:
+    """Rate with `calc_elo`, a whole game at a time."""
     from multi_elo import EloPlayer, calc_elo
 
     games = _games(history, count)
@@ -41,8 +40,8 @@ def multi_elo(history: list[Any], count: int) -> Found:
     return {"seconds": perf_counter() - started, "count": len(games)}
 
 
-def openskill(history: list[Any], count: int) -> Found:
-    """`rate` of its default model, which is also its quickest; the package is compiled."""
+def openskill(history: list[Any], count: int) -> Measurement:
+    """Rate with the default model, which is also the fastest; the package is compiled."""
     from openskill.models import PlackettLuce
 
     games = _games(history, count)
@@ -56,8 +55,8 @@ def openskill(history: list[Any], count: int) -> Found:
     return {"seconds": perf_counter() - started, "count": len(games)}
 
 
-def elote(history: list[Any], count: int) -> Found:
-    """`beat` and `tied` of Elo competitors, pair by pair: the package's Elo only knows games of two."""
+def elote(history: list[Any], count: int) -> Measurement:
+    """Rate with `beat` and `tied`, pair by pair, because the package's Elo supports only games of two."""
     from elote import EloCompetitor
 
     games = _games(history, count)
@@ -79,22 +78,22 @@ def elote(history: list[Any], count: int) -> Found:
     return {"seconds": perf_counter() - started, "count": len(games)}
 
 
-def elote_glicko(history: list[Any], count: int) -> Found:
-    """Glicko competitors in games of two."""
+def elote_glicko(history: list[Any], count: int) -> Measurement:
+    """Rate games of two with Glicko."""
     from elote import GlickoCompetitor
 
     return _elote_over_time(history, count, GlickoCompetitor)
 
 
-def elote_glicko_2(history: list[Any], count: int) -> Found:
-    """Return the ratings by Glicko-2."""
+def elote_glicko_2(history: list[Any], count: int) -> Measurement:
+    """Rate games of two with Glicko-2."""
     from elote import Glicko2Competitor
 
     return _elote_over_time(history, count, Glicko2Competitor)
 
 
-def _elote_over_time(history: list[Any], count: int, competitor: Any) -> Found:
-    """`beat` and `tied` in games of two, all at one time."""
+def _elote_over_time(history: list[Any], count: int, competitor: Any) -> Measurement:
+    """Rate games of two with `beat` and `tied`, all at the same time."""
     games = _games(history, count)
     at = datetime(2025, 1, 1)
     ratings: dict[int, Any] = {}
@@ -113,8 +112,8 @@ def _elote_over_time(history: list[Any], count: int, competitor: Any) -> Found:
     return {"seconds": perf_counter() - started, "count": len(games)}
 
 
-def trueskill(history: list[Any], count: int) -> Found:
-    """`rate` of a whole game, every player a team of one."""
+def trueskill(history: list[Any], count: int) -> Measurement:
+    """Rate with `rate`, a whole game at a time; every player is a team of one."""
     from trueskill import TrueSkill
 
     games = _games(history, count)

@@ -1,7 +1,7 @@
-"""A hand-written numba loop: pairwise Elo in exact integers over arrays in memory, any number of players, ties.
+"""Replay arrays in memory in a hand-written numba loop: pairwise Elo in exact integers, for any number of players.
 
-It computes what the rule pairwise-elo/1 computes with the parameters of `bench-elo`, which are constants here, and
-nothing else: no trial balance, no explanations, no bounds.
+The loop computes the same points as the rule pairwise-elo/1 with the parameters of `bench-elo`, which are constants
+here. It computes nothing else: no trial balance, no explanations, no bounds.
 """
 
 from time import perf_counter
@@ -25,7 +25,7 @@ LAST = 10 * SCALE
 
 @njit(cache=True)
 def replay(offsets: Any, players: Any, places: Any, expected: Any, points: Any, games: Any) -> None:
-    """Carry all players' points through all games."""
+    """Update the points and games of all players by all games."""
     change = np.zeros(64, dtype=np.int64)
     for game in range(len(offsets) - 1):
         low = offsets[game]
@@ -60,23 +60,23 @@ def replay(offsets: Any, players: Any, places: Any, expected: Any, points: Any, 
 
 
 def run(path: str, players_count: int) -> dict[str, Any]:
-    """Replay a file of arrays; the loop is compiled and everything is in memory before the clock starts."""
+    """Replay a file of arrays. The time to compile the loop and to load the file does not count."""
     expected = np.array(expected_scores(), dtype=np.int64)
     with np.load(path) as file:
         offsets, players, places = file["offsets"], file["players"], file["places"]
-    replay(offsets[:2], players, places, expected, *_new(players_count))
-    points, games = _new(players_count)
+    replay(offsets[:2], players, places, expected, *_start_players(players_count))
+    points, games = _start_players(players_count)
     started = perf_counter()
     replay(offsets, players, places, expected, points, games)
     seconds = perf_counter() - started
-    seen = np.flatnonzero(games)
+    active = np.flatnonzero(games)
     return {
         "seconds": seconds,
         "count": len(offsets) - 1,
-        "digest": digest_of_points({player_id(number): int(points[number]) for number in seen.tolist()}),
+        "digest": digest_of_points({player_id(number): int(points[number]) for number in active.tolist()}),
     }
 
 
-def _new(players_count: int) -> tuple[Ints, Ints]:
-    """Return the points and games of everybody before the first game."""
+def _start_players(players_count: int) -> tuple[Ints, Ints]:
+    """Return the points and games of all players before the first game."""
     return np.full(players_count, START, dtype=np.int64), np.zeros(players_count, dtype=np.int64)

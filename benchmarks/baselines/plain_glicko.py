@@ -1,6 +1,6 @@
-"""Glicko and Glicko-2 in plain loops of Python, with the formulas and the parameters of glicko-1/1 and glicko-2/1.
+"""Rate games by Glicko and Glicko-2 in plain Python loops, with the parameters of glicko-1/1 and glicko-2/1.
 
-They reckon in doubles, keep a tuple per player in a dictionary, and stop at nothing.
+The loops use doubles, keep a tuple per player in a dictionary, and check no bounds.
 """
 
 from itertools import pairwise
@@ -11,13 +11,13 @@ from typing import Any
 from benchmarks.games import chunks
 from benchmarks.histories import History, player_id
 
-Found = dict[str, Any]
+Measurement = dict[str, Any]
 DAY = 86_400_000_000
 START, DEVIATION = 1500.0, 350.0
 
 
 def _games(history: list[Any], count: int) -> list[tuple[list[int], list[int], int]]:
-    """Players, places and the day of the first games."""
+    """Return the players, the places and the day of the first games."""
     drawn_games: list[tuple[list[int], list[int], int]] = []
     for drawn in chunks(History(*history)):
         players, places, days = drawn.players.tolist(), drawn.places.tolist(), (drawn.occurred_at // DAY).tolist()
@@ -30,13 +30,13 @@ def _games(history: list[Any], count: int) -> list[tuple[list[int], list[int], i
     return drawn_games[:count]
 
 
-def _found(seconds: float, count: int, ratings: dict[int, Any]) -> Found:
+def _build_measurement(seconds: float, count: int, ratings: dict[int, Any]) -> Measurement:
     points = {player_id(player): state[0] for player, state in ratings.items()}
     return {"seconds": seconds, "count": count, "points": points}
 
 
-def glicko(history: list[Any], count: int) -> Found:
-    """Glicko, game by game."""
+def glicko(history: list[Any], count: int) -> Measurement:
+    """Rate game by game with Glicko."""
     q, floor, growth = log(10) / 400, 30.0, 8.1
     games = _games(history, count)
     ratings: dict[int, tuple[float, float, int]] = {}
@@ -60,11 +60,11 @@ def glicko(history: list[Any], count: int) -> Found:
             square = 1 / (1 / (deviation * deviation) + q * q * information)
             after = sqrt(square)
             ratings[player] = rating + q * square * surprise, after if after > floor else floor, day
-    return _found(perf_counter() - started, len(games), ratings)
+    return _build_measurement(perf_counter() - started, len(games), ratings)
 
 
-def glicko_2(history: list[Any], count: int) -> Found:
-    """Glicko-2, game by game; the volatility by the two steps of Newton's method that suffice for single games."""
+def glicko_2(history: list[Any], count: int) -> Measurement:
+    """Rate game by game with Glicko-2. Two steps of Newton's method suffice for the volatility in single games."""
     points, tau_square = 173.7178, 0.25
     games = _games(history, count)
     ratings: dict[int, tuple[float, float, float, int]] = {}
@@ -96,4 +96,4 @@ def glicko_2(history: list[Any], count: int) -> Found:
             sigma *= exp(y / 2)
             square = 1 / (1 / (phi * phi + sigma * sigma) + information)
             ratings[player] = rating + points * square * surprise, points * sqrt(square), sigma, day
-    return _found(perf_counter() - started, len(games), ratings)
+    return _build_measurement(perf_counter() - started, len(games), ratings)

@@ -1,4 +1,4 @@
-"""A ledger's rows inserted by hand: same schema, guards, indexes and settings, and no validation."""
+"""Insert a ledger's rows by hand, with the same schema, guards, indexes and settings, but no validation."""
 
 import sqlite3
 from contextlib import closing
@@ -13,12 +13,12 @@ from ratings_ledger.ledger.store.log import Head, head
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.sqlite import PRAGMAS
 
-MARKS = len(EventRow._fields)
+COLUMN_COUNT = len(EventRow._fields)
 
 
 def into_sqlite(url: str, history: list[Any], batch: int, journal: str = "truncate") -> dict[str, Any]:
-    """`executemany` of prepared rows, `batch` per transaction, on one connection."""
-    statement = f"INSERT INTO events VALUES ({', '.join('?' * MARKS)})"
+    """Insert prepared rows into SQLite with `executemany`, `batch` rows per transaction, on one connection."""
+    statement = f"INSERT INTO events VALUES ({', '.join('?' * COLUMN_COUNT)})"
     seconds, count = 0.0, 0
     latest = _head(url)
     with closing(sqlite3.connect(url, isolation_level=None)) as connection:
@@ -38,10 +38,10 @@ def into_sqlite(url: str, history: list[Any], batch: int, journal: str = "trunca
 
 
 def into_postgres(url: str, history: list[Any], batch: int) -> dict[str, Any]:
-    """Insert rows through psycopg, which sends the rows of an `executemany` without waiting for each."""
+    """Insert prepared rows with psycopg, whose `executemany` sends rows without waiting for each."""
     import psycopg
 
-    statement = f"INSERT INTO events VALUES ({', '.join(['%s'] * MARKS)})"
+    statement = f"INSERT INTO events VALUES ({', '.join(['%s'] * COLUMN_COUNT)})"
     seconds, count = 0.0, 0
     latest = _head(url)
     with psycopg.connect(url) as connection:

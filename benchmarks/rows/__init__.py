@@ -1,6 +1,6 @@
-"""The rows of the table, by the names `--rows` takes, in the order they run.
+"""The rows of the table by the names that `--rows` accepts, in the order of measurement.
 
-A row yields its lines as they are measured, and reports those that cannot be measured here.
+A row yields each line when it is measured, or the reason why the line cannot be measured.
 """
 
 from collections.abc import Callable, Iterator
@@ -30,23 +30,23 @@ from benchmarks.setting import Setting
 Row = Callable[[Setting], Iterator[Line | Skipped]]
 
 ROWS: dict[str, Row] = {
-    "rebuild": lambda setting: rebuilding.rebuild(setting, setting.sqlite),
-    "replay": replaying.replay,
-    "libraries": libraries.libraries,
-    "systems": systems.systems,
-    "append": lambda setting: appending.append(setting, setting.sqlite, 200_000),
-    "sheets": lambda setting: sheets.sheets(setting, setting.sqlite),
-    "single": lambda setting: single.single(setting, setting.sqlite),
-    "questions": asking.questions,
-    "corrections": asking.corrections,
-    "whatif": asking.whatif,
-    "names": naming.names,
-    "start": starting.start,
-    "pages": pages.pages,
-    "ladders": lambda setting: ladders.small_ladders(setting, setting.sqlite),
-    "postgres": postgres.postgres,
-    "cluster": cluster.cluster,
-    "growth": growing.growth,
-    "log": long_logs.log,
-    "codeforces": codeforces.codeforces,
+    "rebuild": lambda setting: rebuilding.measure_rebuild(setting, setting.sqlite),
+    "replay": replaying.measure_replay,
+    "libraries": libraries.measure_libraries,
+    "systems": systems.measure_systems,
+    "append": lambda setting: appending.measure_append(setting, setting.sqlite, 200_000),
+    "sheets": lambda setting: sheets.measure_sheets(setting, setting.sqlite),
+    "single": lambda setting: single.measure_single(setting, setting.sqlite),
+    "questions": asking.measure_questions,
+    "corrections": asking.measure_corrections,
+    "whatif": asking.measure_whatif,
+    "names": naming.measure_names,
+    "start": starting.measure_start,
+    "pages": pages.measure_pages,
+    "ladders": lambda setting: ladders.measure_small_ladders(setting, setting.sqlite),
+    "postgres": postgres.measure_postgres,
+    "cluster": cluster.measure_cluster,
+    "growth": growing.measure_growth,
+    "log": long_logs.measure_log,
+    "codeforces": codeforces.measure_codeforces,
 }

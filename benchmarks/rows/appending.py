@@ -1,24 +1,24 @@
-"""Appending in bulk: validated events, and whole files."""
+"""Measure appending in bulk: validated events, and whole files."""
 
 from collections.abc import Iterator
 
 from benchmarks import data
 from benchmarks.histories import History
-from benchmarks.measuring import Call, in_turn
+from benchmarks.measuring import Call, run_in_turn
 from benchmarks.results import Bar, Line, Skipped, series
 from benchmarks.setting import Setting
 from benchmarks.stores import Store
 
 # as many as `import` appends per transaction
 BATCH_EVENTS = 50_000
-# how many times as fast at least: as raw inserts, and as events saved by `eventsourcing`
+# the minimum speed, relative to raw inserts and to `eventsourcing`
 BARS = {"append": (0.4, 1), "import JSON Lines": (0.4, 1.2), "import CSV": (0.6, 1)}
 
 
-def append(setting: Setting, store: Store, full: int) -> Iterator[Line | Skipped]:
-    """`full` events, and files of them, against rows inserted by hand and events saved by `eventsourcing`.
+def measure_append(setting: Setting, store: Store, full: int) -> Iterator[Line | Skipped]:
+    """Compare appends and imports of `full` events with raw inserts and with `eventsourcing`.
 
-    All in batches of the same size.
+    All use batches of the same size.
     """
     games = setting.games(full)
     history = History(games=games)
@@ -34,7 +34,7 @@ def append(setting: Setting, store: Store, full: int) -> Iterator[Line | Skipped
             needs=("eventsourcing",),
         ),
     }
-    runs = in_turn(calls, setting.repetitions)
+    runs = run_in_turn(calls, setting.repetitions)
     raw = series("executemany of the same rows", "events", games, runs.pop("raw"))
     saved = runs.pop("eventsourcing", None)
     for name, measured in runs.items():
@@ -50,5 +50,5 @@ def append(setting: Setting, store: Store, full: int) -> Iterator[Line | Skipped
 
 
 def _import(store: Store, path: str) -> Call:
-    """`ratings import` of a file into an empty ledger, without the start of the process."""
-    return Call("benchmarks.ours:command", lambda: {"url": store.empty_ledger(), "arguments": ["import", path]})
+    """Return the call that imports a file into an empty ledger, without the start of the process."""
+    return Call("benchmarks.ours:run_command", lambda: {"url": store.empty_ledger(), "arguments": ["import", path]})

@@ -1,4 +1,4 @@
-"""A rebuild by the workers of an engine on this machine, against the forked processes of a rebuild as ever."""
+"""Compare rebuilds by the workers of an engine on this machine with a rebuild by forked processes."""
 
 import shutil
 from collections.abc import Iterator, Sequence
@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from statistics import median
 
 from benchmarks.histories import History
-from benchmarks.measuring import Call, in_turn, measure
+from benchmarks.measuring import Call, measure, run_in_turn
 from benchmarks.results import Bar, Line, Run, Series, Skipped, series
 from benchmarks.setting import Setting
 
@@ -16,14 +16,14 @@ TASK_SECONDS = 0.003
 SPEED = 0.7
 
 
-def cluster(setting: Setting) -> Iterator[Line | Skipped]:
-    """Yield what old events cost once, what a night costs then, and what a task costs besides its work."""
+def measure_cluster(setting: Setting) -> Iterator[Line | Skipped]:
+    """Measure sealing, a rebuild of sealed events, and the overhead of a task."""
     large = History(games=setting.games(GAMES), ladders=LADDERS)
     small = large._replace(games=setting.games(GAMES // 10))
     segments = str(setting.folder / "segments")
-    yield from _sealing(setting, large, segments)
-    yield from _rebuilding(setting, large, segments)
-    yield from _tasks(setting, small, segments)
+    yield from _measure_sealing(setting, large, segments)
+    yield from _measure_rebuilds(setting, large, segments)
+    yield from _measure_tasks(setting, small, segments)
     shutil.rmtree(segments)
 
 
@@ -32,8 +32,8 @@ def _engines() -> list[str]:
     return [f"processes:{WORKERS}", *([f"dask:{WORKERS}"] if find_spec("distributed") else [])]
 
 
-def _sealing(setting: Setting, history: History, segments: str) -> Iterator[Line | Skipped]:
-    """Seal everything, once."""
+def _measure_sealing(setting: Setting, history: History, segments: str) -> Iterator[Line | Skipped]:
+    """Measure sealing all events, once."""
     url = setting.sqlite.ledger(history)
     run = measure(Call("benchmarks.clusters:seal", {"url": url, "on": f"processes:{WORKERS}", "segments": segments}))
     what, measured = f"sealing of {history.games:,} games by {WORKERS} processes, SQLite", run.details
@@ -42,28 +42,30 @@ def _sealing(setting: Setting, history: History, segments: str) -> Iterator[Line
         return
     yield Line(
         what,
-        Series("seal", "events", measured["count"], [_largest(run)]),
+        Series("seal", "events", measured["count"], [_use_worker_memory(run)]),
         note=f"{1e6 * measured['processor'] / measured['count']:.3g} µs of a worker and "
         f"{1e6 * measured['processor_here'] / measured['count']:.3g} µs of the coordinator an event, "
         f"{measured['bytes'] / measured['games']:.3g} bytes a game",
     )
 
 
-def _rebuilding(setting: Setting, history: History, segments: str) -> Iterator[Line | Skipped]:
-    """Yield the same rebuild by every engine, and as ever."""
+def _measure_rebuilds(setting: Setting, history: History, segments: str) -> Iterator[Line | Skipped]:
+    """Compare the same rebuild by every engine and without an engine."""
     arguments = {"url": setting.sqlite.ledger(history), "segments": segments}
     calls = {
-        "as ever": Call("benchmarks.clusters:rebuild", {**arguments, "on": None}),
+        "no engine": Call("benchmarks.clusters:rebuild", {**arguments, "on": None}),
         **{on: Call("benchmarks.clusters:rebuild", {**arguments, "on": on}) for on in _engines()},
     }
-    measure(calls["as ever"])  # after it, its columns are cached, and the standings stored
-    runs = in_turn(calls, setting.repetitions)
+    measure(calls["no engine"])  # after it, its columns are cached, and the standings stored
+    runs = run_in_turn(calls, setting.repetitions)
     digests = {run.details["digest"] for measured in runs.values() for run in measured}
     assert len(digests) == 1, "engines come to different standings"
-    usual = series("forked workers, columns cached", "games", history.games, _largest_of(runs.pop("as ever")))
+    usual = series(
+        "forked workers, columns cached", "games", history.games, _use_worker_memory_in(runs.pop("no engine"))
+    )
     what = f"rebuild of {history.games:,} games on {history.ladders:,} ladders, sealed"
     for on, measured in runs.items():
-        ours = series("rebuild", "games", history.games, _largest_of(measured))
+        ours = series("rebuild", "games", history.games, _use_worker_memory_in(measured))
         tasks = measured[0].details["tasks"]
         note = (
             f"{tasks} packs; largest worker; processors {_processors(measured)}, of the other {_processors(usual.runs)}"
@@ -77,8 +79,8 @@ def _processors(runs: Sequence[Run]) -> str:
     return f"{median(run.details['processor'] + run.details['processor_here'] for run in runs):.1f} s"
 
 
-def _tasks(setting: Setting, history: History, segments: str) -> Iterator[Line]:
-    """Yield what a task costs besides its work: very many packs against few."""
+def _measure_tasks(setting: Setting, history: History, segments: str) -> Iterator[Line]:
+    """Measure the overhead of a task, by comparing very many packs with few."""
     arguments = {"url": setting.sqlite.ledger(history), "segments": segments}
     measure(Call("benchmarks.clusters:seal", {**arguments, "on": f"processes:{WORKERS}"}))
     for on in _engines():
@@ -86,24 +88,24 @@ def _tasks(setting: Setting, history: History, segments: str) -> Iterator[Line]:
             "few": Call("benchmarks.clusters:rebuild", {**arguments, "on": on}),
             "many": Call("benchmarks.clusters:rebuild", {**arguments, "on": on, "pack_games": TINY_PACK_GAMES}),
         }
-        runs = in_turn(calls, setting.repetitions)
+        runs = run_in_turn(calls, setting.repetitions)
         assert len({run.details["digest"] for measured in runs.values() for run in measured}) == 1, (
             "packs change standings"
         )
-        more = [_more(few, many) for few, many in zip(runs["few"], runs["many"], strict=True)]
+        overheads = [_compute_overhead(few, many) for few, many in zip(runs["few"], runs["many"], strict=True)]
         tasks = runs["many"][0].details["tasks"]
         yield Line(
             f"a task besides its work, {on}: {tasks:,} packs of {history.games:,} games against "
             f"{runs['few'][0].details['tasks']}",
-            Series("task", "task", 1, more),
+            Series("task", "task", 1, overheads),
             bar=Bar("seconds", TASK_SECONDS),
-            note=f"{1e3 * median(run.details['worker'] for run in more):.2g} ms of a worker, "
-            f"{1e3 * median(run.details['here'] for run in more):.2g} ms of the coordinator",
+            note=f"{1e3 * median(run.details['worker'] for run in overheads):.2g} ms of a worker, "
+            f"{1e3 * median(run.details['here'] for run in overheads):.2g} ms of the coordinator",
         )
 
 
-def _more(few: Run, many: Run) -> Run:
-    """Return what each of many tasks took longer."""
+def _compute_overhead(few: Run, many: Run) -> Run:
+    """Return the additional time per task of a run with many tasks."""
     tasks = max(1, many.details["tasks"] - few.details["tasks"])
     return Run(
         max((many.seconds - few.seconds) / tasks, 1e-6),
@@ -115,10 +117,10 @@ def _more(few: Run, many: Run) -> Run:
     )
 
 
-def _largest(run: Run) -> Run:
+def _use_worker_memory(run: Run) -> Run:
     """Return a run with the memory of the largest worker as its memory."""
     return run._replace(peak_bytes=int(run.details["worker_bytes"]))
 
 
-def _largest_of(runs: Sequence[Run]) -> list[Run]:
-    return [_largest(run) for run in runs]
+def _use_worker_memory_in(runs: Sequence[Run]) -> list[Run]:
+    return [_use_worker_memory(run) for run in runs]

@@ -1,18 +1,18 @@
-"""Real results at scale: contest standings dealt into tables, if their file is next to the checkout."""
+"""Measure real results at scale: contest standings divided into tables, if their file is next to the checkout."""
 
 import gzip
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.measuring import ROOT, Call, in_turn, measure
+from benchmarks.measuring import ROOT, Call, measure, run_in_turn
 from benchmarks.results import Line, Run, Skipped, series
 from benchmarks.setting import Setting
 
 PACKED = ROOT.parent / "shared" / "data" / "codeforces-pods" / "games.csv.gz"
 
 
-def codeforces(setting: Setting) -> Iterator[Line | Skipped]:
-    """Import, rebuild and verify. The import is timed once, since it takes as long as everything else."""
+def measure_codeforces(setting: Setting) -> Iterator[Line | Skipped]:
+    """Measure an import, a rebuild and a verification. The import runs only once, because it takes longest."""
     if not PACKED.exists():
         yield Skipped("real contest results", f"{PACKED.parent.name}/{PACKED.name} is not there")
         return
@@ -22,17 +22,17 @@ def codeforces(setting: Setting) -> Iterator[Line | Skipped]:
     url = setting.sqlite.empty_ledger()
     imported = _once(url, ["import", str(path), "--set", "game=bench"])
     yield Line(f"import of {games:,} real games, CSV", series("import", "games", games, imported))
-    rebuilt = in_turn({"rebuild": Call("benchmarks.ours:rebuild", {"url": url})}, setting.repetitions)["rebuild"]
+    rebuilt = run_in_turn({"rebuild": Call("benchmarks.ours:rebuild", {"url": url})}, setting.repetitions)["rebuild"]
     yield Line(f"rebuild of {games:,} real games, nothing cached", series("rebuild", "games", games, rebuilt))
     yield Line(f"verify of {games:,} real games", series("verify", "games", games, _once(url, ["verify"])))
 
 
 def _once(url: str, command: list[str]) -> list[Run]:
-    return [measure(Call("benchmarks.ours:command", {"url": url, "arguments": command}))]
+    return [measure(Call("benchmarks.ours:run_command", {"url": url, "arguments": command}))]
 
 
 def _unpack(path: Path, games_max: int | None) -> int:
-    """Write the games, or the first `games_max`, as a CSV file; returns how many there are."""
+    """Write the games, or the first `games_max`, as a CSV file; return the number of games."""
     count = 0  # the heading is line 0
     with gzip.open(PACKED, "rt", encoding="utf-8") as packed, open(path, "w", encoding="utf-8") as file:
         for number, line in enumerate(packed):

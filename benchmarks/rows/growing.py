@@ -1,19 +1,19 @@
-"""What a game costs in short and in long histories."""
+"""Compare the cost of a game in short and in long histories."""
 
 from collections.abc import Iterator
 
 from benchmarks.histories import History
-from benchmarks.measuring import Call, in_turn, measure
+from benchmarks.measuring import Call, measure, run_in_turn
 from benchmarks.results import Bar, Line, rate, series
 from benchmarks.setting import Setting
 
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
 GIGABYTES_MAX = 1.2
-COST_TIMES = 1.3  # a game of a long history costs at most so many times as much as one of a shorter
+COST_TIMES = 1.3  # the maximum cost of a game in a long history, relative to a shorter one
 
 
-def growth(setting: Setting) -> Iterator[Line]:
-    """Rebuilds with nothing cached and replays from cached columns; the cost per game should not grow with the size."""
+def measure_growth(setting: Setting) -> Iterator[Line]:
+    """Measure rebuilds without caches and replays from cached columns; the cost per game should not grow."""
     sizes = sorted({setting.games(size) for size in SIZES})
     calls = {}
     for size in sizes:
@@ -22,18 +22,18 @@ def growth(setting: Setting) -> Iterator[Line]:
         calls["replay", size] = Call("benchmarks.ours:replay", {"url": url})
         measure(calls["replay", size])  # after it, everything cacheable is cached
     named = {f"{what} {size}": call for (what, size), call in calls.items()}
-    runs = in_turn(named, setting.repetitions)
+    runs = run_in_turn(named, setting.repetitions)
     for what, label in (("rebuild", "rebuild, nothing cached"), ("replay", "replay, columns cached")):
         for size in sizes:
             measured = series(what, "games", size, runs[f"{what} {size}"])
-            # rebuilding the largest history is also what needs the most memory
+            # the rebuild of the largest history needs the most memory
             bar = Bar("gigabytes", GIGABYTES_MAX) if (what, size) == ("rebuild", sizes[-1]) else None
             yield Line(f"{label}, {size:,} games", measured, bar=bar, note=f"{1e6 / rate(measured):.3g} µs a game")
-        every = {size: series(f"{size:,} games", "games", size, runs[f"{what} {size}"]) for size in sizes}
-        cheapest = max(sizes[:-1] or sizes, key=lambda size: rate(every[size]))
+        by_size = {size: series(f"{size:,} games", "games", size, runs[f"{what} {size}"]) for size in sizes}
+        cheapest = max(sizes[:-1] or sizes, key=lambda size: rate(by_size[size]))
         yield Line(
             f"{label}: a game among {sizes[-1]:,} against one among {cheapest:,}, where it costs least",
-            every[sizes[-1]],
-            every[cheapest],
+            by_size[sizes[-1]],
+            by_size[cheapest],
             Bar("times as fast", round(1 / COST_TIMES, 2)),
         )

@@ -1,9 +1,9 @@
-"""A rebuild of very many small ladders."""
+"""Measure a rebuild of very many small ladders."""
 
 from collections.abc import Iterator
 
 from benchmarks.histories import History
-from benchmarks.measuring import Call, in_turn
+from benchmarks.measuring import Call, run_in_turn
 from benchmarks.results import Bar, Line, series
 from benchmarks.setting import Setting
 from benchmarks.stores import Store
@@ -12,8 +12,8 @@ GAMES_PER_LADDER = 100
 GAMES_A_SECOND = 200_000
 
 
-def small_ladders(setting: Setting, store: Store) -> Iterator[Line]:
-    """From an opened ledger to promoted standings, with columns cached as in a nightly run, and with nothing cached."""
+def measure_small_ladders(setting: Setting, store: Store) -> Iterator[Line]:
+    """Measure rebuilds from an opened ledger to promoted standings, with cached columns and without caches."""
     games = setting.games(1_000_000)
     history = History(games=games, ladders=max(2, games // GAMES_PER_LADDER))
     url = store.ledger(history)
@@ -21,7 +21,7 @@ def small_ladders(setting: Setting, store: Store) -> Iterator[Line]:
         "nothing cached": Call("benchmarks.ours:rebuild", {"url": url}),
         "columns cached": Call("benchmarks.ours:rebuild", {"url": url, "cached": True}),
     }
-    runs = in_turn(calls, setting.repetitions)
+    runs = run_in_turn(calls, setting.repetitions)
     what = f"rebuild of {history.ladders:,} ladders of {GAMES_PER_LADDER} games each, {store.name}"
     for name, measured in runs.items():
         assert {run.details["ladders"] for run in measured} == {history.ladders}, "not all ladders were rebuilt"

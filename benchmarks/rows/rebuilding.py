@@ -1,22 +1,22 @@
-"""A full rebuild, from the store to published standings, with nothing cached."""
+"""Measure a full rebuild, from the store to promoted standings, without caches."""
 
 from collections.abc import Iterator
 
 from benchmarks.histories import History
-from benchmarks.measuring import Call, fastest, in_turn, measure
+from benchmarks.measuring import Call, find_fastest, measure, run_in_turn
 from benchmarks.results import Bar, Line, Run, Skipped, series
 from benchmarks.setting import Setting
 from benchmarks.stores import Store
 
 EVENT_SOURCING = "benchmarks.baselines.event_sourcing"
 VARIANTS = ("notifications", "stored")
-# floats against exact integers, over a player's many games
+# the maximum difference between floats and exact integers after all games
 TOLERANCE_POINTS = 0.01
-SQLITE_TIMES = 1.3  # another store takes at most so many times as long
+SQLITE_TIMES = 1.3  # the maximum time of another store, relative to SQLite
 
 
-def rebuild(setting: Setting, store: Store) -> Iterator[Line | Skipped]:
-    """Yield a ledger of games of four against a projection over the same games, and against merely reading them."""
+def measure_rebuild(setting: Setting, store: Store) -> Iterator[Line | Skipped]:
+    """Compare a rebuild of games of four with a projection of `eventsourcing`, and with only reading the records."""
     games = setting.games(1_000_000)
     history = History(games=games, size=4, late=False)
     what = f"full rebuild of {games:,} games of four, nothing cached, {store.name}"
@@ -29,10 +29,10 @@ def rebuild(setting: Setting, store: Store) -> Iterator[Line | Skipped]:
     if not probe.missing:
         environment = store.domain_events(history)
         variants = {name: probe._replace(arguments={"env": environment, "variant": name}) for name in VARIANTS}
-        calls["eventsourcing"] = variants[fastest(variants)]
+        calls["eventsourcing"] = variants[find_fastest(variants)]
     if store.name != setting.sqlite.name:
         calls["sqlite"] = Call("benchmarks.ours:rebuild", {"url": setting.sqlite.ledger(history)})
-    runs = in_turn(calls, setting.repetitions)
+    runs = run_in_turn(calls, setting.repetitions)
     ours = series("rebuild", "games", games, runs["ours"])
     if "sqlite" in runs:
         other = series("rebuild from SQLite", "games", games, runs["sqlite"])
@@ -53,9 +53,9 @@ def rebuild(setting: Setting, store: Store) -> Iterator[Line | Skipped]:
 
 
 def _require_agreement(url: str, baseline: Run) -> None:
-    """Check that both came to the same points. Raises `AssertionError`."""
-    ours = measure(Call("benchmarks.ours:live_points", {"url": url})).details["points"]
+    """Check that both computed the same points. Raises `AssertionError`."""
+    ours = measure(Call("benchmarks.ours:read_live_points", {"url": url})).details["points"]
     theirs = baseline.details["points"]
     assert ours.keys() == theirs.keys(), "eventsourcing has other players"
-    apart = max((abs(ours[player] - theirs[player]) for player in ours), default=0)
-    assert apart < TOLERANCE_POINTS, f"the points of eventsourcing are {apart} apart"
+    difference = max((abs(ours[player] - theirs[player]) for player in ours), default=0)
+    assert difference < TOLERANCE_POINTS, f"the points of eventsourcing differ by {difference}"

@@ -1,18 +1,18 @@
-"""A replay of a long history from cached columns, against a hand-written loop, and the memory it takes."""
+"""Compare a replay of a long history from cached columns with a hand-written loop; measure its memory."""
 
 from collections.abc import Iterator
 
 from benchmarks import data
 from benchmarks.histories import History
-from benchmarks.measuring import Call, in_turn, measure
+from benchmarks.measuring import Call, measure, run_in_turn
 from benchmarks.results import Bar, Line, Run, Skipped, series
 from benchmarks.setting import Setting
 
 GIGABYTES_MAX = 1.5
 
 
-def replay(setting: Setting) -> Iterator[Line | Skipped]:
-    """Two to six players a game, with ties, and some games recorded late."""
+def measure_replay(setting: Setting) -> Iterator[Line | Skipped]:
+    """Measure a replay of games of two to six players, with ties and late games."""
     games = setting.games(10_000_000)
     history = History(games=games)
     what = f"replay of {games:,} games, two to six players, ties"
@@ -25,21 +25,21 @@ def replay(setting: Setting) -> Iterator[Line | Skipped]:
         "loop": Call("benchmarks.baselines.numba_loop:run", arguments, needs=("numba",)),
     }
     measure(ours)  # after it, everything cacheable is cached
-    runs = in_turn(calls, setting.repetitions)
+    runs = run_in_turn(calls, setting.repetitions)
     cached = series("from cached columns to points", "games", games, runs["ours"])
     yield Line(f"{what}: memory", cached, bar=Bar("gigabytes", GIGABYTES_MAX))
     if "loop" not in runs:
         yield Skipped(f"{what}, against a loop by hand", "numba is not installed")
         return
     digests = {run.details["digest"] for measured in runs.values() for run in measured}
-    assert len(digests) == 1, "the loop by hand comes to other points"
+    assert len(digests) == 1, "the loop by hand computes other points"
     loop = series("numba loop by hand over arrays in memory", "games", games, runs["loop"])
     yield Line(f"{what}, columns cached", cached, loop, Bar("times as fast", 0.7), note=_parts(runs["ours"]))
     yield Line(f"{what}, its stream in memory", series("replay", "games", games, runs["in memory"]), loop)
 
 
 def _parts(runs: list[Run]) -> str:
-    """Return where the time of the quickest run went."""
+    """Describe the times of the parts of the fastest run."""
     quickest = min(runs).details
     parts = [f"{part} {quickest[part]:.2f} s" for part in ("decode", "stream", "replay")]
     return ", ".join([*parts, f"the first time in a process {quickest['first']:.2f} s"])

@@ -1,34 +1,34 @@
-"""Spreadsheets, against the same rows as CSV."""
+"""Compare imports of spreadsheets with imports of the same rows as CSV."""
 
 from collections.abc import Iterator
 
 from benchmarks import data
 from benchmarks.histories import History
-from benchmarks.measuring import Call, in_turn
+from benchmarks.measuring import Call, run_in_turn
 from benchmarks.results import Bar, Line, Skipped, series
 from benchmarks.setting import Setting
 from benchmarks.stores import Store
 
-# with some four players in a game, 50,000 rows
+# about 50,000 rows, because a game has four players on average
 GAMES = 12_800
 FORMS = {"usual": "of the usual form", "club": "as clubs keep them"}
 
 
-def sheets(setting: Setting, store: Store) -> Iterator[Line | Skipped]:
-    """Yield a table of 50,000 rows as .xlsx, in the usual form and as clubs keep it, against the same rows as CSV."""
+def measure_sheets(setting: Setting, store: Store) -> Iterator[Line | Skipped]:
+    """Compare imports of 50,000 rows as .xlsx, in the usual form and as clubs keep them, with CSV."""
     history = History(games=setting.games(GAMES), late=False)
-    for form, named in FORMS.items():
+    for form, description in FORMS.items():
         files = {kind: data.table(setting.folder, history, form, kind) for kind in (".xlsx", ".csv")}
         with open(files[".csv"], encoding="utf-8") as file:
             rows = sum(1 for _ in file) - 1
         calls = {kind: _import(store, path, form) for kind, path in files.items()}
-        runs = in_turn(calls, setting.repetitions)
+        runs = run_in_turn(calls, setting.repetitions)
         if not runs:
             yield Skipped(f"import of {rows:,} rows as .xlsx", "python-calamine is not installed")
             continue
         reader = max(run.details["reader_bytes"] for run in runs[".xlsx"])
         yield Line(
-            f"import of {rows:,} rows {named}, {store.name}, .xlsx against CSV",
+            f"import of {rows:,} rows {description}, {store.name}, .xlsx against CSV",
             series("xlsx", "rows", rows, runs[".xlsx"]),
             series("CSV", "rows", rows, runs[".csv"]),
             Bar("times as fast", 0.5),
@@ -37,9 +37,9 @@ def sheets(setting: Setting, store: Store) -> Iterator[Line | Skipped]:
 
 
 def _import(store: Store, path: str, form: str) -> Call:
-    given = ["--zone", "UTC", *(["--set", "game=bench"] if form == "club" else [])]
+    options = ["--zone", "UTC", *(["--set", "game=bench"] if form == "club" else [])]
     return Call(
         "benchmarks.ours:import_table",
-        lambda: {"url": store.empty_ledger(), "arguments": ["import", path, *given]},
+        lambda: {"url": store.empty_ledger(), "arguments": ["import", path, *options]},
         needs=("python_calamine",),
     )

@@ -1,17 +1,17 @@
-"""Events appended one by one, each durable before the next."""
+"""Measure events that are appended one by one, each durable before the next."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from benchmarks.histories import History
-from benchmarks.measuring import Call, in_turn
+from benchmarks.measuring import Call, run_in_turn
 from benchmarks.results import Bar, Line, Skipped, series
 from benchmarks.setting import Setting
 from benchmarks.stores import Store
 
 
-def single(setting: Setting, store: Store) -> Iterator[Line | Skipped]:
-    """Appends against commits of a row, and against `eventsourcing`, which keeps SQLite in WAL mode."""
+def measure_single(setting: Setting, store: Store) -> Iterator[Line | Skipped]:
+    """Compare single appends with commits of a row, and with `eventsourcing`, which uses SQLite in WAL mode."""
     events = setting.events(500)
     history = History(games=events)
     arguments = {"history": history, "batch": 1}
@@ -19,15 +19,15 @@ def single(setting: Setting, store: Store) -> Iterator[Line | Skipped]:
         {"": {}} if store.name != "SQLite" else {f", journal {name}": {"journal": name} for name in ("truncate", "wal")}
     )
     calls = {}
-    for journal, chosen in journals.items():
+    for journal, options in journals.items():
         for name, function in (("append", "benchmarks.ours:append_history"), ("raw", store.raw_inserts)):
-            calls[name + journal] = Call(function, _fresh(store, {**arguments, **chosen}))
+            calls[name + journal] = Call(function, _defer_arguments(store, {**arguments, **options}))
     calls["eventsourcing"] = Call(
         "benchmarks.baselines.event_sourcing:save",
         lambda: {"env": store.empty_domain_events(), **arguments},
         needs=("eventsourcing",),
     )
-    runs = in_turn(calls, setting.repetitions)
+    runs = run_in_turn(calls, setting.repetitions)
     for journal in journals:
         what = f"{events:,} single durable appends, {store.name}{journal}"
         ours = series("append", "events", events, runs[f"append{journal}"])
@@ -42,6 +42,6 @@ def single(setting: Setting, store: Store) -> Iterator[Line | Skipped]:
             yield Skipped(f"{what}, against eventsourcing", "eventsourcing is not installed")
 
 
-def _fresh(store: Store, arguments: Mapping[str, Any]) -> Callable[[], Mapping[str, Any]]:
-    """Return a callable that makes a call's arguments right before it."""
+def _defer_arguments(store: Store, arguments: Mapping[str, Any]) -> Callable[[], Mapping[str, Any]]:
+    """Return a function that builds the arguments just before the call."""
     return lambda: {"url": store.empty_ledger(), **arguments}

@@ -1,59 +1,62 @@
-"""The start of a process: the list of commands, a short answer, and what a shell completes, against importing what
-each cannot do without.
-"""
+"""Compare cold starts of `ratings` with imports of its libraries: help, a short answer, completion in a shell."""
 
 import sys
 from collections.abc import Iterator
 
-from benchmarks.measuring import PROGRAM, ROOT, Call, in_turn, measure
+from benchmarks.measuring import PROGRAM, ROOT, Call, measure, run_in_turn
 from benchmarks.results import Bar, Line, series
 from benchmarks.setting import Setting
 from ratings_ledger.cli.completion.names import write_names
 
-NAMES = 20_000  # as many of a kind as are kept
-ASKED = ("env", "_RATINGS_COMPLETE=zsh_complete")  # by a shell that completes
-# a single one is short, and the machine is not quiet
+NAMES = 20_000  # the maximum number of names that the file for completion keeps of a kind
+COMPLETION_REQUEST = ("env", "_RATINGS_COMPLETE=zsh_complete")
+# a run is short, and the machine is not quiet
 REPETITIONS = 4
 
 
-def start(setting: Setting) -> Iterator[Line]:
-    """`ratings --help`, and `ratings standings` on a club's season, from the start of the process to its end."""
+def measure_start(setting: Setting) -> Iterator[Line]:
+    """Measure `ratings --help` and `ratings standings` on a club's season, from the start of the process to its end."""
     url = setting.sqlite.empty_ledger()
     season = str(ROOT / "examples" / "winter-league.csv")
     arguments = ["import", season, "--set", "game=club-catan", "--zone", "Europe/Berlin"]
-    measure(Call("benchmarks.ours:command", {"url": url, "arguments": arguments}))
-    for what, shown, library, times in (
+    measure(Call("benchmarks.ours:run_command", {"url": url, "arguments": arguments}))
+    for what, arguments, library, times in (
         ("ratings --help", ["--help"], "click", 2.0),
         ("ratings standings on a small ledger", ["standings", "club-catan-elo/all"], "sqlalchemy", 1.4),
     ):
-        imported = [sys.executable, "-c", f"import {library}"]
+        import_command = [sys.executable, "-c", f"import {library}"]
         calls = {
-            "ours": Call("benchmarks.measuring:cold_command", {"command": [*PROGRAM, "--db", url, *shown]}),
-            "imports": Call("benchmarks.measuring:cold_command", {"command": imported}),
+            "ours": Call("benchmarks.measuring:run_cold_command", {"command": [*PROGRAM, "--db", url, *arguments]}),
+            "imports": Call("benchmarks.measuring:run_cold_command", {"command": import_command}),
         }
-        runs = in_turn(calls, REPETITIONS * setting.repetitions, warm_up=1)
+        runs = run_in_turn(calls, REPETITIONS * setting.repetitions, warm_up=1)
         yield Line(
             f"{what}, cold process",
             series(" ".join(what.split()[:2]), "answers", 1, runs["ours"]),
             series(f"python -c 'import {library}'", "imports", 1, runs["imports"]),
             Bar("times the time", times),
         )
-    yield from _completions(setting, url)
+    yield from _measure_completions(setting, url)
 
 
-def _completions(setting: Setting, url: str) -> Iterator[Line]:
-    """Yield what a shell completes: a ladder, and one of many players."""
+def _measure_completions(setting: Setting, url: str) -> Iterator[Line]:
+    """Measure completions in a shell: of a ladder, and of a player among many."""
     crowded = str(setting.folder / "crowded.db")
     write_names(crowded, bytes(32), {"players": [f"player {number}" for number in range(NAMES)]})
-    for what, of, words in (
+    for what, db, words in (
         ("a ladder of a small ledger", url, ["standings", "club-"]),
         (f"a player among {NAMES:,}", crowded, ["history", "player 1234"]),
     ):
         calls = {
-            "ours": Call("benchmarks.measuring:cold_command", {"command": [*ASKED, *PROGRAM, "--db", of, *words]}),
-            "imports": Call("benchmarks.measuring:cold_command", {"command": [sys.executable, "-c", "import click"]}),
+            "ours": Call(
+                "benchmarks.measuring:run_cold_command",
+                {"command": [*COMPLETION_REQUEST, *PROGRAM, "--db", db, *words]},
+            ),
+            "imports": Call(
+                "benchmarks.measuring:run_cold_command", {"command": [sys.executable, "-c", "import click"]}
+            ),
         }
-        runs = in_turn(calls, REPETITIONS * setting.repetitions, warm_up=1)
+        runs = run_in_turn(calls, REPETITIONS * setting.repetitions, warm_up=1)
         yield Line(
             f"completing {what}, cold process",
             series("ratings", "answers", 1, runs["ours"]),

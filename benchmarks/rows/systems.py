@@ -1,21 +1,22 @@
-"""Rules with state: each alone against the same system elsewhere, and a tour of tennis as a whole."""
+"""Compare rules with state with other implementations, and measure a tour of tennis."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from benchmarks import tennis
 from benchmarks.histories import History
-from benchmarks.measuring import Call, in_turn, measure
+from benchmarks.measuring import Call, measure, run_in_turn
 from benchmarks.results import Bar, Line, Run, Skipped, series
 from benchmarks.setting import Setting
 
-# how far ratings may be from those of a loop that does not round them to millionths after every game
+# the maximum difference from a loop that does not round ratings to millionths after every game
 POINTS_MAX = 0.01
 
 
 class Peer(NamedTuple):
-    """What a system is compared with: a function of `benchmarks.baselines`, its games, how much faster we have to be,
-    and the package that it needs; without one, it has to come to the same ratings.
+    """A baseline of a system: its function, its number of games, the required speed of ours, and its package.
+
+    A baseline without a package has to compute the same ratings.
     """
 
     function: str
@@ -24,9 +25,9 @@ class Peer(NamedTuple):
     package: str = ""
 
 
-NUMBERS = {2: "two", 4: "four"}
+NUMBER_WORDS = {2: "two", 4: "four"}
 PYTHON = "a plain loop of Python"
-# by ruleset of the folder `later`: how many play a game, and the same system elsewhere
+# for each ruleset of the folder `later`: the number of players in a game, and the baselines by name
 SYSTEMS: dict[str, tuple[int, dict[str, Peer]]] = {
     "bench-glicko-1": (
         2,
@@ -47,19 +48,19 @@ SYSTEMS: dict[str, tuple[int, dict[str, Peer]]] = {
 MATCHES_SECONDS = 1
 
 
-def systems(setting: Setting) -> Iterator[Line | Skipped]:
-    """Yield every system, then all matches of the tour."""
+def measure_systems(setting: Setting) -> Iterator[Line | Skipped]:
+    """Measure every system, then all matches of the tour."""
     for name, (size, peers) in SYSTEMS.items():
         yield from _compare_system(setting, name, size, peers)
     yield from _replay_matches(setting)
 
 
 def _compare_system(setting: Setting, name: str, size: int, peers: dict[str, Peer]) -> Iterator[Line | Skipped]:
-    """Yield the lines of a rule with state against the same system elsewhere."""
+    """Compare a rule with state with its baselines."""
     games = setting.games(1_000_000)
     history = History(games=games, size=size, late=False)
     system = name.removeprefix("bench-").removesuffix("-1")
-    what = f"replay of {games:,} games of {NUMBERS[size]} in memory by {system}"
+    what = f"replay of {games:,} games of {NUMBER_WORDS[size]} in memory by {system}"
     counts = {label: min(peer.games, games) for label, peer in peers.items()}
     arguments = {"url": setting.sqlite.ledger(history), "name": name, "compared": counts.get(PYTHON, 0)}
     calls = {"ours": Call("benchmarks.ours:replay_in_memory", arguments)}
@@ -67,7 +68,7 @@ def _compare_system(setting: Setting, name: str, size: int, peers: dict[str, Pee
         arguments = {"history": history, "count": counts[label]}
         needs = (peer.package,) if peer.package else ()
         calls[label] = Call(f"benchmarks.baselines.{peer.function}", arguments, needs=needs)
-    runs = in_turn(calls, setting.repetitions)
+    runs = run_in_turn(calls, setting.repetitions)
     measured = runs.pop("ours")
     if PYTHON in runs:
         _check_points(measured, runs[PYTHON])
@@ -80,22 +81,22 @@ def _compare_system(setting: Setting, name: str, size: int, peers: dict[str, Pee
 
 
 def _check_points(ours: Sequence[Run], others: Sequence[Run]) -> None:
-    """Compare the ratings that two programs came to. Raises `AssertionError`."""
+    """Check that two programs computed the same ratings. Raises `AssertionError`."""
     points, other = ours[0].details["points"], others[0].details["points"]
     assert points.keys() == other.keys(), "the plain loop rates other players"
     furthest = max(abs(points[player] - other[player]) for player in points)
-    assert furthest < POINTS_MAX, f"the plain loop comes to other ratings, by {furthest}"
+    assert furthest < POINTS_MAX, f"the plain loop computes other ratings, by {furthest}"
 
 
 def _replay_matches(setting: Setting) -> Iterator[Line | Skipped]:
-    """Yield how long all matches of a tour take under Glicko, once their columns are decoded."""
+    """Measure a replay of all matches of a tour under Glicko, from decoded columns."""
     if not tennis.PACKED.exists():
         yield Skipped("matches of tennis", f"{tennis.PACKED.parent.name}/{tennis.PACKED.name} is not there")
         return
     url = tennis.ledger(setting.folder, setting.games_max)
     call = Call("benchmarks.ours:replay_decoded", {"url": url, "name": "bench-glicko-1"})
     measure(call)  # after it, everything cacheable is cached
-    runs = in_turn({"ours": call}, setting.repetitions)["ours"]
+    runs = run_in_turn({"ours": call}, setting.repetitions)["ours"]
     games = runs[0].details["count"]
     quickest = min(runs).details
     parts = [f"{part} {quickest[part]:.2f} s" for part in ("stream", "replay")]

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("numpy", reason="the extra fast is not installed")
 
 from benchmarks.__main__ import main
-from benchmarks.measuring import Call, ChildFailed, in_turn, measure
+from benchmarks.measuring import Call, ChildFailed, measure, run_in_turn
 
 
 @pytest.mark.slow
@@ -53,12 +53,12 @@ def test_functions_that_rows_call_by_name_exist() -> None:
 def test_calls_run_in_own_processes() -> None:
     """Calls run in turn each get their own process; those whose packages are missing are left out."""
     calls = {
-        "a": Call("benchmarks.measuring:cold_command", {"command": ["true"]}),
-        "b": Call("benchmarks.measuring:cold_command", lambda: {"command": ["true"]}),
-        "c": Call("benchmarks.measuring:cold_command", {}, needs=("no_such_package",)),
+        "a": Call("benchmarks.measuring:run_cold_command", {"command": ["true"]}),
+        "b": Call("benchmarks.measuring:run_cold_command", lambda: {"command": ["true"]}),
+        "c": Call("benchmarks.measuring:run_cold_command", {}, needs=("no_such_package",)),
     }
 
-    runs = in_turn(calls, repetitions=1, warm_up=1)
+    runs = run_in_turn(calls, repetitions=1, warm_up=1)
 
     assert {name: len(found) for name, found in runs.items()} == {"a": 1, "b": 1}
     assert all(run.seconds > 0 and run.peak_bytes > 0 for found in runs.values() for run in found)
@@ -67,4 +67,4 @@ def test_calls_run_in_own_processes() -> None:
 def test_failing_call_passes_on_its_message() -> None:
     """When a measured function fails, the error carries its message."""
     with pytest.raises(ChildFailed, match="false: "):
-        measure(Call("benchmarks.measuring:cold_command", {"command": ["false"]}))
+        measure(Call("benchmarks.measuring:run_cold_command", {"command": ["false"]}))

@@ -13,7 +13,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "scale.md").read_text(encoding="utf
 @pytest.fixture
 def even(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cores that are all equally fast."""
-    monkeypatch.setattr(simulation, "SPREAD", 0.0)
+    monkeypatch.setattr(simulation, "SPEED_SPREAD", 0.0)
 
 
 @pytest.mark.usefixtures("even")

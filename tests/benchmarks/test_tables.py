@@ -92,9 +92,9 @@ def test_measured_rows_survive_json() -> None:
     lines = [Line("a", series(2.0, 3.0), series(4.0), Bar("times as fast", 5), "a note"), Line("b", series(1.0)),
              Skipped("c", "no")]  # fmt: skip
 
-    kept = json.loads(json.dumps(report.measured_row(lines)))
+    kept = json.loads(json.dumps(report.build_row(lines)))
 
-    assert [report.line_of(line) for line in kept["lines"]] == lines
+    assert [report.parse_line(line) for line in kept["lines"]] == lines
     assert kept["machine"]["cores"] >= 1
 
 
@@ -105,9 +105,9 @@ def test_rows_keep_their_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     (tmp_path / "page.md").write_text(f"# Page\n\n{report.BEGIN}old\n{report.END}\n\nThe end.\n", encoding="utf-8")
     order = ["first", "second"]
 
-    report.keep({"second": report.measured_row([Line("b", series(1.0))])}, order)
-    report.keep({"first": report.measured_row([Line("a", series(1.0))])}, order)
-    report.keep({"second": report.measured_row([Line("c", series(1.0))])}, order)
+    report.write_rows({"second": report.build_row([Line("b", series(1.0))])}, order)
+    report.write_rows({"first": report.build_row([Line("a", series(1.0))])}, order)
+    report.write_rows({"second": report.build_row([Line("c", series(1.0))])}, order)
 
     page = (tmp_path / "page.md").read_text(encoding="utf-8")
     assert [line for line in page.splitlines() if line.startswith(("#", "| a", "| b", "| c", "The end", "old"))] == [
