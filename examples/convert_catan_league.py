@@ -1,4 +1,4 @@
-"""Convert the games of a real Catan club into the long CSV form that `ratings import` reads.
+"""Convert the games of a real Catan club to CSV with a row per player, which `ratings import` reads.
 
     python convert_catan_league.py games.csv > club.csv
     ratings import club.csv --zone UTC
@@ -15,7 +15,7 @@ COLUMNS = ("game_id", "occurred_at", "game", "player", "place", "score")
 
 
 def convert(lines, out) -> int:
-    """Write the converted rows; returns the number of games."""
+    """Write the converted rows; return the number of games."""
     rows = sorted(csv.DictReader(lines), key=lambda row: int(row["game_number"]))
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)

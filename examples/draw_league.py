@@ -1,11 +1,11 @@
-"""Draws the season of winter-league.csv: an invented club of eight who meet on Tuesdays and play what Catan can seat.
+"""Generate the season of winter-league.csv: an invented club of eight players who meet on Tuesdays to play Catan.
 
     python examples/draw_league.py > examples/winter-league.csv
 
-Players differ in skill, on the scale of Elo: of two, the one who is 400 better finishes ahead in ten games of eleven.
-In each game everybody performs by skill and chance (a Gumbel variable, so that every pair meets those odds), and the
-best performance wins; those who are nearly equal are tied. So the ratings have something to find out, and predictions
-from them mean something. The seed was fixed before anybody had looked at a season; nothing was put right afterwards.
+Players differ in skill, on the scale of Elo: a player who is 400 points better finishes ahead in ten of eleven games.
+In each game, a player's performance is the sum of skill and chance (a Gumbel variable, which gives every pair these
+odds). The best performance wins; nearly equal performances are tied. So there is a true skill that ratings can find,
+and their predictions can be checked. The seed was chosen before looking at any season, and no game was edited.
 """
 
 import csv
@@ -21,35 +21,35 @@ SKILL = {
     "Łukasz": 720,
 }  # fmt: skip
 FIRST_EVENING, EVENINGS = datetime(2024, 10, 1), 30
-# minutes after 19:00 at which the games of an evening end, before chance: the last after midnight now and then
+# minutes after 19:00 at which the games of an evening end, plus up to an hour; the last may end after midnight
 ENDS = (70, 170, 270)
 SEATS = (3, 4, 4, 5, 6)
-TIED = 6
+TIE_POINTS = 6  # performances closer than this are tied
 
 
 def season() -> Iterator[list[str]]:
-    """The rows of the season, each a game: its id, when it ended by the club's clock, and who was where."""
+    """Yield a row per game: its id, its end in local time, and its players by place."""
     chance = random.Random(SEED)
     number = 0
     for evening in range(EVENINGS):
         day = FIRST_EVENING + timedelta(weeks=evening, hours=19)
-        for ends in ENDS:
+        for minutes in ENDS:
             number += 1
-            ended = day + timedelta(minutes=ends + int(60 * chance.random()))
+            ended = day + timedelta(minutes=minutes + int(60 * chance.random()))
             seats = SEATS[int(len(SEATS) * chance.random())]
-            sitting = sorted(SKILL, key=lambda _: chance.random())[:seats]
-            yield [f"wl-{number:02d}", f"{ended:%Y-%m-%d %H:%M}", *places(sitting, chance)]
+            players = sorted(SKILL, key=lambda _: chance.random())[:seats]
+            yield [f"wl-{number:02d}", f"{ended:%Y-%m-%d %H:%M}", *order_cells(players, chance)]
 
 
-def places(players: list[str], chance: random.Random) -> list[str]:
-    """The cells of a game in the order of places: tied players share one, and the places behind them are empty."""
+def order_cells(players: list[str], chance: random.Random) -> list[str]:
+    """Return the cells of a game by place: tied players share a cell, and the cells after it are empty."""
     gumbel = 400 / math.log(10)
-    performed = sorted(
+    performances = sorted(
         ((SKILL[name] - gumbel * math.log(-math.log(chance.random())), name) for name in players), reverse=True
     )
     cells: list[str] = []
-    for place, (performance, name) in enumerate(performed):
-        if place and performed[place - 1][0] - performance < TIED:
+    for place, (performance, name) in enumerate(performances):
+        if place and performances[place - 1][0] - performance < TIE_POINTS:
             last = next(index for index in range(len(cells) - 1, -1, -1) if cells[index])
             cells[last] += f"={name}"
             cells.append("")

@@ -1,4 +1,4 @@
-"""A small service on the library: games come by PUT, standings and a feed of what was recorded go out as JSON.
+"""Serve a ledger over HTTP with the library: record games by PUT, and return standings and recorded events as JSON.
 
     python examples/service.py ratings.db 8080
     curl -X PUT localhost:8080/games/g-1 -d '{"occurred_at": "2025-05-01T20:00:00Z", "game": "chess",
@@ -6,7 +6,7 @@
     curl localhost:8080/standings/elo-chess/all
     curl 'localhost:8080/feed?after=0&limit=100'
 
-A game that is sent again changes nothing, and is answered with 200 instead of 201.
+Sending a game again changes nothing; the answer is then 200 instead of 201.
 """
 
 import json
@@ -28,24 +28,24 @@ class Service(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers one request."""
+    """A handler of one request."""
 
     server: Service
 
     def do_PUT(self) -> None:
-        """Record a game under the id of its address."""
+        """Record a game with the id in its address."""
         self._answer(self._record)
 
     def do_GET(self) -> None:
-        """Give standings, or events behind a position."""
+        """Return standings, or the events after a position."""
         self._answer(self._read)
 
     def _record(self, kind: str, name: str, query: dict[str, str]) -> tuple[HTTPStatus, Any]:
         if kind != "games":
             return HTTPStatus.NOT_FOUND, {"message": "PUT /games/ID"}
         game = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))
-        written = {"type": "game.recorded", "occurred_at": game.pop("occurred_at"), "data": {**game, "game_id": name}}
-        (event,) = self.server.ledger.propose(written, by="service").commit().events
+        proposed = {"type": "game.recorded", "occurred_at": game.pop("occurred_at"), "data": {**game, "game_id": name}}
+        (event,) = self.server.ledger.propose(proposed, by="service").commit().events
         return HTTPStatus.CREATED if event.appended else HTTPStatus.OK, event._asdict()
 
     def _read(self, kind: str, name: str, query: dict[str, str]) -> tuple[HTTPStatus, Any]:
@@ -56,18 +56,18 @@ class Handler(BaseHTTPRequestHandler):
             return HTTPStatus.OK, [row.event for row in page.rows]
         return HTTPStatus.NOT_FOUND, {"message": "GET /standings/LADDER or /feed?after=N"}
 
-    def _answer(self, ask: Any) -> None:
+    def _answer(self, handle: Any) -> None:
         url = urlsplit(self.path)
         kind, _, name = url.path.strip("/").partition("/")
         try:
-            status, found = ask(kind, unquote(name), dict(parse_qsl(url.query)))
+            status, answer = handle(kind, unquote(name), dict(parse_qsl(url.query)))
         except rl.StoreUnavailable as problem:
-            status, found = HTTPStatus.SERVICE_UNAVAILABLE, {"code": problem.reason, "message": str(problem)}
+            status, answer = HTTPStatus.SERVICE_UNAVAILABLE, {"code": problem.reason, "message": str(problem)}
         except rl.LedgerError as problem:
-            status, found = HTTPStatus.UNPROCESSABLE_ENTITY, {"code": problem.reason, "message": str(problem)}
+            status, answer = HTTPStatus.UNPROCESSABLE_ENTITY, {"code": problem.reason, "message": str(problem)}
         except (AttributeError, KeyError, TypeError, ValueError) as problem:
-            status, found = HTTPStatus.BAD_REQUEST, {"code": "bad-request", "message": str(problem)}
-        content = json.dumps(found, ensure_ascii=False).encode()
+            status, answer = HTTPStatus.BAD_REQUEST, {"code": "bad-request", "message": str(problem)}
+        content = json.dumps(answer, ensure_ascii=False).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(content)))

@@ -1,8 +1,8 @@
-"""Check that a tag may be released: it is the version, the changelog is dated, and the addresses are real.
+"""Check that a tag can be released: it matches the version, the changelog has a date, and no address is a placeholder.
 
     python scripts/check_release.py v0.2.0
 
-It prints one reason per line against the release, and then exits with 1.
+The script prints one problem per line; with problems, it exits with 1.
 """
 
 import re
@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-# reserved domains, which stand for an address that is not known yet
+# reserved domains, used as placeholders
 RESERVED = (".example", ".invalid", ".test", "example.com", "example.org", "example.net")
 
 
-def release_errors(tag: str, pyproject: str, changelog: str) -> Iterator[str]:
-    """Yield the reasons why the project with these two files may not be released under a tag."""
+def list_release_errors(tag: str, pyproject: str, changelog: str) -> Iterator[str]:
+    """Yield the problems that prevent a release under a tag, given the text of both files."""
     project = tomllib.loads(pyproject)["project"]
     version = project["version"]
     if tag != f"v{version}":
@@ -31,9 +31,9 @@ def release_errors(tag: str, pyproject: str, changelog: str) -> Iterator[str]:
 
 
 def main(tag: str) -> int:
-    """Print the reasons against a release of this folder and return the exit status."""
+    """Print the problems that prevent a release; return the exit code."""
     files = (ROOT / name for name in ("pyproject.toml", "CHANGELOG.md"))
-    errors = [*release_errors(tag, *(path.read_text(encoding="utf-8") for path in files))]
+    errors = [*list_release_errors(tag, *(path.read_text(encoding="utf-8") for path in files))]
     sys.stderr.writelines(f"{error}\n" for error in errors)
     return int(bool(errors))
 

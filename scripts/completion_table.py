@@ -1,10 +1,10 @@
-"""The table of commands and options from which the shell completes, made of the commands: cli/completion/table.tsv.
+"""Build cli/completion/table.tsv, the table of commands and options for completion in a shell.
 
-    COMMAND  HELP  what completes its arguments, separated by commas; ... for more like the last
-             OPTION  what completes its value, - if it has none  HELP
+    COMMAND  HELP    KINDS of each argument, separated by commas; `...` means more like the last
+             OPTION  KINDS of its value, `-` if it takes none  HELP
 
-What completes something are kinds of names in the file of names, `file`, `folder`, `=WORD` for a word as it stands
-here; nothing for what nobody can know.
+KINDS are kinds of names in the file of names, `file`, `folder`, or `=WORD` for a word that is completed literally. They
+are empty for values that cannot be completed.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.projections.rulesets.registry import rule_names
 from ratings_ledger.projections.rulesets.shipped_rulesets import shipped_rulesets, systems
 
-# by the name of a parameter
+# the kinds for each name of a parameter
 KINDS = {
     "ladder": "ladders", "ladders": "ladders", "player": "players", "players": "players", "player_id": "players",
     "new_player": "players", "game_id": "ids", "game": "game", "games": "game", "group": "group", "city": "city",
@@ -23,7 +23,7 @@ KINDS = {
 }  # fmt: skip
 _COORDINATES = "=now =published"
 _IDS = " ".join(f"={name}" for name in shipped_rulesets())
-# where the same name means something else, or arguments come in any order
+# the commands in which a name has other kinds, or arguments may have any order
 OF_COMMAND = {
     "chart": {"names": "players ladders"},
     "diff": {"a": _COORDINATES, "b": _COORDINATES},
@@ -46,28 +46,29 @@ OF_COMMAND = {
 HELP_MAX = 60
 
 
-def completion_table(commands: Iterable[tuple[str, click.Command]]) -> str:
-    """Return the table of some commands as text, each with its name, such as `ratings rules list`."""
+def build_completion_table(commands: Iterable[tuple[str, click.Command]]) -> str:
+    """Return the table for commands with their full names, such as `ratings rules list`."""
     lines = []
     for path, command in commands:
-        arguments = [one for one in command.params if isinstance(one, click.Argument)]
-        completed = [kind_of(path, one) for one in arguments] + ["..." for one in arguments[-1:] if one.nargs < 0]
-        lines.append(f"{path}\t{_short(command.help)}\t{', '.join(completed)}\n")
+        arguments = [parameter for parameter in command.params if isinstance(parameter, click.Argument)]
+        kinds = [find_kinds(path, argument) for argument in arguments]
+        kinds += ["..." for argument in arguments[-1:] if argument.nargs < 0]
+        lines.append(f"{path}\t{_short(command.help)}\t{', '.join(kinds)}\n")
         for option in command.params:
             if isinstance(option, click.Option) and not option.hidden:
-                kind = "-" if option.is_flag else kind_of(path, option)
+                kind = "-" if option.is_flag else find_kinds(path, option)
                 lines += [f"\t{name}\t{kind}\t{_short(option.help)}\n" for name in option.opts]
     return "".join(lines)
 
 
-def kind_of(path: str, parameter: click.Parameter) -> str:
-    """Return the kind of completion for a parameter of a command."""
-    own, name = OF_COMMAND.get(path.partition(" ")[2].partition(" ")[0], {}), str(parameter.name)
+def find_kinds(path: str, parameter: click.Parameter) -> str:
+    """Return the kinds of completions for a parameter of a command."""
+    kinds_of_command, name = OF_COMMAND.get(path.partition(" ")[2].partition(" ")[0], {}), str(parameter.name)
     if isinstance(parameter.type, click.Choice):
         return " ".join(f"={choice}" for choice in parameter.type.choices)
     if isinstance(parameter.type, click.Path):
         return "file" if parameter.type.file_okay and name != "folder" else "folder"
-    return own.get(name, "file" if name == "db" else KINDS.get(name, ""))
+    return kinds_of_command.get(name, "file" if name == "db" else KINDS.get(name, ""))
 
 
 def _short(text: str | None) -> str:

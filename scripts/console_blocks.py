@@ -1,13 +1,13 @@
-"""Run the console blocks of a documentation page in a folder of their own, and update the output that it shows.
+"""Run the console blocks of a documentation page in a separate folder, and update the output on the page.
 
     ```console
     $ ratings standings club-catan-elo/all
     club-catan-elo/all: 36 games ...
     ```
 
-A line that begins with `$ ratings` is a command. The lines below it are its complete output; a command without output
-lines runs, too. `# exit 1` after a command is its exit code, and `< FILE` is its standard input. Everything else stays
-unchanged.
+A line that begins with `$ ratings` is a command. The lines below it are its complete output; a command without
+output lines also runs. `# exit 1` after a command is its exit code, and `< FILE` is its standard input. Everything else
+stays unchanged.
 
 A block with a title, such as ```` ```toml title="house-elo-2.toml" ````, is a file that is written first. A folder of
 such files can be a package: `$ pip install ./FOLDER` installs it, without a network. The commands below it then run in
@@ -44,26 +44,26 @@ _VOLATILE = (
 )
 
 
-class Unexpected(Exception):
-    """A command did not end as the page says."""
+class UnexpectedOutcome(Exception):
+    """A command had another exit code than the page states, or a page lacks examples."""
 
 
 def refresh_page(page: Path, folder: Path, root: Path) -> str:
-    """Return the page's text with the current output of its commands. Raises `Unexpected`.
+    """Return the page's text with the current output of its commands. Raises `UnexpectedOutcome`.
 
-    They run in `folder`, which gets a copy of the project's examples and the page's own files; the commands of a page
-    next to the examples run there.
+    The commands run in `folder`, which gets a copy of the project's examples and of the files on the page; the commands
+    of a page next to the examples run among the examples.
     """
     shutil.copytree(root / "examples", folder / "examples")
     text = page.read_text(encoding="utf-8")
     shell = Shell(folder / "installed")
-    with _change_folder(folder / "examples" if page.parent == root / "examples" else folder) as here:
-        write_files(text, here)
+    with _change_folder(folder / "examples" if page.parent == root / "examples" else folder) as working_folder:
+        write_files(text, working_folder)
         return _BLOCK.sub(lambda match: f"```console\n{_run_block(match.group(1), shell)}```", text)
 
 
 def write_files(text: str, folder: Path) -> None:
-    """Write the files that a page shows, the blocks with a title."""
+    """Write the blocks with a title as files."""
     for name, content in _FILE.findall(text):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content, encoding="utf-8")
@@ -84,7 +84,7 @@ def run_examples(text: str) -> str:
         doctest.DocTestParser().get_doctest(examples, {}, "page", None, None), out=problems.append
     )
     if not result.attempted:
-        raise Unexpected("the page shows no Python")
+        raise UnexpectedOutcome("the page shows no Python")
     return "".join(problems)
 
 
@@ -96,25 +96,25 @@ def _run_block(block: str, shell: "Shell") -> str:
         updated.append(line)
         if not line.startswith(_PROMPTS):
             continue
-        shown = []
+        output_lines = []
         while lines and not lines[0].startswith(("$ ", "# ")):
-            shown.append(lines.pop(0))
-        printed = shell.run(line).rstrip("\n").splitlines()
-        if any(shown):
-            shown = [*printed, *[""] * (not shown[-1])]
-        updated += shown
+            output_lines.append(lines.pop(0))
+        new_output = shell.run(line).rstrip("\n").splitlines()
+        if any(output_lines):
+            output_lines = [*new_output, *[""] * (not output_lines[-1])]
+        updated += output_lines
     return "".join(f"{line}\n" for line in updated)
 
 
 class Shell:
-    """A runner of a page's commands, in this process or, while a package is installed in `packages`, in new ones."""
+    """A runner of commands: in this process or, while a package is installed in `packages`, in new processes."""
 
     def __init__(self, packages: Path) -> None:
         self._packages = packages
         self._installed = packages.exists()
 
     def run(self, line: str) -> str:
-        """Run a command and return its output on both streams. Raises `Unexpected` for another exit code."""
+        """Run a command and return its output on both streams. Raises `UnexpectedOutcome` for another exit code."""
         expected = int(match.group(1)) if (match := _EXIT.search(line)) else 0
         program, *arguments = shlex.split(line.removeprefix("$ "), comments=True)
         stdin_bytes = b""
@@ -128,7 +128,7 @@ class Shell:
         else:
             code, output = _invoke(arguments, stdin_bytes)
         if code != expected:
-            raise Unexpected(f"{line}\nended with {code}:\n{output}")
+            raise UnexpectedOutcome(f"{line}\nended with {code}:\n{output}")
         return output
 
     def _run_pip(self, verb: str, name: str) -> tuple[int, str]:

@@ -1,10 +1,10 @@
-"""Find the balanced league schedules: who plays in which game, and in which seat.
+"""Find the balanced league schedules: the players of each game, and their seats.
 
 A league has eight players.  For every number of players per game (the size, 2 to 8) this script finds a list of
 games, each a list of different players, the index being the seat, such that
 
 * every player takes every seat equally often;
-* every two players meet equally often, or, where that is no whole number, one of the two whole numbers around it;
+* every two players meet equally often, or, if that is not a whole number, one of the two nearest whole numbers;
 * every possible set of players meets equally often, or, where there are fewer games than sets, at most once;
 * players who are the same set in several games share the seats out evenly;
 * after any number of games, no player has played more than MAX_SPREAD games more than another.
@@ -37,9 +37,9 @@ GAMES = {2: 56, 3: 24, 4: 32, 5: 40, 6: 24, 7: 24, 8: 16}
 # The largest allowed difference between the games that two players have played, after any number of games.  With 1
 # for size 4, every second game would have just the players who missed the one before it.  Take one 16-vector per
 # player, an entry per such two games, +1 for playing the first and -1 for the second: two players who meet 6 or 7
-# times have the product -4 or -2.  As a vector's products with the other seven must add up to -16, one of them is -4
-# and six are -2, so some three players have only products of -2.  But the three products of any three such vectors
-# add up to a multiple of 4, and -6 is none.
+# times have the product -4 or -2.  A vector's products with the other seven must add up to -16, so one of them is -4
+# and six are -2, and some three players have only products of -2.  But the three products of any three such vectors
+# add up to a multiple of 4, and -6 is not a multiple of 4.
 MAX_SPREAD = {2: 1, 3: 1, 4: 2, 5: 1, 6: 1, 7: 1, 8: 0}
 
 SEED = 1
@@ -59,8 +59,8 @@ def solve(model: cp_model.CpModel) -> cp_model.CpSolver:
     return solver
 
 
-def share(total: int, parts: int) -> tuple[int, int]:
-    """Return the least and the most that a part gets when the total is split evenly in whole numbers."""
+def split_evenly(total: int, parts: int) -> tuple[int, int]:
+    """Return the smallest and the largest part when a total is divided evenly into whole numbers."""
     return total // parts, -(-total // parts)
 
 
@@ -76,12 +76,12 @@ def choose_sets(size: int) -> list[Game]:
         model.add_exactly_one(row)
     model.add(chosen[0][0] == 1)  # the players are interchangeable, so any set can come first
 
-    least, most = share(n_games, len(sets))
+    least, most = split_evenly(n_games, len(sets))
     times = [sum(column) for column in zip(*chosen, strict=True)]
     for count in times:
         model.add_linear_constraint(count, least, most)
 
-    least, most = share(n_games * size * (size - 1) // 2, len(pairs))
+    least, most = split_evenly(n_games * size * (size - 1) // 2, len(pairs))
     for pair in pairs:
         meetings = sum(count for count, players in zip(times, sets, strict=True) if set(pair) <= set(players))
         model.add_linear_constraint(meetings, least, most)
@@ -92,7 +92,7 @@ def choose_sets(size: int) -> list[Game]:
 
 
 def limit_spread(model: cp_model.CpModel, chosen: list[list[cp_model.IntVar]], sets: list[Game], size: int) -> None:
-    """Keep the players' numbers of games together after every game, and equal after the last."""
+    """Limit the differences between players' numbers of games after every game; require none after the last game."""
     n_games = len(chosen)
     fewest = [model.new_int_var(0, done * size // len(PLAYERS), "") for done in range(1, n_games + 1)]
     played = [[model.new_int_var(0, n_games, "") for _ in PLAYERS] for _ in range(n_games)]
@@ -129,7 +129,9 @@ def choose_seats(sets: list[Game], size: int) -> list[Game]:
         games = [game for game, others in enumerate(sets) if others == players]
         for player in players:
             for seat in seats:
-                model.add_linear_constraint(sum(sits[game, player, seat] for game in games), *share(len(games), size))
+                model.add_linear_constraint(
+                    sum(sits[game, player, seat] for game in games), *split_evenly(len(games), size)
+                )
 
     solver = solve(model)
     return [
@@ -139,7 +141,7 @@ def choose_seats(sets: list[Game], size: int) -> list[Game]:
 
 
 def find_schedule(size: int) -> list[Game]:
-    """Return the games with `size` players each; report on standard error how long it took."""
+    """Return the games with `size` players each; report the time on standard error."""
     start = time.perf_counter()
     games = choose_seats(choose_sets(size), size)
     sys.stderr.write(f"{size} players: {len(games)} games, {time.perf_counter() - start:.1f} s\n")

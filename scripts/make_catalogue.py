@@ -1,6 +1,6 @@
-"""Generate ledger/store/catalogue.json: the objects that the migrations make, which every write compares.
+"""Generate ledger/store/catalogue.json: the database objects that migrations create, and that every write checks.
 
-For PostgreSQL it needs a server: the one that RATINGS_TEST_POSTGRES names, else one that it starts.
+For PostgreSQL, the script uses the server in RATINGS_TEST_POSTGRES, or starts one.
 """
 
 import json
@@ -21,15 +21,15 @@ ROOT = Path(__file__).parents[1]
 PATH = ROOT / "ledger/store/catalogue.json"
 
 
-def sqlite_objects() -> list[list[str]]:
-    """Return the objects of a ledger that is made in memory, without the guards, which have a constant of their own."""
+def read_sqlite_objects() -> list[list[str]]:
+    """Return the objects of a new ledger in memory, without the guards, which are checked separately."""
     with create_engine("sqlite://").begin() as connection:
         make_tables(connection)
         cursor: Any = connection.connection.cursor()
         return _sorted({key: sql for key, sql in sqlite.read_objects(cursor).items() if key[0] != "trigger"})
 
 
-def postgres_objects(url: str) -> list[list[str]]:
+def read_postgres_objects(url: str) -> list[list[str]]:
     """Return the objects of a fresh ledger in PostgreSQL."""
     tables = ["alembic_version", *metadata.tables]
     with connect(url).reading() as connection:
@@ -40,10 +40,10 @@ def _sorted(objects: Objects) -> list[list[str]]:
     return [[*key, definition] for key, definition in sorted(objects.items())]
 
 
-def catalogue(url: str) -> str:
+def build_catalogue(url: str) -> str:
     """Return the text of the file, given an empty database."""
     upgrade(url)
-    stores = {"sqlite": sqlite_objects(), "postgresql": postgres_objects(url)}
+    stores = {"sqlite": read_sqlite_objects(), "postgresql": read_postgres_objects(url)}
     lines = {name: ",\n".join(map(json.dumps, objects)) for name, objects in stores.items()}
     return "{" + ",\n".join(f'"{name}": [\n{objects}]' for name, objects in lines.items()) + "}\n"
 
@@ -53,4 +53,4 @@ if __name__ == "__main__":
     from stores import create_postgres_database, provide_postgres_server
 
     with provide_postgres_server() as server, create_postgres_database(server) as url:
-        PATH.write_text(catalogue(url))
+        PATH.write_text(build_catalogue(url))

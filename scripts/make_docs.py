@@ -1,8 +1,8 @@
-"""Write the reference pages generated from the code, and bring the output shown on the other pages up to date.
+"""Generate the reference pages from the code, and update the output on the other pages.
 
     python scripts/make_docs.py
 
-Tests compare the pages with what this script would write.
+Tests compare the pages with the output of this script.
 """
 
 import runpy
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from completion_table import completion_table
+from completion_table import build_completion_table
 from console_blocks import mask_volatile, refresh_page
 from notebooks import refresh_notebook
 from public_names import KINDS, first_sentence, names_by_kind, other_names, public_members, returned_names
@@ -41,12 +41,12 @@ NOTE = "<!-- Written by `make docs` from the code. Changes belong there. -->"
 WIDE: dict[str, Any] = {"terminal_width": 80, "max_content_width": 80}
 
 
-# an option that is the same in this many commands is described once
-SHARED_FROM = 3
+# an option that this many commands share is described once
+SHARED_MIN = 3
 
 
-def cli() -> str:
-    """docs/cli.md: the help of every command, in the order in which `ratings --help` lists them."""
+def build_cli_page() -> str:
+    """Return docs/cli.md: the help of every command, in the order of `ratings --help`."""
     parts = [
         "# Commands",
         NOTE,
@@ -76,15 +76,15 @@ def cli() -> str:
 
 
 def _shared_options(commands: list[tuple[str, click.Command, click.Context]]) -> list[tuple[str, str]]:
-    """Options with the same help in several commands, the most frequent ones first."""
+    """Return the options with the same help in several commands, most frequent first."""
     records = Counter(record for _, command, inner in commands for _, record in _options(command, inner))
-    frequent = [record for record, count in records.most_common() if count >= SHARED_FROM]
+    frequent = [record for record, count in records.most_common() if count >= SHARED_MIN]
     names = [_shared_name(record) for record in frequent]
-    return [record for place, record in enumerate(frequent) if _shared_name(record) not in names[:place]]
+    return [record for index, record in enumerate(frequent) if _shared_name(record) not in names[:index]]
 
 
 def _shared_name(record: tuple[str, str]) -> str:
-    """Name a shared option: `--by`, or with its values where commands differ in them, `--format [table|json]`."""
+    """Return the name of a shared option, such as --by; --format also has its values, which differ between commands."""
     text = record[0].rpartition(", ")[2]
     return text if text.startswith("--format") else text.partition(" ")[0]
 
@@ -97,7 +97,7 @@ def _options(command: click.Command, context: click.Context) -> Iterator[tuple[c
 
 
 def _short_help(command: click.Command, context: click.Context, shared: list[tuple[str, str]]) -> list[str]:
-    """Return the help of a command without its shared options, and the names of these."""
+    """Return the help of a command without its shared options, and the names of the shared options."""
     omitted = [(option, record) for option, record in _options(command, context) if record in shared]
     lines = [option for option in command.params if option not in [option for option, _ in omitted]]
     short = copy(command)
@@ -117,19 +117,22 @@ def _commands(group: click.Group, context: click.Context) -> Iterator[tuple[str,
             yield from _commands(command, inner)
 
 
-def table() -> str:
-    """cli/completion/table.tsv: what a shell completes of commands and options."""
+def build_table() -> str:
+    """Return cli/completion/table.tsv: the table of commands and options for completion in a shell."""
     with click.Context(ratings, info_name="ratings", **ratings.context_settings) as context:
-        every = [("ratings", ratings), *((f"ratings {path}", one) for path, one, _ in _commands(ratings, context))]
-        return completion_table(every)
+        commands = [
+            ("ratings", ratings),
+            *((f"ratings {path}", command) for path, command, _ in _commands(ratings, context)),
+        ]
+        return build_completion_table(commands)
 
 
 def _help(command: click.Command, context: click.Context) -> str:
     return f"```text\n{command.get_help(context)}\n```"
 
 
-def refusals() -> str:
-    """docs/rejections.md: the codes of refused input and of findings."""
+def build_rejections_page() -> str:
+    """Return docs/rejections.md: the codes of refused input and of findings."""
     return "\n".join(
         [
             "# Codes of refusals and findings",
@@ -174,14 +177,14 @@ def refusals() -> str:
 PARAGRAPH = "\n\n"
 FRACTION = 'a whole number or a fraction in quotes (`"64/3"`)'
 # a parameter with the same values and default in this many rules is described once
-USUAL_FROM = 6
+USUAL_MIN = 6
 
 
-def rules() -> str:
-    """docs/rules.md: the registered rules with their parameters."""
+def build_rules_page() -> str:
+    """Return docs/rules.md: the registered rules with their parameters."""
     registered = {name: rule for name in BUILT_IN if (rule := find_rule(name))}
     rows = {name: [*map(_row(rule), rule.params.model_fields)] for name, rule in registered.items()}
-    usual = [row for row, count in Counter(chain(*rows.values())).items() if count >= USUAL_FROM]
+    usual = [row for row, count in Counter(chain(*rows.values())).items() if count >= USUAL_MIN]
     parts = [
         "# Rules",
         NOTE,
@@ -212,7 +215,7 @@ def _table(rows: Iterable[str]) -> str:
 
 
 def _system_pages(rule: str) -> str:
-    """Links to the pages of the systems that a rule scores."""
+    """Return links to the pages of the systems that a rule scores."""
     pages = {page.name: page.read_text("utf-8") for page in sorted((FOLDER / "systems").glob("*.md"))}
     titles = {name: text.partition("\n")[0].removeprefix("# ") for name, text in pages.items() if f"[`{rule}`]" in text}
     return joined([f"[{title}](systems/{name})" for name, title in titles.items()])
@@ -250,12 +253,12 @@ def _row(rule: Rule) -> Callable[[str], str]:
     return row
 
 
-# the page with a part generated from the code: the columns that rules may ask for
+# the page with the columns that rules can use, generated from the code
 ADDING_A_RULE = FOLDER / "adding-a-rule.md"
 COLUMNS_FROM, COLUMNS_TO = "<!-- columns: written by `make docs` from the code -->\n", "<!-- end of columns -->\n"
 
 
-def columns() -> str:
+def build_column_tables() -> str:
     """Return all columns as tables by game type."""
     kinds = {"Every game type": COMMON_COLUMNS} | {
         f"Kind `{name}`": columns for name, columns in COLUMNS_OF.items() if columns
@@ -269,41 +272,41 @@ def columns() -> str:
     return "\n" + "\n".join(parts) + "\n"
 
 
-def with_columns(text: str) -> str:
+def replace_columns(text: str) -> str:
     """Return a page with the current columns of the code."""
     before, _, rest = text.partition(COLUMNS_FROM)
     _, _, after = rest.partition(COLUMNS_TO)
-    return f"{before}{COLUMNS_FROM}{columns()}{COLUMNS_TO}{after}"
+    return f"{before}{COLUMNS_FROM}{build_column_tables()}{COLUMNS_TO}{after}"
 
 
-# the page with a part generated from the code: the views for SQL with all their columns
+# the page with the views for SQL and their columns, generated from the code
 SQL = FOLDER / "sql.md"
 VIEWS_FROM, VIEWS_TO = "<!-- views: written by `make docs` from the code -->\n", "<!-- end of views -->\n"
 
 
-def views() -> str:
+def build_view_tables() -> str:
     """Return all views with their columns, as tables."""
     parts = []
     for name, (meaning, columns) in MEANINGS.items():
-        rows = "\n".join(f"| `{column}` | {told} |" for column, told in columns.items())
+        rows = "\n".join(f"| `{column}` | {description} |" for column, description in columns.items())
         parts.append(f"### {name}\n\nA row is {meaning}.\n\n| column | meaning |\n|---|---|\n{rows}\n")
     return "\n" + "\n".join(parts) + "\n"
 
 
-def with_views(text: str) -> str:
+def replace_views(text: str) -> str:
     """Return a page with the current views of the code."""
     before, _, rest = text.partition(VIEWS_FROM)
     _, _, after = rest.partition(VIEWS_TO)
-    return f"{before}{VIEWS_FROM}{views()}{VIEWS_TO}{after}"
+    return f"{before}{VIEWS_FROM}{build_view_tables()}{VIEWS_TO}{after}"
 
 
-def openapi() -> str:
-    """docs/openapi.json: what programs can ask of the pages."""
+def build_openapi() -> str:
+    """Return docs/openapi.json: the interface of the pages for programs."""
     return render_openapi().decode()
 
 
-def api() -> str:
-    """docs/api.md: the public names of the library. The documentation site has their docstrings instead."""
+def build_api_page() -> str:
+    """Return docs/api.md: the public names of the library. The documentation site has their docstrings instead."""
     parts = [
         "# API reference",
         NOTE,
@@ -338,16 +341,22 @@ def _in_cell(docstring: str | None) -> str:
     return first_sentence(docstring).replace("|", "\\|")
 
 
-PAGES = {"api.md": api, "cli.md": cli, "rejections.md": refusals, "rules.md": rules, "openapi.json": openapi}
+PAGES = {
+    "api.md": build_api_page,
+    "cli.md": build_cli_page,
+    "rejections.md": build_rejections_page,
+    "rules.md": build_rules_page,
+    "openapi.json": build_openapi,
+}
 
 
-def pages_with_commands() -> list[Path]:
-    """Return the pages whose console blocks are run."""
+def list_pages_with_commands() -> list[Path]:
+    """Return the pages with console blocks."""
     pages = [ROOT / "README.md", ROOT / "examples" / "README.md", *sorted(FOLDER.rglob("*.md"))]
     return [page for page in pages if "```console" in page.read_text(encoding="utf-8")]
 
 
-# the page whose commands need the games of a real club, which are not part of this project
+# the commands of this page need the games of a real club, which are not part of this project
 RULE_FIX = FOLDER / "rule-fix.md"
 CLUB_GAMES = ROOT.parent / "shared" / "data" / "catan-league" / "games.csv"
 
@@ -363,28 +372,29 @@ NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
 
 
 def main() -> None:
+    """Write all pages and tables."""
     for name, page in PAGES.items():
         (FOLDER / name).write_text(page(), encoding="utf-8")
         sys.stdout.write(f"docs/{name}\n")
-    TABLE.write_text(table(), encoding="utf-8")
-    for path, written in ((ADDING_A_RULE, with_columns), (SQL, with_views)):
+    TABLE.write_text(build_table(), encoding="utf-8")
+    for path, written in ((ADDING_A_RULE, replace_columns), (SQL, replace_views)):
         path.write_text(written(path.read_text(encoding="utf-8")), encoding="utf-8")
     for path in NOTEBOOKS:
         _write_changed(path, refresh_notebook(path))
-    for path in pages_with_commands():
+    for path in list_pages_with_commands():
         if path == RULE_FIX and not CLUB_GAMES.exists():
             continue
         with tempfile.TemporaryDirectory() as folder:
             if path == RULE_FIX:
                 write_club_games(Path(folder))
-            now = refresh_page(path, Path(folder), ROOT)
-        _write_changed(path, now)
+            text = refresh_page(path, Path(folder), ROOT)
+        _write_changed(path, text)
 
 
-def _write_changed(path: Path, now: str) -> None:
-    """Write what a page shows now; one that differs only in hashes and times is left as it is."""
-    if mask_volatile(now) != mask_volatile(path.read_text(encoding="utf-8")):
-        path.write_text(now, encoding="utf-8")
+def _write_changed(path: Path, text: str) -> None:
+    """Write the text of a page, unless it differs only in hashes and times."""
+    if mask_volatile(text) != mask_volatile(path.read_text(encoding="utf-8")):
+        path.write_text(text, encoding="utf-8")
         sys.stdout.write(f"{path.relative_to(ROOT)}\n")
 
 

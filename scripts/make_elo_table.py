@@ -1,9 +1,9 @@
 """Generate the table of expected scores that the rule pairwise-elo/1 reads, with exact arithmetic.
 
-Entry i is 2^32 / (1 + 10^(i/8192)) rounded to the nearest integer, but at least 1, for i from 0 to 81920: the chance of
-the weaker player whose rating is i/8192 scales below. It is never zero, so a tie costs the stronger player less than
-half of K however far ahead they are, as in the real formula. Run from the project's root; the rule refuses a table with
-any other hash.
+Entry i is 2^32 / (1 + 10^(i/8192)) rounded to the nearest integer, but at least 1, for i from 0 to 81920: the expected
+score of a player whose rating is i/8192 scales below the opponent's. It is never zero, so a tie always costs the
+stronger player less than half of K, as in the exact formula. Run the script from the project's root; the rule refuses a
+table with any other hash.
 """
 
 import hashlib
@@ -18,7 +18,8 @@ ONE = 2**32
 TARGET = Path("projections/expected_scores.bin")
 
 
-def table() -> "array[int]":
+def compute_table() -> "array[int]":
+    """Return the entries of the table."""
     with localcontext() as context:
         context.prec = 60
         step = (Decimal(10).ln() / STEPS_PER_SCALE).exp()
@@ -30,7 +31,8 @@ def table() -> "array[int]":
 
 
 def main() -> None:
-    entries = table()
+    """Write the table, in little-endian order."""
+    entries = compute_table()
     assert entries.itemsize == 4
     if sys.byteorder == "big":
         entries.byteswap()

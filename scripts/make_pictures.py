@@ -1,8 +1,8 @@
-"""Take the pictures of the documentation: pages of a club in a real browser, and what a command prints.
+"""Take the pictures of the documentation: pages of a club in a real browser, and the output of a command.
 
     make pictures
 
-The club is that of the examples, with a published list and a correction after it. Needs Chromium, and fonts for all
+The club of the examples has a published list and a later correction. The script needs Chromium, and fonts for all
 names.
 """
 
@@ -28,7 +28,7 @@ COMMANDS = (
 )
 EXPLAINED = ("explain", "wl-83", LADDER)
 REPORTED = ("report", "player", "yusuf", LADDER, "--as-of", "2025-03-31", "--known-at", "92", "-o")
-# name, page, width and height
+# the name of the picture, the page, and the width and height in pixels
 PAGES = (
     ("ladder", f"ladders/{LADDER}.html", 1280, 570),
     ("player", f"players/yusuf/{LADDER}.html", 1280, 1000),
@@ -45,18 +45,18 @@ b {{ color: #8fc1ee; font-weight: 400; }}
 
 
 def main() -> None:
-    """Write every picture."""
+    """Write all pictures."""
     if CHROMIUM is None:
-        sys.exit("there is no Chromium: apt-get install chromium fonts-noto-core fonts-noto-cjk")
+        sys.exit("Chromium is not installed; run: apt-get install chromium fonts-noto-core fonts-noto-cjk")
     FOLDER.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         database = str(Path(folder) / "ratings.db")
         for arguments in COMMANDS:
-            ratings(database, *arguments)
+            run_ratings(database, *arguments)
         browser = playwright.chromium.launch(executable_path=CHROMIUM)
-        take_terminal(browser, ratings(database, *EXPLAINED))
-        ratings(database, "site", f"{folder}/site", "--title", "Friday Catan")
-        ratings(database, *REPORTED, f"{folder}/site/report.html")
+        take_terminal(browser, run_ratings(database, *EXPLAINED))
+        run_ratings(database, "site", f"{folder}/site", "--title", "Friday Catan")
+        run_ratings(database, *REPORTED, f"{folder}/site/report.html")
         for name, page, width, height in PAGES:
             tab = browser.new_page(viewport={"width": width, "height": height}, java_script_enabled=False)
             tab.goto((Path(folder) / "site" / page).as_uri())
@@ -64,7 +64,7 @@ def main() -> None:
         browser.close()
 
 
-def ratings(database: str, *arguments: str) -> str:
+def run_ratings(database: str, *arguments: str) -> str:
     """Run a command and return its output."""
     command = [sys.executable, "-m", "ratings_ledger", "--db", database, *arguments]
     environment = {**os.environ, "COLUMNS": "80", "PYTHONPATH": str(ROOT)}

@@ -1,7 +1,7 @@
-"""Make real spreadsheet files as LibreOffice Calc saves them: for the tests, in tests/intake/files, and an example.
+"""Make real spreadsheet files with LibreOffice Calc: for the tests, in tests/intake/files, and for the examples.
 
-The tests read the files that are kept, so this runs only when another kind is wanted. It needs Debian's
-libreoffice-calc and python3-uno, and the system's Python, which knows the latter:
+The files are part of the repository, so the script runs only for a new kind of file. It needs Debian's libreoffice-calc
+and python3-uno, and the system's Python, which can import the latter:
 
     /usr/bin/python3 scripts/make_sheet_files.py
 """
@@ -30,7 +30,7 @@ START_SECONDS = 60
 XLSX, ODS, XLS = "Calc MS Excel 2007 XML", "calc8", "MS Excel 97"
 FILTERS = {".xlsx": XLSX, ".xlsm": "Calc MS Excel 2007 VBA XML", ".ods": ODS, ".xls": XLS}
 CSV = "Text - txt - csv (StarCalc)"
-# as LibreOffice numbers encodings
+# LibreOffice's numbers of encodings
 UTF_8, UTF_16, CP1252, CP1250 = 76, 65_535, 1, 33
 GERMAN, AMERICAN = Locale("de", "DE", ""), Locale("en", "US", "")
 FORMATS = {
@@ -41,16 +41,16 @@ FORMATS = {
 EPOCH = datetime(1899, 12, 30)
 
 
-def property_of(name: str, value: Any) -> Any:
-    """Return a named argument in the form of the office suite."""
-    found = PropertyValue()
-    found.Name, found.Value = name, value
-    return found
+def build_property(name: str, value: Any) -> Any:
+    """Return a named argument in the form that LibreOffice expects."""
+    argument = PropertyValue()
+    argument.Name, argument.Value = name, value
+    return argument
 
 
 @contextmanager
-def office() -> Iterator[Any]:
-    """Start an office suite with a profile of its own, and provide its desktop."""
+def run_office() -> Iterator[Any]:
+    """Start LibreOffice with its own profile, and provide its desktop."""
     folder = Path(tempfile.mkdtemp())
     pipe = f"sheets-{folder.name}"
     command = ["soffice", "--headless", "--norestore", "--nologo", f"-env:UserInstallation={(folder / 'p').as_uri()}"]
@@ -75,51 +75,51 @@ def office() -> Iterator[Any]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _secret(password: str, suffix: str) -> list[Any]:
-    """Return the arguments that protect a file of some format by a password."""
+def _build_password_arguments(password: str, suffix: str) -> list[Any]:
+    """Return the arguments that protect a file with a password; they depend on the format."""
     if suffix == ".ods":
-        return [property_of("Password", password)]
+        return [build_property("Password", password)]
     values = NamedValue("OOXPassword", password), NamedValue("CryptoType", "Standard")
-    return [property_of("EncryptionData", uno.Any("[]com.sun.star.beans.NamedValue", values))]
+    return [build_property("EncryptionData", uno.Any("[]com.sun.star.beans.NamedValue", values))]
 
 
 class Book:
-    """A document with sheets, which is filled and saved."""
+    """A document with sheets to fill and save."""
 
     def __init__(self, desktop: Any, name: str = "Ergebnisse") -> None:
         self.document = desktop.loadComponentFromURL(
-            "private:factory/scalc", "_blank", 0, (property_of("Hidden", True),)
+            "private:factory/scalc", "_blank", 0, (build_property("Hidden", True),)
         )
         self.epoch = EPOCH
         self.sheet = self.document.Sheets.getByIndex(0)
         self.sheet.Name = name
 
     def count_from_1904(self) -> None:
-        """Use the other system of dates."""
+        """Count days from 1904 instead of 1899."""
         self.document.NullDate, self.epoch = Date(1, 1, 1904), datetime(1904, 1, 1)
 
     def add_sheet(self, name: str, rows: list[list[Any]], *, visible: bool = True) -> None:
-        """Another sheet behind the others."""
+        """Add a sheet after the other sheets, and fill it."""
         self.document.Sheets.insertNewByName(name, self.document.Sheets.Count)
         first, self.sheet = self.sheet, self.document.Sheets.getByName(name)
         self.fill(rows)
         self.sheet.IsVisible, self.sheet = visible, first
 
     def fill(self, rows: list[list[Any]], top: int = 0, left: int = 0, formats: dict[int, str] | None = None) -> None:
-        """Put rows of cells into the sheet, with the format of each column; "=..." is a formula, "'..." text."""
+        """Write rows of cells to the sheet, with formats by column; "=..." is a formula, and "'..." is text."""
         for row, cells in enumerate(rows, top):
             for column, value in enumerate(cells, left):
                 cell = self.sheet.getCellByPosition(column, row)
                 self._put(cell, value)
-                if (found := (formats or {}).get(column)) and not isinstance(value, str):
-                    cell.NumberFormat = self._format(found)
+                if (format_name := (formats or {}).get(column)) and not isinstance(value, str):
+                    cell.NumberFormat = self._find_format(format_name)
 
     def _put(self, cell: Any, value: Any) -> None:
         if isinstance(value, date):
             moment = value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
             since = moment - self.epoch
             cell.Value = since.days + since.seconds / 86_400
-            cell.NumberFormat = self._format("moment" if isinstance(value, datetime) else "day")
+            cell.NumberFormat = self._find_format("moment" if isinstance(value, datetime) else "day")
         elif isinstance(value, int | float):
             cell.Value = value
         elif isinstance(value, str) and value.startswith("="):
@@ -127,51 +127,51 @@ class Book:
         elif isinstance(value, str):
             cell.String = value.removeprefix("'")
 
-    def _format(self, name: str) -> int:
+    def _find_format(self, name: str) -> int:
         code, locale = FORMATS[name]
         formats = self.document.NumberFormats
         key = formats.queryKey(code, locale, False)
         return int(key if key >= 0 else formats.addNew(code, locale))
 
-    def merge(self, *places: str) -> None:
+    def merge(self, *ranges: str) -> None:
         """Merge ranges such as A1:D1."""
-        for place in places:
-            self.sheet.getCellRangeByName(place).merge(True)
+        for cell_range in ranges:
+            self.sheet.getCellRangeByName(cell_range).merge(True)
 
     def hide(self, rows: list[int] = [], columns: list[int] = []) -> None:  # noqa: B006
-        """Hide rows and columns, from 0."""
+        """Hide rows and columns, which are counted from 0."""
         for row in rows:
             self.sheet.Rows.getByIndex(row).IsVisible = False
         for column in columns:
             self.sheet.Columns.getByIndex(column).IsVisible = False
 
-    def comment(self, place: str, text: str) -> None:
-        """Pin a comment to a cell."""
-        self.sheet.Annotations.insertNew(self.sheet.getCellRangeByName(place).CellAddress, text)
+    def comment(self, cell: str, text: str) -> None:
+        """Add a comment to a cell."""
+        self.sheet.Annotations.insertNew(self.sheet.getCellRangeByName(cell).CellAddress, text)
 
     def save(self, *names: str, password: str = "", options: str = "") -> None:
-        """Save the document under names, whose endings say the format; with options as CSV."""
+        """Save the document under each name, in the format of its ending; with `options`, save it as CSV."""
         for name in names:
-            properties = [property_of("FilterName", CSV if options else FILTERS[Path(name).suffix])]
-            properties += [property_of("FilterOptions", options)] if options else []
-            properties += _secret(password, Path(name).suffix) if password else []
+            properties = [build_property("FilterName", CSV if options else FILTERS[Path(name).suffix])]
+            properties += [build_property("FilterOptions", options)] if options else []
+            properties += _build_password_arguments(password, Path(name).suffix) if password else []
             self.document.storeToURL((FOLDER / name).as_uri(), tuple(properties))
 
     def save_text(self, name: str, delimiter: str, encoding: int, *, quoted: bool = False, shown: bool = True) -> None:
-        """Save the sheet as CSV: what is shown, or what is in the cells."""
+        """Save the sheet as CSV, with the displayed texts, or with the values of the cells."""
         marks = f"{str(quoted).lower()},false,{str(shown).lower()}"
         self.save(name, options=f"{ord(delimiter)},34,{encoding},1,,0,{marks},false,false,0")
 
     def close(self) -> None:
-        """Give it back."""
+        """Close the document."""
         self.document.close(True)
 
 
 FIRST, SECOND, THIRD = date(2024, 11, 5), date(2024, 11, 12), date(2024, 11, 22)
 
 
-def club(book: Book) -> None:
-    """A table as it grows: a title over merged cells, two rows of headers, fees and shares, a total, what is hidden."""
+def fill_club(book: Book) -> None:
+    """Fill a typical club's sheet: merged title, two header rows, fees and shares, a total, hidden rows and columns."""
     book.fill([["Spieleabend Catan 2024"], [], [None, None, "Ergebnis", None, "Kasse"]])
     book.merge("A1:E1", "C3:D3")
     book.fill([["Datum", "Spieler", "Platz", "Punkte", "Beitrag", "Anteil"]], 3)
@@ -191,8 +191,8 @@ def club(book: Book) -> None:
     book.save("club-geheim.xlsx", "club-geheim.ods", password="catan")
 
 
-def moments(book: Book) -> None:
-    """Times, one of them at midnight, and the same in the system of 1904."""
+def fill_moments(book: Book) -> None:
+    """Fill a sheet with times, one of them at midnight, and again with days counted from 1904."""
     rows = [
         ["Date", "Winner", "Loser"],
         [datetime(2024, 11, 22, 20, 5), "anna", "ben"],
@@ -205,16 +205,16 @@ def moments(book: Book) -> None:
     book.save("moments-1904.xlsx", "moments-1904.ods")
 
 
-def clocks(book: Book) -> None:
-    """Days, and times of day in a column of their own."""
+def fill_clocks(book: Book) -> None:
+    """Fill a sheet with days, and with times of day in a separate column."""
     evening, noon = (20 * 60 + 5) / 1_440, 0.5
     rows = [["Datum", "Uhrzeit", "1.", "2."], [THIRD, evening, "anna", "ben"], [THIRD, noon, "ben", "anna"]]
     book.fill(rows, formats={1: "clock"})
     book.save("clocks.xlsx", "clocks.ods")
 
 
-def faults(book: Book) -> None:
-    """Formulas that show errors, in columns that are used and in one that is not."""
+def fill_faults(book: Book) -> None:
+    """Fill a sheet with formulas that show errors, in used columns and in an unused one."""
     book.fill(
         [
             ["Date", "Player", "Place", "Rating"], [THIRD, "anna", 1, "=1/0"], [THIRD, "ben", "=NA()", 2],
@@ -224,7 +224,7 @@ def faults(book: Book) -> None:
     book.save("faults.xlsx", "faults.ods")
 
 
-def members(book: Book) -> None:
+def fill_members(book: Book) -> None:
     """Fill a sheet with a column per player, fractions, blanks, and notes beside the table."""
     book.fill(
         [["Datum", "Anna", "Jürgen", "Łukasz", None, "Bemerkung"], [FIRST, 10, 7.5, None], [SECOND, None, 8, 8.25],
@@ -235,8 +235,8 @@ def members(book: Book) -> None:
     book.save_text("members-cp1250.csv", ";", CP1250)
 
 
-def chess(book: Book) -> None:
-    """Two names with their result, American dates, several sheets."""
+def fill_chess(book: Book) -> None:
+    """Fill a sheet with two names and a result per row, with American dates, and add a second sheet."""
     book.sheet.Name = "Games"
     book.fill(
         [["Date", "White", "Black", "Result"], [FIRST, "Anna", "José", "'1-0"], [SECOND, "José", "Anna", "'½-½"],
@@ -249,25 +249,25 @@ def chess(book: Book) -> None:
     book.save("chess.xlsx", "chess.ods")
 
 
-def empty(book: Book) -> None:
+def fill_empty(book: Book) -> None:
     """Fill a sheet with formats only, down to its last row."""
     book.sheet.getCellRangeByName("A1:C1048576").CellBackColor = 0xFFFF99
     book.sheet.getCellRangeByName("A1048576").NumberFormat = 10
     book.save("empty.xlsx", "empty.ods")
 
 
-def winter(book: Book) -> None:
-    """The season of the examples as its director keeps it: a title, German headers, remarks, a slip, a total."""
-    rows = _season()
-    (slip,) = (row for row in rows if row[0] == SLIP)
-    slip[slip.index("Jürgen")] = "Jurgen"
+def fill_winter(book: Book) -> None:
+    """Fill a sheet with the season of the examples: a title, German headers, remarks, a typing error, a total."""
+    rows = _read_season()
+    (misspelt,) = (row for row in rows if row[0] == MISSPELT_GAME)
+    misspelt[misspelt.index("Jürgen")] = "Jurgen"
     _fill_winter(book, rows)
     book.save(str(EXAMPLES / "winter-league.xlsx"))
 
 
-def spring(book: Book) -> None:
-    """The same sheet in spring: one row was put right, and a game that was forgotten stands where it was played."""
-    rows = _season()
+def fill_spring(book: Book) -> None:
+    """Fill the same sheet as edited in spring: with one row corrected, and a forgotten game inserted."""
+    rows = _read_season()
     (wrong,) = (row for row in rows if row[0] == "wl-90")
     wrong[2:4] = wrong[3], wrong[2]
     first = next(number for number, row in enumerate(rows) if row[1] > LATE)
@@ -275,7 +275,7 @@ def spring(book: Book) -> None:
     book.save(str(EXAMPLES / "winter-league-spring.xlsx"))
 
 
-def _season() -> list[list[Any]]:
+def _read_season() -> list[list[Any]]:
     with (EXAMPLES / "winter-league.csv").open(encoding="utf-8") as file:
         _, *games = csv.reader(file)
     return [
@@ -285,7 +285,7 @@ def _season() -> list[list[Any]]:
 
 
 REMARKS = {"wl-03": "bis nach Mitternacht", "wl-41": "letztes Spiel vor Neujahr", "wl-44": "anouk und 美咲 gleichauf"}
-SLIP = "wl-27"
+MISSPELT_GAME = "wl-27"
 LATE = datetime(2024, 12, 10, 21, 10)
 FORGOTTEN = ["wl-late", LATE, "Łukasz", "anouk / mira", None, "yusuf", None, None, "vergessen"]
 
@@ -297,13 +297,23 @@ def _fill_winter(book: Book, rows: list[list[Any]]) -> None:
     book.fill([["Gesamt", None, f"=COUNTA(B5:B{4 + len(rows)})"]], 4 + len(rows))
 
 
-KINDS: tuple[Callable[[Book], None], ...] = (club, moments, clocks, faults, members, chess, empty, winter, spring)
+KINDS: tuple[Callable[[Book], None], ...] = (
+    fill_club,
+    fill_moments,
+    fill_clocks,
+    fill_faults,
+    fill_members,
+    fill_chess,
+    fill_empty,
+    fill_winter,
+    fill_spring,
+)
 
 
 def main() -> None:
-    """Make all of them."""
+    """Make all files."""
     FOLDER.mkdir(exist_ok=True)
-    with office() as desktop:
+    with run_office() as desktop:
         for fill in KINDS:
             book = Book(desktop)
             fill(book)

@@ -1,7 +1,7 @@
-"""Generate vectors for the rules of Weng and Lin with 40 digits, from the paper's formulas alone.
+"""Generate test vectors for the rules of Weng and Lin with 40 digits, only from the formulas of the paper.
 
-It shares no code with the program: sums over sets of opponents, as the paper has them, in decimal arithmetic. Run from
-the project's root; the tests compare the rules with these vectors, and with more games that they draw.
+The script shares no code with the program: it sums over sets of opponents like the paper, in decimal arithmetic. Run it
+from the project's root; tests compare the rules with these vectors.
 
 Source: R. C. Weng and C.-J. Lin, A Bayesian Approximation Method for Online Ranking, Journal of Machine Learning
 Research 12 (2011), pages 267 to 300, algorithm 1 (Bradley-Terry, full pair) and algorithm 4 (Plackett-Luce).
@@ -20,13 +20,13 @@ BETA, KAPPA, TAU = "25/6", "0.0001", "25/300"
 Side = list[tuple[Decimal, Decimal]]
 
 
-def ratio(text: str) -> Decimal:
-    """Return a number such as 25/6."""
+def parse_ratio(text: str) -> Decimal:
+    """Return the value of a number such as 25/6."""
     numerator, _, denominator = text.partition("/")
     return Decimal(numerator) / Decimal(denominator or 1)
 
 
-def pair_part(sides: list[Side], places: list[int], i: int, beta: Decimal) -> tuple[Decimal, Decimal]:
+def sum_pairs(sides: list[Side], places: list[int], i: int, beta: Decimal) -> tuple[Decimal, Decimal]:
     """Return omega and delta of side i in Bradley-Terry with all pairs."""
     mean, variance = sum_side(sides[i])
     omega = delta = Decimal(0)
@@ -40,8 +40,8 @@ def pair_part(sides: list[Side], places: list[int], i: int, beta: Decimal) -> tu
     return omega, delta
 
 
-def stage_part(sides: list[Side], places: list[int], i: int, beta: Decimal) -> tuple[Decimal, Decimal]:
-    """Return omega and delta of side i in Plackett-Luce: a sum over all q placed no worse, each by its share."""
+def sum_stages(sides: list[Side], places: list[int], i: int, beta: Decimal) -> tuple[Decimal, Decimal]:
+    """Return omega and delta of side i in Plackett-Luce: a sum over all q placed no worse, weighted by its share."""
     mean, variance = sum_side(sides[i])
     c = sum((sum_side(side)[1] + beta**2 for side in sides), Decimal(0)).sqrt()
     omega = delta = Decimal(0)
@@ -61,17 +61,17 @@ def sum_side(side: Side) -> tuple[Decimal, Decimal]:
     return sum((mu for mu, _ in side), Decimal(0)), sum((variance for _, variance in side), Decimal(0))
 
 
-PARTS = {"weng-lin-btf/1": pair_part, "weng-lin-pl/1": stage_part}
+FORMULAS = {"weng-lin-btf/1": sum_pairs, "weng-lin-pl/1": sum_stages}
 
 
 def rate(rule: str, sides: list[list[tuple[str, str]]], places: list[int], params: dict[str, str]) -> list[Side]:
-    """Return the mu and sigma of all players after a game, from those before it."""
+    """Return the mu and sigma of all players after a game, given their values before it."""
     with localcontext(prec=DIGITS + 10):
-        beta, kappa, tau = (ratio(params[name]) for name in ("beta", "kappa", "tau"))
-        ready = [[(Decimal(mu), Decimal(sigma) ** 2 + tau**2) for mu, sigma in side] for side in sides]
+        beta, kappa, tau = (parse_ratio(params[name]) for name in ("beta", "kappa", "tau"))
+        sides_before = [[(Decimal(mu), Decimal(sigma) ** 2 + tau**2) for mu, sigma in side] for side in sides]
         rated = []
-        for i, side in enumerate(ready):
-            omega, delta = PARTS[rule](ready, places, i, beta)
+        for i, side in enumerate(sides_before):
+            omega, delta = FORMULAS[rule](sides_before, places, i, beta)
             _, total = sum_side(side)
             rated.append(
                 [(mu + own / total * omega, (own * max(1 - own / total * delta, kappa)).sqrt()) for mu, own in side]
@@ -80,7 +80,7 @@ def rate(rule: str, sides: list[list[tuple[str, str]]], places: list[int], param
 
 
 def draw_game(random: Random) -> tuple[list[list[tuple[str, str]]], list[int], dict[str, str]]:
-    """Return a random game: players alone or sides of any sizes, ties, and sometimes no tau."""
+    """Return a random game: of single players or sides of several, with ties, sometimes without tau."""
     sizes = [1] * random.randint(2, 8)
     if random.random() < 0.5:
         sizes = [random.randint(1, 4) for _ in range(random.randint(2, 4))]
@@ -94,54 +94,57 @@ def draw_game(random: Random) -> tuple[list[list[tuple[str, str]]], list[int], d
     return sides, places, {"beta": BETA, "kappa": KAPPA, "tau": random.choice([TAU, "0"])}
 
 
-def by_hand() -> list[tuple[list[list[tuple[str, str]]], list[int], dict[str, str]]]:
-    """Return games of new players: of two, tied, of four, of teams, and with one who is known well."""
+def list_chosen_games() -> list[tuple[list[list[tuple[str, str]]], list[int], dict[str, str]]]:
+    """Return chosen games: of two, tied, of four, of teams, and with an established player."""
     new, known = ("25", "8.333333"), ("30", "1.5")
     usual = {"beta": BETA, "kappa": KAPPA, "tau": TAU}
-    still = usual | {"tau": "0"}
+    without_tau = usual | {"tau": "0"}
     return [
         ([[new], [new]], [1, 2], usual),
-        ([[new], [new]], [1, 2], still),
+        ([[new], [new]], [1, 2], without_tau),
         ([[new], [new]], [1, 1], usual),
         ([[new], [new], [new], [new]], [1, 2, 3, 4], usual),
         ([[new], [new], [new], [new]], [1, 2, 2, 4], usual),
-        ([[new], [new], [new]], [1, 1, 1], still),
+        ([[new], [new], [new]], [1, 1, 1], without_tau),
         ([[new, new], [new, new]], [1, 3], usual),
         ([[new, known], [new]], [1, 3], usual),
-        ([[known], [new], [new, new, new]], [2, 3, 1], still),
+        ([[known], [new], [new, new, new]], [2, 3, 1], without_tau),
         ([[known], [new]], [2, 1], usual | {"kappa": "1"}),
         ([[("1000", "1")], [("-1000", "9")]], [2, 1], usual),
     ]
 
 
-def vectors() -> list[dict[str, object]]:
-    """Return all vectors: games by hand, then drawn ones, by both rules."""
+def build_vectors() -> list[dict[str, object]]:
+    """Return all vectors: chosen games, then random ones, by both rules."""
     random = Random(2011)
-    games = by_hand() + [draw_game(random) for _ in range(40)]
+    games = list_chosen_games() + [draw_game(random) for _ in range(40)]
     return [
         {
             "rule": rule,
             "params": params,
             "before": sides,
             "places": places,
-            "after": [[[tell(mu), tell(sigma)] for mu, sigma in side] for side in rate(rule, sides, places, params)],
+            "after": [
+                [[format_number(mu), format_number(sigma)] for mu, sigma in side]
+                for side in rate(rule, sides, places, params)
+            ],
         }
         for sides, places, params in games
-        for rule in PARTS
+        for rule in FORMULAS
     ]
 
 
-def tell(number: Decimal) -> str:
-    """Return a number with 40 digits."""
+def format_number(number: Decimal) -> str:
+    """Format a number with 40 digits."""
     with localcontext(prec=DIGITS):
         return str(+number)
 
 
 def main() -> None:
     """Write the file."""
-    lines = ",\n".join(json.dumps(vector) for vector in vectors())
+    lines = ",\n".join(json.dumps(vector) for vector in build_vectors())
     TARGET.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
-    sys.stdout.write(f"{TARGET}: {len(vectors())} games\n")
+    sys.stdout.write(f"{TARGET}: {len(build_vectors())} games\n")
 
 
 if __name__ == "__main__":

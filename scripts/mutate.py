@@ -1,4 +1,4 @@
-"""Measure how many small faults the tests notice: change one place in the code, run the tests that execute it, repeat.
+"""Measure how many small faults the tests notice: mutate one line, run the tests that execute the line, and repeat.
 
     pip install coverage
     python scripts/mutate.py cover build/mutants            # which quick tests execute which line
@@ -35,7 +35,7 @@ ROOT = Path.cwd()
 SOURCES = ("ledger", "projections")
 TESTS = ("tests/ledger", "tests/projections", "tests/cli", "tests/hostile", "tests/intake", "tests/faults", "tests/web")
 
-# how many mutants to draw from which files
+# for each stratum: the number of mutants to draw, and the pattern of its files
 STRATA: dict[str, tuple[int, str]] = {
     "rules": (50, r"projections/(rules/|lists/|expected_scores|contract)"),
     "replay": (60, r"projections/(replay/(?!eligibility)|facts/|arrays)"),
@@ -48,13 +48,13 @@ STRATA: dict[str, tuple[int, str]] = {
     "interpreted": (30, r"projections/(queries/|snapshot|rulesets/)"),
 }
 
-CASES = 3  # of one test function
-LONGEST = 1.0  # CPU seconds of a test
-TRIED = 12  # tests per mutant and round
-FROM_ONE_FILE = 2  # of these
-CPU_SECONDS, SECONDS = 40, 150  # until a mutant counts as endless
+CASES_MAX = 3  # cases of a parametrized test
+TEST_SECONDS_MAX = 1.0  # CPU seconds of a quick test
+TESTS_PER_ROUND = 12  # tests per mutant and round
+TESTS_PER_FILE = 2  # consecutive tests from the same file
+CPU_SECONDS_MAX, SECONDS_MAX = 40, 150  # a mutant that takes longer counts as endless
 
-# what the tests and the product load anyway
+# modules that the tests and the product import anyway
 LIBRARIES = ("hypothesis", "alembic.command", "numpy", "pydantic", "sqlalchemy.dialects.sqlite")
 
 COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
@@ -98,7 +98,7 @@ class Mutant(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """How the tests ended: `survived`, `killed`, or `endless`; and the first failure."""
+    """The state of a mutant, `survived`, `killed` or `endless`, and the first failure of a test."""
 
     state: str
     failure: str = ""
@@ -139,7 +139,7 @@ class MutationFinder(ast.NodeVisitor):
             for condition in node.ifs:
                 self._add_negation(condition)
         if self._statement is not None and isinstance(node, ast.expr):
-            for kind, replacement in replacements_of(node):
+            for kind, replacement in list_replacements(node):
                 self._add(node, kind, replacement)
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.stmt) and self._statement is not None:
@@ -157,8 +157,8 @@ class MutationFinder(ast.NodeVisitor):
             self.replacements.append((self._statement.lineno, node, kind, replacement))
 
 
-def replacements_of(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
-    """Yield what may stand in an expression's place."""
+def list_replacements(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the kind and the expression of each possible replacement."""
     changed: Any = copy.deepcopy(node)
     match node:
         case ast.Compare(ops=[operator]) if type(operator) in COMPARISONS:
@@ -182,18 +182,18 @@ def replacements_of(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
 
 
 def is_text(node: ast.expr) -> bool:
-    """Tell whether an expression is made of text, whose arithmetic would only fail."""
+    """Tell whether an expression contains text; mutated arithmetic on text would always fail."""
     return any(
         isinstance(part, ast.JoinedStr) or (isinstance(part, ast.Constant) and isinstance(part.value, str | bytes))
         for part in ast.walk(node)
     )
 
 
-# Which tests execute which line
+# Recording the lines of tests
 
 
 class LineRecorder:
-    """A pytest plugin: keep only quick tests in SQLite, and record which lines each executes in how much CPU time."""
+    """A pytest plugin that selects quick tests in SQLite, and records each test's lines and CPU time."""
 
     def __init__(self, folder: Path) -> None:
         import coverage
@@ -218,7 +218,7 @@ class LineRecorder:
         chosen = {
             case.nodeid
             for name, cases in functions.items()
-            for case in random.Random(name).sample(cases, min(CASES, len(cases)))
+            for case in random.Random(name).sample(cases, min(CASES_MAX, len(cases)))
         }
         items[:] = [item for item in items if item.nodeid in chosen]
 
@@ -246,11 +246,11 @@ def cover(folder: Path) -> None:
     pytest.main(["-q", "-n", "0", "--hypothesis-seed=0", "-o", "filterwarnings=", *TESTS], [LineRecorder(folder)])
 
 
-# The mutants
+# Choosing mutants
 
 
 def choose(folder: Path, seed: int) -> None:
-    """Draw mutants from each stratum, in an order whose every part is stratified, too."""
+    """Draw mutants from each stratum, in an order in which every part has all strata in proportion."""
     from coverage import CoverageData
 
     data = CoverageData(str(folder / "coverage"))
@@ -264,7 +264,7 @@ def choose(folder: Path, seed: int) -> None:
         for file in sorted(tests_of):
             if not re.match(pattern, file):
                 continue
-            for statement_line, mutant in mutants_of(stratum, file):
+            for statement_line, mutant in list_mutants(stratum, file):
                 tests_by_line = tests_of[file]
                 tests = order_tests(tests_by_line.get(mutant.line) or tests_by_line.get(statement_line) or [], seconds)
                 if tests:
@@ -273,12 +273,12 @@ def choose(folder: Path, seed: int) -> None:
                     outside += 1
         random.Random(f"{seed} {stratum}").shuffle(candidates)
         drawn += [(index / number, *candidate) for index, candidate in enumerate(candidates[:number])]
-        say(f"{stratum}: {len(candidates)} places, and {outside} that no quick test executes")
+        print_line(f"{stratum}: {len(candidates)} candidates, and {outside} that no quick test executes")
     drawn.sort(key=lambda entry: entry[0])
     (folder / "mutants.json").write_text(json.dumps([(mutant, tests) for _, mutant, tests in drawn]))
 
 
-def mutants_of(stratum: str, file: str) -> Iterator[tuple[int, Mutant]]:
+def list_mutants(stratum: str, file: str) -> Iterator[tuple[int, Mutant]]:
     """Yield the mutants of a file, each with the line of its statement."""
     source = (ROOT / file).read_bytes()
     lines = source.split(b"\n")
@@ -287,27 +287,30 @@ def mutants_of(stratum: str, file: str) -> Iterator[tuple[int, Mutant]]:
     for statement_line, node, kind, replacement in finder.replacements:
         assert node.end_col_offset is not None
         old = lines[node.lineno - 1][node.col_offset : node.end_col_offset].decode()
-        place = (file, node.lineno, node.col_offset, node.end_col_offset)
-        yield statement_line, Mutant(stratum, *place, kind, old, f"({ast.unparse(replacement)})")
+        location = (file, node.lineno, node.col_offset, node.end_col_offset)
+        yield statement_line, Mutant(stratum, *location, kind, old, f"({ast.unparse(replacement)})")
 
 
 def order_tests(tests: Iterable[str], seconds: dict[str, float]) -> list[str]:
-    """Order tests from the fastest on, so that those at the front are not all from one file."""
-    ordered = sorted((test for test in tests if seconds.get(test, LONGEST) < LONGEST), key=lambda test: seconds[test])
+    """Order tests by time, fastest first, but take turns between files."""
+    ordered = sorted(
+        (test for test in tests if seconds.get(test, TEST_SECONDS_MAX) < TEST_SECONDS_MAX),
+        key=lambda test: seconds[test],
+    )
     from_file: Counter[str] = Counter()
     ranks = {}
     for test in ordered:
         file = test.partition("::")[0]
-        ranks[test] = from_file[file] // FROM_ONE_FILE
+        ranks[test] = from_file[file] // TESTS_PER_FILE
         from_file[file] += 1
-    return sorted(ordered, key=lambda test: ranks[test])[: 6 * TRIED]
+    return sorted(ordered, key=lambda test: ranks[test])[: 6 * TESTS_PER_ROUND]
 
 
-# Running them
+# Running mutants
 
 
-def run(folder: Path, survivors: bool, most: int) -> None:
-    """Run mutants that have no result yet; or survivors again, with the tests that are next."""
+def run(folder: Path, survivors: bool, mutants_max: int) -> None:
+    """Run mutants without a result, or run survivors again with their next tests."""
     for library in LIBRARIES:  # once for all forks
         import_module(library)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and restore the file
@@ -315,12 +318,12 @@ def run(folder: Path, survivors: bool, most: int) -> None:
     for number, (values, tests) in enumerate(json.loads((folder / "mutants.json").read_text())):
         mutant = Mutant(*values)
         tried, outcome = results.get(mutant, (0, Outcome("survived")))
-        if most == 0 or outcome.state != "survived" or (tried > 0) != survivors or tried >= len(tests):
+        if mutants_max == 0 or outcome.state != "survived" or (tried > 0) != survivors or tried >= len(tests):
             continue
-        most -= 1
-        next_tests = tests[tried:] if survivors else tests[:TRIED]
+        mutants_max -= 1
+        next_tests = tests[tried:] if survivors else tests[:TESTS_PER_ROUND]
         began = time.monotonic()
-        with mutated(mutant, number):
+        with apply_mutant(mutant, number):
             outcome = run_tests(next_tests)
         row = [*mutant, tried + len(next_tests), *outcome, round(time.monotonic() - began, 1)]
         with (folder / "results.jsonl").open("a") as file:
@@ -328,7 +331,7 @@ def run(folder: Path, survivors: bool, most: int) -> None:
 
 
 def read_results(folder: Path) -> dict[Mutant, tuple[int, Outcome]]:
-    """Return how many tests each mutant had and how it ended."""
+    """Return the number of tests and the outcome of each mutant."""
     file = folder / "results.jsonl"
     rows = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
     members = len(Mutant._fields)
@@ -336,8 +339,8 @@ def read_results(folder: Path) -> dict[Mutant, tuple[int, Outcome]]:
 
 
 @contextmanager
-def mutated(mutant: Mutant, number: int) -> Iterator[None]:
-    """Write a mutant into its file."""
+def apply_mutant(mutant: Mutant, number: int) -> Iterator[None]:
+    """Write a mutant to its file during the block."""
     path = ROOT / mutant.file
     original, stamp = path.read_bytes(), path.stat()
     lines = original.split(b"\n")
@@ -345,7 +348,7 @@ def mutated(mutant: Mutant, number: int) -> Iterator[None]:
     lines[mutant.line - 1] = line[: mutant.start] + mutant.new.encode() + line[mutant.end :]
     try:
         path.write_bytes(b"\n".join(lines))
-        # compiled modules are recognised by size and second: no two mutants have the same
+        # Python recognises compiled modules by size and modification time, so each mutant gets another time
         os.utime(path, (stamp.st_atime, stamp.st_mtime + number + 1))
         yield
     finally:
@@ -354,7 +357,7 @@ def mutated(mutant: Mutant, number: int) -> Iterator[None]:
 
 
 class FirstFailure:
-    """A pytest plugin: keep what failed first."""
+    """A pytest plugin that keeps the first failure."""
 
     text = ""
 
@@ -365,7 +368,7 @@ class FirstFailure:
 
 
 def run_tests(tests: list[str]) -> Outcome:
-    """Run tests in a fork, until the first failure. The fork has imported nothing of the product yet."""
+    """Run tests in a fork until the first failure. The fork has not imported the product yet."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -375,7 +378,7 @@ def run_tests(tests: list[str]) -> Outcome:
             os._exit(0)
     os.close(writer)
     try:
-        status = wait_for(child, SECONDS)
+        status = wait_for(child, SECONDS_MAX)
         answer = b"" if status is None else os.read(reader, 65536)
     finally:
         os.close(reader)
@@ -388,7 +391,7 @@ def run_tests(tests: list[str]) -> Outcome:
 def run_pytest(tests: list[str]) -> tuple[int, str]:
     """Run tests in this process; return pytest's exit code and the first failure."""
     os.setsid()
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 5))
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS_MAX, CPU_SECONDS_MAX + 5))
     silence = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(silence, stream)
@@ -398,7 +401,7 @@ def run_pytest(tests: list[str]) -> tuple[int, str]:
 
 
 def wait_for(child: int, seconds: float) -> int | None:
-    """Wait for a child, then kill what is left of its process group; return its status, or None if it took too long."""
+    """Wait for a child, then kill its process group; return the status, or None after the time limit."""
     until = time.monotonic() + seconds
     process, status = 0, 0
     while process == 0 and time.monotonic() < until:
@@ -416,21 +419,22 @@ def wait_for(child: int, seconds: float) -> int | None:
 
 
 def report(folder: Path) -> None:
-    """Print how many mutants of each stratum were killed, and the survivors."""
+    """Print the number of killed mutants in each stratum, and the survivors."""
     results = read_results(folder)
     for stratum in STRATA:
         states = [outcome.state for mutant, (_, outcome) in results.items() if mutant.stratum == stratum]
         survived = states.count("survived")
         endless = states.count("endless")
-        say(f"{stratum:12} {len(states) - survived:3} of {len(states):3} killed, {endless} of them endless")
+        print_line(f"{stratum:12} {len(states) - survived:3} of {len(states):3} killed, {endless} of them endless")
     survived = sum(outcome.state == "survived" for _, outcome in results.values())
-    say(f"{'together':12} {len(results) - survived:3} of {len(results):3} killed")
+    print_line(f"{'together':12} {len(results) - survived:3} of {len(results):3} killed")
     for mutant, (tests, outcome) in results.items():
         if outcome.state == "survived":
-            say(f"{mutant} ({tests} tests)")
+            print_line(f"{mutant} ({tests} tests)")
 
 
-def say(line: str) -> None:
+def print_line(line: str) -> None:
+    """Print a line."""
     sys.stdout.write(f"{line}\n")
 
 
@@ -438,10 +442,10 @@ def main() -> None:
     """Run the script."""
     parser = argparse.ArgumentParser(description="Measure how many small faults the tests notice.")
     parser.add_argument("job", choices=["cover", "choose", "run", "report"])
-    parser.add_argument("folder", type=Path, help="where coverage, mutants and results are kept")
-    parser.add_argument("--seed", type=int, default=1, help="for choose")
-    parser.add_argument("--survivors", action="store_true", help="run: survivors again, with the next tests")
-    parser.add_argument("--most", type=int, default=-1, help="run: stop after so many mutants")
+    parser.add_argument("folder", type=Path, help="the folder for coverage, mutants and results")
+    parser.add_argument("--seed", type=int, default=1, help="choose: the seed")
+    parser.add_argument("--survivors", action="store_true", help="run: run survivors again, with the next tests")
+    parser.add_argument("--most", type=int, default=-1, help="run: stop after this many mutants")
     arguments = parser.parse_args()
     if arguments.job == "cover":
         cover(arguments.folder)

@@ -1,6 +1,6 @@
 """Run the cells of the example notebooks in one process, without Jupyter, and write their outputs again.
 
-The outputs are those of Jupyter: the printed text, then the last expression as text and, if the value has
+The outputs are like Jupyter's: the printed text, then the last expression as text and, if the value has
 `_repr_html_`, as HTML. A failing cell fails the run.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 
 
 def refresh_notebook(path: Path) -> str:
-    """Return a notebook's text with the outputs that its cells give now."""
+    """Return a notebook's text with the current outputs of its cells."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
     names: dict[str, Any] = {"__name__": "__main__"}
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
@@ -23,13 +23,13 @@ def refresh_notebook(path: Path) -> str:
     return json.dumps(notebook, ensure_ascii=False, indent=1) + "\n"
 
 
-def _run_cell(source: str, place: str, names: dict[str, Any], count: int) -> list[dict[str, Any]]:
-    body = ast.parse(source, place)
+def _run_cell(source: str, location: str, names: dict[str, Any], count: int) -> list[dict[str, Any]]:
+    body = ast.parse(source, location)
     last = body.body.pop() if body.body and isinstance(body.body[-1], ast.Expr) else None
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(body, place, "exec"), names)
-        value = None if last is None else eval(compile(ast.Expression(last.value), place, "eval"), names)
+        exec(compile(body, location, "exec"), names)
+        value = None if last is None else eval(compile(ast.Expression(last.value), location, "eval"), names)
     outputs: list[dict[str, Any]] = []
     if text := printed.getvalue():
         outputs.append({"name": "stdout", "output_type": "stream", "text": text.splitlines(keepends=True)})

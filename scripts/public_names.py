@@ -1,4 +1,4 @@
-"""The public names of the library by kind, in the order in which its reference shows them."""
+"""List the public names of the library by kind, in the order of its reference."""
 
 import inspect
 import re
@@ -12,14 +12,14 @@ from ratings_ledger import LedgerError
 
 KINDS = {
     "Functions": "Each returns an open ledger.",
-    "The ledger": "What is open, what is asked, and what is proposed.",
+    "The ledger": "The open ledger, its views, and proposals of changes.",
     "Exceptions": "All of them are a `LedgerError`.",
     "Answers": "Answers and their rows are frozen. A member that does not apply is `ABSENT`.",
 }
 
 
 def names_by_kind() -> dict[str, list[str]]:
-    """Return the public names under the headings of `KINDS`; a second name of an object comes with its first."""
+    """Return the public names by kind, without the second names of objects."""
     names: dict[str, list[str]] = {kind: [] for kind in KINDS}
     for name in ratings_ledger.__all__:
         if (kind := _kind(getattr(ratings_ledger, name))) and name == _own_name(name):
@@ -47,7 +47,7 @@ def first_sentence(text: str | None) -> str:
 
 
 def returned_names() -> set[str]:
-    """Return the names of the answers that a method or property of the ledger returns; the others are their parts."""
+    """Return the names of the answers that methods and properties of the ledger return; others are parts of these."""
     kinds = names_by_kind()
     types = [_return_type(name, member) for name in kinds["The ledger"] for member in public_members(name)]
     return {name for name in kinds["Answers"] if any(re.search(rf"\b{name}\b", text) for text in types)}

@@ -1,9 +1,9 @@
-"""The Sphinx extension of the documentation site: reads the pages as they are for plain Markdown.
+"""Extend Sphinx for the documentation site, so that it reads the pages, which are plain Markdown.
 
 - The lists of links on the index pages (`INDEXES`) are the navigation; there is no second list.
-- Blocks with a title show it, links to a folder lead to its page, and `docs/api.md` has the docstrings instead of its
-  tables.
-- Notebooks are pages, with the outputs that they hold: `scripts/notebooks.py` runs them.
+- Blocks with a title show the title, links to a folder lead to the folder's page, and `docs/api.md` has the docstrings
+  instead of its tables.
+- Notebooks are pages with their stored outputs; `scripts/notebooks.py` runs them.
 """
 
 import json
@@ -21,7 +21,7 @@ import ratings_ledger
 
 ROOT = Path(__file__).parent.parent
 API = "docs/api"
-# pages whose links are the navigation below them
+# pages whose links form the navigation
 INDEXES = ("docs/README", "docs/decisions/README", "docs/systems/README", "examples/README")
 _HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]+)\]\((?!\w+:)([^)#\s]+)\)")
@@ -41,14 +41,14 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 
 def claim_public_names(app: Sphinx) -> None:
-    """Give public classes the module that programs import them from, so that types in signatures are links."""
+    """Set the module of public classes to the public package, so that types in signatures become links."""
     for names in names_by_kind().values():
         for name in names:
             getattr(ratings_ledger, name).__module__ = "ratings_ledger"
 
 
 def prepare_page(app: Sphinx, page: str, source: list[str]) -> None:
-    """Turn a page of plain Markdown into one of the site."""
+    """Convert a page of plain Markdown to a page of the site."""
     if app.env.doc2path(page, base=False).suffix != ".md":
         return
     text = _TITLED.sub(r"```{code-block} \1\n:caption: \2", source[0])
@@ -61,14 +61,14 @@ def prepare_page(app: Sphinx, page: str, source: list[str]) -> None:
 
 
 def navigation(page: str, text: str) -> str:
-    """Return hidden tables of contents with the pages that an index links: one for each of its headings."""
+    """Return a hidden table of contents for each heading of an index, with the linked pages."""
     parts = _HEADING.split(text)
     tables = []
     for heading, section in zip(["", *parts[1::2]], parts[::2], strict=True):
         entries = []
         for title, target in _LINK.findall(section):
             name, suffix = posixpath.splitext(posixpath.normpath(posixpath.join(posixpath.dirname(page), target)))
-            # the pages of systems and decisions are named by their files there
+            # pages of systems and decisions have their own titles in the navigation
             entry = f"/{name}" if page != INDEXES[0] else f"{title} </{name}>"
             if suffix in (".md", ".ipynb") and name not in INDEXES[: page != INDEXES[0]] and entry not in entries:
                 entries.append(entry)
@@ -79,7 +79,7 @@ def navigation(page: str, text: str) -> str:
 
 
 def api_directives() -> str:
-    """Return what makes the reference of the public names from their docstrings."""
+    """Return the directives that build the reference of the public names from their docstrings."""
     parts = []
     for kind, names in names_by_kind().items():
         parts.append(f"## {kind}\n\n```{{eval-rst}}\n.. currentmodule:: ratings_ledger\n\n")
@@ -101,18 +101,18 @@ def _directive(name: str, member: str) -> str:
 
 
 def prepare_docstring(app: Sphinx, what: str, name: str, value: object, options: object, lines: list[str]) -> None:
-    """Read a docstring as the code writes it: the exceptions that it raises get a line of their own."""
+    """Prepare a docstring for the site: its exceptions get a separate paragraph."""
     text = re.sub(r"(?<=[.:] )Raises (?=`)|^Raises (?=`)", "\n\n**Raises** ", "\n".join(lines), flags=re.MULTILINE)
     if what == "attribute" or text.startswith("Alias for field"):
         text = ""
-    # an id with its version is no address of mail
+    # an id with its version is not a mail address
     lines[:] = text.replace("@", "\\@").splitlines()
 
 
 def hide_constructor(
     app: Sphinx, what: str, name: str, value: object, options: object, signature: str | None, returns: str | None
 ) -> tuple[str, None] | None:
-    """Leave out how objects are made that a program gets from functions and methods."""
+    """Hide the constructors of objects that programs get only from functions and methods."""
     return ("", None) if name.removeprefix("ratings_ledger.") in names_by_kind()["The ledger"] else None
 
 
@@ -122,7 +122,7 @@ def _page_of_folder(page: str, target: str) -> str:
 
 
 class NotebookParser(MystParser):
-    """Reads a notebook as the Markdown of its cells, with the code and the outputs of the others."""
+    """A parser that reads a notebook as Markdown: its text, its code and its outputs."""
 
     supported = ("notebook",)
 
@@ -147,7 +147,7 @@ def _output(output: dict[str, Any]) -> str:
 
 
 def write_first_page(app: Sphinx, error: Exception | None) -> None:
-    """Let the address of the site itself lead to its first page."""
+    """Redirect the address of the site to its first page."""
     if error is None and app.builder.name == "html":
         first = app.builder.get_target_uri(app.config.root_doc)
         (Path(app.outdir) / "index.html").write_text(

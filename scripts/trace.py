@@ -3,9 +3,9 @@
     python scripts/trace.py standings elo-chess/all
     python scripts/trace.py --way explain g-1
 
-The command runs on a new ledger with one game of chess, or on that of `--db`. A move is a call of a function in another
-file than the previous call. Calls during imports do not count. `--way` lists every move. The command's own output is
-left out.
+The command runs on a new ledger with one game of chess, or on the ledger of `--db`. A move is a call of a function in a
+different file from the previous call. Calls during imports do not count. `--way` lists every move. The command's own
+output is left out.
 """
 
 import argparse
@@ -76,9 +76,9 @@ def capture_output() -> Iterator[StringIO]:
 
 def main() -> int:
     """Run the script; return the exit code of the command."""
-    parser = argparse.ArgumentParser(description="Which files a command enters, and how often it moves between them.")
+    parser = argparse.ArgumentParser(description="Count the files that a command enters, and its moves between files.")
     parser.add_argument("--way", action="store_true", help="list every move")
-    parser.add_argument("--db", help="an existing ledger; otherwise a new one with one game")
+    parser.add_argument("--db", help="an existing ledger; by default a new one with one game")
     parser.add_argument("command", nargs=argparse.REMAINDER, help="a ratings command with its arguments")
     arguments = parser.parse_args()
     sys.path.insert(0, str(ROOT))

@@ -1,18 +1,18 @@
-"""A made-up year of Catan in two cities: its games, and by plain arithmetic the lists that must come of them.
+"""Write an invented year of Catan in two cities: its games, and the resulting lists, computed by plain arithmetic.
 
     python make_year.py
 
-writes games.csv, events.jsonl and the tables under expected/. It uses nothing of the program, so that the tables are a
-second opinion on it.
+writes games.csv, events.jsonl and the tables under expected/. It shares no code with the program, so the tables are an
+independent check.
 
-In YEAR a line is a list: city, group, month, then its games in the order played. A game is its players in the order of
-their places, each by the first letter of his name:
+In YEAR, a line is a list: city, group, month, and the games in the order of play. A game has its players in the order
+of their places, each by the first letter of the name:
 
     a=bcd      anna and ben are tied first, then cleo and dora
     acd/ke     dora left her seat, and käthe finished for her
     ghi!       ida left her seat, and nobody took it
-    -edbc      ended by agreement: counts for nothing
-    eabd@...   ended then (UTC); the others end at 19:30 on the 3rd, 5th, 7th ... of the month
+    -edbc      the game was aborted by agreement and does not count
+    eabd@...   the game ended at this time (UTC); others end at 19:30 on the 3rd, 5th, 7th ... of the month
 """
 
 import csv
@@ -42,7 +42,7 @@ Wien cities-knights 08  ghi gih hgi ghi! igh hgi ghi
 Wien cities-knights 11  dghi gdhi hgdi dhgi idgh ghdi hgi
 """
 NAMES = {name[0]: name for name in ("anna", "ben", "cleo", "dora", "emil", "fritz", "gabi", "hans", "ida", "käthe")}
-# everybody else has a premium account from the beginning
+# all other players have a premium account from the beginning
 ACCOUNTS = """
 2010-01-01T00:00:00Z registered emil free
 2010-06-15T12:00:00Z account_changed gabi free
@@ -57,7 +57,10 @@ GOLD = {1: 2, 2: 1, 3: 1, 4: 1, 5: 1}
 
 
 def games():
-    """The games as (city, group, month, id, time, aborted, seats); a seat is (place, player, substitute, left)."""
+    """Yield each game as (city, group, month, id, time, aborted, seats).
+
+    A seat is (place, player, substitute, left).
+    """
     for line in YEAR.strip().splitlines():
         city, group, month, *played = line.split()
         for number, text in enumerate(played, 1):
@@ -73,7 +76,7 @@ def games():
 
 
 def wide_rows():
-    """The rows of games.csv: the games in which everybody kept his seat."""
+    """Yield the rows of games.csv: the games that no player left."""
     yield ["game_id", "occurred_at", "game", "group", "city", "aborted", "1st", "2nd", "3rd", "4th", "5th", "6th"]
     for city, group, _, game_id, time, aborted, seats in games():
         if not any(left for *_, left in seats):
@@ -82,7 +85,7 @@ def wide_rows():
 
 
 def events():
-    """The lines of events.jsonl: accounts, and the games in which somebody left."""
+    """Yield the lines of events.jsonl: accounts, and the games that a player left."""
     for line in ACCOUNTS.strip().splitlines():
         time, kind, player, account = line.split()
         yield {"type": f"player.{kind}", "occurred_at": time, "data": {"player": player, "account": account}}
@@ -98,57 +101,57 @@ def events():
 
 
 def points_of(seats):
-    """The points of everybody who kept his seat; tied seats share those of their places."""
-    found = {}
+    """Return the points of each player who kept their seat; tied seats share the points of their places."""
+    points = {}
     for place, name, substitute, _ in seats:
         if not substitute:
             tied = [index for index, seat in enumerate(seats) if seat[0] == place]
-            found[name] = Fraction(sum(POINTS[len(seats)][index] for index in tied), len(tied))
-    return found
+            points[name] = Fraction(sum(POINTS[len(seats)][index] for index in tied), len(tied))
+    return points
 
 
 def ladders():
-    """For each list of a month its games in the order played, as (id, points of everybody)."""
-    found = defaultdict(list)
+    """Return the games of each monthly list in the order of play, as (id, points by player)."""
+    games_by_list = defaultdict(list)
     for city, group, month, game_id, _, aborted, seats in games():
         if not aborted:
             for name in (f"catan-monthly/{city}/{group}/2010-{month}", f"catan-open/{group}/2010-{month}"):
-                found[name].append((game_id, points_of(seats)))
-    return found
+                games_by_list[name].append((game_id, points_of(seats)))
+    return games_by_list
 
 
 def ranked(values):
-    """The places of {player: value}, the greatest value first; equal values share a place."""
+    """Return the places by player for {player: value}, the greatest value first; equal values share a place."""
     return {player: 1 + sum(other > value for other in values.values()) for player, value in values.items()}
 
 
 def months():
-    """For each list of a month, by name: its games, and rows of (place or None, player, mean, games, gold)."""
-    found = {}
+    """Return for each monthly list its games, and rows of (place or None, player, mean, games, gold)."""
+    lists = {}
     for name, played in ladders().items():
-        mine = defaultdict(list)
+        gains = defaultdict(list)
         for _, points in played:
             for player, gained in points.items():
-                mine[player].append(gained)
-        means = {player: sum(gained) / len(gained) for player, gained in mine.items()}
-        places = ranked({player: mean for player, mean in means.items() if len(mine[player]) >= 7})
+                gains[player].append(gained)
+        means = {player: sum(gained) / len(gained) for player, gained in gains.items()}
+        places = ranked({player: mean for player, mean in means.items() if len(gains[player]) >= 7})
         rows = [
-            (places.get(player), player, mean, len(mine[player]), GOLD.get(places.get(player), 0))
+            (places.get(player), player, mean, len(gains[player]), GOLD.get(places.get(player), 0))
             for player, mean in means.items()
         ]
-        found[name] = (played, sorted(rows, key=lambda row: (row[0] or 999, -row[2], row[1])))
-    return found
+        lists[name] = (played, sorted(rows, key=lambda row: (row[0] or 999, -row[2], row[1])))
+    return lists
 
 
-def free_at_the_end():
-    """Whose account is a free one when the year ends."""
+def find_free_players():
+    """Return the players with a free account at the end of the year."""
     changes = [line.split() for line in ACCOUNTS.strip().splitlines()]
     accounts = {player: account for time, _, player, account in changes if time < END}
     return {player for player, account in accounts.items() if account == "free"}
 
 
 def years():
-    """For each list of the year, by name: rows of (place or None, player, {month: place}, the best four)."""
+    """Return for each annual list rows of (place or None, player, {month: place}, the best four places)."""
     by_month = defaultdict(lambda: defaultdict(dict))
     for name, (_, rows) in months().items():
         kind, *_, month = name.split("/")
@@ -156,18 +159,18 @@ def years():
             for place, player, *_ in rows:
                 if place:
                     by_month[name.replace("monthly", "annual").removesuffix(month[4:])][player][month[5:]] = place
-    found = {}
+    lists = {}
     for name, players in sorted(by_month.items()):
         best = {player: sorted([*places.values(), 150, 150, 150, 150])[:4] for player, places in players.items()}
-        out = set() if "/basic/" in name else free_at_the_end()
-        places = ranked({player: -sum(four) for player, four in best.items() if player not in out})
+        excluded = set() if "/basic/" in name else find_free_players()
+        places = ranked({player: -sum(four) for player, four in best.items() if player not in excluded})
         rows = [(places.get(player), player, players[player], four) for player, four in best.items()]
-        found[name] = sorted(rows, key=lambda row: (row[0] or 999, sum(row[3]), row[1]))
-    return found
+        lists[name] = sorted(rows, key=lambda row: (row[0] or 999, sum(row[3]), row[1]))
+    return lists
 
 
 def people():
-    """For everybody (player, games started, finished, taken over from others, stars, gold)."""
+    """Yield (player, games started, finished, taken over from others, stars, gold) for each player."""
     started, finished, taken_over, gold = (defaultdict(int) for _ in range(4))
     for *_, aborted, seats in games():
         for _, name, substitute, left in seats if not aborted else ():
@@ -179,14 +182,14 @@ def people():
             gold[player] += paid
     for name in sorted(NAMES.values()):
         stars = "-"
-        if started[name] >= 20:  # nobody has more than the last 99 that count
+        if started[name] >= 20:  # no player has more than 99 games, so all of them count
             percent = Fraction(100 * finished[name], started[name])
             stars = "3 golden" if percent >= 95 else str((percent >= 50) + (percent >= 65) + (percent >= 80))
         yield name, started[name], finished[name], taken_over[name], stars, gold[name]
 
 
 def month_text(name, played, rows):
-    """The table of a month: a column for each game, and what they make together."""
+    """Return the table of a month: a column for each game, then the sum and the mean."""
     gold = name.startswith("catan-monthly")
     ids = [game_id[0].upper() + game_id.rpartition("-")[2] for game_id, _ in played]  # bonn-basic-01-7 is B7
     lines = [name, "", f"place  player {''.join(f'{game_id:>5}' for game_id in ids)}    sum  games    mean"]
@@ -199,7 +202,7 @@ def month_text(name, played, rows):
 
 
 def year_text(name, rows):
-    """The table of a year: the places of the months, the best four of them, and their sum."""
+    """Return the table of a year: the places by month, the best four, and their sum."""
     numbers = [f"{month:02d}" for month in range(1, 13)]
     lines = [name, "", "place  player  " + "".join(f"{month:>3}" for month in numbers) + "   the best four        sum"]
     for place, player, places, four in rows:
@@ -209,7 +212,7 @@ def year_text(name, rows):
 
 
 def people_text(rows):
-    """The table of what everybody did."""
+    """Return the table of the players' games, stars and gold."""
     form = "{:<6}  {:>7}  {:>8}  {:>10}  {:<8}  {:>4}"
     return "\n".join(
         form.format(*row) for row in (("player", "started", "finished", "taken over", "stars", "gold"), *rows)
@@ -217,7 +220,7 @@ def people_text(rows):
 
 
 def expected():
-    """The text of the files under expected/, by name."""
+    """Return the texts of the files under expected/, by name."""
     lists = months()
     texts = {
         f"{kind}.txt": [month_text(name, *lists[name]) for name in sorted(lists) if name.startswith(f"catan-{kind}/")]

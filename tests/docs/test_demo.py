@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from make_docs import pages_with_commands
+from make_docs import list_pages_with_commands
 from output_filters import remove_newcomer_notes
 
 from ratings_ledger.cli.commands import demo
@@ -60,7 +60,7 @@ def test_every_example_is_used_and_documented() -> None:
     examples = [path.name for path in demo.EXAMPLES.iterdir() if path.name != "README.md"]
     assert [name for name in examples if f"]({name})" not in told] == []
     played = " ".join(command for _, commands in demo.STEPS for command in commands)
-    played += " ".join(page.read_text(encoding="utf-8") for page in pages_with_commands())
+    played += " ".join(page.read_text(encoding="utf-8") for page in list_pages_with_commands())
     assert [name for name in examples if name.endswith((".csv", ".jsonl", ".toml")) and name not in played] == []
 
 

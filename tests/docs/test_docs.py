@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from make_docs import ADDING_A_RULE, FOLDER, PAGES, ROOT, with_columns
+from make_docs import ADDING_A_RULE, FOLDER, PAGES, ROOT, replace_columns
 
 from ratings_ledger.cli.main import COMMANDS
 from ratings_ledger.ledger import rejections, verification
@@ -48,7 +48,7 @@ def test_reference_page_matches_the_code(name: str) -> None:
 def test_columns_match_the_code() -> None:
     """The columns on the page about adding a rule match what the code generates."""
     text = ADDING_A_RULE.read_text(encoding="utf-8")
-    assert with_columns(text) == text, "make docs"
+    assert replace_columns(text) == text, "make docs"
 
 
 def test_everything_public_is_documented() -> None:

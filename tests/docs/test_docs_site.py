@@ -27,9 +27,9 @@ def test_whole_site_has_no_problems(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("page", "problem"),
     [
-        ('<a href="b.html">b</a>', "index.html: b.html leads nowhere"),
-        ('<a href="#b">b</a>', "index.html: #b leads nowhere"),
-        ('<img src="b.png">', "index.html: b.png leads nowhere"),
+        ('<a href="b.html">b</a>', "index.html: b.html has no target"),
+        ('<a href="#b">b</a>', "index.html: #b has no target"),
+        ('<img src="b.png">', "index.html: b.png has no target"),
         ('<script src="//cdn.example/a.js"></script>', "index.html: loads //cdn.example/a.js from another host"),
         (
             '<link rel="stylesheet" href="https://cdn.example/a.css">',
@@ -39,7 +39,7 @@ def test_whole_site_has_no_problems(tmp_path: Path) -> None:
     ],
 )
 def test_broken_and_foreign_links_are_found(tmp_path: Path, page: str, problem: str) -> None:
-    """A link that leads nowhere is found, in plain HTML too, and anything that a browser gets from another host."""
+    """A link that has no target is found, in plain HTML too, and anything that a browser gets from another host."""
     (tmp_path / "index.html").write_text(page, encoding="utf-8")
     assert find_problems(tmp_path) == [problem]
 

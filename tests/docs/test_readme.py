@@ -5,13 +5,13 @@ import re
 from pathlib import Path
 
 import pytest
-from console_blocks import Unexpected, mask_volatile, refresh_page, run_examples
-from make_docs import NOTEBOOKS, ROOT, RULE_FIX, pages_with_commands
+from console_blocks import UnexpectedOutcome, mask_volatile, refresh_page, run_examples
+from make_docs import NOTEBOOKS, ROOT, RULE_FIX, list_pages_with_commands
 from notebooks import refresh_notebook
 
 # these have tests of their own: one installs a package, the other needs a real club's games
 ELSEWHERE = {ROOT / "docs" / "adding-a-rule.md", RULE_FIX}
-PAGES = [page for page in pages_with_commands() if page not in ELSEWHERE]
+PAGES = [page for page in list_pages_with_commands() if page not in ELSEWHERE]
 
 
 @pytest.mark.slow
@@ -68,7 +68,7 @@ def test_readme_is_short() -> None:
 
 def test_readme_is_among_the_pages() -> None:
     """The README and the pages tested elsewhere are among the pages with commands."""
-    assert {ROOT / "README.md", *ELSEWHERE} < {*pages_with_commands()}
+    assert {ROOT / "README.md", *ELSEWHERE} < {*list_pages_with_commands()}
 
 
 def test_page_can_hold_files(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_changed_output_and_failure_are_seen(tmp_path: Path) -> None:
     assert shown.endswith("\n\n$ ratings init\n```\n")
     page.write_text("```console\n$ ratings verify\n```\n", encoding="utf-8")
     (second := tmp_path / "second").mkdir()
-    with pytest.raises(Unexpected, match="ended with 3"):
+    with pytest.raises(UnexpectedOutcome, match="ended with 3"):
         refresh_page(page, second, root)
     page.write_text("```console\n$ ratings verify  # exit 3\n```\n", encoding="utf-8")
     (third := tmp_path / "third").mkdir()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from check_release import release_errors
+from check_release import list_release_errors
 from make_docs import ROOT
 
 from ratings_ledger.cli.main import COMMANDS
@@ -80,7 +80,7 @@ def test_release_needs_version_date_and_address() -> None:
     """A tag that is not the version, a changelog without a date and a placeholder are each named; else nothing is."""
     pyproject = '[project]\nversion = "1.2.0"\n[project.urls]\nSource = "https://ratings.example/code"\n'
     changelog = "# Changelog\n\n## [Unreleased] 1.2.0\n"
-    tag, dated, address = release_errors("v1.3.0", pyproject, changelog)
+    tag, dated, address = list_release_errors("v1.3.0", pyproject, changelog)
     assert tag == "the tag is v1.3.0, but pyproject.toml has version 1.2.0: tag v1.2.0, or change the version"
     assert dated.startswith("CHANGELOG.md has no heading '## [1.2.0] - YYYY-MM-DD'")
     assert address == (
@@ -88,4 +88,4 @@ def test_release_needs_version_date_and_address() -> None:
         "replace ratings.example everywhere in the file"
     )
     real = pyproject.replace("ratings.example", "code.ratings-club.net")
-    assert [*release_errors("v1.2.0", real, changelog.replace("[Unreleased] 1.2.0", "[1.2.0] - 2026-12-01"))] == []
+    assert [*list_release_errors("v1.2.0", real, changelog.replace("[Unreleased] 1.2.0", "[1.2.0] - 2026-12-01"))] == []

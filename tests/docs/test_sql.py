@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from ledgers import open_for_reading
-from make_docs import ROOT, SQL, with_views
+from make_docs import ROOT, SQL, replace_views
 from sqlalchemy import text
 
 from ratings_ledger.projections.stored.views import MEANINGS
@@ -54,7 +54,7 @@ def run(url: str, query: str) -> list[Any]:
 
 def test_page_matches_the_code() -> None:
     """Generating the SQL page again from the code leaves it unchanged."""
-    assert with_views(PAGE) == PAGE, "make docs"
+    assert replace_views(PAGE) == PAGE, "make docs"
 
 
 def test_page_documents_every_view_column(ledger_url: str) -> None:

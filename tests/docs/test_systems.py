@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from console_blocks import refresh_page
-from make_docs import ROOT, pages_with_commands
+from make_docs import ROOT, list_pages_with_commands
 from own_rules import find_shipped_texts, load_built_in_rule, read_elo_text
 
 FOLDER = ROOT / "docs" / "systems"
@@ -83,7 +83,7 @@ def test_every_ruleset_has_an_indexed_page() -> None:
     assert {name for name in PAGES if f"]({name}.md)" not in index} == set()
     assert {data["id"] for data in RULESETS if f"`{data['id']}`" not in index} == set()
     assert {path.name for path in FOLDER.glob("*.md")} - {"README.md"} == {
-        page.name for page in pages_with_commands() if page.parent == FOLDER
+        page.name for page in list_pages_with_commands() if page.parent == FOLDER
     }
 
 
