@@ -36,7 +36,7 @@ THRESHOLDS = {
     # pages
     "head_us": ["web.server.HEAD_US"],
     "answers_bytes": ["web.server.CACHE_BYTES"],
-    "answer_seconds": ["web.server.SECONDS"],
+    "answer_seconds": ["web.server.ANSWER_SECONDS_MAX"],
     "lock_seconds": ["web.server.LOCK_SECONDS"],
     "files_at_once": ["web.server.DOWNLOADS_MAX"],
     "header_seconds": ["web.connections.HEADER_SECONDS"],
@@ -44,7 +44,7 @@ THRESHOLDS = {
     "page_rows": ["web.ladders.PAGE_ROWS"],
     "spread_players": ["web.ladders.DISTRIBUTION_MIN"],
     "page_events": ["web.log.PAGE_EVENTS", "web.routes.PAGE_EVENTS"],
-    "page_lines": ["web.players.ACCOUNT_LINES", "web.routes.ACCOUNT_LINES"],
+    "page_lines": ["web.players.STATEMENT_LINES_MAX", "web.routes.STATEMENT_LINES_MAX"],
     "lines_together": ["web.games.LINES_PER_CHUNK"],
 }
 

@@ -5,10 +5,10 @@
     /players/anna/club-catan-elo/all  players/anna/club-catan-elo/all.html
     /games/wl-17.json                 games/wl-17.json
 
-A path is a tuple of segments. Every id, and every part of a ladder's name, is one segment: lower-case letters, digits
-and hyphens stay, every other byte of its UTF-8 becomes ~ and two hex digits. A long segment is truncated and ends in ~~
-plus a prefix of its SHA-256. So segments are legal file names everywhere, no two ids share a segment, and no segment
-collides with the path words of the site, which begin with _.
+A path is a tuple of path segments. Every id, and every part of a ladder's name, is one segment: lower-case letters,
+digits and hyphens stay; every other byte of its UTF-8 becomes ~ and two hex digits. A long segment is truncated and
+ends in ~~ and a prefix of its SHA-256. So path segments are legal file names everywhere, no two ids share one, and none
+collides with the words that may follow an id in a path, which begin with _.
 """
 
 import re
@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from hashlib import sha256
 from urllib.parse import urlencode
 
-Path = tuple[str, ...]
+PagePath = tuple[str, ...]
 
 UNESCAPED = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-")
 SEGMENT_MAX = 120  # characters
@@ -28,12 +28,10 @@ CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f]")  # no id contains these, and Po
 PLAIN = re.compile(r"[a-z0-9-]+", re.ASCII)
 SEGMENT = re.compile(r"(?:[a-z0-9-]|~[0-9a-f]{2})+", re.ASCII)
 
-# the default number of games up to which an exported folder has a page per game
-GAME_PAGES = 20_000
-# CPU seconds that a third-party rule may use for a page; the server times out after ten
-RULE_SECONDS = 8
+# by default, a folder has a page per game only if there are at most this many games
+GAME_PAGES_MAX = 20_000
 
-INDEX: Path = ()
+INDEX: PagePath = ()
 LISTS, LOG, STATUS = ("lists",), ("log",), ("status",)
 
 
@@ -58,7 +56,7 @@ def encode_segment(text: str) -> str:
 
 
 def decode_segment(segment: str) -> str | None:
-    """Return the id that a segment encodes; None for an invalid or truncated segment.
+    """Return the id that a path segment encodes; None for an invalid or truncated segment.
 
     >>> decode_segment("~c5~81ukasz"), decode_segment("Łukasz"), decode_segment("~41~~" + "0" * 32)
     ('Łukasz', None, None)
@@ -74,85 +72,85 @@ def decode_segment(segment: str) -> str | None:
 
 
 def is_truncated(segment: str) -> bool:
-    """Tell whether a segment may be truncated; resolving it needs the full list of ids."""
+    """Tell whether a path segment may be truncated. Only the full list of ids can resolve a truncated segment."""
     return "~~" in segment and len(segment) <= SEGMENT_MAX
 
 
 def resolve_truncated(segment: str, ids: Iterable[str]) -> str | None:
-    """Return the id that is encoded as `segment`, or None."""
+    """Return the id whose path segment is `segment`, or None."""
     return next((name for name in ids if encode_segment(name) == segment), None)
 
 
-def ladder(name: str, number: int = 1) -> Path:
+def ladder(name: str, number: int = 1) -> PagePath:
     """Return the path of a ladder, or of one page of a long ladder."""
     return ("ladders", *_encode_ladder(name), *([] if number == 1 else [f"_{number}"]))
 
 
-def player(name: str) -> Path:
+def player(name: str) -> PagePath:
     """Return the path of a player's page."""
     return ("players", encode_segment(name))
 
 
-def player_ladder(name: str, ladder: str) -> Path:
+def player_ladder(name: str, ladder: str) -> PagePath:
     """Return the path of a player's page on one ladder."""
     return ("players", encode_segment(name), *_encode_ladder(ladder))
 
 
-def player_ranks(name: str, ladder: str) -> Path:
+def player_ranks(name: str, ladder: str) -> PagePath:
     """Return the path of a player's rank over time."""
     return (*player_ladder(name, ladder), "_ranks")
 
 
-def player_games(name: str, ladder: str) -> Path:
+def player_games(name: str, ladder: str) -> PagePath:
     """Return the path of a player's games on a ladder."""
     return (*player_ladder(name, ladder), "_games")
 
 
-def game(game_id: str) -> Path:
+def game(game_id: str) -> PagePath:
     """Return the path of a game's page."""
     return ("games", encode_segment(game_id))
 
 
-def what_if(game_id: str) -> Path:
+def what_if(game_id: str) -> PagePath:
     """Return the path of a game's what-if page."""
     return (*game(game_id), "_otherwise")
 
 
-def ruleset(ruleset_id: str, version: str | None = None) -> Path:
+def ruleset(ruleset_id: str, version: str | None = None) -> PagePath:
     """Return the path of a ruleset, or of one of its versions."""
     return ("rules", encode_segment(ruleset_id), *([] if version is None else [encode_segment(version)]))
 
 
-def published(name: str, position: int | None = None) -> Path:
+def published_list(name: str, position: int | None = None) -> PagePath:
     """Return the path of a ladder's list published at a position; by default, of the latest list."""
     return ("lists", *_encode_ladder(name), *([] if position is None else [f"_{position}"]))
 
 
-def change(position: int) -> Path:
-    """Return the path of the impact of one event."""
+def event_impact(position: int) -> PagePath:
+    """Return the path of the page that shows an event's impact."""
     return ("changes", str(position))
 
 
-def log_page(number: int) -> Path:
+def log_page(number: int) -> PagePath:
     """Return the path of a page of the log; page 1 has the oldest events."""
     return ("log", str(number))
 
 
-def league(name: str) -> Path:
+def league(name: str) -> PagePath:
     """Return the path of a league's page."""
     return ("leagues", encode_segment(name))
 
 
-def clock(game_id: str) -> Path:
+def clock(game_id: str) -> PagePath:
     """Return the path of a game's clock."""
     return (*game(game_id), "_clock")
 
 
-def _encode_ladder(name: str) -> Path:
+def _encode_ladder(name: str) -> PagePath:
     return tuple(encode_segment(part) for part in name.split("/"))
 
 
-def build_relative_link(start: Path, target: Path, extension: str, **query: object) -> str:
+def build_relative_link(start: PagePath, target: PagePath, extension: str, **query: object) -> str:
     """Return a relative link from one page to another.
 
     `extension` is the file extension: empty on a server, .html in a folder.
@@ -171,7 +169,7 @@ def build_relative_link(start: Path, target: Path, extension: str, **query: obje
     return (relative_path or "./") + (f"?{urlencode(parameters, doseq=True)}" if parameters else "")
 
 
-def name_file(path: Path, extension: str, skip: int = 0) -> str:
+def name_file(path: PagePath, extension: str, skip: int = 0) -> str:
     """Return a page's file in a folder, or its URL path without the leading slash; skip the first `skip` segments."""
     if not path:
         return f"index{extension}" if extension else ""

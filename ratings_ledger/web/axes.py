@@ -37,7 +37,7 @@ class _Unit(Enum):
 
 
 class _CalendarStep(NamedTuple):
-    """The distance of two labels: every `interval` units."""
+    """The distance between two labels: `interval` units."""
 
     unit: _Unit
     interval: int

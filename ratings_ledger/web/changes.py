@@ -22,7 +22,7 @@ EVENT_NOUNS = {
 }
 
 
-def change_page(visit: Visit, position: int) -> Page:
+def build_change_page(visit: Visit, position: int) -> Page:
     """Return the impact page of the event at `position`. Raises the errors of `Snapshot.event_impact`."""
     impact = visit.view.event_impact(position)
     ladders_without_rows = [replace(ladder, gains=(), losses=(), joined_or_left=()) for ladder in impact.ladders]
@@ -37,7 +37,7 @@ def change_page(visit: Visit, position: int) -> Page:
     }
     event = EVENT_NOUNS.get(impact.type, f"the event at position {impact.position}")
     title = f"Impact of {event}{f' of {impact.game_id}' if impact.game_id else ''}"
-    path = addresses.change(impact.position)
+    path = addresses.event_impact(impact.position)
     return Page(
         path=path,
         template="change",

@@ -88,12 +88,11 @@ svg.chart{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans
 
 
 class Point(NamedTuple):
-    """The value of a series from `x` on, which is a time in UTC or the number of a game.
+    """A point of a series: its `value` applies from `x` on, a time in UTC or a number of games.
 
-    The marker of a `game` is a dot with its title and link, that of a `change` without a game a tick. A `start` has no
-    marker. That of a `published` value is a diamond, which the line does not touch. Titles and links may be functions,
-    which are called only for points whose marker is drawn. The `deviation` of the values is drawn as a band if there
-    is one series.
+    A `game` is marked by a dot with the title and the link, a `change` without a game by a tick, and a `published`
+    value by a diamond, which the line does not touch; a `start` has no marker. Titles and links may be functions, which
+    are called only for points with a drawn marker. If there is only one series, its deviations are drawn as a band.
     """
 
     x: datetime | int
@@ -194,7 +193,8 @@ def draw_sparkline(values: Sequence[Number]) -> str:
     shapes = ""
     if values:
         denominator, numerators = to_common_denominator(values)
-        frame = _Frame(20, 1080, 30, 190, *find_range([0, len(values) - 1]), *find_range(numerators, denominator))
+        (first, last), (low, high) = find_range([0, len(values) - 1]), find_range(numerators, denominator)
+        frame = _Frame(left=20, right=1080, top=30, bottom=190, first=first, last=last, low=low, high=high)
         positions = [*zip(frame.to_x(range(len(values))), frame.to_y(numerators), strict=True)]
         x, y = positions[-1]
         shapes = f'<path d="{build_step_path(positions, x)}"/><circle cx="{tenths(x)}" cy="{tenths(y)}" r="2"/>'
@@ -212,7 +212,7 @@ def draw_distribution(
 ) -> str:
     """Draw a histogram of points, with fewer bars for fewer values.
 
-    `highlighted` points out one player by their points; the other arguments are those of `draw_steps`. Raises
+    `highlighted` points out one player by their points; `draw_steps` describes the other arguments. Raises
     `ValueError` for a prefix that is not an id.
     """
     low, high = find_range([*values, *([to_number(highlighted.x)] if highlighted and values else [])])
@@ -267,7 +267,7 @@ class _Line:
     points: Sequence[Point]
     _captions: dict[int, tuple[str, str]] = field(default_factory=dict)
 
-    def caption_of(self, index: int) -> tuple[str, str]:
+    def get_caption(self, index: int) -> tuple[str, str]:
         """Return the title and the link of a point, which both drawings share."""
         if index not in self._captions:
             point = self.points[index]
@@ -278,7 +278,7 @@ class _Line:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """The positions of the axes in tenths of a unit, and the range of numbers on each."""
+    """The positions of both axes in tenths of a unit, and the range of numbers on each axis."""
 
     left: int
     right: int
@@ -298,8 +298,8 @@ class _Frame:
         return _scale_to(values, self.low, self.high, self.bottom, self.top)
 
 
-_WIDE = _Layout("wide", 720, 190, 11, 100)
-_NARROW = _Layout("narrow", 360, 200, 13, 60)
+_WIDE = _Layout("wide", width=720, height=190, font_size=11, markers_max=100)
+_NARROW = _Layout("narrow", width=360, height=200, font_size=13, markers_max=60)
 _INSET = 120  # margin at both ends of the horizontal axis, in tenths, so that no marker is clipped
 # the distance in tenths by which a line starts left of a first game at the same x, so that the rise is visible
 _START_OFFSET = 100
@@ -339,7 +339,7 @@ def _check_series(
 class _StepChart:
     """The lines of a chart, the common denominator of their values, and the vertical lines with their x.
 
-    `deviations` are numerators of the same denominator: those of the only line, one for each point, or none.
+    `deviations` are numerators of the same denominator: one for each point of the only line, or none.
     """
 
     lines: Sequence[_Line]
@@ -381,7 +381,7 @@ def _draw_step_chart(chart: _StepChart, layout: _Layout) -> _Drawing:
         is_thinned |= len(drawn) < len(line_kinds) - line_kinds.count("start")
         size = _MARKER_SIZE if len(drawn) * _MARKER_ROOM < frame.right - frame.left else _SMALL_MARKER_SIZE
         shapes = (
-            _draw_marker(index, *positions[point], line_kinds[point], size, *line.caption_of(point)) for point in drawn
+            _draw_marker(index, *positions[point], line_kinds[point], size, *line.get_caption(point)) for point in drawn
         )
         markers.append(f'<g class="s{index + 1}">{"".join(shapes)}</g>')
     return _Drawing("".join(picture), "".join(markers), frame.bottom // 10 + 2 * layout.font_size, is_thinned)
@@ -425,9 +425,17 @@ def _draw_bars(
     ticks, step = choose_value_ticks(0, max(bins), 4, is_whole=True)
     tick_labels = format_value_labels(ticks, step)
     top = 10 * (2 * layout.font_size if highlighted else layout.font_size)
-    ends = (first * width, (first + len(bins)) * width)
     left, right = _compute_axis_position(layout, tick_labels) + _INSET, 10 * layout.width - _INSET
-    frame = _Frame(left, right, top, top + 10 * layout.height, *ends, 0, ticks[-1])
+    frame = _Frame(
+        left=left,
+        right=right,
+        top=top,
+        bottom=top + 10 * layout.height,
+        first=first * width,
+        last=(first + len(bins)) * width,
+        low=0,
+        high=ticks[-1],
+    )
     bounds = format_value_labels([(first + index) * width for index in range(len(bins) + 1)], width)
     x_labels = _find_fitting_labels(layout, frame, _list_edge_labels(first, width, bounds))
     shapes = [_draw_grid(layout, frame, ticks, tick_labels), _draw_x_axis(layout, frame, x_labels)]
@@ -455,9 +463,9 @@ def _list_edge_labels(first: int, width: Fraction, bounds: Sequence[str]) -> Ite
 def _draw_figure(
     draw: Callable[[_Layout], _Drawing] | None, *, title: str, description: str, prefix: str, standalone: bool
 ) -> str:
-    """Return both drawings for a page, or the wide drawing as a file; `draw` is None if there is no data."""
+    """Return both drawings for a page, or the wide drawing as a file; without `draw`, say that there is no data."""
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", prefix):
-        raise ValueError(f"{prefix!r} cannot begin an id")
+        raise ValueError(f"prefix {prefix!r} cannot begin an id; use a letter, then letters, digits, _ and -")
     figures = []
     for layout in (_WIDE,) if standalone else (_WIDE, _NARROW):
         placeholder = (
@@ -601,7 +609,7 @@ def _outline_marker(kind: PointKind, series: int, size: int) -> str:
 
 
 def _select_points_with_markers(kinds: Sequence[PointKind], values: Sequence[int], markers_max: int) -> list[int]:
-    """Return the indices of the points whose marker is drawn: of each kind every n-th, the highest, lowest and last.
+    """Return the indices of the points to mark: for each kind, every n-th point, and the highest, lowest and last.
 
     The intervals are powers of 2, so the smaller drawing has a subset of the markers of the larger drawing.
     """

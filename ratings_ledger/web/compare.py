@@ -18,7 +18,7 @@ from ratings_ledger.projections.queries.players import Profile
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.replay.ladders import short_name
 from ratings_ledger.web.charts import SERIES_MAX, draw_steps
-from ratings_ledger.web.courses import By, build_points_line
+from ratings_ledger.web.courses import HorizontalAxis, build_points_line
 from ratings_ledger.web.page import Page, format_change, format_minute, format_points, pin_known_at
 from ratings_ledger.web.visits import Visit
 
@@ -51,7 +51,7 @@ class Suggestion(NamedTuple):
     ladder: str | None
 
 
-def compare_page(visit: Visit) -> Page:
+def build_compare_page(visit: Visit) -> Page:
     """Return the page that compares ladders at two coordinates; without coordinates, only the form.
 
     A single ladder also gets the quality of its predictions. Coordinates are written as for `ratings diff`. Raises the
@@ -97,7 +97,7 @@ def _parse_pinned(visit: Visit, text: str) -> CoordinateSpec:
 
 
 def _suggest_comparisons(visit: Visit, ladder: str | None) -> Iterator[Suggestion]:
-    """Suggest comparisons of published lists with today's, and of each ruleset version with the previous version."""
+    """Suggest comparing published lists with today's lists, and each ruleset version with the previous version."""
     if visit.view.events(types=["list.published"], limit=1).rows:
         yield Suggestion("Published lists against today’s", "published", "now", ladder)
     ladders = [row.ladder for row in visit.ladders.rows if ladder in (None, row.ladder)]
@@ -126,10 +126,11 @@ def _compare_ladder(difference: Difference, times: Times) -> LadderComparison:
     )
 
 
-def compare_players_page(visit: Visit) -> Page:
+def build_compare_players_page(visit: Visit) -> Page:
     """Return the page that shows several players on a ladder in one chart; without players, only the form.
 
-    Raises the errors of `Snapshot.profile`; `Unknown` for a player without games there; `BadArgument` for too many.
+    Raises the errors of `Snapshot.profile`; `Unknown` for a player without games on the ladder; `BadArgument` for too
+    many players.
     """
     ladder, players = visit.parameter("ladder"), visit.parameters.get("player", ())
     ladder = None if ladder is None else visit.view.full_name(ladder)
@@ -177,7 +178,7 @@ def _load_profiles(visit: Visit, ladder: str, players: Sequence[str]) -> Iterato
 
 
 def _draw_chart(
-    profiles: Sequence[Profile], game_link: Callable[[str], str], name: Callable[[str], str], by: By
+    profiles: Sequence[Profile], game_link: Callable[[str], str], name: Callable[[str], str], by: HorizontalAxis
 ) -> str:
     """Return the chart of the points of all players."""
 

@@ -23,14 +23,14 @@ class LimitedConnection(H11Protocol):
     """A connection that is closed if its client is too slow, or if it is the longest idle of too many connections."""
 
     def connection_made(self, transport: BaseTransport) -> None:
-        """Start; if there are too many connections, close the connection that has been idle longest."""
+        """Start the connection. If there are too many, close the one that has been idle longest."""
         super().connection_made(cast(Transport, transport))
-        self._since, self._unsent = self.loop.time(), 0
+        self._idle_since, self._unsent_bytes = self.loop.time(), 0
         self._timer = self.loop.call_later(HEADER_SECONDS, self._close_if_slow)
         if len(self.connections) > compute_connections_max():
             connections = [connection for connection in self.connections if isinstance(connection, LimitedConnection)]
             idle = [connection for connection in connections if connection.is_idle]
-            min(idle, key=lambda connection: connection._since).drop()
+            min(idle, key=lambda connection: connection._idle_since).drop()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End, and stop the timer."""
@@ -39,7 +39,7 @@ class LimitedConnection(H11Protocol):
 
     def on_response_complete(self) -> None:
         """Wait for the next request."""
-        self._since = self.loop.time()
+        self._idle_since = self.loop.time()
         super().on_response_complete()
 
     @property
@@ -54,9 +54,9 @@ class LimitedConnection(H11Protocol):
 
     def _close_if_slow(self) -> None:
         now, unsent = self.loop.time(), self.transport.get_write_buffer_size()
-        if unsent != self._unsent or not (unsent or self.is_idle):
-            self._unsent, self._since = unsent, now
-        seconds_left = (STALLED_SECONDS if unsent else HEADER_SECONDS) - (now - self._since)
+        if unsent != self._unsent_bytes or not (unsent or self.is_idle):
+            self._unsent_bytes, self._idle_since = unsent, now
+        seconds_left = (STALLED_SECONDS if unsent else HEADER_SECONDS) - (now - self._idle_since)
         if seconds_left <= 0:
             self.drop()
         else:

@@ -12,13 +12,13 @@ from ratings_ledger.projections.queries.history import Change, Course, RankChang
 from ratings_ledger.web.axes import to_number
 from ratings_ledger.web.charts import Point, Series, VerticalLine
 
-By = Literal["date", "games"]
+HorizontalAxis = Literal["date", "games"]
 
 
 def build_points_line(
     label: str,
     course: Course,
-    by: By,
+    by: HorizontalAxis,
     describe: Callable[[Change], str],
     link: Callable[[str], str] = lambda _: "",
     published: Sequence[Point] = (),
@@ -73,13 +73,13 @@ def list_published_points(course: Course, describe: Callable[[Fraction], str]) -
     return [*dict.fromkeys(points)]
 
 
-def list_revision_marks(course: Course, by: By, describe: Callable[[Change], str]) -> list[VerticalLine]:
+def list_revision_marks(course: Course, by: HorizontalAxis, describe: Callable[[Change], str]) -> list[VerticalLine]:
     """Return a mark at every game that was corrected later, or voided and reinstated."""
     xs = _list_x_values(course, by)
     return [VerticalLine(xs[index], "corrected later", describe(row)) for index, row in course.list_revised()]
 
 
-def build_rank_line(label: str, rows: Sequence[RankChange], by: By) -> Series:
+def build_rank_line(label: str, rows: Sequence[RankChange], by: HorizontalAxis) -> Series:
     """Return a player's ranks as a line without dots. The line continues where the player has no rank for a while.
 
     By number of games, the line has the last rank at each number.
@@ -90,7 +90,7 @@ def build_rank_line(label: str, rows: Sequence[RankChange], by: By) -> Series:
     return Series(label, [Point(x, Fraction(rank), "start") for x, rank in ranks])
 
 
-def find_course_span(course: Course, by: By) -> tuple[datetime, datetime] | tuple[int, int] | None:
+def find_course_span(course: Course, by: HorizontalAxis) -> tuple[datetime, datetime] | tuple[int, int] | None:
     """Return the first and the last x of a course; None for a course without steps."""
     if not course:
         return None
@@ -100,7 +100,7 @@ def find_course_span(course: Course, by: By) -> tuple[datetime, datetime] | tupl
     return min(1, games), games
 
 
-def _list_x_values(course: Course, by: By) -> Sequence[datetime | int]:
+def _list_x_values(course: Course, by: HorizontalAxis) -> Sequence[datetime | int]:
     return course.moments if by == "date" else [*accumulate(map(int, course.is_game))]
 
 

@@ -14,21 +14,21 @@ from ratings_ledger.web import addresses
 from ratings_ledger.web.page import Page, pin_known_at
 from ratings_ledger.web.visits import Visit
 
-GAMES = "games.jsonl"
+GAMES_FILE = "games.jsonl"
 LINES_PER_CHUNK = 1_000
 # hypothetical results are limited to games with at most this many participants
 HYPOTHETICAL_PARTICIPANTS_MAX = 16
 
 
-def game_page(visit: Visit, game_id: str) -> Page:
+def build_game_page(visit: Visit, game_id: str) -> Page:
     """Return a game's page: its current state, its timeline, and its score on each ladder, term by term.
 
     Raises `Unknown` (game-unknown).
     """
-    return build_game_page(visit, visit.view.timeline(game_id))
+    return build_timeline_page(visit, visit.view.timeline(game_id))
 
 
-def build_game_page(visit: Visit, timeline: GameTimeline) -> Page:
+def build_timeline_page(visit: Visit, timeline: GameTimeline) -> Page:
     """Build the page from a loaded timeline."""
     timeline = pin_known_at(timeline, timeline.last)
     ladders = tuple(pin_known_at(ladder, timeline.last) for ladder in timeline.ladders)
@@ -54,7 +54,7 @@ def build_game_page(visit: Visit, timeline: GameTimeline) -> Page:
     )
 
 
-def hypothetical_result_page(visit: Visit, game_id: str) -> Page:
+def build_hypothetical_result_page(visit: Visit, game_id: str) -> Page:
     """Return the page that scores a game with hypothetical places, given in participant order.
 
     Raises the errors of `Snapshot.other_result`.
@@ -93,7 +93,7 @@ def hypothetical_result_page(visit: Visit, game_id: str) -> Page:
     )
 
 
-def clock_page(visit: Visit, game_id: str) -> Page:
+def build_clock_page(visit: Visit, game_id: str) -> Page:
     """Return a game's clock page: each player's timer at the last clock event, and why players were removed."""
     clock = visit.view.clock(game_id)
     removals = [

@@ -34,7 +34,7 @@ class DateLink(NamedTuple):
     is_current: bool
 
 
-def ladder_page(visit: Visit, ladder: str, page: int = 1) -> Page:
+def build_ladder_page(visit: Visit, ladder: str, page: int = 1) -> Page:
     """Return a page of a ladder's standings, with recent changes.
 
     With `active_since`, only players who have played since then are listed; the digest covers all rows. Raises the
@@ -80,10 +80,10 @@ def list_page_numbers(players: int) -> range:
     return range(1, max(1, ceil(players / PAGE_ROWS)) + 1)
 
 
-def _list_page_links(ladder: str, current: int, players: int) -> list[tuple[str, addresses.Path | None]]:
+def _list_page_links(ladder: str, current: int, players: int) -> list[tuple[str, addresses.PagePath | None]]:
     """Return the row range and path of the first, last and nearby pages; the current page has no path."""
     numbers = list_page_numbers(players)
-    links: list[tuple[str, addresses.Path | None]] = []
+    links: list[tuple[str, addresses.PagePath | None]] = []
     for number in numbers:
         if number in (1, numbers[-1]) or abs(number - current) <= NEARBY_PAGES:
             text = f"{(number - 1) * PAGE_ROWS + 1:,}–{min(number * PAGE_ROWS, players):,}"
@@ -113,9 +113,9 @@ def _draw_distribution(overview: Overview) -> str:
 
 def _list_date_links(overview: Overview, times: Times, visit: Visit) -> list[DateLink]:
     """Return links to the ladder now and at the ends of the last two months or periods."""
-    links = [DateLink("Now", {"as_of": None, "known_at": None, "rules": None}, not visit.query)]
+    links = [DateLink("Now", {"as_of": None, "known_at": None, "rules": None}, is_current=not visit.query)]
     if overview.since is not None:
         end = to_local(times, overview.since)
         for day in (end, end.replace(day=1) - timedelta(days=1)):
-            links.append(DateLink(f"end of {format_date(day)}", {"as_of": f"{day:%Y-%m-%d}"}, False))
+            links.append(DateLink(f"end of {format_date(day)}", {"as_of": f"{day:%Y-%m-%d}"}, is_current=False))
     return links

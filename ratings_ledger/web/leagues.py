@@ -6,7 +6,7 @@ from ratings_ledger.web.page import Page
 from ratings_ledger.web.visits import Visit
 
 
-def league_page(visit: Visit, league: str) -> Page:
+def build_league_page(visit: Visit, league: str) -> Page:
     """Return a league's page: its schedule, with played and open games, and its table. Raises `Unknown`."""
     try:
         state = visit.view.league(league)

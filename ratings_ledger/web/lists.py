@@ -10,7 +10,7 @@ from ratings_ledger.web.page import Page, pin_known_at
 from ratings_ledger.web.visits import Visit
 
 
-def lists_page(visit: Visit) -> Page:
+def build_lists_page(visit: Visit) -> Page:
     """Return the page of published, monthly and yearly lists. Raises the errors of `Snapshot.lists`."""
     lists = visit.view.lists()
     positions = [visit.last_event(row.list).position for row in lists.rows]
@@ -36,7 +36,7 @@ def lists_page(visit: Visit) -> Page:
     )
 
 
-def list_page(visit: Visit, ladder: str, position: int | None = None) -> Page:
+def build_list_page(visit: Visit, ladder: str, position: int | None = None) -> Page:
     """Return the page that compares a published list with the same list today.
 
     Select the list published at `position`, else the list for the visit's `as_of`, else the latest list. Raises the
@@ -54,7 +54,7 @@ def list_page(visit: Visit, ladder: str, position: int | None = None) -> Page:
         "is_latest": position is None and "as_of" not in visit.query,
         "has_ladder": any(row.ladder == ladder for row in visit.ladders.rows),
     }
-    path, title = addresses.published(ladder, position), f"{short_name(ladder)} as published"
+    path, title = addresses.published_list(ladder, position), f"{short_name(ladder)} as published"
     return Page(
         path=path,
         template="list",

@@ -10,18 +10,21 @@ from ratings_ledger.ledger.rejections import count
 from ratings_ledger.projections.queries.event_texts import describe_recorded_event
 from ratings_ledger.projections.queries.recorded_events import RecordedEvents
 from ratings_ledger.web import addresses
-from ratings_ledger.web.addresses import LOG, Path
+from ratings_ledger.web.addresses import LOG, PagePath
 from ratings_ledger.web.page import Page
 from ratings_ledger.web.visits import Visit
 
 PAGE_EVENTS = 200
 FILTERS = "about", "type", "by"  # query parameters of the log page
 # the path and query parameters of the page with older events
-OlderLink = tuple[Path, dict[str, Any]] | None
+OlderLink = tuple[PagePath, dict[str, Any]] | None
 
 
-def log_page(visit: Visit) -> Page:
-    """Return the page of the newest events, filtered by subject, type or recorder. Raises as `Snapshot.events` does."""
+def build_log_page(visit: Visit) -> Page:
+    """Return the page of the newest events, filtered by subject, type or recorder.
+
+    Raises the errors of `Snapshot.events`.
+    """
     filters = {name: value for name in FILTERS if (value := visit.parameter(name)) is not None}
     about, type_name = filters.get("about"), filters.get("type")
     events = visit.view.events(
@@ -38,7 +41,7 @@ def log_page(visit: Visit) -> Page:
     return _build_page(visit, events, LOG, filters=filters, older=older, newer=None)
 
 
-def part_page(visit: Visit, part: int) -> Page:
+def build_part_page(visit: Visit, part: int) -> Page:
     """Return a complete page of the log, as known at its end. Raises `Unknown` if there is no such page."""
     pages = count_complete_pages(visit.head)
     if part > pages:
@@ -61,11 +64,11 @@ def count_complete_pages(head: int) -> int:
 def _build_page(
     visit: Visit,
     events: RecordedEvents,
-    path: Path,
+    path: PagePath,
     *,
     filters: dict[str, str],
     older: OlderLink,
-    newer: Path | None,
+    newer: PagePath | None,
 ) -> Page:
     rows = [
         (

@@ -13,7 +13,7 @@ from typing import Any, get_args, get_origin
 from ratings_ledger.projections.queries.result_schemas import Schema, build_schemas
 from ratings_ledger.projections.queries.results import Result
 from ratings_ledger.web.addresses import SEGMENT_MAX
-from ratings_ledger.web.games import GAMES
+from ratings_ledger.web.games import GAMES_FILE
 from ratings_ledger.web.routes import REPEATED, ROUTES, Route
 from ratings_ledger.web.visits import AXES
 
@@ -21,9 +21,10 @@ OPENAPI = "openapi.json"
 LADDER_PARTS = 5  # a ruleset, and at most four values of its partition
 SEGMENT = "^([a-z0-9-]|~[0-9a-f]{2})+(~~[0-9a-f]{32})?$"
 PARAMETERS = {
-    "as_of": "Games played up to then: a date, month or year, which means its end, or a time, such as "
+    "as_of": "Only games played up to this time: a date, month or year, which means its end, or an instant, such as "
     "2024-12-31T12:00Z.",
-    "known_at": "Events recorded up to then: a position of the log, a date or month, which means its end, or a time.",
+    "known_at": "Only events recorded up to this point: a position of the log, an instant, or a date or month, which "
+    "means its end.",
     "rules": "A version, ID@VERSION, that scores all games of its ruleset.",
     "active_since": "Only players who have played since then: a date, which means its start, or a time.",
     "about": "Only events about this game or player, or the event with this id.",
@@ -101,7 +102,7 @@ def _list_paths() -> Iterator[tuple[str, Schema]]:
             yield from _list_route_paths(route, ["ruleset", *(f"value_{number}" for number in range(1, part_count))])
     content = {"application/jsonl": {"schema": {"type": "string"}}}
     summary = "All games that are not voided, each as a line that `ratings import` takes."
-    yield f"/{GAMES}", _describe_operation("games", summary, [], AXES, content=content, error_prefix="json")
+    yield f"/{GAMES_FILE}", _describe_operation("games", summary, [], AXES, content=content, error_prefix="json")
     content = {"application/json": {"schema": {"type": "object"}}}
     yield f"/{OPENAPI}", _describe_operation("openapi", "This document.", [], (), content=content, error_prefix="json")
 

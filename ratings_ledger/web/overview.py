@@ -15,8 +15,11 @@ CORRECTION_TYPES = [*sorted(GAME_EVENTS - {"game.recorded"})]
 LATEST_ROWS = 5
 
 
-def index_page(visit: Visit) -> Page:
-    """Return the home page: ladders by ruleset, latest lists and corrections. Raises as `Snapshot.ladders` does."""
+def build_index_page(visit: Visit) -> Page:
+    """Return the home page: ladders by ruleset, latest lists and corrections.
+
+    Raises the errors of `Snapshot.ladders`.
+    """
     ladders = visit.ladders
     groups = [
         (name, list(rows))

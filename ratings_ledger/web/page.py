@@ -37,8 +37,8 @@ from ratings_ledger.projections.queries.standings import Overview
 from ratings_ledger.projections.queries.visible_states import format_rating
 from ratings_ledger.projections.replay.ladders import short_name
 from ratings_ledger.web import addresses
-from ratings_ledger.web.addresses import Path
-from ratings_ledger.web.charts import STYLE as CHARTS
+from ratings_ledger.web.addresses import PagePath
+from ratings_ledger.web.charts import STYLE as CHART_STYLE
 
 Answer = TypeVar(
     "Answer",
@@ -69,8 +69,8 @@ MONTHS = (
 MINUS = "−"
 DECIMAL_DENOMINATOR = 10**6  # fractions whose denominator divides this are written as decimals
 MICROSECOND = timedelta(microseconds=1)
-CSS = files("ratings_ledger.web").joinpath("style.css").read_bytes() + CHARTS.encode()
-STYLE: Path = (f"_style-{sha256(CSS).hexdigest()[:16]}",)
+CSS = files("ratings_ledger.web").joinpath("style.css").read_bytes() + CHART_STYLE.encode()
+STYLE: PagePath = (f"_style-{sha256(CSS).hexdigest()[:16]}",)
 
 
 class Site(NamedTuple):
@@ -92,13 +92,14 @@ class Site(NamedTuple):
 
 @dataclass(frozen=True)
 class Page:
-    """A page: its template, template variables, and the answer, whose rows are in member `table`.
+    """A page: its template, the variables of the template, and the answer.
 
-    `query` holds the requested coordinates; `parameters` holds this page's other query parameters. `line_of` returns
-    the page that lists a game, possibly this one.
+    `table` names the member of the answer that holds the rows of the CSV. `query` holds the requested coordinates, and
+    `parameters` this page's other query parameters. `find_listing_page` returns the page with a row for a game,
+    possibly this page.
     """
 
-    path: Path
+    path: PagePath
     template: str
     title: str
     answer: Any
@@ -107,7 +108,7 @@ class Page:
     table: str | None = None
     query: Mapping[str, str] = field(default_factory=dict)
     parameters: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    line_of: Callable[[str], Path | None] = lambda _: None
+    find_listing_page: Callable[[str], PagePath | None] = lambda _: None
 
     @cached_property
     def data(self) -> Any:
@@ -124,7 +125,7 @@ TITLES = {
 }
 
 
-def error_page(path: Path, status: int, reason: str) -> Page:
+def build_error_page(path: PagePath, status: int, reason: str) -> Page:
     """Return the error page for an HTTP status."""
     answer = {"error": {"status": status, "reason": reason}}
     return Page(
@@ -184,7 +185,7 @@ def render_csv(page: Page, site: Site) -> bytes:
 
 
 _JSON = json.JSONEncoder(ensure_ascii=False)
-# by file extension: the content type and the renderer
+# the content type and the renderer for each file extension
 FORMATS: dict[str, tuple[str, Callable[[Page, Site], bytes]]] = {
     "": ("text/html", render_html),
     ".json": ("application/json", render_json),
@@ -247,7 +248,7 @@ def _create_templates(points_formatter: PointsFormatter | None = None) -> Enviro
     }
     environment.globals |= {
         "addresses": addresses,
-        "change": partial(markup_change, formatter=formatter),
+        "change": partial(format_change_html, formatter=formatter),
         "line_id": line_id,
         "find_score": find_score,
         "describe_sets": describe_sets,
@@ -259,7 +260,7 @@ def _create_templates(points_formatter: PointsFormatter | None = None) -> Enviro
     return environment
 
 
-def _link(page: Page, site: Site, target: Path, extension: str | None = None, **query: object) -> str:
+def _link(page: Page, site: Site, target: PagePath, extension: str | None = None, **query: object) -> str:
     """Return a link to another page, at the same coordinates unless overridden."""
     parameters = {} if site.is_folder else {**page.query, **query}
     return addresses.build_relative_link(
@@ -271,7 +272,7 @@ def _link_game(page: Page, site: Site, game_id: str) -> str:
     """Return a link to a game's page or, if games have no pages, to the row that lists it; empty if no row does."""
     if site.game_pages:
         return _link(page, site, addresses.game(game_id))
-    path = page.line_of(game_id)
+    path = page.find_listing_page(game_id)
     if path is None:
         return ""
     return f"{'' if path == page.path else _link(page, site, path)}#{line_id(game_id)}"
@@ -291,7 +292,7 @@ def line_id(game_id: str) -> str:
 
 
 def format_points(value: Fraction | None, places: int = 2) -> str:
-    """Format points to two decimals, or as a whole number if exact.
+    """Format points to two decimals, or as a whole number if they are whole.
 
     >>> format_points(Fraction(113698, 100)), format_points(Fraction(12)), format_points(Fraction(-1, 3))
     ('1,136.98', '12', '−0.33')
@@ -336,10 +337,10 @@ def format_change(value: Fraction | None, formatter: PointsFormatter = format_po
     return ("+" if value.numerator > 0 else "") + formatter(value)
 
 
-def markup_change(value: Fraction | None, formatter: PointsFormatter = format_points) -> Markup:
+def format_change_html(value: Fraction | None, formatter: PointsFormatter = format_points) -> Markup:
     """Format a change of points as HTML, coloured by gain or loss.
 
-    >>> markup_change(Fraction(-7))
+    >>> format_change_html(Fraction(-7))
     Markup('<span class="loss">−7</span>')
     """
     css_class = "soft" if not value else "gain" if value.numerator > 0 else "loss"
@@ -418,7 +419,7 @@ def format_minute(times: Times, instant: datetime | str | int) -> str:
 
 
 def format_time_played(times: Times, instant: datetime | str | int) -> str:
-    """Format the time of a game to the minute; only the day if no time was recorded."""
+    """Format the time of a game to the minute, or only the day if no time was recorded."""
     return format_minute(times, instant) if times.format_if_day_only(instant) is None else format_day(times, instant)
 
 

@@ -17,10 +17,10 @@ from ratings_ledger.projections.queries.history import Change, Course, History, 
 from ratings_ledger.projections.queries.players import Profile
 from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders, short_name
 from ratings_ledger.web import addresses
-from ratings_ledger.web.addresses import Path
+from ratings_ledger.web.addresses import PagePath
 from ratings_ledger.web.charts import Point, draw_steps
 from ratings_ledger.web.courses import (
-    By,
+    HorizontalAxis,
     build_points_line,
     build_rank_line,
     describe_band,
@@ -39,15 +39,15 @@ from ratings_ledger.web.page import (
 )
 from ratings_ledger.web.visits import Visit
 
-# the latest games and adjustments in the account; the page of all games lists all of them
-ACCOUNT_LINES = 100
-# a folder has rank pages only for ladders of at most this size, because a game may change the ranks of all players
+# the maximum number of games and adjustments in the statement; the page of all games lists the others
+STATEMENT_LINES_MAX = 100
+# a folder has rank pages only for ladders with at most this many players, because a game may change all ranks
 RANKED_MAX = 100
-RANK_ROWS = 100  # latest changes of rank in the table
-AXIS_NAMES: dict[By, str] = {"date": "date", "games": "number of games"}
+RANK_ROWS = 100  # the maximum number of changes in the table of ranks
+AXIS_NAMES: dict[HorizontalAxis, str] = {"date": "date", "games": "number of games"}
 
 
-def person_page(visit: Visit, player: str) -> Page:
+def build_person_page(visit: Visit, player: str) -> Page:
     """Return a player's page: rank on every ladder, earlier ids and counts. Raises the errors of `Snapshot.person`."""
     person = visit.view.person(player)
     _refuse_old_id(player, person.player)
@@ -74,7 +74,7 @@ def _refuse_old_id(player: str, current_id: str) -> None:
         raise Unknown("player-unknown", f"{quote(player)} is now called {quote(current_id)}")
 
 
-def player_page(visit: Visit, player: str, ladder: str) -> Page:
+def build_player_page(visit: Visit, player: str, ladder: str) -> Page:
     """Return the page that explains a player's points on a ladder.
 
     Raises the errors of `Snapshot.profile`; `Unknown` for a player who is not on the ladder.
@@ -83,8 +83,8 @@ def player_page(visit: Visit, player: str, ladder: str) -> Page:
     _refuse_old_id(player, profile.player)
     if profile.standing is None and not profile.steps:
         raise Unknown("player-unknown", f"{quote(player)} is not on {short_name(ladder)}")
-    is_long = profile.standing is not None and profile.standing.games > ACCOUNT_LINES
-    statement = visit.view.statement(ladder, player, ACCOUNT_LINES if is_long else None)
+    is_long = profile.standing is not None and profile.standing.games > STATEMENT_LINES_MAX
+    statement = visit.view.statement(ladder, player, STATEMENT_LINES_MAX if is_long else None)
     has_more = statement is not None and (is_long or statement.published is not None)
     last = visit.view.last_event(ladder, player)
     profile = pin_known_at(profile, last)
@@ -103,7 +103,7 @@ def player_page(visit: Visit, player: str, ladder: str) -> Page:
     lines = statement.lines if statement else ()
     listed = frozenset(line.game_id for line in lines if line.game_id and line.cause == "game" and not line.recorded_at)
 
-    def line_of(game_id: str) -> Path | None:
+    def find_listing_page(game_id: str) -> PagePath | None:
         if game_id in listed:
             return path
         return all_games if has_more and any(row.game_id == game_id for row in profile.course) else None
@@ -118,7 +118,7 @@ def player_page(visit: Visit, player: str, ladder: str) -> Page:
         variables=variables,
         table="course",
         query=visit.query,
-        line_of=line_of,
+        find_listing_page=find_listing_page,
     )
 
 
@@ -132,8 +132,11 @@ class Month(NamedTuple):
     after: Fraction
 
 
-def games_page(visit: Visit, player: str, ladder: str) -> Page:
-    """Return the page of a player's games and adjustments on a ladder, by month. Raises as `player_page` does."""
+def build_games_page(visit: Visit, player: str, ladder: str) -> Page:
+    """Return the page of a player's games and adjustments on a ladder, by month.
+
+    Raises the errors of `build_player_page`.
+    """
     history = visit.view.history(ladder, player)
     _refuse_old_id(player, history.player)
     if not history.steps:
@@ -158,7 +161,7 @@ def games_page(visit: Visit, player: str, ladder: str) -> Page:
         variables=variables,
         table="rows",
         query=visit.query,
-        line_of=lambda _: path,
+        find_listing_page=lambda _: path,
     )
 
 
@@ -174,8 +177,8 @@ def _group_by_month(course: Course, times: Times) -> Iterator[Month]:
         points_before = points_after
 
 
-def ranks_page(visit: Visit, player: str, ladder: str) -> Page:
-    """Return the page of a player's rank over time. Raises as `player_page` does."""
+def build_ranks_page(visit: Visit, player: str, ladder: str) -> Page:
+    """Return the page of a player's rank over time. Raises the errors of `build_player_page`."""
     ranks = visit.view.ranks(ladder, player)
     _refuse_old_id(player, ranks.player)
     if not ranks.rows and not visit.view.standings(ladder, [player]).rows:
@@ -206,9 +209,9 @@ def ranks_page(visit: Visit, player: str, ladder: str) -> Page:
 
 
 def _draw_points(
-    player: Profile | History, statement: Statement | None, game_link: Callable[[str], str], by: By
+    player: Profile | History, statement: Statement | None, game_link: Callable[[str], str], by: HorizontalAxis
 ) -> str:
-    """Return the chart of a player's points and of published lists; an empty text without games."""
+    """Return the chart of a player's points and of published lists, or an empty text for a course without steps."""
     course = player.steps
     if not course:
         return ""
@@ -233,8 +236,8 @@ def _draw_points(
     )
 
 
-def _draw_ranks(ranks: Ranks, course: Course, by: By) -> str:
-    """Return the chart of a player's ranks, 1 on top, over the span of their course; an empty text without a rank."""
+def _draw_ranks(ranks: Ranks, course: Course, by: HorizontalAxis) -> str:
+    """Return the chart of a player's ranks over the span of their course, or an empty text if they never had a rank."""
     line = build_rank_line(ranks.player, ranks.rows or (), by)
     if not line.points:
         return ""

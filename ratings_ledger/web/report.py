@@ -35,7 +35,7 @@ from ratings_ledger.projections.queries.ruleset_states import RulesetState
 from ratings_ledger.projections.queries.standings import Standing, Standings
 from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders, short_name
 from ratings_ledger.projections.snapshot import Snapshot
-from ratings_ledger.web.addresses import Path
+from ratings_ledger.web.addresses import PagePath
 from ratings_ledger.web.charts import draw_steps
 from ratings_ledger.web.courses import build_points_line, describe_band, list_revision_marks
 from ratings_ledger.web.page import (
@@ -46,14 +46,14 @@ from ratings_ledger.web.page import (
 )
 from ratings_ledger.web.visits import Visit
 
-# the event types that affect a player without a game
+# the types of events, other than games, that affect a player
 DECISION_TYPES = "player.renamed", "player.account_changed", "points.adjusted", "player.seeded", "event.voided"
 LADDERS_LISTED = 5  # the ladders that a message names if the player is not on the requested ladder
 
 
 @dataclass(frozen=True)
-class ReportState:
-    """A ladder as known at a position, with the player's entry, if any.
+class ReportSide:
+    """A side of the report: a ladder as known at a position, with the player's profile, if they are on it.
 
     `previous_season` is the ladder whose points were carried over.
     """
@@ -67,7 +67,7 @@ class ReportState:
     previous_season: str | None
 
     @property
-    def name(self) -> str:
+    def heading(self) -> str:
         """Return the heading, such as "known at position 93"."""
         return f"known at position {self.at.known_at}"
 
@@ -88,7 +88,7 @@ class ReportState:
         return next((term.detail for term in terms if term.term == "no rank"), None)
 
     @property
-    def steps(self) -> Course:
+    def course(self) -> Course:
         """Return the counted games and adjustments as arrays."""
         course: Course = Course() if self.profile is None else self.profile.steps
         return course
@@ -96,7 +96,7 @@ class ReportState:
     @property
     def changes(self) -> Sequence[Change]:
         """Return the counted games and adjustments as `Change` rows."""
-        return self.steps.rows
+        return self.course.rows
 
     @cached_property
     def games(self) -> dict[str, PlayedGame]:
@@ -130,7 +130,7 @@ class PublishedEntry(NamedTuple):
     row: Standing | None
 
 
-class Decision(NamedTuple):
+class ReportedDecision(NamedTuple):
     """A decision about the player or one of their games, and who made it."""
 
     position: int
@@ -148,71 +148,76 @@ class ReproductionCommand(NamedTuple):
     arguments: Sequence[str]
 
 
-def report_page(earlier: Visit, later: Visit, player: str, ladder: str) -> Page:
+def build_report_page(earlier: Visit, later: Visit, player: str, ladder: str) -> Page:
     """Return the report that compares a player's points at two positions.
 
     Raises the errors of `Snapshot.profile` and `Ledger.attribute`; `Unknown` if the player is on the ladder at neither
     position; `BadArgument` (to) if the later position is invalid or precedes the earlier one.
     """
-    last, first = _resolve_standings(later, ladder, "to"), _resolve_standings(earlier, ladder, "known_at")
-    if first.at.known_at > last.at.known_at:
-        positions = f"position {last.at.known_at} is earlier than `known_at` ({first.at.known_at})"
+    later_standings = _resolve_standings(later, ladder, "to")
+    earlier_standings = _resolve_standings(earlier, ladder, "known_at")
+    known_before, known_now = earlier_standings.at.known_at, later_standings.at.known_at
+    if known_before > known_now:
+        positions = f"position {known_now} is earlier than `known_at` ({known_before})"
         raise BadArgument(f"{positions}; swap the two positions", "to")
-    ids = later.ledger.at(known_at=last.at.known_at).ids(player)
-    standings_pair = [last] if first.at.known_at == last.at.known_at else [first, last]
-    states = [_load_state(later.ledger, standings, ids) for standings in standings_pair]
-    if not any(state.profile for state in states):
-        raise Unknown("player-unknown", _describe_absence(later, last, player, ids))
-    difference = later.ledger.attribute(ladder, player, states[0].view, states[-1].view)
-    player_name = next(state.profile.player for state in reversed(states) if state.profile)
-    games, entries = _load_games(states, ids), _load_entries(later.ledger, states[-1], player)
-    commands = _list_commands(states, entries, ladder, games)
+    ids = later.ledger.at(known_at=known_now).ids(player)
+    standings_pair = [later_standings] if known_before == known_now else [earlier_standings, later_standings]
+    sides = [_load_side(later.ledger, standings, ids) for standings in standings_pair]
+    if not any(side.profile for side in sides):
+        raise Unknown("player-unknown", _describe_absence(later, later_standings, player, ids))
+    difference = later.ledger.attribute(ladder, player, sides[0].view, sides[-1].view)
+    player_name = next(side.profile.player for side in reversed(sides) if side.profile)
+    games, entries = _load_games(sides, ids), _load_entries(later.ledger, sides[-1], player)
+    commands = _list_commands(sides, entries, ladder, games)
     variables = {
         "player": player_name,
         "ladder": ladder,
-        "states": states,
-        "running": next(state.profile.running for state in states if state.profile),
-        "sums_months": bool(states[-1].view.months(ladder)),
-        "statements": [_build_statement(state, states[0], difference.start) for state in states],
-        "difference": _explain_difference(difference) if len(states) > 1 else None,
+        "sides": sides,
+        "running": next(side.profile.running for side in sides if side.profile),
+        "sums_months": bool(sides[-1].view.months(ladder)),
+        "statements": [_build_statement(side, sides[0], difference.start) for side in sides],
+        "difference": _explain_difference(difference) if len(sides) > 1 else None,
         "left_out": difference.left_out,
-        "chart": lambda game_link: Markup(_draw_chart(states, player_name, game_link)),
+        "chart": lambda game_link: Markup(_draw_chart(sides, player_name, game_link)),
         "impact_positions": (),
         "entries": entries,
-        "decisions": _load_decisions(states[-1], player, games),
+        "decisions": _load_decisions(sides[-1], player, games),
         "games": games,
-        "rulesets": _load_rulesets(states),
+        "rulesets": _load_rulesets(sides),
         "commands": [(command.title, _format_command(command)) for command in commands],
         "program": version("ratings-ledger"),
     }
-    path: Path = ()
+    path: PagePath = ()
     listed_games = frozenset(game.timeline.game_id for game in games)
     return Page(
         path=path,
         template="report",
-        title=f"{player_name} on {short_name(ladder)}, {states[-1].name}",
+        title=f"{player_name} on {short_name(ladder)}, {sides[-1].heading}",
         answer=difference,
-        times=last.times,
+        times=later_standings.times,
         variables=variables,
-        line_of=lambda game_id: path if game_id in listed_games else None,
+        find_listing_page=lambda game_id: path if game_id in listed_games else None,
     )
 
 
 def _resolve_standings(visit: Visit, ladder: str, parameter: str) -> Standings:
-    """Return the standings at a visit's coordinates (only one row). Errors name the query parameter with the error."""
+    """Return the standings at a visit's coordinates (only one row).
+
+    A `BadArgument` names the query parameter that caused it.
+    """
     try:
         return visit.view.standings(ladder, limit=1)
     except BadArgument as error:
         raise BadArgument(str(error), parameter if error.argument == "known_at" else error.argument) from None
 
 
-def _load_state(ledger: Ledger, standings: Standings, ids: Sequence[str]) -> ReportState:
+def _load_side(ledger: Ledger, standings: Standings, ids: Sequence[str]) -> ReportSide:
     """Load a side of the report at fixed coordinates, so that later events do not affect it."""
     at, ladder = standings.at, standings.ladder
     view = ledger.at(None if at.as_of is None else format_instant(at.as_of), at.known_at)
     with view.ledger.reading() as connection:
         head, recorded = read_chain_head(connection, at.known_at), moment(recorded_at(connection, at.known_at))
-    state = ReportState(
+    side = ReportSide(
         view=view,
         ladder=standings,
         head=head,
@@ -221,12 +226,12 @@ def _load_state(ledger: Ledger, standings: Standings, ids: Sequence[str]) -> Rep
         account=None,
         previous_season=None,
     )
-    if state.profile is None:
-        return state
+    if side.profile is None:
+        return side
     previous = view.season_before(ladder)
-    has_carried_points = previous is not None and _load_profile(view, previous, state.profile.player) is not None
-    account = view.account(ladder, state.profile.player)
-    return replace(state, account=account, previous_season=previous if has_carried_points else None)
+    has_carried_points = previous is not None and _load_profile(view, previous, side.profile.player) is not None
+    account = view.account(ladder, side.profile.player)
+    return replace(side, account=account, previous_season=previous if has_carried_points else None)
 
 
 def _load_profile(view: Snapshot, ladder: str, player: str) -> Profile | None:
@@ -240,18 +245,18 @@ def _load_profile(view: Snapshot, ladder: str, player: str) -> Profile | None:
     return None if profile.standing is None and not profile.course else profile
 
 
-def _describe_absence(later: Visit, last: Standings, player: str, ids: Sequence[str]) -> str:
+def _describe_absence(later: Visit, standings: Standings, player: str, ids: Sequence[str]) -> str:
     """Explain why there is no report: the player's first game is later, or the player is only on other ladders.
 
     Raises `Unknown` (player-unknown).
     """
-    ladder = last.ladder
-    if last.at.until is not None:
-        view = later.ledger.at(known_at=last.at.known_at)
+    ladder = standings.ladder
+    if standings.at.until is not None:
+        view = later.ledger.at(known_at=standings.at.known_at)
         profile = next(filter(None, (_load_profile(view, ladder, player_id) for player_id in ids)), None)
         if profile is not None:
-            until, course = last.times.format_second(last.at.until), profile.course
-            hint = f"; their first game is at {last.times.format_second(course[0].occurred_at)}" if course else ""
+            until, course = standings.times.format_second(standings.at.until), profile.course
+            hint = f"; their first game is at {standings.times.format_second(course[0].occurred_at)}" if course else ""
             return f"{quote(player)} has no points on {short_name(ladder)} before {until}{hint}"
     rows = later.rows_by_player.get(later.view.person(player).player, ())
     ladders = [row.ladder for row in drop_duplicate_ladders(rows)]
@@ -259,22 +264,26 @@ def _describe_absence(later: Visit, last: Standings, player: str, ids: Sequence[
     return f"{quote(player)} is not on {short_name(ladder)}; they are on {', '.join(ladders[:LADDERS_LISTED])}{more}"
 
 
-def _build_statement(state: ReportState, first: ReportState, start: Fraction) -> Statement | None:
-    """Return the statement of a side's games; None for the later side of running points, which the causes explain."""
-    if state.profile is None or (state is not first if state.profile.running else not state.changes):
+def _build_statement(side: ReportSide, first: ReportSide, start: Fraction) -> Statement | None:
+    """Return the statement of a side's games.
+
+    Return None without the player, for the later side of running points, because the causes explain it, and for a list
+    without games of the player.
+    """
+    if side.profile is None or (side is not first if side.profile.running else not side.changes):
         return None
-    changes = state.changes
+    changes = side.changes
     opening = changes[0].before if changes else start
     return Statement(
-        player=state.profile.player,
-        ladder=state.ladder.ladder,
-        at=state.at,
+        player=side.profile.player,
+        ladder=side.ladder.ladder,
+        at=side.at,
         published=None,
         since=None,
         opening=opening,
         lines=tuple(build_change_lines(changes)),
         closing=changes[-1].after if changes else opening,
-        times=state.ladder.times,
+        times=side.ladder.times,
     )
 
 
@@ -296,50 +305,50 @@ def _explain_difference(difference: PointsAttributed) -> Statement:
     )
 
 
-def _load_games(states: Sequence[ReportState], ids: Sequence[str]) -> list[ReportedGame]:
+def _load_games(sides: Sequence[ReportSide], ids: Sequence[str]) -> list[ReportedGame]:
     """Return the player's games on either side in order of play, with their effect on each side."""
-    games = [*dict.fromkeys(chain.from_iterable(state.games for state in states))]
-    latest_timelines = _load_timelines(states[-1], games)
-    timelines_by_state = [*(_load_timelines(state, state.games) for state in states[:-1]), latest_timelines]
+    games = [*dict.fromkeys(chain.from_iterable(side.games for side in sides))]
+    latest_timelines = _load_timelines(sides[-1], games)
+    timelines_by_side = [*(_load_timelines(side, side.games) for side in sides[:-1]), latest_timelines]
     reported_games = []
     for latest in sorted(latest_timelines.values(), key=lambda game: (game.occurred_at, game.story[0].position)):
         effects = [
-            _find_effect(state, latest, timelines.get(latest.game_id), ids)
-            for state, timelines in zip(states, timelines_by_state, strict=True)
+            _find_effect(side, latest, timelines.get(latest.game_id), ids)
+            for side, timelines in zip(sides, timelines_by_side, strict=True)
         ]
         if all(_normalize_effect(effect) == _normalize_effect(effects[-1]) for effect in effects):
             reported_games.append(ReportedGame(latest, [("", effects[-1])]))
         else:
-            names = [state.name for state in states]
+            names = [side.heading for side in sides]
             reported_games.append(ReportedGame(latest, [*zip(names, effects, strict=True)]))
     return reported_games
 
 
-def _load_timelines(state: ReportState, games: Iterable[str]) -> dict[str, GameTimeline]:
+def _load_timelines(side: ReportSide, games: Iterable[str]) -> dict[str, GameTimeline]:
     """Return the timelines of recorded games."""
-    with state.view.hold_connection():
-        return {timeline.game_id: timeline for timeline in state.view.timelines([*games], state.ladder.ladder)}
+    with side.view.hold_connection():
+        return {timeline.game_id: timeline for timeline in side.view.timelines([*games], side.ladder.ladder)}
 
 
 def _find_effect(
-    state: ReportState, latest: GameTimeline, timeline: GameTimeline | None, ids: Sequence[str]
+    side: ReportSide, latest: GameTimeline, timeline: GameTimeline | None, ids: Sequence[str]
 ) -> GameEffect:
     """Return a game's effect on a side; `latest` is the timeline on the last side."""
-    if latest.story[0].position > state.at.known_at:
+    if latest.story[0].position > side.at.known_at:
         return GameEffect(None, None, "not recorded yet")
-    game = state.games.get(latest.game_id)
+    game = side.games.get(latest.game_id)
     if game is None:
-        return GameEffect(None, None, _explain_nonparticipation(state, latest.game_id, ids))
-    if game.change is None or timeline is None or state.profile is None:
+        return GameEffect(None, None, _explain_nonparticipation(side, latest.game_id, ids))
+    if game.change is None or timeline is None or side.profile is None:
         return GameEffect(None, None, game.why_not)
     (ladder,) = timeline.ladders
-    terms = next(row for row in ladder.players if row.player == state.profile.player)
+    terms = next(row for row in ladder.players if row.player == side.profile.player)
     return GameEffect(ladder.ruleset, terms, game.why_not)
 
 
-def _explain_nonparticipation(state: ReportState, game_id: str, ids: Sequence[str]) -> str:
+def _explain_nonparticipation(side: ReportSide, game_id: str, ids: Sequence[str]) -> str:
     """Explain why the player does not take part in the game on this side."""
-    explanation = state.view.explain(state.ladder.ladder, game_id)
+    explanation = side.view.explain(side.ladder.ladder, game_id)
     if explanation.why_not:
         return explanation.why_not
     participant = next((row.player for row in explanation.players if row.player in ids), None)
@@ -356,7 +365,7 @@ def _normalize_effect(effect: GameEffect) -> object:
     return effect.ruleset, effect.why_not, effect.terms.before, effect.terms.change, sorted(terms, key=str)
 
 
-def _load_entries(ledger: Ledger, last: ReportState, player: str) -> list[PublishedEntry]:
+def _load_entries(ledger: Ledger, last: ReportSide, player: str) -> list[PublishedEntry]:
     """Return the player's rows on the lists published up to the last side, in order of publication."""
     entries, until = [], last.at.until
     for publication in last.view.publications().rows:
@@ -367,7 +376,7 @@ def _load_entries(ledger: Ledger, last: ReportState, player: str) -> list[Publis
     return sorted(entries, key=lambda entry: entry.publication.position)
 
 
-def _load_decisions(last: ReportState, player: str, games: Sequence[ReportedGame]) -> list[Decision]:
+def _load_decisions(last: ReportSide, player: str, games: Sequence[ReportedGame]) -> list[ReportedDecision]:
     """Return the decisions about the player and their games, in the order in which they were made."""
     decisions = []
     for game in games:
@@ -375,7 +384,7 @@ def _load_decisions(last: ReportState, player: str, games: Sequence[ReportedGame
             parts = describe_effect(entry.type), entry.reason and f"“{entry.reason}”", entry.result
             description = " – ".join(filter(None, parts))
             decisions.append(
-                Decision(
+                ReportedDecision(
                     position=entry.position,
                     recorded_at=entry.recorded_at,
                     by=entry.by,
@@ -388,7 +397,7 @@ def _load_decisions(last: ReportState, player: str, games: Sequence[ReportedGame
         if data.get("ladder", last.ladder.ladder) == last.ladder.ladder:
             description = describe_recorded_event(row, last.ladder.times)
             decisions.append(
-                Decision(
+                ReportedDecision(
                     position=event["position"],
                     recorded_at=event["recorded_at"],
                     by=event["by"],
@@ -399,95 +408,95 @@ def _load_decisions(last: ReportState, player: str, games: Sequence[ReportedGame
     return sorted(decisions)
 
 
-def _load_rulesets(states: Sequence[ReportState]) -> list[RulesetState]:
+def _load_rulesets(sides: Sequence[ReportSide]) -> list[RulesetState]:
     """Return the versions that scored the player's games or rank the ladder on any side, oldest first."""
     rulesets = dict[str, RulesetState]()
-    for state in reversed(states):
-        for name in dict.fromkeys([*(row.ruleset for row in state.changes if row.ruleset), state.ladder.ruleset]):
+    for side in reversed(sides):
+        for name in dict.fromkeys([*(row.ruleset for row in side.changes if row.ruleset), side.ladder.ruleset]):
             if name not in rulesets:
-                rulesets[name] = state.view.ruleset(name)
+                rulesets[name] = side.view.ruleset(name)
     return sorted(rulesets.values(), key=lambda ruleset: ruleset.position)
 
 
-def _draw_chart(states: Sequence[ReportState], player_name: str, game_link: Callable[[str], str]) -> str:
+def _draw_chart(sides: Sequence[ReportSide], player_name: str, game_link: Callable[[str], str]) -> str:
     """Return a chart of the points by date, one line per side; an empty text without games."""
-    distinct = {state.changes: state for state in states if state.changes}
+    distinct = {side.changes: side for side in sides if side.changes}
     if not distinct:
         return ""
-    last = states[-1]
+    last = sides[-1]
 
     describe = partial(describe_dated_change, last.ladder.times)
     lines = [
-        build_points_line(player_name if len(distinct) == 1 else state.name, state.steps, "date", describe, game_link)
-        for state in distinct.values()
+        build_points_line(player_name if len(distinct) == 1 else side.heading, side.course, "date", describe, game_link)
+        for side in distinct.values()
     ]
-    ends = "; ".join(f"{state.name}: {format_points(changes[-1].after)}" for changes, state in distinct.items())
+    ends = "; ".join(f"{side.heading}: {format_points(changes[-1].after)}" for changes, side in distinct.items())
     if len(distinct) == 1:
-        ends += describe_band(last.steps, format_points)
+        ends += describe_band(last.course, format_points)
     return draw_steps(
         lines,
         title=f"Points of {player_name} on {short_name(last.ladder.ladder)}",
         description=f"{ends}.",
         prefix="points",
-        vertical_lines=list_revision_marks(last.steps, "date", lambda row: f"{row.game_id} was corrected later"),
+        vertical_lines=list_revision_marks(last.course, "date", lambda row: f"{row.game_id} was corrected later"),
     )
 
 
 def _list_commands(
-    states: Sequence[ReportState], entries: Sequence[PublishedEntry], ladder: str, games: Sequence[ReportedGame]
+    sides: Sequence[ReportSide], entries: Sequence[PublishedEntry], ladder: str, games: Sequence[ReportedGame]
 ) -> Iterator[ReproductionCommand]:
     """Yield the commands that reproduce the report."""
-    first, last = states[0], states[-1]
+    first, last = sides[0], sides[-1]
     # use the earliest known id, because ids may have been merged later
-    player = next(state.profile.player for state in states if state.profile)
+    player = next(side.profile.player for side in sides if side.profile)
     as_of = "" if last.at.as_of is None else f"--as-of {format_instant(last.at.as_of)}"
     positions = f"{as_of} --known-at {first.at.known_at} --to {last.at.known_at}"
-    for state in states:
-        yield ReproductionCommand("Check that the ledger contains this history", f"verify --head {state.head}", ())
-    for state in states:
-        yield from _list_state_commands(state, ladder, f"{as_of} --known-at {state.at.known_at}")
+    for side in sides:
+        yield ReproductionCommand("Check that the ledger contains this history", f"verify --head {side.head}", ())
+    for side in sides:
+        yield from _list_side_commands(side, ladder, f"{as_of} --known-at {side.at.known_at}")
     for entry in entries:
         position = entry.publication.position
         options = f"standings --known-at {position} --as-published"
         yield ReproductionCommand(f"The list published at position {position}", options, (ladder,))
     if first is not last:
         prefix = "" if last.at.as_of is None else f"as-of={format_instant(last.at.as_of)},"
-        start, end = (f"{prefix}known-at={state.at.known_at}" for state in states)
+        start, end = (f"{prefix}known-at={side.at.known_at}" for side in sides)
         options = f"explain --change --from {start} --to {end}"
         yield ReproductionCommand("Causes of the difference", options, (player, ladder))
     if games:
         game_id = games[0].timeline.game_id
         yield ReproductionCommand(f"The history of a game, such as {game_id}", "log", (game_id,))
-    for month, month_ladder in sorted({pair for state in states for pair in _list_month_ladders(state, ladder)}):
+    for month, month_ladder in sorted({pair for side in sides for pair in _list_month_ladders(side, ladder)}):
         title = f"The rank in {month}: report on that month's list"
         options = f"report player {positions} -o {month}.html"
         yield ReproductionCommand(title, options, (player, month_ladder))
-    for season in dict.fromkeys(state.previous_season for state in states if state.previous_season):
+    for season in dict.fromkeys(side.previous_season for side in sides if side.previous_season):
         options = f"report player {positions} -o before.html"
         yield ReproductionCommand("Carried-over points: report on the previous season", options, (player, season))
-    for ruleset in _load_rulesets(states):
+    for ruleset in _load_rulesets(sides):
         options = f"rules show --known-at {last.at.known_at}"
         yield ReproductionCommand("The text of the rules", options, (ruleset.ruleset.name,))
     yield ReproductionCommand("This page, byte for byte", f"report player {positions} -o again.html", (player, ladder))
 
 
-def _list_state_commands(state: ReportState, ladder: str, axes: str) -> Iterator[ReproductionCommand]:
+def _list_side_commands(side: ReportSide, ladder: str, axes: str) -> Iterator[ReproductionCommand]:
     """Yield the commands that reproduce a side of the report, at its coordinates."""
-    title = f"The rank, the points and the digest, {state.name}"
+    title = f"The rank, the points and the digest, {side.heading}"
     yield ReproductionCommand(title, f"standings {axes} --format json", (ladder,))
-    if state.profile is not None:
-        arguments = state.profile.player, ladder
-        yield ReproductionCommand(f"Every change of the points, {state.name}", f"history {axes}", arguments)
-        yield ReproductionCommand(f"Counted and uncounted games, {state.name}", f"explain --player {axes}", arguments)
-    if game_id := next(iter(state.games), None):
-        title = f"The terms of a game, such as {game_id}, {state.name}"
+    if side.profile is not None:
+        arguments = side.profile.player, ladder
+        yield ReproductionCommand(f"Every change of the points, {side.heading}", f"history {axes}", arguments)
+        yield ReproductionCommand(f"Counted and uncounted games, {side.heading}", f"explain --player {axes}", arguments)
+    if game_id := next(iter(side.games), None):
+        title = f"The terms of a game, such as {game_id}, {side.heading}"
         yield ReproductionCommand(title, f"explain {axes}", (game_id, ladder))
 
 
-def _list_month_ladders(state: ReportState, ladder: str) -> Iterator[tuple[str, str]]:
+def _list_month_ladders(side: ReportSide, ladder: str) -> Iterator[tuple[str, str]]:
     """Yield the pair (month, ladder) for each monthly list that contributes to this list."""
-    months = {term.term for term in state.account.terms} if state.account else set()
-    yield from (pair for pair in state.view.months(ladder).items() if pair[0] in months)
+    months = {term.term for term in side.account.terms} if side.account else set()
+    yield from (pair for pair in side.view.months(ladder).items() if pair[0] in months)
 
 
 def _format_command(command: ReproductionCommand) -> str:

@@ -23,19 +23,26 @@ from ratings_ledger.projections.queries.ruleset_states import AllRulesets, Rules
 from ratings_ledger.projections.queries.standings import Overview
 from ratings_ledger.projections.queries.survey import AllLadders, AllLists
 from ratings_ledger.web import addresses
-from ratings_ledger.web.addresses import INDEX, LISTS, LOG, STATUS, Path
-from ratings_ledger.web.changes import change_page
-from ratings_ledger.web.compare import compare_page, compare_players_page
-from ratings_ledger.web.games import clock_page, game_page, hypothetical_result_page
-from ratings_ledger.web.ladders import ladder_page, list_page_numbers
-from ratings_ledger.web.leagues import league_page
-from ratings_ledger.web.lists import list_page, lists_page
-from ratings_ledger.web.log import FILTERS, PAGE_EVENTS, count_complete_pages, log_page, part_page
-from ratings_ledger.web.overview import index_page
+from ratings_ledger.web.addresses import INDEX, LISTS, LOG, STATUS, PagePath
+from ratings_ledger.web.changes import build_change_page
+from ratings_ledger.web.compare import build_compare_page, build_compare_players_page
+from ratings_ledger.web.games import build_clock_page, build_game_page, build_hypothetical_result_page
+from ratings_ledger.web.ladders import build_ladder_page, list_page_numbers
+from ratings_ledger.web.leagues import build_league_page
+from ratings_ledger.web.lists import build_list_page, build_lists_page
+from ratings_ledger.web.log import FILTERS, PAGE_EVENTS, build_log_page, build_part_page, count_complete_pages
+from ratings_ledger.web.overview import build_index_page
 from ratings_ledger.web.page import Page
-from ratings_ledger.web.players import ACCOUNT_LINES, RANKED_MAX, games_page, person_page, player_page, ranks_page
-from ratings_ledger.web.rules import RULES, rules_page, ruleset_page
-from ratings_ledger.web.status import LogState, status_page
+from ratings_ledger.web.players import (
+    RANKED_MAX,
+    STATEMENT_LINES_MAX,
+    build_games_page,
+    build_person_page,
+    build_player_page,
+    build_ranks_page,
+)
+from ratings_ledger.web.rules import RULES, build_rules_page, build_ruleset_page
+from ratings_ledger.web.status import LogState, build_status_page
 from ratings_ledger.web.visits import AXES, Visit
 
 REPEATED = ("player", "place")  # query parameters that may occur several times
@@ -45,9 +52,10 @@ REPEATED = ("player", "place")  # query parameters that may occur several times
 class Route:
     """A kind of page.
 
-    `name` is its stable name in operation ids of OpenAPI. {ladder} in `pattern` stands for one segment per part of a
-    ladder's name; any other name in braces stands for one segment. `make` builds the page from a visit and these names.
-    `answer` is the type of its result, and `parameters` are the query parameters it takes. Only tables have CSV.
+    `name` is the stable name of the kind in operation ids of OpenAPI. In `pattern`, {ladder} stands for one path
+    segment per part of a ladder's name; any other name in braces stands for one path segment. `make` builds the page
+    from a visit and these names. `answer` is the type of the page's result, and `parameters` are its query parameters.
+    Only pages with a table have CSV.
     """
 
     name: str
@@ -65,46 +73,46 @@ class Route:
     @cached_property
     def path_pattern(self) -> re.Pattern[str]:
         """Return the regular expression that matches the paths of such pages."""
-        expressions = NUMBERS | {"ladder": f"{SEGMENT}(?:/{SEGMENT})*"}
+        expressions = NUMBER_PATTERNS | {"ladder": f"{SEGMENT}(?:/{SEGMENT})*"}
         return re.compile(NAME.sub(lambda match: f"(?P<{match[1]}>{expressions.get(match[1], SEGMENT)})", self.pattern))
 
 
 NAME = re.compile(r"\{(\w+)\}")
 SEGMENT = "[^_/][^/]*"  # segments that begin with _ are the site's own path words
-NUMBERS = {"position": "[1-9][0-9]{0,17}", "part": "[1-9][0-9]{0,11}", "page": "[2-9]|[1-9][0-9]{1,6}"}
+NUMBER_PATTERNS = {"position": "[1-9][0-9]{0,17}", "part": "[1-9][0-9]{0,11}", "page": "[2-9]|[1-9][0-9]{1,6}"}
 ROUTES = (
-    Route("index", "/", index_page, AllLadders),
-    Route("ladder", "/ladders/{ladder}", ladder_page, Overview, parameters=(*AXES, "active_since")),
-    Route("ladder", "/ladders/{ladder}/_{page}", ladder_page, Overview, parameters=(*AXES, "active_since")),
-    Route("person", "/players/{player}", person_page, Person),
-    Route("player", "/players/{player}/{ladder}", player_page, Profile),
-    Route("games", "/players/{player}/{ladder}/_games", games_page, History),
-    Route("ranks", "/players/{player}/{ladder}/_ranks", ranks_page, Ranks),
-    Route("game", "/games/{game_id}", game_page, GameTimeline, is_table=False),
+    Route("index", "/", build_index_page, AllLadders),
+    Route("ladder", "/ladders/{ladder}", build_ladder_page, Overview, parameters=(*AXES, "active_since")),
+    Route("ladder", "/ladders/{ladder}/_{page}", build_ladder_page, Overview, parameters=(*AXES, "active_since")),
+    Route("person", "/players/{player}", build_person_page, Person),
+    Route("player", "/players/{player}/{ladder}", build_player_page, Profile),
+    Route("games", "/players/{player}/{ladder}/_games", build_games_page, History),
+    Route("ranks", "/players/{player}/{ladder}/_ranks", build_ranks_page, Ranks),
+    Route("game", "/games/{game_id}", build_game_page, GameTimeline, is_table=False),
     Route(
         "otherwise",
         "/games/{game_id}/_otherwise",
-        hypothetical_result_page,
+        build_hypothetical_result_page,
         OtherResult,
         parameters=(*AXES, "place"),
     ),
-    Route("clock", "/games/{game_id}/_clock", clock_page, ClockState),
-    Route("rules", "/rules", rules_page, AllRulesets),
-    Route("ruleset", "/rules/{ruleset_id}", ruleset_page, RulesetState, is_table=False),
-    Route("ruleset", "/rules/{ruleset_id}/{version}", ruleset_page, RulesetState, is_table=False),
-    Route("lists", "/lists", lists_page, AllLists),
-    Route("list", "/lists/{ladder}", list_page, PublishedListDiff),
-    Route("list", "/lists/{ladder}/_{position}", list_page, PublishedListDiff),
-    Route("change", "/changes/{position}", change_page, EventImpact),
-    Route("league", "/leagues/{league}", league_page, LeagueState),
-    Route("log", "/log", log_page, RecordedEvents, parameters=(*AXES, *FILTERS)),
-    Route("part", "/log/{part}", part_page, RecordedEvents),
-    Route("status", "/status", status_page, LogState, is_table=False),
-    Route("compare", "/compare", compare_page, Differences, is_table=False, parameters=("a", "b", "ladder")),
+    Route("clock", "/games/{game_id}/_clock", build_clock_page, ClockState),
+    Route("rules", "/rules", build_rules_page, AllRulesets),
+    Route("ruleset", "/rules/{ruleset_id}", build_ruleset_page, RulesetState, is_table=False),
+    Route("ruleset", "/rules/{ruleset_id}/{version}", build_ruleset_page, RulesetState, is_table=False),
+    Route("lists", "/lists", build_lists_page, AllLists),
+    Route("list", "/lists/{ladder}", build_list_page, PublishedListDiff),
+    Route("list", "/lists/{ladder}/_{position}", build_list_page, PublishedListDiff),
+    Route("change", "/changes/{position}", build_change_page, EventImpact),
+    Route("league", "/leagues/{league}", build_league_page, LeagueState),
+    Route("log", "/log", build_log_page, RecordedEvents, parameters=(*AXES, *FILTERS)),
+    Route("part", "/log/{part}", build_part_page, RecordedEvents),
+    Route("status", "/status", build_status_page, LogState, is_table=False),
+    Route("compare", "/compare", build_compare_page, Differences, is_table=False, parameters=("a", "b", "ladder")),
     Route(
         "compared",
         "/compare/players",
-        compare_players_page,
+        build_compare_players_page,
         list[Profile],
         is_table=False,
         parameters=(*AXES, "ladder", "player"),
@@ -112,20 +120,20 @@ ROUTES = (
 )
 
 
-def _match_route(path: Path) -> tuple[Route, dict[str, str]] | None:
+def _match_route(path: PagePath) -> tuple[Route, dict[str, str]] | None:
     """Return the route of a path and its variable segments by name."""
     text = "/" + "/".join(path)
     matches = ((route, route.path_pattern.fullmatch(text)) for route in ROUTES)
     return next(((route, match.groupdict()) for route, match in matches if match), None)
 
 
-def list_parameters(path: Path) -> tuple[str, ...]:
+def list_parameters(path: PagePath) -> tuple[str, ...]:
     """Return the query parameters of the page at a path."""
     match = _match_route(path)
     return AXES if match is None else match[0].parameters
 
 
-def build_page_at(visit: Visit, path: Path) -> Page:
+def build_page_at(visit: Visit, path: PagePath) -> Page:
     """Build the page at a path. Raises `Unknown` for an unknown path, and the errors of the page's query."""
     match = _match_route(path)
     if match is None:
@@ -137,7 +145,7 @@ def build_page_at(visit: Visit, path: Path) -> Page:
 
 def _decode_value(visit: Visit, name: str, text: str) -> str | int:
     """Return the number, id or ladder that a part of a path stands for. Raises `Unknown`."""
-    if name in NUMBERS:
+    if name in NUMBER_PATTERNS:
         return int(text)
     value = "/".join(_decode_id(visit, name, segment) for segment in text.split("/"))
     return visit.view.full_name(value) if name == "ladder" else value
@@ -177,25 +185,27 @@ class PageTask(NamedTuple):
     A page with an equal `basis` is unchanged; None means that it must always be built.
     """
 
-    path: Path
+    path: PagePath
     basis: Any
     make: Callable[[], Page]
 
 
 def iterate_pages(visit: Visit) -> Iterator[PageTask]:
     """Yield all pages at the visit's coordinates, except those of games."""
-    yield PageTask(INDEX, visit.ladders.at.known_at, partial(index_page, visit))
+    yield PageTask(INDEX, visit.ladders.at.known_at, partial(build_index_page, visit))
     for ladder in (row.ladder for row in visit.ladders.rows):
-        # there is no basis, because the current time decides whether a ladder's period is still running
+        # without a basis, because the current time decides whether a ladder's period is still open
         for number in list_page_numbers(len(visit.rows_by_ladder.get(ladder, ()))):
-            yield PageTask(addresses.ladder(ladder, number), None, partial(ladder_page, visit, ladder, number))
+            yield PageTask(addresses.ladder(ladder, number), None, partial(build_ladder_page, visit, ladder, number))
     yield from _list_player_pages(visit)
-    yield PageTask(RULES, None, partial(rules_page, visit))
+    yield PageTask(RULES, None, partial(build_rules_page, visit))
     versions = [row.version.split("@", 1) for row in visit.view.rulesets().rows]
     for ruleset_id in dict.fromkeys(ruleset_id for ruleset_id, _ in versions):
-        yield PageTask(addresses.ruleset(ruleset_id), None, partial(ruleset_page, visit, ruleset_id))
+        yield PageTask(addresses.ruleset(ruleset_id), None, partial(build_ruleset_page, visit, ruleset_id))
     for ruleset_id, version in versions:
-        yield PageTask(addresses.ruleset(ruleset_id, version), None, partial(ruleset_page, visit, ruleset_id, version))
+        yield PageTask(
+            addresses.ruleset(ruleset_id, version), None, partial(build_ruleset_page, visit, ruleset_id, version)
+        )
     yield from _list_recorded_pages(visit)
 
 
@@ -206,50 +216,54 @@ def _list_player_pages(visit: Visit) -> Iterator[PageTask]:
         ladder: view.last_positions(ladder, [row.player for row in rows])
         for ladder, rows in visit.rows_by_ladder.items()
     }
-    # time alone closes a list and pays its gold
+    # a list closes and pays its gold at a time, without an event
     person_positions = view.last_positions_of_people()
     closed_count = sum(row.state == "closed" for row in view.lists().rows)
     for player, rows in visit.rows_by_player.items():
         ranks = [(row.ladder, positions[row.ladder][player], row.rank) for row in rows]
         # the page reports the failures of all ladders
         basis = None if visit.all_players.failed else (ranks, person_positions.get(player), closed_count)
-        yield PageTask(addresses.player(player), basis, partial(person_page, visit, player))
+        yield PageTask(addresses.player(player), basis, partial(build_person_page, visit, player))
     running = {row.ladder for row in visit.ladders.rows if row.has_running_points}
     for ladder, rows in visit.rows_by_ladder.items():
         sizes = sum(row.rank is not None for row in rows), len(rows)
         for row in rows:
             player, position = row.player, positions[ladder][row.player]
             path = addresses.player_ladder(player, ladder)
-            yield PageTask(path, (position, row.rank, sizes), partial(player_page, visit, player, ladder))
-            if ladder in running and (row.games > ACCOUNT_LINES or ladder in visit.published_ladders):
+            yield PageTask(path, (position, row.rank, sizes), partial(build_player_page, visit, player, ladder))
+            if ladder in running and (row.games > STATEMENT_LINES_MAX or ladder in visit.published_ladders):
                 path = addresses.player_games(player, ladder)
-                yield PageTask(path, position, partial(games_page, visit, player, ladder))
+                yield PageTask(path, position, partial(build_games_page, visit, player, ladder))
             if len(rows) <= RANKED_MAX:
                 path = addresses.player_ranks(player, ladder)
-                yield PageTask(path, visit.last_event(ladder).position, partial(ranks_page, visit, player, ladder))
+                yield PageTask(
+                    path, visit.last_event(ladder).position, partial(build_ranks_page, visit, player, ladder)
+                )
 
 
 def _list_recorded_pages(visit: Visit) -> Iterator[PageTask]:
     """Yield the pages of lists, changes, leagues, clocks, the log and the status."""
-    yield PageTask(LISTS, None, partial(lists_page, visit))
+    yield PageTask(LISTS, None, partial(build_lists_page, visit))
     for ladder, last_position in visit.published_ladders.items():
-        yield PageTask(addresses.published(ladder), last_position, partial(list_page, visit, ladder))
+        yield PageTask(addresses.published_list(ladder), last_position, partial(build_list_page, visit, ladder))
     for position, ladder in visit.list_pages.items():
         basis = visit.published_ladders[ladder], tuple(visit.list_pages)
-        yield PageTask(addresses.published(ladder, position), basis, partial(list_page, visit, ladder, position))
+        yield PageTask(
+            addresses.published_list(ladder, position), basis, partial(build_list_page, visit, ladder, position)
+        )
     # a decision may remove linked pages, and a new player may add pages
     links = visit.last_decision, len(visit.player_pages), tuple(visit.published_ladders)
     for position in sorted(visit.impact_positions):
-        yield PageTask(addresses.change(position), links, partial(change_page, visit, position))
+        yield PageTask(addresses.event_impact(position), links, partial(build_change_page, visit, position))
     for row in visit.view.leagues().rows:
-        yield PageTask(addresses.league(row.league), None, partial(league_page, visit, row.league))
+        yield PageTask(addresses.league(row.league), None, partial(build_league_page, visit, row.league))
     for game_id in sorted(visit.games_with_clock):
         if visit.view.has_game(game_id):
-            yield PageTask(addresses.clock(game_id), None, partial(clock_page, visit, game_id))
-    yield PageTask(LOG, None, partial(log_page, visit))
+            yield PageTask(addresses.clock(game_id), None, partial(build_clock_page, visit, game_id))
+    yield PageTask(LOG, None, partial(build_log_page, visit))
     pages, positions = count_complete_pages(visit.head), sorted(visit.impact_positions)
     for number in range(1, pages + 1):
         start, end = (number - 1) * PAGE_EVENTS, number * PAGE_EVENTS
         linked = positions[bisect_right(positions, start) : bisect_right(positions, end)]
-        yield PageTask(addresses.log_page(number), (number == pages, linked), partial(part_page, visit, number))
-    yield PageTask(STATUS, None, partial(status_page, visit))
+        yield PageTask(addresses.log_page(number), (number == pages, linked), partial(build_part_page, visit, number))
+    yield PageTask(STATUS, None, partial(build_status_page, visit))

@@ -11,7 +11,7 @@ from ratings_ledger.web.visits import Visit
 RULES = ("rules",)
 
 
-def rules_page(visit: Visit) -> Page:
+def build_rules_page(visit: Visit) -> Page:
     """Return the page of all published versions. Raises the errors of `Snapshot.rulesets`."""
     rulesets = visit.view.rulesets()
     return Page(
@@ -26,7 +26,7 @@ def rules_page(visit: Visit) -> Page:
     )
 
 
-def ruleset_page(visit: Visit, ruleset_id: str, version: str | None = None) -> Page:
+def build_ruleset_page(visit: Visit, ruleset_id: str, version: str | None = None) -> Page:
     """Return the page of a version, by default the newest in force, with its ruleset's timeline. Raises `Unknown`."""
     try:
         state = visit.view.ruleset(ruleset_id if version is None else f"{ruleset_id}@{version}")

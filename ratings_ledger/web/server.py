@@ -1,10 +1,10 @@
 """Serve the pages over HTTP, read-only, with a cache of answers.
 
 Answers are cached by the head of the log and the current quarter of an hour, so a new event is on the pages within a
-second, and lists close on time. The cache holds at most `CACHE_BYTES`. At most `WORKERS` answers are computed at the
-same time, each for at most `SECONDS`; a client that would have to wait longer is asked to retry. If the ledger uses
-third-party rules, separate processes compute the answers, because they can be killed. A rule that never ends, or that
-ends its process, is disabled until the next quarter of an hour.
+second, and lists close on time. The cache holds at most `CACHE_BYTES`. At most `ANSWERS_AT_ONCE` answers are computed
+at the same time, each for at most `ANSWER_SECONDS_MAX`; a client that would have to wait longer is asked to retry. If
+the ledger uses third-party rules, separate processes compute the answers, because they can be killed. A rule that never
+ends, or that ends its process, is disabled until the next quarter of an hour.
 """
 
 import sys
@@ -42,18 +42,18 @@ from ratings_ledger.ledger.store.log import Head, read_chain_hash, read_events_o
 from ratings_ledger.ledger.store.opening import parse_url
 from ratings_ledger.projections.queries.coordinates import UnknownLadder
 from ratings_ledger.projections.rulesets.registry import BUILT_IN
-from ratings_ledger.web.addresses import RULE_SECONDS, STATUS, Path
+from ratings_ledger.web.addresses import STATUS, PagePath
 from ratings_ledger.web.connections import ACCEPTED_AT_ONCE, LimitedConnection, Server
-from ratings_ledger.web.games import GAMES, iterate_game_lines
+from ratings_ledger.web.games import GAMES_FILE, iterate_game_lines
 from ratings_ledger.web.openapi import OPENAPI, render_openapi
-from ratings_ledger.web.page import CSS, FORMATS, STYLE, Site, error_page
+from ratings_ledger.web.page import CSS, FORMATS, STYLE, Site, build_error_page
 from ratings_ledger.web.routes import REPEATED, build_page_at, list_parameters
 from ratings_ledger.web.visits import AXES, Visit
-from ratings_ledger.web.workers import RulesLost, Worker
+from ratings_ledger.web.workers import PAGE_RULE_SECONDS, RulesLost, Worker
 
 CACHE_BYTES = 64 << 20
 OVERHEAD_BYTES = 2_000  # memory of a cached answer besides its content
-WORKERS, SECONDS = 2, 10
+ANSWERS_AT_ONCE, ANSWER_SECONDS_MAX = 2, 10
 DOWNLOADS_MAX = 4  # concurrent downloads of all games
 LOCK_SECONDS = 3  # wait for a lock on the store, unless its URL sets a timeout
 HEAD_US = 300_000  # microseconds for which a known head is used
@@ -82,7 +82,7 @@ class Response(NamedTuple):
 class Request(NamedTuple):
     """A request: the path of a page, the extension of its format, and all query parameters."""
 
-    path: Path
+    path: PagePath
     extension: str
     query: tuple[tuple[str, str], ...]
 
@@ -146,7 +146,7 @@ class Pages:
         site: Site,
         hosts: Collection[str],
         frames: str = "'none'",
-        rule_seconds: float = RULE_SECONDS,
+        rule_seconds: float = PAGE_RULE_SECONDS,
     ) -> None:
         self.url, self.site, self.hosts = _limit_lock_wait(url), site, frozenset(host.lower() for host in hosts)
         self.rule_seconds = rule_seconds
@@ -155,7 +155,7 @@ class Pages:
             f"frame-ancestors {frames}"
         )
         self._cache = ResponseCache()
-        self._threads, self._head_thread = ThreadPoolExecutor(WORKERS), ThreadPoolExecutor(1)
+        self._threads, self._head_thread = ThreadPoolExecutor(ANSWERS_AT_ONCE), ThreadPoolExecutor(1)
         self._ledger: Ledger | None = None
         self._workers: dict[int, Worker] = {}  # by thread
         # a process forked while a SQLite file is open would inherit its locks
@@ -244,9 +244,9 @@ class Pages:
             if (static := self._static_response(scope["path"])) is not None:
                 return static
             request = request._replace(query=_parse_query(scope["query_string"], request.path))
-            async with timeout(SECONDS):
+            async with timeout(ANSWER_SECONDS_MAX):
                 head = await self._get_current_head()
-                if scope["path"] == f"/{GAMES}":
+                if scope["path"] == f"/{GAMES_FILE}":
                     return await self._start_download(head, request, known_etags)
                 if (response := self._cache.get((head, _get_current_quarter(), request))) is None:
                     response = await get_running_loop().run_in_executor(self._threads, self._compute, head, request)
@@ -323,7 +323,7 @@ class Pages:
     def _compute(self, head: Head, request: Request) -> Response:
         """Compute a response at a head of the log and cache it. Raises `_HttpError`."""
         if request.extension not in FORMATS:
-            raise _HttpError(404, f"There is no such file; the games are in /{GAMES}.")
+            raise _HttpError(404, f"There is no such file; the games are in /{GAMES_FILE}.")
         quarter = _get_current_quarter()
         if self._uses_packages(head):
             response = self._compute_in_worker(head, request)
@@ -346,7 +346,9 @@ class Pages:
                 raise _HttpError(404, "This page has no table, so there is no CSV; request .json instead.")
             content = render(page, self.site)
         except _HttpError as error:
-            return ErrorReport(error.status, str(error), error.headers, isinstance(error.__context__, UNREADABLE))
+            return ErrorReport(
+                error.status, str(error), error.headers, cannot_read=isinstance(error.__context__, UNREADABLE)
+            )
         return Response(
             status=200,
             type=f"{content_type}; charset=utf-8",
@@ -441,7 +443,7 @@ class Pages:
         return None
 
     def _error_response(self, request: Request, error: "_HttpError") -> Response:
-        page = error_page(request.path, error.status, str(error))
+        page = build_error_page(request.path, error.status, str(error))
         content_type, render = FORMATS[".json" if request.extension in (".json", ".jsonl") else ""]
         return Response(
             status=error.status,
@@ -474,7 +476,7 @@ def _build_in_worker(pages: Pages, head: Head, request: Request) -> Response | E
     try:
         _opened = _opened or open_ledger(pages.url)
     except LedgerError as error:
-        return ErrorReport(503, _describe_for_visitors(error), RETRY, True)
+        return ErrorReport(503, _describe_for_visitors(error), RETRY, cannot_read=True)
     pages._ledger = _opened
     return pages._build_response(head, request)
 
@@ -535,7 +537,7 @@ def _parse_path(raw: bytes) -> Request:
     return Request(tuple(path.split("/")) if path else (), extension, ())
 
 
-def _parse_query(raw: bytes, path: Path) -> tuple[tuple[str, str], ...]:
+def _parse_query(raw: bytes, path: PagePath) -> tuple[tuple[str, str], ...]:
     """Return the query parameters of a page, in the order that its route declares. Raises `_HttpError`."""
     if len(raw) > ADDRESS_MAX:
         raise _HttpError(414, f"The query after the ? can have at most {ADDRESS_MAX:,} bytes.")

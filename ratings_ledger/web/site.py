@@ -23,18 +23,18 @@ from ratings_ledger.ledger.own_files import name_file_in_errors, open_own
 from ratings_ledger.ledger.processes.forking import UNITS_MAX, available_cores, run_forked
 from ratings_ledger.ledger.store.log import read_chain_hash, read_types_after
 from ratings_ledger.web import addresses
-from ratings_ledger.web.games import GAMES, build_game_page, iterate_game_lines
+from ratings_ledger.web.games import GAMES_FILE, build_timeline_page, iterate_game_lines
 from ratings_ledger.web.openapi import OPENAPI, render_openapi
-from ratings_ledger.web.page import CSS, FORMATS, STYLE, Page, Site, error_page
+from ratings_ledger.web.page import CSS, FORMATS, STYLE, Page, Site, build_error_page
 from ratings_ledger.web.routes import PageTask, iterate_pages
 from ratings_ledger.web.visits import Visit
 
 MANIFEST = "MANIFEST.json"
 GAMES_PATH = ("games",)  # prefix of the pages of games and their clocks
 CHOOSE_FOLDER = "choose an empty or new folder"
-# pages per unit of work; any other page takes as long as 20 game pages
+# the numbers of other pages and of game pages in a unit of work: a game page takes a twentieth of the time
 UNIT_PAGES, UNIT_GAMES = 10, 200
-FORKING_GAMES = 1_000  # the amount of work, in game pages, from which several processes are faster
+FORKING_GAMES = 1_000  # with this much work, measured in game pages, several processes are faster
 
 T = TypeVar("T")
 
@@ -69,7 +69,7 @@ class _SiteWriter:
         self.pages: dict[str, str] = {}
         self.written = 0
 
-    def keep_unchanged(self, path: addresses.Path, basis: Any) -> bool:
+    def keep_unchanged(self, path: addresses.PagePath, basis: Any) -> bool:
         """Keep the files of a page if they exist with the same basis; return whether they do."""
         name = addresses.name_file(path, "")
         self.pages[name] = basis_text = repr(basis)
@@ -110,20 +110,20 @@ class _SiteWriter:
 
 
 def read_title(folder: Folder) -> str:
-    """Return the title of the site in a folder, or the default title. Raises `BadArgument` as `write_site` does."""
+    """Return the title of the site in a folder, or the default title. Raises `BadArgument` for other content."""
     return _read_manifest(folder).title or Site().title
 
 
-def write_site(ledger: Ledger, folder: Folder, site: Site, game_pages: int = addresses.GAME_PAGES) -> SiteSummary:
-    """Bring the files of a site up to date. If there are at most `game_pages` games, each one has a page.
+def write_site(ledger: Ledger, folder: Folder, site: Site, game_pages: int = addresses.GAME_PAGES_MAX) -> SiteSummary:
+    """Bring the files of a site up to date. If there are at most `game_pages` games, each has a page.
 
     Raises `BadArgument` for a folder with other content, `OSError` if it cannot be written.
     """
     head = ledger.head
     visit = Visit(ledger, {"known_at": str(head.position)} if head.position else {})
-    with visit.view.hold_connection():  # closed before pages are built, perhaps by other processes
+    with visit.view.hold_connection():  # closed before the pages are built, because other processes may build them
         site = site._replace(game_pages=visit.view.games_recorded() <= game_pages)
-        visit.query = {}  # links must not carry the position, because nobody requested it
+        visit.query = {}  # links must not carry the position, because it was not requested
         shared_settings = (
             version("ratings-ledger"),
             STYLE,
@@ -180,13 +180,13 @@ def _write_games(writer: _SiteWriter, visit: Visit, basis: str) -> None:
 
     If only games were recorded since that basis, append their lines to a copy of the file.
     """
-    path, temporary = writer.folder / GAMES, writer.folder / f".{GAMES}.new"
-    previous_hash, writer.pages[GAMES] = writer.previous.files.get(GAMES, ""), basis
-    previous_basis = writer.previous.pages.get(GAMES, "") if previous_hash and path.is_file() else ""
+    path, temporary = writer.folder / GAMES_FILE, writer.folder / f".{GAMES_FILE}.new"
+    previous_hash, writer.pages[GAMES_FILE] = writer.previous.files.get(GAMES_FILE, ""), basis
+    previous_basis = writer.previous.pages.get(GAMES_FILE, "") if previous_hash and path.is_file() else ""
     if previous_basis == basis:
-        writer.files[GAMES] = previous_hash
+        writer.files[GAMES_FILE] = previous_hash
         return
-    after = _continue_after(visit, previous_basis, basis)
+    after = _find_continuation_position(visit, previous_basis, basis)
     if after and _hash_file(path) != previous_hash:
         after = 0
     with name_file_in_errors(path), _remove_on_error(temporary), open_own(temporary, "wb") as file:
@@ -195,8 +195,8 @@ def _write_games(writer: _SiteWriter, visit: Visit, basis: str) -> None:
                 copyfileobj(previous_file, file)
         for chunk in iterate_game_lines(visit, after):
             file.write(chunk)
-    writer.files[GAMES] = _hash_file(temporary)
-    if writer.files[GAMES] == previous_hash and path.is_file():
+    writer.files[GAMES_FILE] = _hash_file(temporary)
+    if writer.files[GAMES_FILE] == previous_hash and path.is_file():
         temporary.unlink()
         return
     os.replace(temporary, path)
@@ -208,7 +208,7 @@ def _hash_file(path: Folder) -> str:
         return file_digest(file, "sha256").hexdigest()
 
 
-def _continue_after(visit: Visit, previous_basis: str, basis: str) -> int:
+def _find_continuation_position(visit: Visit, previous_basis: str, basis: str) -> int:
     """Return the position after which the file of all games can be continued; 0 to write it from the start.
 
     The file must come from this log and this program, and only games may have been recorded since.
@@ -233,7 +233,7 @@ def _build_all(writer: _SiteWriter, visit: Visit, tasks: Sequence[PageTask], gam
                 yield from map(_build_page, task_units[number])
             else:
                 timelines = visit.view.timelines(game_units[number - len(task_units)])
-                yield from (build_game_page(visit, timeline) for timeline in timelines)
+                yield from (build_timeline_page(visit, timeline) for timeline in timelines)
 
     def write_unit(number: int) -> bytes:
         """Write a unit in a forked process, which has a copy of `writer`; return its files."""
@@ -257,11 +257,11 @@ def _build_all(writer: _SiteWriter, visit: Visit, tasks: Sequence[PageTask], gam
 
 
 def _build_page(task: PageTask) -> Page:
-    """Return a page, or the error page if a rule fails, as the server does."""
+    """Return a page, or its error page if a rule fails, like the server."""
     try:
         return task.make()
     except RuleFailed as error:
-        return error_page(task.path, 503, str(error))
+        return build_error_page(task.path, 503, str(error))
 
 
 def _split(items: Sequence[T], size: int) -> list[Sequence[T]]:

@@ -39,7 +39,7 @@ class LogState(Result):
     rebuilt: LastRun | None
 
 
-def status_page(visit: Visit) -> Page:
+def build_status_page(visit: Visit) -> Page:
     """Return the status page. Raises `BadArgument` if coordinates are given, `StoreDamaged`."""
     if visit.query:
         raise BadArgument("the status page takes no coordinates; leave out everything after the `?`")

@@ -78,7 +78,7 @@ class Visit:
 
     @cached_property
     def last_decision(self) -> int:
-        """Return the position of the last decision; 0 if there is none."""
+        """Return the position of the last decision, or 0 without decisions."""
         rows = self.view.events(types=DECISIONS, limit=1).rows
         return rows[-1].event["position"] if rows else 0
 

@@ -17,15 +17,17 @@ from ratings_ledger.ledger.processes.forking import TimeLimitExceeded, open_pool
 from ratings_ledger.projections.rulesets import rule_errors
 from ratings_ledger.projections.rulesets.registry import give_up_rule
 
+# CPU seconds that a third-party rule may use for a page; the server times out after ten
+PAGE_RULE_SECONDS = 8
 NOTE_BYTES = 4_096
-SECOND = 1 / POOL_CLOCK_LIMIT_FACTOR  # CPU limit for which the pool waits one second
+ONE_SECOND_LIMIT = 1 / POOL_CLOCK_LIMIT_FACTOR  # with this CPU limit, the pool waits one second
 ALLOW_MORE = "`ratings serve --rule-seconds N` allows more time"
 UNIT_SECONDS_MAX = 600  # limit for any unit of work
-WAITING_TIMES = 5  # a single call may last this many times the limit, because a sleeping rule uses no CPU time
+WAITING_TIMES = 5  # a call may last this many times its CPU limit, because a sleeping rule uses no CPU time
 
 
 class RulesLost(Exception):
-    """A process ended while it called third-party rules; `reasons` has the reason by rule."""
+    """A process ended while it called third-party rules; `reasons` has a reason for each rule."""
 
     def __init__(self, reasons: Mapping[str, str]) -> None:
         super().__init__(", ".join(reasons))
@@ -77,7 +79,7 @@ class Worker:
         call, waited = _read_note(self._note), 0
         for seconds in count(1):
             try:
-                return self._watch({unit}, seconds=SECOND)
+                return self._watch({unit}, seconds=ONE_SECOND_LIMIT)
             except TimeLimitExceeded:
                 latest = _read_note(self._note)
                 waited = waited + 1 if latest == call and latest[1] else 0
@@ -110,7 +112,7 @@ class _LimitedWork(rule_errors.RuleWatch):
         signal.setitimer(signal.ITIMER_PROF, self._seconds_left)
 
     def end(self, names: tuple[str, ...]) -> None:
-        """Note the rules that are still being called, and stop the timer if there are none."""
+        """Note the rules that are still being called; without such rules, stop the timer."""
         self._seconds_left = signal.setitimer(signal.ITIMER_PROF, 0)[0] or self._seconds_left
         self._write_note(names)
         if names:

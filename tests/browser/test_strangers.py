@@ -100,7 +100,7 @@ def test_why_the_published_list_differs(chromium: Browser, club: Club, ratings: 
         section = page.locator("h2", has_text="Latest lists").locator("xpath=following-sibling::ul[1]")
         tap(section.get_by_role("link", name=SHORT, exact=True))
         assert "would differ for" in page.locator("main").inner_text()
-        rows = {row[1]: row for row in table(page, "The list beside today’s")}
+        rows = {row[1]: row for row in table(page, "Comparison with today’s list")}
         for row in published:
             before, difference, now = map(parse_number, rows[row["player"]][2:5])
             assert before == pytest.approx(float(row["points_decimal"]), abs=0.006)

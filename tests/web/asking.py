@@ -11,7 +11,7 @@ import pytest
 import ratings_ledger
 from ratings_ledger.web import server, site
 from ratings_ledger.web.page import Site, render_file
-from ratings_ledger.web.report import report_page
+from ratings_ledger.web.report import build_report_page
 from ratings_ledger.web.server import Pages
 from ratings_ledger.web.visits import Visit
 
@@ -85,7 +85,7 @@ def write_pages(
 def report_on(ledger: ratings_ledger.Ledger, player: str, ladder: str, as_of: str | None, then: int, now: int) -> str:
     """Return the report on a player as a file: what was known at one position, and at another."""
     sides = (Visit(ledger, {"known_at": str(at)} | ({"as_of": as_of} if as_of else {})) for at in (then, now))
-    return render_file(report_page(*sides, player, ladder), Site())
+    return render_file(build_report_page(*sides, player, ladder), Site())
 
 
 def act_before_pages(patch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:

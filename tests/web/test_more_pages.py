@@ -263,10 +263,10 @@ def test_ruleset_page_explains_rule_and_changed_settings(pages: Application, url
     """The page of a version describes the rule in words and lists each setting that differs from the version before."""
     run_ok(ratings, "rules", "publish", "--shipped", "youplay-wsim", "--by", "mira", db=url)
     first, second, third = (extract_text(get(pages, f"/rules/youplay-wsim/v{number}")) for number in (0, 1, 2))
-    assert "What the rule does" in first
-    assert "What changed since" not in first
-    assert "What changed since version v0" in second
-    changed = third.partition("What changed since version v1")[2].partition("Settings")[0]
+    assert "Description of the rule" in first
+    assert "Changes since" not in first
+    assert "Changes since version v0" in second
+    changed = third.partition("Changes since version v1")[2].partition("Settings")[0]
     assert "params.top_scorer 1 0" in changed
     assert "effective_from – 2010-01-01" in changed
     assert "scope.kind" not in changed

@@ -19,14 +19,14 @@ from sqlalchemy import event
 import ratings_ledger
 from ratings_ledger import BadArgument
 from ratings_ledger.web import site
-from ratings_ledger.web.addresses import GAME_PAGES
+from ratings_ledger.web.addresses import GAME_PAGES_MAX
 
 Ratings = Callable[..., Any]
 BeginSite = Callable[[Path], dict[str, bytes]]
 CLUB: dict[str, Any] = {"title": "The club", "names": {"anna": "Anna Ö."}}
 
 
-def write_site(url: str, folder: Path, game_pages: int = GAME_PAGES) -> dict[str, bytes]:
+def write_site(url: str, folder: Path, game_pages: int = GAME_PAGES_MAX) -> dict[str, bytes]:
     write_pages(url, folder, **CLUB, game_pages=game_pages)
     return read_tree(folder)
 
@@ -99,7 +99,7 @@ def find_linked_files(files: dict[str, bytes]) -> set[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("game_pages", [GAME_PAGES, 1])
+@pytest.mark.parametrize("game_pages", [GAME_PAGES_MAX, 1])
 def test_every_page_is_linked(game_pages: int, url: str, tmp_path: Path) -> None:
     """Every page can be reached from index.html, and no link leads outside the site or to a missing file."""
     files = write_site(url, tmp_path / "site", game_pages)

@@ -17,7 +17,7 @@ from systems import LADDERS, create_systems
 
 import ratings_ledger
 from ratings_ledger import Absent
-from ratings_ledger.web.addresses import GAME_PAGES
+from ratings_ledger.web.addresses import GAME_PAGES_MAX
 from ratings_ledger.web.page import format_change, format_percent
 from tests.builders import build_game_draft
 from tests.ledgers import append_drafts
@@ -64,7 +64,7 @@ def find_broken_links(folder: Path, file: Path) -> Iterator[str]:
             yield link
 
 
-@pytest.mark.parametrize("game_pages", [GAME_PAGES, 0], ids=["pages", "lines"])
+@pytest.mark.parametrize("game_pages", [GAME_PAGES_MAX, 0], ids=["pages", "lines"])
 def test_every_page_has_words_and_links(systems: str, tmp_path: Path, game_pages: int) -> None:
     """No page says None, nan or raw units, and every link leads somewhere, with pages of games and without."""
     folder = tmp_path / "site"
