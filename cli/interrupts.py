@@ -14,8 +14,8 @@ SHOW_CURSOR = b"\x1b[?25h"
 
 
 @contextmanager
-def end_soon_after_interrupt(last_words: Callable[[], str]) -> Iterator[None]:
-    """End the process within two seconds after Ctrl-C with code 130; kill it if it does not exit by itself.
+def end_soon_after_interrupt(format_message: Callable[[], str]) -> Iterator[None]:
+    """End the process within two seconds after Ctrl-C with code 130; if it has to be killed, print `format_message()`.
 
     Raises `KeyboardInterrupt` after Ctrl-C, even if a driver turned it into another error.
     """
@@ -25,7 +25,7 @@ def end_soon_after_interrupt(last_words: Callable[[], str]) -> Iterator[None]:
     read_end, write_end = os.pipe()
     os.set_blocking(write_end, False)
     interrupted, has_exited = threading.Event(), threading.Event()
-    watch = threading.Thread(target=_force_exit, args=(read_end, interrupted, has_exited, last_words), daemon=True)
+    watch = threading.Thread(target=_force_exit, args=(read_end, interrupted, has_exited, format_message), daemon=True)
     previous_fd = signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
     watch.start()
     try:
@@ -41,7 +41,7 @@ def end_soon_after_interrupt(last_words: Callable[[], str]) -> Iterator[None]:
 
 
 def _force_exit(
-    read_end: int, interrupted: threading.Event, has_exited: threading.Event, last_words: Callable[[], str]
+    read_end: int, interrupted: threading.Event, has_exited: threading.Event, format_message: Callable[[], str]
 ) -> None:
     """Read signal numbers until the other end is closed; after Ctrl-C, kill the process unless it exits in time."""
     while number := os.read(read_end, 1):
@@ -49,6 +49,6 @@ def _force_exit(
             interrupted.set()
             time.sleep(GRACE_SECONDS)
             if not has_exited.is_set():
-                os.write(2, (SHOW_CURSOR if os.isatty(2) else b"") + f"{last_words()}\n".encode())
+                os.write(2, (SHOW_CURSOR if os.isatty(2) else b"") + f"{format_message()}\n".encode())
             os._exit(INTERRUPTED)
     os.close(read_end)

@@ -17,7 +17,8 @@ from ratings_ledger.cli.interrupts import INTERRUPTED
 from ratings_ledger.ledger.failures import describe_failure, is_out_of_memory
 from ratings_ledger.ledger.rejections import did_you_mean, escape_unprintable, quote
 
-# by command: its module and attribute in `cli.commands`, and the first sentence of its help, so that a list loads none
+# for each command: its module and attribute in `cli.commands`, and the first sentence of its help; `ratings --help`
+# prints these sentences without importing the modules
 COMMANDS = {
     "init": ("init:init", "Create or upgrade the ledger."),
     "zone": (
@@ -26,7 +27,7 @@ COMMANDS = {
     ),
     "import": ("import_:import_", "Import games from tables (.xlsx, .ods, CSV), PGN, other programs, or JSON Lines."),
     "record": ("record:record", "Record one game."),
-    "correct": ("correct:correct", "Correct the result, date or place of GAME."),
+    "correct": ("correct:correct", "Correct the result, date or other data of GAME."),
     "void": (
         "correct:void",
         "Void GAME, or withdraw an event that is not about a game.",
@@ -153,10 +154,10 @@ HEADINGS = {
     ),
 }
 
-DISK_FULL_REMEDY = "free some space there, or send the output elsewhere; ratings log lists the events recorded so far"
+DISK_FULL_REMEDY = "free some space, or send the output elsewhere; to list the events recorded so far: ratings log"
 OUT_OF_MEMORY_MESSAGE = b"ratings: there is not enough memory for this; the interrupted operation changed nothing\n"
 
-# whether an interrupt may end the process at once or a command is under way, and whether an interrupt came
+# while a command is under way, an interrupt must not end the process at once
 _under_way = False
 _interrupted = False
 
@@ -222,7 +223,7 @@ class Commands(click.Group):
             result = super().invoke(context)
             sys.stdout.flush()
         except BrokenPipeError:
-            # a reader that stops early is no failure, so the interpreter must not report it at exit, either
+            # a reader that stops early is not a failure; the interpreter must not report it at exit either
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
         return result
@@ -321,9 +322,8 @@ def invoke(arguments: list[str] | None = None) -> int:
         reason, message, exit_code = "interrupted", "interrupted", INTERRUPTED
     except Exception as error:
         reason, message, exit_code = describe_failure(error)
-        if (
-            reason == "no-space" and isinstance(error, OSError) and error.filename is None
-        ):  # the message about a file has its name
+        # a message about a file has its name already
+        if reason == "no-space" and isinstance(error, OSError) and error.filename is None:
             message = f"standard output: {error.strerror}; {DISK_FULL_REMEDY}"
         # an interrupt during an import statement, for example, becomes another error
         if reason == "bug" and was_interrupted():

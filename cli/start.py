@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # slow imports come after the handler
     from typing import NoReturn
 
 EXIT_CODE = 128 + signal.SIGINT
-# the threshold of the garbage collector: loading the program creates many objects, all of which stay alive
+# the threshold of the garbage collector: loading the program creates many objects that stay alive
 GC_THRESHOLD = 200_000
 
 

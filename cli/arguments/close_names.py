@@ -33,7 +33,7 @@ def ask_about_close_names(close_names: Collection[CloseName], aliases: Mapping[s
     answers, accepted = dict[str, str](), set[str]()
     known = ChainMap(answers, {**aliases})
     has_several_files = len({close_name.first.file for close_name in close_names if close_name.first is not None}) > 1
-    render.note(f"{describe_close_names(close_names)}; who is it?")
+    render.note(f"{describe_close_names(close_names)}; which players are they?")
     for close_name in close_names:
         players = dict.fromkeys(
             known.get(name, name) for name in close_name.others if known.get(name, name) != close_name.name
@@ -66,7 +66,7 @@ def propose_with_answers(
     files: Collection[str],
     propose: Callable[[WriteContext, TableOptions], Proposal],
 ) -> tuple[Proposal, TableOptions]:
-    """Return the proposal for some files, and the options that they were read with.
+    """Return the proposal for the files, and the options with which they were read.
 
     As long as close names are the only problem, ask about them and read the files again. Ask nothing about files that
     cannot be read twice. Raises `click.Abort`.

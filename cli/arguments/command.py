@@ -12,13 +12,13 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.errors import BadArgument, RuleFailed, RulesetRefused, Unknown
 from ratings_ledger.ledger.rejections import did_you_mean, find_closest, quote
 
-# option of a command by argument of a query
-OPTIONS: dict[str | None, str | None] = {
+# the option of a command that sets each argument of a query
+OPTION_BY_ARGUMENT: dict[str | None, str | None] = {
     name: f"--{name.replace('_', '-')}" for name in ("as_of", "known_at", "rules", "since", "to")
 }
-OPTIONS |= {"types": "'--type'", "coordinates": None}
-# the end of messages about a failed rule
-NOTHING_LOST = "every game is recorded all the same; once the rule works again"
+OPTION_BY_ARGUMENT |= {"types": "'--type'", "coordinates": None}
+# follows a message about a failed rule
+NO_GAME_LOST = "no game is lost"
 
 
 class OneOf(click.Choice[str]):
@@ -36,7 +36,7 @@ class OneOf(click.Choice[str]):
 def _parse_words(
     parse: Callable[[click.Context, list[str]], list[str]], context: click.Context, words: list[str]
 ) -> list[str]:
-    """Parse the words of a command; return the words left over.
+    """Parse the words after a command; return the words that no parameter took.
 
     Raises `click.UsageError`; for a misplaced --db its message is the corrected command.
     """
@@ -57,7 +57,7 @@ def _parse_words(
         remaining_words = [*typed_words[:index], *typed_words[value_end:]]
         name, _, path = context.command_path.partition(" ")
         corrected = shlex.join([name, "--db", db or "URL", *path.split(), *remaining_words])
-        raise click.UsageError(f"--db stands before the command: {corrected}", context) from None
+        raise click.UsageError(f"--db must come before the command: {corrected}", context) from None
 
 
 class Command(click.Command):
@@ -87,7 +87,7 @@ class Command(click.Command):
         try:
             return super().invoke(context)
         except BadArgument as problem:
-            hint = OPTIONS.get(problem.argument, "")
+            hint = OPTION_BY_ARGUMENT.get(problem.argument, "")
             # coordinates inside an argument have no separate option
             if hint is None or any(hint.strip("'") in parameter.opts for parameter in self.params):
                 raise click.BadParameter(str(problem), context, param_hint=hint) from None
@@ -96,7 +96,9 @@ class Command(click.Command):
             message = str(problem) if problem.reason == Unknown.reason else f"{problem.reason}: {problem}"
             raise click.ClickException(message) from None
         except RuleFailed as problem:
-            raise click.ClickException(f"{problem}; {NOTHING_LOST}, so does the ladder") from None
+            raise click.ClickException(
+                f"{problem}; {NO_GAME_LOST}, and the ladder works again once the rule does"
+            ) from None
         except RulesetRefused as problem:
             raise click.ClickException(str(problem)) from None
 
@@ -113,10 +115,10 @@ class Group(click.Group):
     def resolve_command(
         self, context: click.Context, words: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that the words name, and the words after it. Raises `click.UsageError`."""
+        """Return the name of the command, the command, and the words after it. Raises `click.UsageError`."""
         name = words[0]
         if name not in self.commands and not name.startswith("-"):
-            hint = did_you_mean(name, self.commands) or f"; there are {', '.join(self.commands)}"
+            hint = did_you_mean(name, self.commands) or f"; its commands are {', '.join(self.commands)}"
             raise click.UsageError(f"{context.command_path} has no command {quote(name)}{hint}", context)
         return super().resolve_command(context, words)
 

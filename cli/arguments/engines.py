@@ -1,4 +1,4 @@
-"""Define --on, --segments and --rule-seconds: the workers, the storage that they share, and the time limit of rules."""
+"""Define --on (the workers), --segments (the storage that they share) and --rule-seconds (the time limit of rules)."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -41,10 +41,12 @@ def workers_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @segments_option
     @wraps(command)
     def run_checked(*arguments: Any, on: str | None, segments: str | None, **options: Any) -> Any:
-        # RATINGS_SEGMENTS applies to all commands, so it is no mistake in a command without workers
+        # RATINGS_SEGMENTS is set for all commands, so only a typed --segments is an error
         is_typed = click.get_current_context().get_parameter_source("segments") == ParameterSource.COMMANDLINE
         if is_typed and on is None:
-            raise click.UsageError("--segments is for workers: it needs --on, such as --on processes:4")
+            raise click.UsageError(
+                "--segments works only with --on; add --on, such as --on processes:4, or leave out --segments"
+            )
         return command(*arguments, on=on, segments=segments, **options)
 
     return run_checked
@@ -71,8 +73,8 @@ def open_work_on_engine(
 ) -> "WorkAt | None":
     """Return the function that lets the workers of an engine do the work.
 
-    Return None without an engine, and for a log shorter than a segment, because this process replays that faster.
-    Raises as `check_workers` does.
+    Return None without an engine, and for a log shorter than a segment, which this process replays faster.
+    Raises `BadArgument`, `StoreUnavailable`.
     """
     if on is None:
         return None
@@ -84,8 +86,9 @@ def open_work_on_engine(
     if event_count < coordinating.SEGMENT_EVENTS:
         check_workers(ledger, on, segments)
         render.note(
-            f"note: {render.count(event_count, 'event')} are fewer than a segment of {coordinating.SEGMENT_EVENTS:,}: "
-            f"nothing is sealed, and this process does the work instead of --on {render.plain(redact_password(on))}"
+            f"note: the log has {render.count(event_count, 'event')}, fewer than a segment of "
+            f"{coordinating.SEGMENT_EVENTS:,}; nothing is sealed, and this process does the work instead of --on "
+            f"{render.plain(redact_password(on))}"
         )
         return None
     return create_cluster_work_at(ledger, on, segments, rule_seconds, report_progress)
@@ -97,5 +100,5 @@ rule_seconds_option = click.option(
     type=click.FloatRange(min=0.1),
     default=RULE_SECONDS,
     show_default=True,
-    help="Processor time that a rule from a package may take.",
+    help="Seconds of processor time that a rule from a package may take.",
 )

@@ -9,14 +9,14 @@ from ratings_ledger.ledger.rejections import Refused
 
 LOCALTIME, TIMEZONE = Path("/etc/localtime"), Path("/etc/timezone")
 ZONE_FOLDER = "zoneinfo/"
-# the names that machines have if nobody set their zone
-UNSET = frozenset({"UTC", "Etc/UTC", "UCT", "Etc/UCT", "Universal", "Etc/Universal", "Zulu", "Etc/Zulu"})
+# the zones of machines on which no zone was set
+DEFAULT_ZONES = frozenset({"UTC", "Etc/UTC", "UCT", "Etc/UCT", "Universal", "Etc/Universal", "Zulu", "Etc/Zulu"})
 
 
 def find_machine_zone() -> str | None:
-    """Return the name of the zone of this account (TZ) or machine, or None.
+    """Return the name of the time zone that TZ or this machine sets, or None.
 
-    UTC is ignored unless TZ sets it, because it is the default of machines.
+    UTC counts only if TZ sets it, because machines have it by default.
     """
     if (name := os.environ.get("TZ", "").removeprefix(":")) and _is_zone(name):
         return name
@@ -25,7 +25,7 @@ def find_machine_zone() -> str | None:
         names.append(str(LOCALTIME.readlink()).partition(ZONE_FOLDER)[2])
     with suppress(OSError, UnicodeDecodeError):
         names.append(TIMEZONE.read_text(encoding="utf-8").strip())
-    return next((name for name in names if name not in UNSET and _is_zone(name)), None)
+    return next((name for name in names if name not in DEFAULT_ZONES and _is_zone(name)), None)
 
 
 def _is_zone(name: str) -> bool:

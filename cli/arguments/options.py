@@ -27,7 +27,7 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def format_options(*formats: str, meaning: str = "Output format.") -> Decorator:
-    """Return the options --format, by default the first of the formats, and --csv-safe, which needs CSV."""
+    """Return a decorator that adds --csv-safe and --format, whose default is the first of `formats`."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @click.option(
@@ -46,7 +46,7 @@ def format_options(*formats: str, meaning: str = "Output format.") -> Decorator:
         @wraps(command)
         def run_with_format(*arguments: Any, output_format: str, csv_safe: bool, **options: Any) -> Any:
             if csv_safe and output_format != "csv":
-                raise click.UsageError("--csv-safe is for spreadsheets: it needs --format csv")
+                raise click.UsageError("--csv-safe works only with --format csv; add it, or leave out --csv-safe")
             if csv_safe:
                 render.write_csv_safely()
             return command(*arguments, output_format=output_format, **options)
@@ -65,11 +65,13 @@ def read_duration(context: click.Context, parameter: click.Parameter, value: str
         return None
     match = re.fullmatch(r"(\d{1,6})([smhd])", value, re.ASCII)
     if match is None:
-        raise click.BadParameter("write a whole number with s, m, h or d, such as 26h")
+        raise click.BadParameter(
+            f"{quote(value)} is not a duration; write a whole number with s, m, h or d, such as 26h"
+        )
     return int(match.group(1)) * {"s": 1, "m": 60, "h": 3_600, "d": 86_400}[match.group(2)]
 
 
-# without CSV, for commands that record or store something
+# commands that record or store something do not print CSV
 result_format = click.option(
     "--format",
     "output_format",
@@ -111,9 +113,8 @@ by_option = click.option(
 
 def read_elo_games(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     """Return the games of an option without duplicates. Raises `click.BadParameter` for a name that Elo cannot use."""
-    from ratings_ledger.ledger.intake.tables.table_games import (
-        make_slug,
-    )  # slow to import, and few commands read tables
+    # slow to import, and few commands read tables
+    from ratings_ledger.ledger.intake.tables.table_games import make_slug
 
     try:
         games = dict.fromkeys(map(make_slug, values))
@@ -133,42 +134,47 @@ def read_head(context: click.Context, parameter: click.Parameter, value: str | N
     """Return the head in the value of an option. Raises `click.BadParameter`."""
     from ratings_ledger.ledger.store.exports import parse_chain_head  # slow to import, and few commands take a head
 
-    place = None if value is None else parse_chain_head(value.strip())
-    if value is not None and place is None:
-        raise click.BadParameter("write POSITION:CHAINHASH as `ratings status` prints it")
-    return place
+    if value is None:
+        return None
+    if (head := parse_chain_head(value.strip())) is None:
+        raise click.BadParameter(
+            f"{quote(value)} is not a head; write POSITION:CHAINHASH, as `ratings status` prints it"
+        )
+    return head
 
 
 def refuse_unreadable_twice(files: Sequence[str], command: str) -> None:
-    """Raise `click.UsageError` if a file is named twice, or cannot be read twice."""
+    """Raise `click.UsageError` if a file is named twice, or if `command`, which reads each file twice, cannot do so."""
     from ratings_ledger.ledger.intake.files import STDIN
 
     for number, name in enumerate(files):
         if name in files[:number]:
-            raise click.UsageError(f"{name} is named twice")
+            raise click.UsageError(f"{name} is named twice; name each file once")
         if name == STDIN or not (Path(name).is_file() or Path(name).is_dir()):
             source = "standard input" if name == STDIN else name
             raise click.UsageError(f"{command} reads {source} twice; give a file instead of a pipe or device")
 
 
 def read_new_path(value: str, suffixes: Collection[str], description: str) -> Path:
-    """Return the path of a file to create, with one of the suffixes.
+    """Return the path of a file to create. `description` names the accepted suffixes in the error message.
 
-    Raises `click.BadParameter`, whose message has the description of the suffixes, and `click.UsageError`.
+    Raises `click.BadParameter` for another suffix, `click.UsageError` for a file that exists.
     """
     path = Path(value)
     if path.suffix.lower() not in suffixes:
         raise click.BadParameter(f"{value!r} must end in {description}")
     if path.exists() or path.is_symlink():
-        raise click.UsageError(f"{value} exists; nothing was written")
+        raise click.UsageError(f"{value} exists; nothing was written; delete it, or choose another FILE")
     return path
 
 
 as_of_option = click.option(
-    "--as-of", metavar="TIME", help="Only games played up to then; a date, month or year means its end."
+    "--as-of", metavar="TIME", help="Only games played up to TIME; a date, month or year means its end."
 )
 
-known_at_option = click.option("--known-at", metavar="TIME|POSITION", help="Only events recorded up to then.")
+known_at_option = click.option(
+    "--known-at", metavar="TIME|POSITION", help="Only events recorded up to that time or position."
+)
 
 rules_option = click.option(
     "--rules", metavar="ID@VERSION", help="Score all games of the ruleset by this published version."
@@ -178,7 +184,7 @@ rules_option = click.option(
 close_now_option = click.option("--close-now", is_flag=True, help="Treat open rating periods as if they closed now.")
 
 
-def axes(command: Callable[..., Any]) -> Callable[..., Any]:
+def axes_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options --as-of, --known-at and --rules to a command."""
     return as_of_option(known_at_option(rules_option(command)))
 
@@ -205,9 +211,8 @@ def read_instant_or_now(ledger: Ledger, at: str | None, zone: str | None) -> int
     """Return the instant of --at, or now. A time without an offset is in --zone or the home zone. Raises `Refused`."""
     if at is None:
         return clock.now()
-    from ratings_ledger.ledger.intake.tables.dates import (
-        read_typed_time,
-    )  # slow to import, and few commands take a time
+    # slow to import, and few commands take a time
+    from ratings_ledger.ledger.intake.tables.dates import read_typed_time
 
     if zone is None:
         with ledger.reading() as connection:

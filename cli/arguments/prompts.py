@@ -27,7 +27,7 @@ def ask(question: str, answers: Sequence[str]) -> str:
     Raises `click.Abort` after Ctrl-C and Ctrl-D, with a note that nothing was recorded.
     """
     choices = ", ".join(answers)
-    with _abort_at_end():
+    with _abort_at_end_of_input():
         typed = _read_typed_line(f"{question} [{choices}] ").casefold()
         while len(matches := _match_answers(typed, answers)) != 1:
             typed = _read_typed_line(f"type one of: {choices} ").casefold()
@@ -37,9 +37,9 @@ def ask(question: str, answers: Sequence[str]) -> str:
 def ask_line(prompt: str, known: Sequence[str]) -> str:
     """Return the line that the user types after a prompt.
 
-    If stdout is a terminal, too, the tab key completes known words, even after =. Raises as `ask` does.
+    If stdout is also a terminal, the tab key completes known words, also after =. Raises `click.Abort`.
     """
-    with _abort_at_end():
+    with _abort_at_end_of_input():
         if not sys.stdout.isatty():
             return _read_typed_line(prompt)
         with suppress(ImportError), _complete_words(known), suppress(UnicodeDecodeError):
@@ -48,13 +48,13 @@ def ask_line(prompt: str, known: Sequence[str]) -> str:
 
 
 def ask_key(keys: Mapping[str, str]) -> str:
-    """Show the keys with their meanings, and return the key that the user presses. Raises as `ask` does."""
+    """Show the keys with their meanings, and return the key that the user presses. Raises `click.Abort`."""
     choices = "   ".join(f"{key}: {meaning}" for key, meaning in keys.items())
     terminal = sys.stdin.fileno()
     settings = termios.tcgetattr(terminal)
-    with _abort_at_end():
+    with _abort_at_end_of_input():
         try:
-            tty.setcbreak(terminal, termios.TCSADRAIN)  # first, because a key pressed before it is lost
+            tty.setcbreak(terminal, termios.TCSADRAIN)  # before the prompt, because a key pressed earlier is lost
             render.echo(f"{choices} ", err=True, nl=False)
             while (key := os.read(terminal, 1).decode(errors="replace").casefold()) not in keys:
                 if key in ("", CTRL_D):
@@ -66,7 +66,8 @@ def ask_key(keys: Mapping[str, str]) -> str:
 
 
 @contextmanager
-def _abort_at_end() -> Iterator[None]:
+def _abort_at_end_of_input() -> Iterator[None]:
+    """Raise `click.Abort` after Ctrl-C and Ctrl-D, with a note that nothing was recorded."""
     try:
         yield
     except (KeyboardInterrupt, EOFError):

@@ -7,7 +7,7 @@ import click
 
 from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.intake.files import read_simple_table
-from ratings_ledger.ledger.rejections import Refused
+from ratings_ledger.ledger.rejections import Refused, quote
 
 if TYPE_CHECKING:
     from ratings_ledger.web.page import Site
@@ -23,7 +23,7 @@ names_option = click.option(
 
 
 def build_site(title: str, names: Path | None, suffix: str) -> "Site":
-    """Return the settings of pages. Raises `BadArgument` without the extra `web`, and for an invalid file of names."""
+    """Return the settings of pages. Raises `BadArgument` for a missing extra `web` or an invalid file of names."""
     try:
         from ratings_ledger.web.page import Site
     except ModuleNotFoundError:
@@ -37,12 +37,15 @@ def _read_names(path: Path) -> dict[str, str]:
     try:
         table = read_simple_table(str(path))
         if table is None or not {"id", "name"} <= {*table.header}:
-            raise Refused("missing-column", "the columns id and name are needed", 1 if table is None else table.line)
+            raise Refused(
+                "missing-column", "the table needs the columns id and name", 1 if table is None else table.line
+            )
         for line, cells in table.rows:
             if "id" not in cells or "name" not in cells:
-                raise Refused("missing-member", "an id and a name are needed", line)
-            if names.setdefault(cells["id"], cells["name"]) != cells["name"]:
-                raise Refused("player-twice", f"{cells['id']} has two names", line)
+                raise Refused("missing-member", "the row needs an id and a name", line)
+            if (name := names.setdefault(cells["id"], cells["name"])) != cells["name"]:
+                message = f"{cells['id']} has two names, {quote(name)} and {quote(cells['name'])}; keep one"
+                raise Refused("player-twice", message, line)
     except Refused as problem:
         line_text = "" if problem.line is None else f", line {problem.line}"
         raise BadArgument(f"{path}{line_text}: {problem.message}", "names") from None

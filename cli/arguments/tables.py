@@ -55,7 +55,7 @@ def _parse_mapping(text: str) -> tuple[str, str]:
     except Refused as problem:
         hint = ""
         with suppress(Refused):
-            hint = f"; the table's own name stands left: --map '{column}={name}'" if parse_meaning(name) else ""
+            hint = f"; write the table's own name left of the =: --map '{column}={name}'" if parse_meaning(name) else ""
         raise click.BadParameter(f"{text!r}: right of the =, {problem.message}{hint}") from None
 
 
@@ -63,7 +63,7 @@ def _parse_fixed(text: str) -> tuple[str, str]:
     name, value = _parse_pair(text)
     if name not in GAME_COLUMNS and not is_number(name):
         hint = did_you_mean(name, GAME_COLUMNS)
-        raise click.BadParameter(f"{name!r} is no column of a game{hint}; the columns are {', '.join(GAME_COLUMNS)}")
+        raise click.BadParameter(f"{name!r} is not a column of a game{hint}; the columns are {', '.join(GAME_COLUMNS)}")
     return name, value
 
 
@@ -81,8 +81,8 @@ partners_option = click.option(
     multiple=True,
     help="The separator of partners in a cell, such as + in anna + ben; repeatable.",
 )
-# by member of `TableOptions`; the zone is missing, because commands without tables have it, too
-OPTIONS = {
+# the option that sets each member of `TableOptions`, except the zone: commands without tables have that option, too
+TABLE_OPTIONS = {
     "renamed": click.option(
         "--map",
         "renamed",
@@ -97,7 +97,7 @@ OPTIONS = {
         metavar="MEMBER=VALUE",
         multiple=True,
         type=_parse_fixed,
-        help="A value for all rows of a table.",
+        help="Give a column, such as game, the same value in all rows of a table.",
     ),
     "sheet": click.option("--sheet", metavar="NAME", help="The sheet of a spreadsheet."),
     "layout": click.option(
@@ -117,12 +117,12 @@ OPTIONS = {
     "forfeits": click.option(
         "--forfeits",
         type=OneOf(FORFEITS),
-        help="Rate games that were not played, or not: results such as +:- or 3:0 w.o.",
+        help="Rate, or do not rate, games decided without play, such as +:- or 3:0 w.o.",
     ),
     "others": click.option(
         "--others",
         type=OneOf(OTHERS_CHOICES),
-        help="The places of the players who did not win, where a table names only the winner.",
+        help="The places of the other players, if a table names only the winner.",
     ),
     "encoding": click.option(
         "--encoding", metavar="NAME", type=_check_encoding, help="The encoding of a CSV file that is not UTF-8."
@@ -132,7 +132,7 @@ OPTIONS = {
         "alias_file",
         metavar="FILE",
         type=click.Path(exists=True, dir_okay=False),
-        help="Which ids the names in a table stand for: lines such as ana = anna.",
+        help="A file of ids for names in a table, with lines such as ana = anna.",
     ),
     "profile": click.option(
         "--profile",
@@ -157,15 +157,15 @@ class TableFiles(NamedTuple):
     profile: str | None
     save_as: str | None
 
-    def read(self, typed: TableOptions) -> tuple[TableOptions, list[Rejection]]:
+    def read(self, typed_options: TableOptions) -> tuple[TableOptions, list[Rejection]]:
         """Return the options from these files and the command line, and the problems of the files."""
         profile, problems = TableProfile(TableOptions(), []), list[Rejection]()
         if self.profile is not None:
             profile, problems = read_profile(self.profile)
         pairs = read_aliases(read_lines(self.alias_file), self.alias_file) if self.alias_file is not None else ()
         aliases, contradictions = merge_aliases([*profile.aliases, *pairs])
-        options = merge_options(profile.options, typed)
-        refuse_joints(options.partners, options.ties)
+        options = merge_options(profile.options, typed_options)
+        check_joints(options.partners, options.ties)
         return options._replace(aliases=aliases), problems + contradictions
 
     def refuse_existing(self, files: Collection[str]) -> None:
@@ -175,7 +175,7 @@ class TableFiles(NamedTuple):
         if len(files) > 1:
             raise click.UsageError("--save-profile describes one FILE; name only one")
         if os.path.lexists(self.save_as) and not self._is_update:
-            message = f"{self.save_as} exists; add --profile {self.save_as} to use and update it"
+            message = f"{self.save_as} exists; to use and update it, add --profile {self.save_as}"
             raise click.UsageError(message)
 
     @property
@@ -200,10 +200,10 @@ class TableFiles(NamedTuple):
         else:
             with create_file(self.save_as) as file:
                 file.write(text.encode())
-        render.note(f"note: {self.save_as} keeps how this table is read")
+        render.note(f"note: {self.save_as} records how this table was read; reuse it with --profile {self.save_as}")
 
 
-def refuse_joints(partners: Iterable[str], ties: Iterable[str] = ()) -> None:
+def check_joints(partners: Iterable[str], ties: Iterable[str] = ()) -> None:
     """Raise `click.UsageError` for a text that cannot join partners, because it is empty or joins tied players."""
     for joint in partners:
         if joint.strip() in ("", TIE, *map(str.strip, ties)):
@@ -211,8 +211,8 @@ def refuse_joints(partners: Iterable[str], ties: Iterable[str] = ()) -> None:
             raise click.UsageError(f"--partners {joint!r} {problem}; choose another text, such as --partners +")
 
 
-def find_whole_ids(connection: Connection, partners: Collection[str]) -> frozenset[str]:
-    """Return the known ids that contain a text for joining partners, or end in a score; cells are not split there."""
+def find_unsplittable_ids(connection: Connection, partners: Collection[str]) -> frozenset[str]:
+    """Return the known ids that look like several players, or like a player with a score; cells do not split them."""
     return frozenset(
         name
         for name in decode_for_command(connection).players
@@ -221,21 +221,21 @@ def find_whole_ids(connection: Connection, partners: Collection[str]) -> frozens
 
 
 def find_scored_games(connection: Connection) -> tuple[str, ...]:
-    """Return the games that the published rulesets score."""
+    """Return the names of the games that the published rulesets score."""
     published = read_live(connection, until=None, type_name="ruleset.published")
     return (*sorted({game for event in published for game in Ruleset.model_validate(event.data).scope.game}),)
 
 
 def find_only_game(connection: Connection) -> str | None:
-    """Return the game that the published rulesets score, or None if they score several."""
+    """Return the name of the only game that the published rulesets score, or None if they score several."""
     return TableOptions(games=find_scored_games(connection)).only_game
 
 
 def add_ledger_facts(connection: Connection, options: TableOptions) -> TableOptions:
-    """Add facts of the ledger to the options of a table: its zone, its games, and the ids that must not be split."""
+    """Complete the options of a table with the ledger's zone, its games, and the ids that must not be split."""
     return options._replace(
         zone=options.zone or home_zone(connection),
-        unsplit_ids=find_whole_ids(connection, options.partners or PARTNER_SEPARATORS),
+        unsplit_ids=find_unsplittable_ids(connection, options.partners or PARTNER_SEPARATORS),
         games=find_scored_games(connection),
     )
 
@@ -243,7 +243,7 @@ def add_ledger_facts(connection: Connection, options: TableOptions) -> TableOpti
 def add_earlier_answers(connection: Connection, options: TableOptions, files: Iterable[str]) -> TableOptions:
     """Add the user's answers about names in earlier imports of these files.
 
-    Other aliases take precedence, and a name that became a player's id since then means this player.
+    Other aliases take precedence. A name that has since become a player's id means that player.
     """
     answers = dict[str, str]()
     for file in files:
@@ -255,8 +255,8 @@ def add_earlier_answers(connection: Connection, options: TableOptions, files: It
 
 
 def table_options(command: Callable[..., int]) -> Callable[..., int]:
-    """Add the options of tables to a command, as parameters with the names of `OPTIONS`."""
-    for option in reversed(OPTIONS.values()):
+    """Add the options of tables to a command, as parameters with the names of `TABLE_OPTIONS`."""
+    for option in reversed(TABLE_OPTIONS.values()):
         command = option(command)
     return command
 
@@ -266,7 +266,7 @@ def read_table_options(
 ) -> tuple[TableOptions, TableFiles]:
     """Return the table options among the values of `table_options`, and the files with further options."""
     files = TableFiles(values["alias_file"], values["profile"], save_as)
-    fields = {name: values[name] for name in OPTIONS if name in TableOptions._fields}
+    fields = {name: values[name] for name in TABLE_OPTIONS if name in TableOptions._fields}
     fields |= {name: dict(values[name]) for name in ("renamed", "fixed")}
     return TableOptions(zone, **fields), files
 
@@ -276,7 +276,7 @@ def with_table_options(command: Callable[..., int]) -> Callable[..., int]:
 
     @wraps(command)
     def run_with_tables(*args: Any, zone: str | None, save_as: str | None, **options: Any) -> int:
-        tables, files = read_table_options({name: options.pop(name) for name in OPTIONS}, zone, save_as)
+        tables, files = read_table_options({name: options.pop(name) for name in TABLE_OPTIONS}, zone, save_as)
         return command(*args, tables=tables, table_files=files, **options)
 
     return table_options(zone_option(save_option(run_with_tables)))

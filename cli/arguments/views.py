@@ -26,7 +26,7 @@ def decode_for_command(
 ) -> Facts:
     """Return the facts known at a position (default: the head), and note events that are ignored.
 
-    At the end of the command, the names are saved for completion in the shell.
+    At the end of the command, save the names for completion in the shell.
     """
     facts = decode(connection, known_at, cached=cached, lazily=lazily)
     note_left_out(facts.left_out)
@@ -37,14 +37,13 @@ def decode_for_command(
     return facts
 
 
-def _save_names(db: str, facts: Facts, newest: list[str]) -> None:
+def _save_names(db: str, facts: Facts, newest_games: list[str]) -> None:
     """Save the names of the facts for completion in the shell. Ignore failures, because the command is done."""
-    from ratings_ledger.projections.queries.ledger_names import (
-        list_names,
-    )  # slow to import, and needed only after a change of the log
+    # slow to import, and needed only after a change of the log
+    from ratings_ledger.projections.queries.ledger_names import list_names
 
     with suppress(OSError, Damaged, Unreadable):
-        write_names(db, facts.chain_hash, list_names(facts, newest))
+        write_names(db, facts.chain_hash, list_names(facts, newest_games))
 
 
 def open_for_command(db: str) -> Ledger:
@@ -54,26 +53,26 @@ def open_for_command(db: str) -> Ledger:
     return ledger
 
 
-def save_new_names(db: str, ledger: Ledger, known: Facts | None, last: Head) -> None:
-    """Save a ledger's names for completion, at the end of a command that appended events to the known facts.
+def save_new_names(db: str, ledger: Ledger, known_facts: Facts | None, new_head: Head) -> None:
+    """At the end of a command that appended events, save the ledger's names for completion.
 
-    `last` is the head of the log after the append.
+    `known_facts` are the facts before the append, and `new_head` is the head of the log after it.
     """
 
     def read_and_save() -> None:
         with ledger.reading() as connection:
-            if known is None or known.cache is not None:
+            if known_facts is None or known_facts.cache is not None:
                 facts = decode(connection, lazily=True)
             else:
-                facts = known
-                catch_up(facts, connection, last.position, last.chain_hash)
+                facts = known_facts
+                catch_up(facts, connection, new_head.position, new_head.chain_hash)
             _save_names(db, facts, list_newest_subject_ids(connection, facts.position))
 
     _save_names_at_exit(read_and_save)
 
 
 def _save_names_at_exit(save: Callable[[], None]) -> None:
-    """Call `save` at the end of the command, instead of a function scheduled before."""
+    """Call `save` at the end of the command, instead of the function of an earlier call."""
     context = click.get_current_context()
     key = f"{__name__}.last"
     if key not in context.meta:
@@ -101,17 +100,17 @@ def note_left_out(left_out: Mapping[int, str]) -> None:
 
 def open_view(
     ledger: Ledger,
-    as_of: str | None,
-    known_at: str | None,
-    rules: str | None,
     *,
+    as_of: str | None = None,
+    known_at: str | None = None,
+    rules: str | None = None,
     close_now: bool = False,
     cached: bool = True,
 ) -> Snapshot:
     """Return a snapshot of the ledger at the typed coordinates; print warnings about them.
 
     With `close_now`, games in open rating periods are scored as if these closed now. Pass `cached=False` to compute
-    from the records alone, as for values that are written to the log.
+    values for the log from the records only.
     """
     cache = LadderCache(partial(decode_for_command, cached=cached))
     return Snapshot(ledger, as_of, known_at, rules, close_now=close_now, note=print_note, cache=cache)

@@ -55,11 +55,11 @@ class WriteContext:
         return open_for_command(self.db)
 
     def propose(self, events: Iterable[dict[str, Any] | Refused | Item | Rejection], **hooks: Any) -> Proposal:
-        """Check events without writing; the hooks are those of `Intake`."""
+        """Check events without writing. `hooks` are further arguments of `propose`."""
         return propose(self.ledger, events, self.policy, self._known(), **hooks)
 
     def propose_files(self, entries: Iterable[Entry], **hooks: Any) -> Proposal:
-        """Check the entries of files without writing; the hooks are those of `FileIntake`."""
+        """Check the entries of files without writing. `hooks` are further arguments of `propose_files`."""
         return propose_files(self.ledger, entries, self.policy, self._known(), **hooks)
 
     def _known(self) -> Known:
@@ -95,16 +95,16 @@ class WriteContext:
         )
         return emit(refused, self.output_format, print_entered)
 
-    def report(self, result: IntakeResult, impact: Impact | None = None, **more: Any) -> int:
-        """Report the result for events of any type; return the exit code."""
-        return emit(build_import_outcome(result, self.dry_run, impact, **more), self.output_format, print_recorded)
+    def report(self, result: IntakeResult, impact: Impact | None = None, **members: Any) -> int:
+        """Report the result for events of any type, with further members of the outcome; return the exit code."""
+        return emit(build_import_outcome(result, self.dry_run, impact, **members), self.output_format, print_recorded)
 
 
 def write_command(command: CommandFunction) -> CommandFunction:
-    """Add the options of all writing commands to a command, whose first parameter is then a `WriteContext`."""
+    """Add the options of all writing commands; pass them to the command as a `WriteContext`, its first argument."""
 
     def run_write(db: str, by: str, output_format: str, dry_run: bool, ignore_clock: bool, **options: Any) -> int:
-        return command(WriteContext(db, ImportPolicy(by, ignore_clock), output_format, dry_run), **options)
+        return command(WriteContext(db, ImportPolicy(by, ignore_clock=ignore_clock), output_format, dry_run), **options)
 
     wrapped: CommandFunction = click.pass_obj(wraps(command)(run_write))
     for option in (result_format, by_option, ignore_clock_option, dry_run_option):
@@ -113,9 +113,9 @@ def write_command(command: CommandFunction) -> CommandFunction:
 
 
 def with_game_options(scope: RefusalScope) -> Callable[[CommandFunction], CommandFunction]:
-    """Add the options of all commands that record games to a command; they become part of its `WriteContext`.
+    """Return a decorator that adds the options of commands that record games; their values join the `WriteContext`.
 
-    `scope` says whether new names are refused in all events, or only in tables. Raises `click.UsageError`.
+    `scope` says whether new names are refused in all events, or only in tables.
     """
 
     def decorate(command: CommandFunction) -> CommandFunction:
@@ -123,7 +123,7 @@ def with_game_options(scope: RefusalScope) -> Callable[[CommandFunction], Comman
             context: WriteContext, strict: bool, new_names: str, any_date: bool, allow_uncounted: bool, **options: Any
         ) -> int:
             if strict and new_names == "accept":
-                raise click.UsageError("--strict refuses new names, --new-names accept takes them; choose one")
+                raise click.UsageError("--strict refuses new names, but --new-names accept accepts them; leave out one")
             refusing: RefusalScope = "all" if strict else scope if new_names == "refuse" else ""
             policy = context.policy._replace(
                 any_date=any_date, allow_uncounted=allow_uncounted, refusing=refusing, strict=strict

@@ -1,11 +1,11 @@
-"""Implement `adjust`: add points to one player or to many in a file, by an amount or up to a value."""
+"""Implement `adjust`: adjust the points of one player, or of many in a file, by an amount or to a total."""
 
 import click
 from sqlalchemy import Connection
 
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.options import read_instant_or_now, zone_option
-from ratings_ledger.cli.arguments.tables import OPTIONS
+from ratings_ledger.cli.arguments.tables import TABLE_OPTIONS
 from ratings_ledger.cli.arguments.views import open_view
 from ratings_ledger.cli.arguments.writing import WriteContext, write_command
 from ratings_ledger.cli.commands.correct import reason_option
@@ -28,9 +28,9 @@ TYPE = "points.adjusted"
 @click.option(
     "--file",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True),
-    help="Many players at once: CSV with player, and points or to; reason and at, if they differ.",
+    help="Adjust many players: a CSV file with the columns player, and points or to; optional: reason, at.",
 )
-@OPTIONS["dates"]
+@TABLE_OPTIONS["dates"]
 @reason_option
 @click.option("--at", metavar="TIME", help="The time of the adjustment.  [default: now]")
 @zone_option
@@ -56,7 +56,7 @@ def adjust(
     From a file, all rows are recorded or none. Players who already have the requested total are skipped.
     """
     if (player is None) == (file is None) or (file is None and (points is None) == (to is None)) or (file and to):
-        raise click.UsageError("name a PLAYER with POINTS or --to VALUE, or many with --file")
+        raise click.UsageError("name a PLAYER with POINTS or --to VALUE, or many players with --file")
     if dates is not None and file is None:
         raise click.UsageError("--dates describes the dates of a file; add --file, or leave out --dates")
     try:
@@ -74,7 +74,7 @@ def adjust(
             rows = [*read_rows(file, template, lambda at: read_instant_or_now(context.ledger, at, zone), dates)]
         with context.ledger.reading() as connection:
             position = head(connection).position
-        view = open_view(context.ledger, None, str(position), None)
+        view = open_view(context.ledger, known_at=str(position))
         ladder = view.full_name(ladder)
         changes = compute_adjustments(view, ladder, rows)
     except Refused as problem:

@@ -33,7 +33,8 @@ keep_option = click.option(
     "--keep",
     metavar="14d,8w,12m",
     callback=_read_keep_policy,
-    help="Then keep only the last backup of each of this many days, weeks and months.  [default: keep all]",
+    help="For example, keep only the last backup of each of the latest 14 days, 8 weeks and 12 months.  "
+    "[default: keep all]",
 )
 
 
@@ -43,7 +44,7 @@ keep_option = click.option(
 @result_format
 @click.pass_obj
 def make_(db: str, folder: Path, keep: dict[str, int] | None, output_format: str) -> int:
-    """Write all events to a new file in DIR, compressed, with the head next to it in a small file.
+    """Write all events to a new compressed file in DIR, and the head to a small file beside it.
 
     --keep counts days, weeks and months (in UTC) that have backups. Only files that this command made in DIR are ever
     deleted, and never the newest file. Exit 1, with nothing deleted, if the ledger does not contain the history of an
@@ -55,7 +56,7 @@ def make_(db: str, folder: Path, keep: dict[str, int] | None, output_format: str
 
 
 def note_problems(folder: Path, result: BackupResult) -> bool:
-    """Note missing and changed backups, and problems that prevent deletion; return whether there are such problems."""
+    """Note missing and changed backups, and the problems that prevent deletion; return whether any prevent it."""
     for name, problem_text in result.mismatched:
         render.note(f"note: {folder / name} {problem_text}; it is ignored, and not deleted")
     problems = result.problems(folder)
@@ -71,7 +72,7 @@ def note_problems(folder: Path, result: BackupResult) -> bool:
     "expected",
     metavar="POSITION:CHAINHASH",
     callback=read_head,
-    help="The head at the end, for exports without a last line.",
+    help="The expected head, for exports whose last line does not state it.",
 )
 @click.option(
     "--replay", is_flag=True, help="Restore the backup into a temporary ledger, and compare all ladders with --db."

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ratings_ledger.cli.arguments.command import OneOf, command
-from ratings_ledger.cli.arguments.options import axes, read_new_path
+from ratings_ledger.cli.arguments.options import axes_options, read_new_path
 from ratings_ledger.cli.arguments.views import open_for_command, open_view
 from ratings_ledger.cli.commands.export import open_output_file
 from ratings_ledger.cli.output import render
@@ -23,7 +23,7 @@ from ratings_ledger.projections.snapshot import Snapshot
 from ratings_ledger.web.axes import to_number
 from ratings_ledger.web.charts import SERIES_MAX, Point, Series, VerticalLine, draw_steps
 from ratings_ledger.web.courses import (
-    By,
+    HorizontalAxis,
     build_points_line,
     build_rank_line,
     describe_band,
@@ -48,12 +48,12 @@ def _read_output(context: click.Context, parameter: click.Parameter, value: str)
 )
 @click.option("--rank", "shows_ranks", is_flag=True, help="Draw ranks instead of points.")
 @click.option("--output", "-o", metavar="FILE", required=True, callback=_read_output, help="A new file, FILE.svg.")
-@axes
+@axes_options
 @click.pass_obj
 def chart(
     db: str,
     names: tuple[str, ...],
-    by: By,
+    by: HorizontalAxis,
     shows_ranks: bool,
     output: Path,
     as_of: str | None,
@@ -72,7 +72,7 @@ def chart(
     players = list(dict.fromkeys(player_names))
     if not 1 <= len(players) <= SERIES_MAX:
         raise click.UsageError(f"name one to {SERIES_MAX} players, and then a ladder")
-    view = open_view(open_for_command(db), as_of, known_at, rules)
+    view = open_view(open_for_command(db), as_of=as_of, known_at=known_at, rules=rules)
     if len(players) == 1:
         players[0], ladder = view.with_ladder(players[0], ladder)
     picture = _draw_ranks(view, ladder, players, by) if shows_ranks else _draw_points(view, ladder, players, by)
@@ -81,8 +81,8 @@ def chart(
     render.note(f"{'Ranks' if shows_ranks else 'Points'} of {render.count(len(players), 'player')} in {output}")
 
 
-def _draw_points(view: Snapshot, ladder: str, players: Sequence[str], by: By) -> str:
-    """Return the chart of points. Raises as `Snapshot.history` does, and `Unknown` for a player without points."""
+def _draw_points(view: Snapshot, ladder: str, players: Sequence[str], by: HorizontalAxis) -> str:
+    """Return the chart of points. Raises the errors of `Snapshot.history`, and `Unknown` without points."""
     histories = {history.player: history for history in (view.history(ladder, player) for player in players)}
     lines, marks = list[Series](), list[VerticalLine]()
     for player, history in histories.items():
@@ -105,8 +105,8 @@ def _draw_points(view: Snapshot, ladder: str, players: Sequence[str], by: By) ->
     )
 
 
-def _draw_ranks(view: Snapshot, ladder: str, players: Sequence[str], by: By) -> str:
-    """Return the chart of ranks. Raises as `Snapshot.ranks` does, and `Unknown` for a player who never had a rank."""
+def _draw_ranks(view: Snapshot, ladder: str, players: Sequence[str], by: HorizontalAxis) -> str:
+    """Return the chart of ranks. Raises the errors of `Snapshot.ranks`, and `Unknown` without ranks."""
     ranks_by_player = {
         player_ranks.player: player_ranks for player_ranks in (view.ranks(ladder, player) for player in players)
     }
@@ -146,7 +146,7 @@ def _build_title(quantity: str, players: Iterable[str], ladder: str) -> str:
 
 
 def _describe_spread(players: Mapping[str, History]) -> str:
-    """Describe the band behind the line of a single player."""
+    """Describe the band behind the line of a single player; return an empty text for several."""
     step_lists = [history.steps for history in players.values()]
     return describe_band(step_lists[0], render.format_decimal) if len(step_lists) == 1 else ""
 

@@ -9,7 +9,9 @@ from ratings_ledger.cli.output.clock import print_clock, print_clock_csv, print_
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.ledger.events.fields import to_nfc
 
-at_option = click.option("--at", metavar="MS", type=int, help="The server's time.  [default: the last event]")
+at_option = click.option(
+    "--at", metavar="MS", type=int, help="The server's time in milliseconds.  [default: the last event]"
+)
 
 
 @group()
@@ -24,8 +26,8 @@ def clock() -> None:
 @format_option
 @click.pass_obj
 def show_(db: str, game_id: str, at: int | None, known_at: str | None, output_format: str) -> None:
-    """Show every player's timers in GAME, removals, disconnections and pauses."""
-    state = open_view(open_for_command(db), None, known_at, None).clock(game_id, at)
+    """Show the timers of every player in GAME, with removals, disconnections and pauses."""
+    state = open_view(open_for_command(db), known_at=known_at).clock(game_id, at)
     emit(state, output_format, print_clock, print_clock_csv)
 
 
@@ -38,5 +40,5 @@ def show_(db: str, game_id: str, at: int | None, known_at: str | None, output_fo
 @click.pass_obj
 def explain_(db: str, game_id: str, player: str, at: int | None, known_at: str | None, output_format: str) -> None:
     """Explain PLAYER's main timer, line by line. The last line is the removal, if any."""
-    explanation = open_view(open_for_command(db), None, known_at, None).clock_of(game_id, player, at)
+    explanation = open_view(open_for_command(db), known_at=known_at).clock_of(game_id, player, at)
     emit(explanation, output_format, print_clock_lines, print_clock_lines_csv)

@@ -17,6 +17,6 @@ def completion(shell: str) -> None:
         eval "$(ratings completion zsh)"          in ~/.zshrc, after compinit
         ratings completion fish | source          in ~/.config/fish/config.fish
 
-    The script completes the names that were in the ledger at the last command.
+    The script completes the names that were in the ledger when the last command ran.
     """
     render.echo(load_script(shell), nl=False)

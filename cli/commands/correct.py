@@ -12,13 +12,13 @@ import click
 from ratings_ledger.cli.arguments.command import OneOf, command, group
 from ratings_ledger.cli.arguments.options import read_instant_or_now, zone_option
 from ratings_ledger.cli.arguments.tables import (
-    OPTIONS,
+    TABLE_OPTIONS,
     TableFiles,
     add_earlier_answers,
     add_ledger_facts,
-    find_whole_ids,
+    check_joints,
+    find_unsplittable_ids,
     read_table_options,
-    refuse_joints,
     table_options,
 )
 from ratings_ledger.cli.arguments.views import decode_for_command
@@ -58,7 +58,7 @@ expect_option = click.option(
     "--expect",
     metavar="POSITION",
     type=click.IntRange(min=1),
-    help="Refuse if a later event than this one changed the game.",
+    help="Refuse if an event after POSITION changed the game.",
 )
 
 
@@ -68,7 +68,7 @@ expect_option = click.option(
 @click.option(
     "--file",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True),
-    help="Many games at once: a table as for import, with the corrected games.",
+    help="Correct many games: a table of the corrected games, as for import.",
 )
 @reason_option
 @click.option("--score", metavar="SCORES", help="The scores in the order of the places, such as 3:2.")
@@ -84,7 +84,7 @@ expect_option = click.option(
 @expect_option
 @table_options
 @with_game_options("all")
-def correct(  # its parameters are its options, one a line
+def correct(  # long, because each option is a parameter
     context: WriteContext,
     game_id: str | None,
     players: tuple[str, ...],
@@ -98,7 +98,7 @@ def correct(  # its parameters are its options, one a line
     sets: str | None,
     **options: Any,
 ) -> int:
-    """Correct the result, date or place of GAME. Name PLAYERS in the order of their places; = joins ties.
+    """Correct the result, date or other data of GAME. Name PLAYERS in the order of their places; = joins ties.
 
     \b
         ratings correct g-7 anna ben=cleo dora --reason "wrong way round"
@@ -108,7 +108,7 @@ def correct(  # its parameters are its options, one a line
         ratings correct g-7 --at 2010-03-05T19:30Z --reason "wrong day"
         ratings correct --file games.csv --reason "from the score sheets"
 
-    Whatever you leave out stays as it is. Scores and sets that contradict the new places are dropped, unless --score,
+    Anything you leave out stays unchanged. Scores and sets that contradict the new places are dropped, unless --score,
     PLAYERS such as anna:3, or --sets give new values. Without PLAYERS and options for the game, the complete data is
     read as JSON from standard input, as `ratings games GAME --format json` prints it. From a file, all games are
     corrected or none; missing columns change nothing, and games that are already recorded like this are skipped.
@@ -116,27 +116,29 @@ def correct(  # its parameters are its options, one a line
     """
     partners = options["partners"]
     has_result = score is not None or sets is not None
-    labels = {name: label for name, label in options.items() if name not in OPTIONS and label is not None}
+    labels = {name: label for name, label in options.items() if name not in TABLE_OPTIONS and label is not None}
     if file is not None:
         if game_id is not None or at is not None or edit or expect is not None or labels or has_result:
             message = "--file names all corrections; combine it only with options for reading a table"
             raise click.UsageError(f"{message}, such as --map, --profile and --zone")
         return _correct_many(context, file, reason, *read_table_options(options, zone))
-    if any(options[name] for name in OPTIONS if name != "partners"):
-        raise click.UsageError("--map, --profile and other options for reading a table go with --file")
+    if any(options[name] for name in TABLE_OPTIONS if name != "partners"):
+        raise click.UsageError(
+            "options for reading a table, such as --map, work only with --file; add --file, or leave them out"
+        )
     if partners and not players:
-        raise click.UsageError("--partners joins PLAYERS, or those in the cells of --file; name them")
+        raise click.UsageError("--partners needs PLAYERS or --file; add one of them")
     if partners:
-        refuse_joints(partners)
+        check_joints(partners)
     if game_id is None:
-        raise click.UsageError("name a GAME, or many with --file")
+        raise click.UsageError("name a GAME, or many games with --file")
     new_time = {} if at is None else {"occurred_at": format_instant(read_instant_or_now(context.ledger, at, zone))}
     with context.ledger.reading() as connection:
         game = live_game((log := Log(connection)).about(f"game:{game_id}"))
         hint = log.suggest_similar("game", game_id) if game is None else ""
         people = read_identities(connection)
         needs_ids = partners or has_result or any(":" in cell for cell in players)
-        syntax = CellSyntax(partners, find_whole_ids(connection, partners) if needs_ids else ())
+        syntax = CellSyntax(partners, find_unsplittable_ids(connection, partners) if needs_ids else ())
     try:
         if game is None:
             raise Refused("game-unknown", f"no game {quote(game_id)} is recorded; see: ratings games{hint}")
@@ -161,7 +163,8 @@ def correct(  # its parameters are its options, one a line
     except Refused as problem:
         return context.refuse("game.corrected", problem)
     data = {"game_id": game_id, "reason": reason, "game": new}
-    return _enter(context, "game.corrected", data, expect or game.last.event_id, refuse=partial(refuse_unchanged, game))
+    based_on = expect or game.last.event_id
+    return _enter(context, "game.corrected", data, based_on=based_on, refuse=partial(refuse_unchanged, game))
 
 
 def _refuse_split_teams(
@@ -191,18 +194,20 @@ def _note_adapted_results(old: dict[str, Any], new: dict[str, Any], *, has_score
     ]
     if changed and not has_scores:
         scores = ", ".join(f"{participant['player']} {participant['score']}" for participant in changed)
-        render.note(render.plain(f"note: the scores go with the places: {scores}"))
+        render.note(render.plain(f"note: the scores were adapted to the new places: {scores}"))
     if has_sets or "extra" not in old or not (sets := describe_sets(old)):
         return
     if not describe_sets(new):
-        render.note(render.plain(f"note: the sets {sets} led to another result and are left out; --sets gives others"))
+        render.note(
+            render.plain(f"note: the sets {sets} contradict the new places and are left out; give others with --sets")
+        )
     elif describe_result(old) != describe_result(new):
         winners = describe_result(new).partition(", ")[0].removeprefix("1 ")
-        render.note(render.plain(f"note: the sets go with the places: {sets} for {winners}; --sets gives others"))
+        render.note(render.plain(f"note: the sets {sets} now count for {winners}; give others with --sets"))
 
 
 def _correct_many(context: WriteContext, file: str, reason: str, options: TableOptions, table_files: TableFiles) -> int:
-    """Correct the games of a table, described by the options and by the files with further options."""
+    """Correct the games of a table. The options and `table_files` say how to read it."""
     options, problems = table_files.read(options)
     context = replace(context, policy=context.policy._replace(accepted=list_own_aliases(options.aliases)))
 
@@ -242,7 +247,9 @@ def _edit_game(game: RevisedGame) -> dict[str, Any]:
 
 def _read_game() -> dict[str, Any]:
     if sys.stdin.isatty():
-        raise click.UsageError("name the PLAYERS, other corrections, or --edit; or give JSON on standard input")
+        raise click.UsageError(
+            "name PLAYERS or an option with the correction, such as --score or --edit; or give JSON on standard input"
+        )
     game = parse_object(sys.stdin.buffer.read(1 << 20))
     # the output of `ratings games GAME` and a whole event are accepted, too
     if isinstance(rows := game.get("rows"), list) and len(rows) == 1 and isinstance(rows[0], dict):
@@ -256,13 +263,13 @@ def _read_game() -> dict[str, Any]:
 @click.argument("game_id", metavar="[GAME]", type=to_nfc, required=False)
 @click.option("--event", metavar="ID|POSITION", type=to_nfc, help="Withdraw an event that is not about a game.")
 @click.option(
-    "--file", type=click.Path(exists=True, dir_okay=False, allow_dash=True), help="Many games at once: one id per line."
+    "--file", type=click.Path(exists=True, dir_okay=False, allow_dash=True), help="Void many games: one id per line."
 )
 @click.option(
     "--batch",
     metavar="NAME|POSITION",
     type=to_nfc,
-    help="All games of the imports with this name, or of the import at a position.",
+    help="Void all games of the imports with this name, or of the import at a position.",
 )
 @reason_option
 @expect_option
@@ -285,17 +292,17 @@ def void(
     has_many = file is not None or batch is not None
     if [game_id, event, file, batch].count(None) != 3 or (has_many and expect is not None):
         raise click.UsageError(
-            "name a GAME, or another event with --event, or many games with --file or --batch, without --expect"
+            "name a GAME, an event with --event, or many games with --file or --batch; many games take no --expect"
         )
     if has_many:
         return _enter_many(context, "game.voided", "voided", partial(_read_voids, context, file, batch, reason))
     if event is None:
-        return _enter(context, "game.voided", {"game_id": game_id, "reason": reason}, expect)
+        return _enter(context, "game.voided", {"game_id": game_id, "reason": reason}, based_on=expect)
     with context.ledger.reading() as connection:
         log = Log(connection)
         if log.event(event) is None and event.isascii() and event.isdigit() and len(event) <= 18:
             event = log.find_event_id(int(event)) or event
-    return _enter(context, "event.voided", {"id": event, "reason": reason}, expect)
+    return _enter(context, "event.voided", {"id": event, "reason": reason}, based_on=expect)
 
 
 @command()
@@ -305,7 +312,7 @@ def void(
 @write_command
 def reinstate(context: WriteContext, game_id: str, reason: str, expect: int | None) -> int:
     """Make a voided GAME count again, as it was last corrected."""
-    return _enter(context, "game.reinstated", {"game_id": game_id, "reason": reason}, expect)
+    return _enter(context, "game.reinstated", {"game_id": game_id, "reason": reason}, based_on=expect)
 
 
 @group()
@@ -353,7 +360,7 @@ def merge(context: WriteContext, player_id: str, new_player: str, reason: str | 
 @zone_option
 @write_command
 def account(context: WriteContext, player_id: str, kind: str, at: str | None, zone: str | None) -> int:
-    """Set the account of PLAYER from a time on."""
+    """Set the account of PLAYER, from now or --at on."""
     return _enter(context, "player.account_changed", {"player": player_id, "account": kind}, at=at, zone=zone)
 
 
@@ -377,18 +384,26 @@ def _enter(
     context: WriteContext,
     type_name: str,
     data: dict[str, Any],
-    seen: str | int | None = None,
     *,
+    based_on: str | int | None = None,
     at: str | None = None,
     zone: str | None = None,
     refuse: Callable[[Draft], None] | None = None,
 ) -> int:
-    """Record one event; `seen` is the id or position of the last event about its subject that the user saw."""
+    """Record one event.
+
+    Args:
+        context: the ledger, policy and output format.
+        type_name, data: the type and the data of the event.
+        based_on: the id or position of the last event on the same subject that the user has seen.
+        at, zone: the time of the event, as typed, and its time zone; by default now.
+        refuse: raises `Refused` for a draft that must not be recorded.
+    """
     occurred_at = format_instant(read_instant_or_now(context.ledger, at, zone))
     subject = f"game:{data['game_id']}" if "game_id" in data else f"event:{data.get('id')}"
     proposal = context.propose(
         [{"type": type_name, "occurred_at": occurred_at, "data": data}],
-        based_on={} if seen is None else {subject: seen},
+        based_on={} if based_on is None else {subject: based_on},
     )
     draft = None if refuse is None else next(proposal.drafts(), None)
     if refuse is not None and draft is not None:
@@ -399,13 +414,17 @@ def _enter(
     return context.enter(type_name, proposal)
 
 
-def _enter_many(context: WriteContext, type_name: str, state: str, read: Callable[[int], RequestedChanges]) -> int:
-    """Record the events that a file requests; games that are already in this `state` stay as they are."""
+def _enter_many(
+    context: WriteContext, type_name: str, state: str, read_requests: Callable[[int], RequestedChanges]
+) -> int:
+    """Record the events that a file or batch requests. Skip games that are already in the `state`, such as voided."""
     try:
-        batch = read(clock.now())
+        requested = read_requests(clock.now())
     except Refused as problem:
         return context.refuse(type_name, problem)
-    if context.output_format == "table" and batch.unchanged:
-        games = render.join_first([*map(render.csv_item, batch.unchanged)], GAMES_SHOWN_MAX)
-        render.note(render.plain(f"note: {render.count(len(batch.unchanged), 'game')} already {state}: {games}"))
-    return context.enter(type_name, context.propose(batch.items, based_on=batch.seen_events), batch.unchanged)
+    if context.output_format == "table" and requested.unchanged:
+        games = render.join_first([*map(render.csv_item, requested.unchanged)], GAMES_SHOWN_MAX)
+        render.note(render.plain(f"note: {render.count(len(requested.unchanged), 'game')} already {state}: {games}"))
+    return context.enter(
+        type_name, context.propose(requested.items, based_on=requested.seen_events), requested.unchanged
+    )

@@ -19,7 +19,7 @@ from ratings_ledger.projections.queries.coordinates import CoordinateSpec
 @format_option
 @click.pass_obj
 def diff(db: str, a: CoordinateSpec, b: CoordinateSpec, ladders: tuple[str, ...], output_format: str) -> int:
-    """Compare ladders at coordinates A and B. It lists the added, removed and moved rows, with points before and after.
+    """Compare ladders at coordinates A and B. List the added, removed and moved rows, with points before and after.
 
     \b
         ratings diff 217 now club-catan-elo
@@ -31,7 +31,7 @@ def diff(db: str, a: CoordinateSpec, b: CoordinateSpec, ladders: tuple[str, ...]
     to the same time. Without LADDERS, all ladders that differ are listed. A ladder that cannot be replayed is
     reported; the exit code is then 1.
     """
-    view = open_view(open_for_command(db), None, None, None)
+    view = open_view(open_for_command(db))
     names = [*map(view.full_name, ladders)]
     with view.sides() as loader:
         differences = compare_ladders(loader, a, b, names)

@@ -3,7 +3,7 @@
 import click
 
 from ratings_ledger.cli.arguments.command import command, print_note
-from ratings_ledger.cli.arguments.options import CoordinatesType, axes, close_now_option, format_option
+from ratings_ledger.cli.arguments.options import CoordinatesType, axes_options, close_now_option, format_option
 from ratings_ledger.cli.arguments.views import note_left_out, open_for_command, open_view
 from ratings_ledger.cli.output.explanation import print_game, print_game_csv, print_player, print_player_csv
 from ratings_ledger.cli.output.render import emit
@@ -29,7 +29,7 @@ from ratings_ledger.projections.snapshot import Snapshot
     type=CoordinatesType(),
     help="With --change: the later coordinates.  [default: now]",
 )
-@axes
+@axes_options
 @close_now_option
 @format_option
 @click.pass_obj
@@ -47,26 +47,28 @@ def explain_(
     close_now: bool,
     output_format: str,
 ) -> None:
-    """Explain why GAME changed the points on LADDER. It lists each term, or the reason why the game did not count.
+    """Explain why GAME changed the points on LADDER. List each term, or the reason why the game did not count.
 
-    With a player instead of a game, it explains the player's place on LADDER, or why the player has none. LADDER may
+    With a player instead of a game, explain the player's place on LADDER, or why the player has none. LADDER may
     be left out if the game or the player is on only one ladder.
 
     \b
         ratings explain --change PLAYER LADDER --from published --to now
 
-    With --change, it lists the causes of a change in a player's points: late, corrected, voided and reinstated games,
+    With --change, list the causes of a change in a player's points: late, corrected, voided and reinstated games,
     renames, adjustments and rules, with their ripple through the opponents. The parts add up exactly. Write
     coordinates as for ratings diff.
     """
     if change or before is not None or after is not None:
         if not change or before is None or is_player or any((as_of, known_at, rules, close_now)):
-            raise click.UsageError("explain --change PLAYER LADDER needs --from and takes --to, and no other axes")
+            raise click.UsageError(
+                "--change needs --from COORDS, and takes only --to and --format; leave out the other options"
+            )
         # slow to import, and only needed for this explanation
         from ratings_ledger.cli.output.attribution import print_attribution, print_attribution_csv
         from ratings_ledger.projections.diff.attribution import attribute_points
 
-        view = open_view(open_for_command(db), None, None, None)
+        view = open_view(open_for_command(db))
         game, ladder = view.with_ladder(game, ladder)
         try:
             with view.sides() as loader:
@@ -78,7 +80,7 @@ def explain_(
             print_note(note)
         emit(attribution, output_format, print_attribution, print_attribution_csv)
         return
-    view = open_view(open_for_command(db), as_of, known_at, rules, close_now=close_now)
+    view = open_view(open_for_command(db), as_of=as_of, known_at=known_at, rules=rules, close_now=close_now)
     game, ladder = view.with_ladder(game, ladder, is_player)
     explanation = _explain_game_or_player(view, ladder, game, is_player)
     if isinstance(explanation, GameExplanation):

@@ -10,12 +10,13 @@ import click
 from sqlalchemy import Connection
 
 from ratings_ledger.cli.arguments.command import group, print_note
-from ratings_ledger.cli.arguments.options import axes, format_options, known_at_option
+from ratings_ledger.cli.arguments.options import axes_options, format_options, known_at_option
 from ratings_ledger.cli.arguments.views import open_for_command, open_view
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.export import CHANGES, STANDINGS, format_change, format_standings
+from ratings_ledger.cli.output.export import CHANGE_COLUMNS, STANDINGS_COLUMNS, format_change, format_standings
 from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.own_files import create_file
+from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.exports import export_lines, open_compressed, parse_chain_head, read_chain_head
 from ratings_ledger.ledger.store.log import read_records
 from ratings_ledger.projections.queries.coordinates import resolve_known_at
@@ -40,13 +41,13 @@ def export() -> None:
 
 @export.command(name="events")
 @known_at_option
-@click.option("--since", metavar="POSITION", help="Only events recorded after it: an increment of a backup.")
+@click.option("--since", metavar="POSITION", help="Only events after POSITION, as an increment of a backup.")
 @output_option
 @click.pass_obj
 def export_events(db: str, known_at: str | None, since: str | None, output: str) -> None:
     """Export every record verbatim, one per line: a full backup that `import --restore` takes into an empty ledger.
 
-    A file ends with a line that names the head, and gets its name only once it is complete; standard output gets only
+    The last line of a file states the head, and the file appears only once it is complete. Standard output gets only
     the records. --since also accepts a head, POSITION:CHAINHASH, which the ledger must contain. Nothing in the log is
     computed, so only --known-at applies.
     """
@@ -66,16 +67,19 @@ def export_events(db: str, known_at: str | None, since: str | None, output: str)
 
 def _read_since(connection: Connection, text: str, until: int) -> int:
     """Return the position of --since. Raises `click.BadParameter` unless the log up to `until` has this position."""
-    place = parse_chain_head(text)
-    if place is None and not (text.isascii() and text.isdigit() and len(text) <= 16):
-        raise _build_since_error("write a POSITION, such as 52, or POSITION:CHAINHASH as `ratings status` prints it")
-    position = int(text) if place is None else place.position
-    if position > until:
-        raise _build_since_error(f"the log ends at position {until}; nothing comes after {position}")
-    if place is not None and read_chain_head(connection, position) != place:
+    head = parse_chain_head(text)
+    if head is None and not (text.isascii() and text.isdigit() and len(text) <= 16):
         raise _build_since_error(
-            f"the ledger does not contain this history; it has {read_chain_head(connection, position)}"
+            f"{quote(text)} is not a position; write POSITION, such as 52, or POSITION:CHAINHASH, as `ratings status` "
+            "prints it"
         )
+    position = int(text) if head is None else head.position
+    if position > until:
+        raise _build_since_error(
+            f"position {position} is not in the log, which ends at position {until}; pass an earlier position"
+        )
+    if head is not None and (ledger_head := read_chain_head(connection, position)) != head:
+        raise _build_since_error(f"the ledger has another history: at position {position}, its head is {ledger_head}")
     return position
 
 
@@ -85,7 +89,7 @@ def _build_since_error(message: str) -> click.BadParameter:
 
 @contextmanager
 def open_output_file(output: str, mode: int = 0o666) -> Iterator[IO[bytes]]:
-    """Open a new file, which appears once it is complete, compressed if its name ends in .gz; or standard output."""
+    """Open a new file or standard output. A name in .gz means a compressed file; the file appears once complete."""
     if output == "-":
         yield sys.stdout.buffer
         return
@@ -97,21 +101,21 @@ def open_output_file(output: str, mode: int = 0o666) -> Iterator[IO[bytes]]:
             with open_compressed(file) as lines:
                 yield lines
     except FileExistsError:
-        raise click.UsageError(f"{output} exists; nothing was written") from None
+        raise click.UsageError(f"{output} exists; nothing was written; delete it, or choose another FILE") from None
 
 
 T = TypeVar("T")
 
 
 def _start_early(results: Iterator[T]) -> Iterator[T]:
-    """Return the same results with the first already computed, so that its errors come before a file is created."""
+    """Return the results with the first already computed, so that its errors come before a file is created."""
     first = [*islice(results, 1)]
     return chain(first, results)
 
 
 @export.command(name="standings")
 @click.argument("ladders", metavar="[LADDER]...", nargs=-1, type=to_nfc)
-@axes
+@axes_options
 @table_format_option
 @output_option
 @click.pass_obj
@@ -124,17 +128,19 @@ def export_standings(
     output_format: str,
     output: str,
 ) -> int:
-    """Export the standings of each LADDER, by default of all that have games or adjustments.
+    """Export the standings of each LADDER; by default, of all ladders that have games or adjustments.
 
     Each line is a ladder as `standings --format json` prints it. The table has the same columns for all ladders:
     points as a decimal of at most six places, and exact; `state` has the visible numbers of a rule with state, such as
     rating=1650 deviation=80. A ladder that cannot be replayed is reported and left out; the exit code is then 1.
     """
-    results = _start_early(open_view(open_for_command(db), as_of, known_at, rules).every_standings(ladders))
+    results = _start_early(
+        open_view(open_for_command(db), as_of=as_of, known_at=known_at, rules=rules).every_standings(ladders)
+    )
     written, failed = 0, False
     with open_output_file(output) as file:
         if output_format == "csv":
-            file.write(render.to_csv([STANDINGS]).encode())
+            file.write(render.to_csv([STANDINGS_COLUMNS]).encode())
         for result in results:
             if isinstance(result, ReplayFailure):
                 render.note(f"ratings: {result.reason}")
@@ -149,7 +155,7 @@ def export_standings(
 
 @export.command(name="changes")
 @click.argument("ladder", type=to_nfc)
-@axes
+@axes_options
 @table_format_option
 @output_option
 @click.pass_obj
@@ -160,11 +166,11 @@ def export_changes(
 
     Points are given exactly, and as decimals of at most six places.
     """
-    changes = _start_early(open_view(open_for_command(db), as_of, known_at, rules).changes(ladder))
+    changes = _start_early(open_view(open_for_command(db), as_of=as_of, known_at=known_at, rules=rules).changes(ladder))
     written = 0
     with open_output_file(output) as file:
         if output_format == "csv":
-            file.write(render.to_csv([CHANGES]).encode())
+            file.write(render.to_csv([CHANGE_COLUMNS]).encode())
         for change in changes:
             written += 1
             file.write(format_change(change, output_format, to_stdout=output == "-").encode())

@@ -45,8 +45,8 @@ def follow(db: str, policy: ImportPolicy) -> int:
         note_leagues(result)
 
     has_rejected = False
-    with _stop_signal() as stopped:
-        for batch in gather_batches(sys.stdin.fileno(), stopped):
+    with _watch_stop_signals() as stop_descriptor:
+        for batch in gather_batches(sys.stdin.fileno(), stop_descriptor):
             try:
                 replies = import_and_answer(ledger, batch, import_batch)
             except LedgerError:
@@ -68,12 +68,12 @@ def follow(db: str, policy: ImportPolicy) -> int:
 def _note_unanswered(batch: Sequence[Line]) -> None:
     first_line = batch[0][0]
     render.note(
-        f"ratings: the lines from {first_line} on are unanswered; send them again (a stored line is not stored twice)"
+        f"ratings: the lines from {first_line} on are unanswered; send them again; a stored line is not stored twice"
     )
 
 
 @contextmanager
-def _stop_signal() -> Iterator[int]:
+def _watch_stop_signals() -> Iterator[int]:
     """Yield a descriptor that becomes readable on the first SIGTERM or SIGINT; a second signal kills the process."""
     read_end, write_end = os.pipe()
     previous_handlers = {signal_number: signal.getsignal(signal_number) for signal_number in STOP_SIGNALS}

@@ -54,7 +54,7 @@ def _read_prefix(context: click.Context, parameter: click.Parameter, value: str)
     "--as",
     "role",
     type=OneOf(["administrator", "owner"]),
-    help="With --sql: only the statements that this role runs, before init or after it.",
+    help="With --sql, only one role's statements: the administrator's run before `ratings init`, the owner's after it.",
 )
 @format_option
 @click.pass_obj
@@ -90,7 +90,7 @@ def _build_scripts(db: str, prefix: str, role: str | None) -> list[tuple[str, li
     statements = DIALECTS[url.get_backend_name()]().build_grant_statements(url.database or "", prefix)
     if statements is None or not url.database or not url.database.isprintable():
         raise NotALedger(
-            f"{redact_password(db)} is not a PostgreSQL database; pass the URL of one, such as --db "
+            f"{redact_password(db)} does not name a PostgreSQL database; pass its URL, such as --db "
             "postgresql://db.example/ratings"
         )
     after = f"as {prefix}owner, in the database {url.database}, after `ratings init` and after each upgrade"

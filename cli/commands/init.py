@@ -26,7 +26,7 @@ from ratings_ledger.projections.queries.coordinates import load_times
 from ratings_ledger.projections.rulesets.shipped_rulesets import read_rated_game, shipped_rulesets, systems
 from ratings_ledger.projections.rulesets.versions import ELO
 
-# more rulesets than this are counted, not named
+# a longer list of published rulesets is only counted
 LISTED_MAX = 6
 
 
@@ -78,7 +78,7 @@ def init(db: str, games: tuple[str, ...], system: str | None, zone: str | None, 
     from ratings_ledger.ledger.store.upgrading import upgrade
 
     if games and no_rules:
-        raise click.UsageError("--for publishes rulesets, --no-rules publishes none; choose one")
+        raise click.UsageError("--for publishes rulesets, but --no-rules publishes none; leave out one")
     if system is not None and not games:
         raise click.UsageError("--system needs --for GAME, the game that it rates")
     try:
@@ -108,7 +108,7 @@ def init(db: str, games: tuple[str, ...], system: str | None, zone: str | None, 
 
 
 def _choose_initial_zone(ledger: Ledger) -> str | None:
-    """Choose the home zone of a new ledger and print a note: the zone of this machine at a terminal, else None."""
+    """Return the machine's zone for a new ledger at a terminal, else None; print a note about the zone."""
     with ledger.reading() as connection:
         if head(connection).position:
             return None
@@ -132,7 +132,7 @@ def zone_(db: str, name: str | None, ignore_clock: bool, by: str, output_format:
     Rulesets keep their own zone for their months, years and seasons.
     """
     ledger = open_ledger(db)
-    position = None if name is None else set_home_zone(ledger, name, ImportPolicy(by, ignore_clock))
+    position = None if name is None else set_home_zone(ledger, name, ImportPolicy(by, ignore_clock=ignore_clock))
     with ledger.reading() as connection:
         home = load_times(connection).home
     if output_format == "json":

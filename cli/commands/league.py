@@ -63,7 +63,7 @@ def create(
         except Refused as problem:
             return context.report(IntakeResult.refused(problem, newest))
     event = {"type": "league.created", "occurred_at": _format_at(context, at, zone), "data": data}
-    return context.report(_append_steps(context, [event]))
+    return context.report(_append_events(context, [event]))
 
 
 @league.command()
@@ -74,10 +74,10 @@ def create(
 @zone_option
 @write_command
 def join(context: WriteContext, name: str, player: str, seed: str | None, at: str | None, zone: str | None) -> int:
-    """Subscribe PLAYER to LEAGUE. The eighth player draws the schedule of its games."""
+    """Subscribe PLAYER to LEAGUE. With the eighth player, the schedule of the games is drawn."""
     instant = _format_at(context, at, zone)
     try:
-        subscription = subscribe(context.ledger, name, player, instant, seed, partial(_append_steps, context))
+        subscription = subscribe(context.ledger, name, player, instant, seed, partial(_append_events, context))
     except Refused as problem:
         with context.ledger.reading() as connection:
             return context.report(IntakeResult.refused(problem, head(connection)))
@@ -98,15 +98,20 @@ def schedule(context: WriteContext, name: str, seed: str | None) -> int:
     with context.ledger.reading() as connection:
         state = require_league(Log(connection), name)
     if len(state.players) != PLAYERS_PER_LEAGUE:
-        raise click.ClickException(f"the league {name} has {len(state.players)} of {PLAYERS_PER_LEAGUE} players")
-    return context.report(_append_steps(context, [build_schedule_event(state, _format_at(context, None, None), seed)]))
+        raise click.ClickException(
+            f"the league {name} has {len(state.players)} of {PLAYERS_PER_LEAGUE} players, so no schedule can be drawn; "
+            f"subscribe more with: ratings league join {shlex.quote(name)} PLAYER"
+        )
+    return context.report(
+        _append_events(context, [build_schedule_event(state, _format_at(context, at=None, zone=None), seed)])
+    )
 
 
 def _format_at(context: WriteContext, at: str | None, zone: str | None) -> str:
     return format_instant(read_instant_or_now(context.ledger, at, zone))
 
 
-def _append_steps(
+def _append_events(
     context: WriteContext, events: list[dict[str, Any]], precondition: Precondition = lambda connection: None
 ) -> IntakeResult:
     """Append events of a league in one transaction; report only the first refusal."""
@@ -120,7 +125,7 @@ def _append_steps(
 @click.pass_obj
 def list_(db: str, output_format: str) -> None:
     """List the leagues, with their states and winners."""
-    emit(open_view(open_for_command(db), None, None, None).leagues(), output_format, print_leagues, print_leagues_csv)
+    emit(open_view(open_for_command(db)).leagues(), output_format, print_leagues, print_leagues_csv)
 
 
 @league.command()
@@ -129,7 +134,7 @@ def list_(db: str, output_format: str) -> None:
 @click.pass_obj
 def show(db: str, name: str, output_format: str) -> None:
     """Show the players of LEAGUE, its schedule with played and open games, and its current table."""
-    emit(open_view(open_for_command(db), None, None, None).league(name), output_format, print_league, print_league_csv)
+    emit(open_view(open_for_command(db)).league(name), output_format, print_league, print_league_csv)
 
 
 @league.command()
@@ -138,13 +143,16 @@ def show(db: str, name: str, output_format: str) -> None:
 @click.pass_obj
 def table(db: str, name: str, output_format: str) -> None:
     """Show the table of LEAGUE: the standings of its ladder."""
-    view = open_view(open_for_command(db), None, None, None)
-    state = view.league(name)
-    if state.ladder is None:
-        raise click.ClickException(f"no ruleset scores leagues of {state.game}; see: ratings rules list")
-    emit(view.standings(state.ladder), output_format, print_standings, print_standings_csv)
-    if state.winners and output_format == "table":
-        render.echo(f"\nFinished: won by {render.plain(' and '.join(state.winners))}.")
+    view = open_view(open_for_command(db))
+    details = view.league(name)
+    if details.ladder is None:
+        raise click.ClickException(
+            f"no ruleset scores leagues of {details.game}; to list rulesets that you can publish: ratings rules list "
+            "--shipped"
+        )
+    emit(view.standings(details.ladder), output_format, print_standings, print_standings_csv)
+    if details.winners and output_format == "table":
+        render.echo(f"\nFinished: won by {render.plain(' and '.join(details.winners))}.")
 
 
 @league.command(name="unmet")
@@ -155,10 +163,10 @@ def table(db: str, name: str, output_format: str) -> None:
 def unmet_(db: str, ladder: str, player: str, output_format: str) -> None:
     """List the opponents whom PLAYER has not met in a league, or on LADDER, such as b5-league/2010-1.
 
-    A season of Babylon 5 has league ids (LID). In a league of eight, all subscribers count.
+    A season of Babylon 5 is listed with league ids (LID). In a league of eight, all subscribers count.
     """
     emit(
-        open_view(open_for_command(db), None, None, None).unmet(ladder, player),
+        open_view(open_for_command(db)).unmet(ladder, player),
         output_format,
         print_unmet,
         print_unmet_csv,

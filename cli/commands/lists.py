@@ -3,7 +3,7 @@
 import click
 
 from ratings_ledger.cli.arguments.command import command
-from ratings_ledger.cli.arguments.options import axes, format_option
+from ratings_ledger.cli.arguments.options import axes_options, format_option
 from ratings_ledger.cli.arguments.views import open_for_command, open_view
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.cli.output.survey import (
@@ -17,13 +17,13 @@ from ratings_ledger.ledger.events.fields import to_nfc
 
 
 @command(name="ladders")
-@axes
+@axes_options
 @format_option
 @click.pass_obj
 def ladders_(db: str, as_of: str | None, known_at: str | None, rules: str | None, output_format: str) -> None:
     """List the ladders that have games or adjustments."""
     emit(
-        open_view(open_for_command(db), as_of, known_at, rules).ladders(),
+        open_view(open_for_command(db), as_of=as_of, known_at=known_at, rules=rules).ladders(),
         output_format,
         print_ladders,
         print_ladders_csv,
@@ -32,7 +32,7 @@ def ladders_(db: str, as_of: str | None, known_at: str | None, rules: str | None
 
 @command(name="lists")
 @click.option("--period", metavar="YYYY[-MM]", help="Only lists of this month, or of this year and its months.")
-@axes
+@axes_options
 @format_option
 @click.pass_obj
 def lists_(
@@ -45,7 +45,7 @@ def lists_(
     that are due now.
     """
     emit(
-        open_view(open_for_command(db), as_of, known_at, rules).lists(period),
+        open_view(open_for_command(db), as_of=as_of, known_at=known_at, rules=rules).lists(period),
         output_format,
         print_all_lists,
         print_ladders_csv,
@@ -55,7 +55,7 @@ def lists_(
 @command(name="statistics")
 @click.argument("player", type=to_nfc)
 @click.option("--game", metavar="NAME", help="Only games of this name, such as catan.")
-@axes
+@axes_options
 @format_option
 @click.pass_obj
 def statistics_(
@@ -71,5 +71,5 @@ def statistics_(
 
     A list that cannot be replayed is reported and left out; the exit code is then 1.
     """
-    statistics = open_view(open_for_command(db), as_of, known_at, rules).statistics(player, game)
+    statistics = open_view(open_for_command(db), as_of=as_of, known_at=known_at, rules=rules).statistics(player, game)
     return emit(statistics, output_format, print_statistics, print_statistics_csv)

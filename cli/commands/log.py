@@ -13,7 +13,7 @@ from ratings_ledger.ledger.events.fields import to_nfc
 @command()
 @click.argument("subject", metavar="[GAME or PLAYER]", type=to_nfc, required=False)
 @click.option(
-    "--since", metavar="TIME|POSITION", help="Only events recorded from then on; a date or month means its start."
+    "--since", metavar="TIME|POSITION", help="Only events recorded since then; a date or month means its start."
 )
 @click.option("--by", metavar="NAME", help="Only events that NAME recorded.")
 @click.option(
@@ -41,7 +41,7 @@ def log(
     output_format: str,
 ) -> None:
     """List the raw events, with their authors and reasons. Name a game or a player to list only events about it."""
-    view = open_view(open_for_command(db), None, known_at, None)
+    view = open_view(open_for_command(db), known_at=known_at)
     events = view.events(subject, since=since, by=by, types=types, batch=batch, limit=limit)
     emit(events, output_format, print_events, print_events_csv)
 
@@ -50,7 +50,7 @@ def log(
 @click.argument("game_id", metavar="[GAME]", type=to_nfc, required=False)
 @click.option("--game", metavar="NAME", help="Only games of this name, such as catan.")
 @click.option("--player", metavar="ID", type=to_nfc, help="Only games that this player took part in.")
-@click.option("--since", metavar="TIME", help="Only games played from then on; a date, month or year means its start.")
+@click.option("--since", metavar="TIME", help="Only games played since TIME; a date, month or year means its start.")
 @click.option("--by", metavar="NAME", help="Only games that NAME recorded.")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(min=0), help="Only the newest N; 0: all.")
 @as_of_option
@@ -73,7 +73,7 @@ def games(
 
     The games are sorted by the time at which they were played.
     """
-    view = open_view(open_for_command(db), as_of, known_at, None)
+    view = open_view(open_for_command(db), as_of=as_of, known_at=known_at)
     game_list = view.games(game_id, game=game, player=player, since=since, by=by, limit=limit)
     note_left_out(game_list.left_out)
     emit(game_list, output_format, print_games, print_games_csv)

@@ -38,11 +38,11 @@ from ratings_ledger.projections.stored.verification import verify_all
 from ratings_ledger.projections.stored.work import WorkAt
 
 FINDINGS_SHOWN_MAX = 20
-# the reasons of failures that may pass, and the pause before another attempt
+# the reasons of failures that may pass by themselves, and the pause before another attempt
 TRANSIENT_REASONS = ("unreachable", "busy", "server-limit", "already-running", "lock-lost")
 RETRY_SECONDS = 60.0
 
-Outcome = tuple[int, str]
+Outcome = tuple[int, str]  # the exit code and the message
 
 
 class Job(NamedTuple):
@@ -89,14 +89,14 @@ def nightly(
 ) -> int:
     """Store the standings, verify the ledger, and make a backup.
 
-    With --publish-due, first publish the lists that are due. A part that fails does not stop the others. Prints one
-    line with the date, and the errors on standard error. The exit code is the lowest exit code of a failed part. Exit
-    4, with nothing done, while another night of the same ledger is in progress.
+    With --publish-due, first publish the lists that are due. A part that fails does not stop the others. The
+    output is one line with the date; errors go to standard error. The exit code is the lowest exit code of a failed
+    part. Exit 4, with nothing done, while another night of the same ledger is in progress.
     """
     if keep is not None and folder is None:
-        raise click.UsageError("--keep is for the backups that --backup DIR makes")
-    started_at, started = clock.now(), time.monotonic()
-    deadline = started + retry
+        raise click.UsageError("--keep works only with --backup DIR; add --backup, or leave out --keep")
+    started_at, monotonic_start = clock.now(), time.monotonic()
+    deadline = monotonic_start + retry
     with end_soon_after_interrupt(lambda: "\nratings: interrupted"):
         kinds = ["nightly", *["publish"] * publish_due, "rebuild", "verify", *["backup"] * (folder is not None)]
         ledger = _open(db, kinds, deadline)
@@ -120,14 +120,14 @@ def nightly(
             run.details = {part.part: part.exit_code for part in parts}
             if failed:
                 run.fail("; ".join(f"{part.part}: {part.message}" for part in parts if part.exit_code))
-    seconds = time.monotonic() - started
+    seconds = time.monotonic() - monotonic_start
     night = Night(
         started=format_whole_second(started_at),
         seconds=round(seconds, 3),
         exit_code=min(failed, default=0),
-        head=_read(ledger, lambda _, connection: str(head(connection))),
+        head=_read_or_none(ledger, lambda _, connection: str(head(connection))),
         parts=tuple(parts),
-        compared_without_cache=_read(ledger, find_last_comparison),
+        compared_without_cache=_read_or_none(ledger, find_last_comparison),
     )
     emit(night, output_format, print_night)
     return night.exit_code
@@ -157,7 +157,7 @@ def _wait(deadline: float) -> None:
 def _run_jobs(ledger: Ledger, jobs: Sequence[Job], deadline: float) -> list[NightPart]:
     """Run the jobs one after another; until the deadline, retry jobs that fail for a transient reason.
 
-    All checks run before the first job, so that the problems that they find are reported first. An unreachable store is
+    All checks run before the first job, so that they report their problems first. An unreachable store is
     reported only once.
     """
     parts: dict[str, NightPart] = {}
@@ -230,8 +230,8 @@ def _rebuild(ledger: Ledger, rule_seconds: float, open_work: Callable[[], WorkAt
     note_left_out(result.why_left_out)
     note_failures(result)
     rebuilt_text = f"{render.count(result.ladders, 'ladder')}, generation {result.generation}"
-    failed_text = f"{len(result.failures):,} failed, of the others " * bool(result.failures)
-    return int(bool(result.failures)), failed_text + rebuilt_text
+    failed_text = f"; {len(result.failures):,} failed" if result.failures else ""
+    return int(bool(result.failures)), rebuilt_text + failed_text
 
 
 def _verify(ledger: Ledger, rule_seconds: float, open_work: Callable[[], WorkAt | None]) -> Outcome:
@@ -255,7 +255,7 @@ def _backup(ledger: Ledger, folder: Path, keep: dict[str, int] | None) -> Outcom
     return int(failed), "; ".join([*result.problems(folder)[:1], str(folder / result.backup.file)])
 
 
-def _read(ledger: Ledger, read: Callable[[Ledger, Connection], str | None]) -> str | None:
+def _read_or_none(ledger: Ledger, read: Callable[[Ledger, Connection], str | None]) -> str | None:
     try:
         with ledger.reading() as connection:
             return read(ledger, connection)

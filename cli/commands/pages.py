@@ -8,7 +8,8 @@ from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.sites import build_site, names_option
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.web.addresses import GAME_PAGES, RULE_SECONDS
+from ratings_ledger.web.addresses import GAME_PAGES_MAX
+from ratings_ledger.web.workers import PAGE_RULE_SECONDS
 
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
@@ -24,9 +25,9 @@ LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
     "--rule-seconds",
     metavar="N",
     type=click.FloatRange(min=0.1),
-    default=RULE_SECONDS,
+    default=PAGE_RULE_SECONDS,
     show_default=True,
-    help="Processor time that a rule from a package may take for a page.",
+    help="Seconds of processor time that a rule from a package may take for a page.",
 )
 @click.pass_obj
 def serve(
@@ -41,7 +42,8 @@ def serve(
 ) -> None:
     """Show the ledger as pages in a browser. The pages are read-only.
 
-    It listens only to this machine unless --host says otherwise; behind a proxy, name the site with --host-name.
+    The server listens only to this machine unless --host says otherwise. Behind a proxy, name the site with
+    --host-name.
     """
     site = build_site(title, names, "")
     open_ledger(db).close()  # refuse a missing ledger before the server starts
@@ -50,7 +52,7 @@ def serve(
     host_names = {*LOOPBACK_NAMES, host, *hosts}
     shown_host = f"[{host}]" if ":" in host else host
     frame_sources = " ".join(frames) or "'none'"
-    pages = Pages(db, site, host_names, frame_sources, rule_seconds)
+    pages = Pages(db, site, host_names, frames=frame_sources, rule_seconds=rule_seconds)
     serve_pages(
         pages, host, port, lambda port_number: render.note(f"Serving pages at http://{shown_host}:{port_number}/")
     )
@@ -64,9 +66,9 @@ def serve(
     "--game-pages",
     metavar="N",
     type=click.IntRange(min=0),
-    default=GAME_PAGES,
+    default=GAME_PAGES_MAX,
     show_default=True,
-    help="Give each game a page, up to this many games.",
+    help="Write a page for each game, if there are at most N games.",
 )
 @click.pass_obj
 def site_(db: str, folder: Path, title: str | None, names: Path | None, game_pages: int) -> int:

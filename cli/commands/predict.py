@@ -7,8 +7,8 @@ from functools import partial
 import click
 
 from ratings_ledger.cli.arguments.command import command
-from ratings_ledger.cli.arguments.options import axes, close_now_option, format_option
-from ratings_ledger.cli.arguments.tables import find_whole_ids, partners_option, refuse_joints
+from ratings_ledger.cli.arguments.options import axes_options, close_now_option, format_option
+from ratings_ledger.cli.arguments.tables import check_joints, find_unsplittable_ids, partners_option
 from ratings_ledger.cli.arguments.views import open_for_command, open_view
 from ratings_ledger.cli.output.prediction import print_prediction, print_prediction_csv
 from ratings_ledger.cli.output.render import emit
@@ -26,7 +26,7 @@ def read_numbers(context: click.Context, parameter: click.Parameter, values: Seq
         if not value.startswith("numbers.") or not re.fullmatch(r"-?\d{1,16}", number, re.ASCII):
             raise click.BadParameter(f"{quote(value)} is not numbers.NAME=V with a whole number V")
         if name in numbers:
-            raise click.BadParameter(f"numbers.{name} is set twice")
+            raise click.BadParameter(f"numbers.{name} is set twice; set it once")
         numbers[name] = int(number)
     return numbers
 
@@ -44,7 +44,7 @@ def read_numbers(context: click.Context, parameter: click.Parameter, values: Seq
     help="A custom number of the game that the rule reads; repeatable.",
 )
 @partners_option
-@axes
+@axes_options
 @close_now_option
 @format_option
 @click.pass_obj
@@ -70,9 +70,9 @@ def predict(
     Players have the points that they would have in a game on the day of the ladder's last game, or of --as-of.
     """
     ledger = open_for_command(db)
-    split_side = partial(_split_side, partners=partners, whole_ids=_read_whole_ids(ledger, partners))
+    split_side = partial(_split_side, partners=partners, unsplittable_ids=_read_unsplittable_ids(ledger, partners))
     teams, home_team = [*map(split_side, sides)], None if home is None else split_side(home)
-    view = open_view(ledger, as_of, known_at, rules, close_now=close_now)
+    view = open_view(ledger, as_of=as_of, known_at=known_at, rules=rules, close_now=close_now)
     emit(
         view.predict(ladder, teams, home=home_team, numbers=numbers),
         output_format,
@@ -81,18 +81,18 @@ def predict(
     )
 
 
-def _read_whole_ids(ledger: Ledger, partners: tuple[str, ...]) -> frozenset[str]:
-    """Return the known ids that contain a text for joining partners. Raises `click.UsageError` for an unusable text."""
-    refuse_joints(partners)
+def _read_unsplittable_ids(ledger: Ledger, partners: tuple[str, ...]) -> frozenset[str]:
+    """Return the known ids that contain a separator of partners. Raises `click.UsageError` for an unusable one."""
+    check_joints(partners)
     if not partners:
         return frozenset()  # skip the slow read of all ids
     with ledger.reading() as connection:
-        return find_whole_ids(connection, partners)
+        return find_unsplittable_ids(connection, partners)
 
 
-def _split_side(side: str, partners: tuple[str, ...], whole_ids: frozenset[str]) -> list[str]:
+def _split_side(side: str, partners: tuple[str, ...], unsplittable_ids: frozenset[str]) -> list[str]:
     """Return the players of a side. Raises `click.UsageError` for a side without players."""
     try:
-        return split_partners(side, partners, whole_ids)
+        return split_partners(side, partners, unsplittable_ids)
     except Refused as problem:
         raise click.UsageError(problem.message) from None

@@ -1,7 +1,7 @@
 """Implement `publish`: record standings permanently, in events that hold every row."""
 
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -36,6 +36,14 @@ from ratings_ledger.projections.rulesets.versions import find_period
 SCHEDULED = "list.scheduled"
 
 
+class DueList(NamedTuple):
+    """A ladder to publish, the ladders at the coordinates of the list, and the end of a scheduled month."""
+
+    ladders: Ladders
+    ladder: str
+    end: int | None
+
+
 @command()
 @click.argument("ladder", type=to_nfc, required=False)
 @as_of_option
@@ -52,8 +60,8 @@ SCHEDULED = "list.scheduled"
 def publish(context: WriteContext, ladder: str | None, as_of: str | None, all_due: bool, every: str | None) -> int:
     """Publish LADDER as it stands; the list never changes afterwards.
 
-    The list of a month or year is published when its time is over. Any other ladder is published as it stands now, or
-    with --as-of as it stood at the end of a day. The same content is not published twice in a row.
+    The list of a month or year can be published once its period is over. Any other ladder is published as it stands
+    now, or with --as-of as it stood at the end of a day. The same content is not published twice in a row.
 
     \b
         ratings publish elo-chess --every month
@@ -67,7 +75,7 @@ def publish(context: WriteContext, ladder: str | None, as_of: str | None, all_du
     _refuse_option_conflicts(ladder, as_of, all_due, every)
     if ladder is None:
         return emit(publish_due(context), context.output_format, print_due_published)
-    now, view = clock.now(), open_view(context.ledger, as_of, None, None, cached=False)
+    now, view = clock.now(), open_view(context.ledger, as_of=as_of, cached=False)
     if every is not None:
         with view.query(ladder) as query:
             data = {"ladder": query.ladder, "every": every}
@@ -86,7 +94,7 @@ def publish(context: WriteContext, ladder: str | None, as_of: str | None, all_du
         ranking = ladders.standings(ladder)
         try:
             events = build_list_events(ladders, ranking, now, times, is_explicit=as_of is not None)
-            outcome = _publish_list(context, ladders, ranking, events, now, times)
+            outcome = _publish_list(context, ladders, ranking, events=events, now=now, times=times)
         except Refused as problem:
             outcome = _build_refusal_outcome(context, ladder, ladders.coordinates, problem, times)
     return emit(outcome, context.output_format, print_list_published)
@@ -95,9 +103,11 @@ def publish(context: WriteContext, ladder: str | None, as_of: str | None, all_du
 def _refuse_option_conflicts(ladder: str | None, as_of: str | None, all_due: bool, every: str | None) -> None:
     """Raise `UsageError` for options that cannot be combined; the message names only the options that were used."""
     if all_due and ladder is not None:
-        raise click.UsageError(f"--due publishes all due lists; leave out --due to publish {ladder} alone")
+        raise click.UsageError(f"--due publishes all due lists; leave out --due to publish only {ladder}")
     if all_due and as_of is not None:
-        raise click.UsageError("--due publishes each list as it stood at its own end; --as-of goes with a LADDER")
+        raise click.UsageError(
+            "--due publishes each list as it stood at its own end; leave out --as-of, or name a LADDER instead of --due"
+        )
     if every is not None and (all_due or ladder is None):
         without_due = ", and leave out --due" if all_due else ""
         raise click.UsageError(f"--every schedules a LADDER; name one{without_due}")
@@ -123,18 +133,19 @@ def publish_due(context: WriteContext) -> DueListsOutcome:
 
 def describe_failures(outcome: DueListsOutcome) -> list[str]:
     """Return a sentence for each list that could not be published."""
-    rejections = (row.imported.rejected[-1] for row in outcome.rows if row.is_refused)
+    rejections = (row.intake_result.rejected[-1] for row in outcome.rows if row.is_refused)
     return [*map(str, outcome.failed), *map(format_rejection, rejections)]
 
 
 def _publish_due(context: WriteContext) -> DueListsOutcome:
-    now, view = clock.now(), open_view(context.ledger, None, None, None, cached=False)
+    now, view = clock.now(), open_view(context.ledger, cached=False)
     rows = []
     with view.survey() as survey:
         scheduled = read_scheduled_ladders(survey.connection, survey.facts.position)
         months = find_missed_months(survey, scheduled, now)
-        lists = [(ladders, stream.ladder, None) for ladders, stream in list_due_streams(survey, now)]
-        for ladders, ladder, end in [*lists, *((month.ladders, month.ladder, month.end) for month in months)]:
+        lists = [DueList(ladders, stream.ladder, end=None) for ladders, stream in list_due_streams(survey, now)]
+        lists += [DueList(month.ladders, month.ladder, month.end) for month in months]
+        for ladders, ladder, end in lists:
             with survey.collect_failure():
                 ranking = ladders.standings(ladder)
                 if not ranking.rows:
@@ -144,10 +155,12 @@ def _publish_due(context: WriteContext) -> DueListsOutcome:
                 except Refused as problem:
                     rows.append(_build_refusal_outcome(context, ladder, ladders.coordinates, problem, survey.times))
                     continue
-                rows.append(_publish_list(context, ladders, ranking, events, now, survey.times, end))
+                rows.append(
+                    _publish_list(context, ladders, ranking, events=events, now=now, times=survey.times, end=end)
+                )
         has_publishable = bool(find_list_rulesets(survey) or scheduled)
-    # a list that exists was published by another process meanwhile
-    rows = [row for row in rows if {rejection.code for rejection in row.imported.rejected} != {"list-exists"}]
+    # another process published a list that already exists
+    rows = [row for row in rows if {rejection.code for rejection in row.intake_result.rejected} != {"list-exists"}]
     return DueListsOutcome(
         survey.coordinates,
         context.dry_run,
@@ -162,6 +175,7 @@ def _publish_list(
     context: WriteContext,
     ladders: Ladders,
     ranking: Ranking,
+    *,
     events: list[tuple[str, dict[str, Any]]],
     now: int,
     times: Times,
@@ -170,7 +184,13 @@ def _publish_list(
     """Append the events that publish a list, in one transaction, and return the outcome.
 
     Args:
-        end: the end of the month. If given, the append fails when the month is already published.
+        context: the ledger, policy and output format.
+        ladders: the ladders at the coordinates of the list.
+        ranking: the rows of the list.
+        events: the type and data of each event.
+        now: the instant at which the list is published.
+        times: the format of times in the outcome.
+        end: for a scheduled ladder, the end of the month; the append fails if this month is already published.
     """
     occurred_at = format_instant(now)
     hooks = {} if end is None else {"precondition": partial(refuse_published, ladder=ranking.ladder, end=end)}
@@ -190,7 +210,7 @@ def _publish_list(
         existing=result.existing,
         dry_run=context.dry_run,
         rejected=build_refusals(result.rejected),
-        imported=result,
+        intake_result=result,
         ranked=sum(row.rank is not None for row in ranking.rows),
         min_games=min_games if any(row.rank is None and row.games < min_games for row in ranking.rows) else 0,
         times=times,
@@ -214,6 +234,6 @@ def _build_refusal_outcome(
         existing=0,
         dry_run=context.dry_run,
         rejected=build_refusals(result.rejected),
-        imported=result,
+        intake_result=result,
         times=times,
     )

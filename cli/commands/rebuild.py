@@ -5,14 +5,14 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from ratings_ledger.cli.arguments.command import NOTHING_LOST, OneOf, command
+from ratings_ledger.cli.arguments.command import NO_GAME_LOST, OneOf, command
 from ratings_ledger.cli.arguments.engines import open_work_on_engine, rule_seconds_option, workers_options
 from ratings_ledger.cli.arguments.options import result_format
 from ratings_ledger.cli.arguments.views import note_left_out
 from ratings_ledger.cli.interrupts import INTERRUPTED, end_soon_after_interrupt
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.maintenance import print_rolled_back
-from ratings_ledger.cli.output.progress import ProgressLog, progress
+from ratings_ledger.cli.output.progress import ProgressLog, show_progress
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import LedgerError
@@ -79,20 +79,20 @@ def rebuild_(
     """
     has_keep_options = context.get_parameter_source("keep") != ParameterSource.DEFAULT or keep_history is not None
     if rollback and (names or check or has_keep_options):
-        raise click.UsageError("--rollback computes nothing; it takes neither names nor --check, --keep or --history")
+        raise click.UsageError("--rollback computes nothing; leave out the names, --check, --keep and --history")
     options = RebuildOptions(check=check, keep=keep, keep_history=keep_history, rule_seconds=rule_seconds)
-    steps = ProgressLog(log or "plain")
+    progress_log = ProgressLog(log or "plain")
     ladders = list(dict.fromkeys(map(to_nfc, names)))
 
-    def last_words() -> str:
-        return steps.format_line("interrupted", {}) if log == "json" else "\nratings: interrupted"
+    def format_interrupt() -> str:
+        return progress_log.format_line("interrupted", {}) if log == "json" else "\nratings: interrupted"
 
     try:
-        with end_soon_after_interrupt(last_words):
+        with end_soon_after_interrupt(format_interrupt):
             ledger = open_ledger(context.obj)
             if rollback:
-                return _verify_and_roll_back(ledger, steps if log else None, output_format, rule_seconds)
-            with progress(steps if log else None) as report_progress:
+                return _verify_and_roll_back(ledger, progress_log if log else None, output_format, rule_seconds)
+            with show_progress(progress_log if log else None) as report_progress:
                 work_at = open_work_on_engine(ledger, on, segments, rule_seconds, report_progress)
                 result = rebuild(ledger, clock.now, ladders, options, report_progress=report_progress, work_at=work_at)
     except (UnknownLadder, HistoryMissing) as problem:
@@ -100,16 +100,16 @@ def rebuild_(
     except LedgerError as problem:
         if log != "json":
             raise
-        numbers = {"message": str(problem), "exit_code": problem.exit_code, "reason": problem.reason}
-        steps.write("stopped", numbers)
+        members = {"message": str(problem), "exit_code": problem.exit_code, "reason": problem.reason}
+        progress_log.write("stopped", members)
         return problem.exit_code
     except KeyboardInterrupt:
         if log != "json":
             raise
-        render.note(last_words())
+        render.note(format_interrupt())
         return INTERRUPTED
     note_left_out(result.why_left_out)
-    _print_report(result, steps, log, output_format, check)
+    _print_report(result, progress_log, log, output_format, check)
     return int(bool(result.failures or result.differing))
 
 
@@ -127,7 +127,7 @@ def _verify_and_roll_back(ledger: Ledger, log: ProgressLog | None, output_format
         return 1
     rolled_back = roll_back(ledger)
     if log is not None:
-        log.write("rolled back", _loggable(rolled_back))
+        log.write("rolled back", _list_log_members(rolled_back))
     return emit(rolled_back, output_format, print_rolled_back)
 
 
@@ -147,33 +147,35 @@ def _print_report(
     else:
         note_failures(result)
     if log_format is not None:
-        log.write("done", _loggable(result) | {"failures": len(result.failures), "differing": len(result.differing)})
+        log.write(
+            "done", _list_log_members(result) | {"failures": len(result.failures), "differing": len(result.differing)}
+        )
 
 
-def _loggable(result: Result) -> dict[str, Any]:
+def _list_log_members(result: Result) -> dict[str, Any]:
     return {name: value for name, value in result.model_dump().items() if name != "chain_hash"}
 
 
 def note_failures(result: RebuildResult) -> None:
     """Note the ladders that failed, with the game, and the ladders whose second replay differed."""
     games = {position: f" (game {render.plain(game_id)})" for position, game_id in result.failed_games.items()}
-    consequences = {failure.ladder: "its previous standings keep serving" for failure in result.failures}
-    consequences |= dict.fromkeys(result.not_stored, "nothing is stored of it yet")
+    consequences = {failure.ladder: "its previous standings stay live" for failure in result.failures}
+    consequences |= dict.fromkeys(result.not_stored, "no standings of it are stored yet")
     failed = [
         f"ratings: {failure.ladder}: the rule failed at position {failure.position}"
         f"{games.get(failure.position, '')}: {failure.message}; {consequences[failure.ladder]}"
         for failure in result.failures
     ]
-    differing = [f"ratings: {ladder}: a second replay comes to different standings" for ladder in result.differing]
+    differing = [f"ratings: {ladder}: a second replay gives different standings" for ladder in result.differing]
     for lines in (failed, differing):
         for line in lines[:LINES_SHOWN_MAX]:
             render.note(line)
         if (more := len(lines) - LINES_SHOWN_MAX) > 0:
             render.note(f"ratings: ... and {render.count(more, 'more ladder')} (--format json lists them)")
     if failed:
-        render.note(f"ratings: {NOTHING_LOST}, run: ratings rebuild")
+        render.note(f"ratings: {NO_GAME_LOST}; once the rule works again, run: ratings rebuild")
     if result.differing:
-        render.note("ratings: nothing was promoted; the previous generation keeps serving")
+        render.note("ratings: nothing was promoted; the previous generation stays live")
 
 
 def _summarize(result: RebuildResult, seconds: float, checked: bool) -> str:

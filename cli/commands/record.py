@@ -8,7 +8,7 @@ import click
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.options import read_instant_or_now, zone_option
 from ratings_ledger.cli.arguments.prompts import can_ask
-from ratings_ledger.cli.arguments.tables import find_only_game, find_whole_ids, partners_option, refuse_joints
+from ratings_ledger.cli.arguments.tables import check_joints, find_only_game, find_unsplittable_ids, partners_option
 from ratings_ledger.cli.arguments.writing import WriteContext, with_game_options
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.proposals import note_leagues, note_unranked, note_voided
@@ -73,11 +73,10 @@ def record(
             event = _build_game(syntax.participants(typed.players), typed.game, typed.game_id, labels)
             return _complete_event(ledger, event, typed_time, zone, notes)[0]
 
-        if (
-            answered := ask_for_game(context, TypedGame(players, game, game_id, at), zone, build_event, syntax)
-        ) is None:
+        typed_game = TypedGame(players, game, game_id, at)
+        if (answers := ask_for_game(context, typed_game, zone, build_event, syntax)) is None:
             return 1
-        context, (players, game, game_id, at) = answered
+        context, (players, game, game_id, at) = answers
         at = None if at == NOW else at
         was_shown = context.output_format == "table" and not context.dry_run
     is_undated, league = False, None
@@ -101,7 +100,7 @@ def record(
 
 
 def _find_scored_game(ledger: Ledger) -> str | None:
-    """Return the game that the rulesets score, or None if they score several."""
+    """Return the name of the only game that the rulesets score, or None if they score several."""
     with ledger.reading() as connection:
         return find_only_game(connection)
 
@@ -118,11 +117,11 @@ def _note_result(result: IntakeResult, league: str | None) -> None:
 
 def _read_cell_syntax(ledger: Ledger, partners: tuple[str, ...], players: tuple[str, ...], *, asks: bool) -> CellSyntax:
     """Return the syntax of cells, both on the command line and in answers. Raises `click.UsageError`."""
-    refuse_joints(partners)
+    check_joints(partners)
     if not partners and not asks and not any(":" in cell for cell in players):
         return CellSyntax()  # skip the slow read of all ids
     with ledger.reading() as connection:
-        return CellSyntax(partners, find_whole_ids(connection, partners))
+        return CellSyntax(partners, find_unsplittable_ids(connection, partners))
 
 
 def _build_typed_event(
@@ -162,12 +161,14 @@ def _complete_event(
 
 
 def _read_event(*options: str | None) -> dict[str, Any] | Refused:
-    """Return the event on standard input, or its error. The data of a game can stand alone.
+    """Return the event on standard input, or its error. The data of a game is accepted without the event around it.
 
-    Raises `click.UsageError` if there are options for a game on the command line.
+    Raises `click.UsageError` if the command line has options for a game.
     """
     if any(option is not None for option in options):
-        raise click.UsageError("these options describe a game with PLAYERS; leave them out for JSON on standard input")
+        raise click.UsageError(
+            "options such as --game need PLAYERS; name them, or leave out the options and give JSON on standard input"
+        )
     if not (content := sys.stdin.buffer.read(1 << 20)).strip():
         message = (
             "there is no event on standard input; name the PLAYERS, with --game and --game-id, or give one as JSON"

@@ -29,6 +29,7 @@ from ratings_ledger.projections.queries.coordinates import Times, load_times, mo
 from ratings_ledger.projections.queries.event_texts import describe_outcome
 from ratings_ledger.projections.queries.ledger_names import list_game_names
 
+# the keys
 RECORD, PLAYERS, GAME, TIME, GAME_ID, LEAVE = "rpgtiq"
 CLEARED_FIELDS: dict[str, dict[str, Any]] = {
     PLAYERS: {"players": ()},
@@ -77,7 +78,8 @@ def ask_for_game(
     """Ask for the missing parts of a game, show its effect, and wait for the key that records it.
 
     Returns the context to record the game in, with the accepted names, and the complete game; None if the user leaves.
-    Times are read in the zone, by default that of the ledger. Raises `click.Abort` after Ctrl-C and Ctrl-D, `Refused`.
+    Times are read in the zone, by default that of the ledger. Raises `Refused`, and `click.Abort`
+    after Ctrl-C and Ctrl-D.
     """
     suggestions = _load_suggestions(context)
     zone = zone or suggestions.times.home
@@ -115,7 +117,7 @@ def ask_for_game(
 def _replace_names(
     context: WriteContext, typed: TypedGame, answers: Answers | None, syntax: CellSyntax
 ) -> tuple[WriteContext, TypedGame]:
-    """Return the game with the answered players, or without players if the user wants to type them again."""
+    """Replace the players by the answers, or drop the players if the user wants to type them again."""
     if answers is None:
         return context, typed._replace(players=())
     aliases = answers.aliases
@@ -164,7 +166,7 @@ def _ask_for_game_name(suggestions: Suggestions) -> str:
     while True:
         name = ask_line(f"game{default}: ", suggestions.games) or suggestions.last_game or ""
         if not name:
-            render.note(f"such as {', '.join(suggestions.games[:10]) or 'catan'}")
+            render.note(f"name the game, such as {', '.join(suggestions.games[:10]) or 'catan'}")
         elif (problem := _find_name_problem(name)) is not None:
             render.note(problem)
         elif name in suggestions.games or (similar := find_closest(name, suggestions.games)) is None:
@@ -203,8 +205,10 @@ def _ask_for_time(context: WriteContext, zone: str | None) -> str:
 
 def _ask_for_players(suggestions: Suggestions, syntax: CellSyntax) -> tuple[str, ...]:
     """Ask for the players in the order of their places, until an empty line."""
-    partners = f", partners by {' or '.join(syntax.partners)}" if syntax.partners else ""
-    render.note(f"players by places, tied ones joined by ={partners}, scores as anna:3; an empty line ends")
+    partners = f", and partners with {' or '.join(syntax.partners)}" if syntax.partners else ""
+    render.note(
+        f"enter the players by place; join ties with ={partners}; add scores as in anna:3; end with an empty line"
+    )
     cells, placed = list[str](), list[str]()
     while True:
         remaining = [name for name in suggestions.players if name not in placed]
@@ -218,9 +222,9 @@ def _ask_for_players(suggestions: Suggestions, syntax: CellSyntax) -> tuple[str,
         if not cell and len(placed) > 1:
             return tuple(cells)
         if not all(names):
-            render.note("a game has at least two players" if not cell else "a name is missing next to =")
+            render.note("name at least two players" if not cell else "a name is missing next to =")
         elif repeated := next((name for name in names if (placed + names).count(name) > 1), None):
-            render.note(f"{quote(repeated)} has a place already")
+            render.note(f"{quote(repeated)} already has a place; name each player once")
         else:
             cells.append(syntax.join(sides))
             placed += names
@@ -232,7 +236,7 @@ def _ask_for_game_id(context: WriteContext, at: str, suggestions: Suggestions) -
     day = f"{local_time(instant, suggestions.times.zone):%Y-%m-%d}"
     with context.ledger.reading() as connection:
         free_id = next(name for number in count(1) if not find_first_positions(connection, [name := f"{day}-{number}"]))
-    return ask_line(f"its own id [{free_id}]: ", []) or free_id
+    return ask_line(f"game id [{free_id}]: ", []) or free_id
 
 
 def _print_proposal(proposal: Proposal, event: dict[str, Any], times: Times) -> None:

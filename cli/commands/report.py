@@ -33,8 +33,10 @@ def report() -> None:
 
 
 @report.command(name="changes")
-@click.option("--from", "begin", metavar="TIME|POSITION", required=True, help="Only events recorded after that.")
-@click.option("--to", "end", metavar="TIME|POSITION", help="Only events recorded up to then.  [default: the head]")
+@click.option(
+    "--from", "begin", metavar="TIME|POSITION", required=True, help="Only events recorded after that time or position."
+)
+@click.option("--to", "end", metavar="TIME|POSITION", help="The last event to include.  [default: the head]")
 @click.option(
     "--output", "-o", metavar="FILE", required=True, callback=_read_output, help="A new file, FILE.html or FILE.md."
 )
@@ -50,7 +52,7 @@ def report_changes(db: str, begin: str, end: str | None, output: Path) -> int:
     out; the exit code is then 1.
     """
     try:
-        changes = open_view(open_for_command(db), None, end, None).decisions(begin)
+        changes = open_view(open_for_command(db), known_at=end).decisions(begin)
     except BadArgument as problem:
         hint = {"after": "--from", "known_at": "--to"}.get(str(problem.argument))
         raise click.BadParameter(str(problem), param_hint=hint) if hint else problem from None
@@ -70,7 +72,7 @@ def report_changes(db: str, begin: str, end: str | None, output: Path) -> int:
 @click.argument("ladder", type=to_nfc, required=False)
 @as_of_option
 @known_at_option
-@click.option("--to", "end", metavar="TIME|POSITION", help="The later of the two times.  [default: the head]")
+@click.option("--to", "end", metavar="TIME|POSITION", help="The later time or position.  [default: the head]")
 @names_option
 @click.option("--output", "-o", metavar="FILE", required=True, callback=_read_page, help="A new file, FILE.html.")
 @click.pass_obj
@@ -84,7 +86,7 @@ def report_player(
     names: Path | None,
     output: Path,
 ) -> None:
-    """Report how PLAYER's points on LADDER came about. It compares the points as known at two times.
+    """Report how PLAYER's points on LADDER came about. Compare the points as known at two times.
 
     \b
         ratings report player mira elo-catan --as-of 2024-12-31 --known-at 92 -o mira.html
@@ -96,15 +98,15 @@ def report_player(
     site = build_site("", names, "")
     from ratings_ledger import open as open_pages
     from ratings_ledger.web.page import render_file
-    from ratings_ledger.web.report import report_page
+    from ratings_ledger.web.report import build_report_page
     from ratings_ledger.web.visits import Visit
 
-    axes = [{"as_of": as_of, "known_at": position} for position in (known_at or end, end)]
+    coordinates = [{"as_of": as_of, "known_at": position} for position in (known_at or end, end)]
     with open_pages(db) as ledger:
-        earlier, later = (Visit(ledger, {name: value for name, value in spec.items() if value}) for spec in axes)
+        earlier, later = (Visit(ledger, {name: value for name, value in axes.items() if value}) for axes in coordinates)
         player, ladder = later.view.with_ladder(player, ladder)
         try:
-            page = report_page(earlier, later, player, ladder)
+            page = build_report_page(earlier, later, player, ladder)
         finally:
             for note in dict.fromkeys([*earlier.view.notes, *later.view.notes]):
                 print_note(note)

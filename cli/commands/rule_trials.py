@@ -16,7 +16,12 @@ from ratings_ledger.projections.rulesets.versions import RulesetProblem, bind
 from ratings_ledger.projections.stored.rule_processes import describe_lost_process
 
 seed_option = click.option(
-    "--seed", metavar="N", type=int, default=SEED, show_default=True, help="Draw different games."
+    "--seed",
+    metavar="N",
+    type=int,
+    default=SEED,
+    show_default=True,
+    help="The seed of the random games; another seed gives other games.",
 )
 
 columns_option = click.option(
@@ -24,7 +29,7 @@ columns_option = click.option(
     "columns",
     metavar="NAME=LOW..HIGH",
     multiple=True,
-    help="The numbers of a column in all random games; repeatable.",
+    help="The range of a column in the random games; repeatable.",
 )
 
 
@@ -45,7 +50,7 @@ class RuleTrial(NamedTuple):
 def try_files(files: Sequence[str], seconds: float, seed: int = SEED, columns: Sequence[str] = ()) -> list[RuleTrial]:
     """Read files and try their rules on random games, in another process, which may take `seconds` for each file.
 
-    `columns` restrict the random games, such as `seat=1..2`.
+    `columns` are ranges of columns in the random games, such as `seat=1..2`.
     """
     trials: list[RuleTrial] = []
     while remaining_files := files[len(trials) :]:
@@ -69,7 +74,7 @@ def try_files(files: Sequence[str], seconds: float, seed: int = SEED, columns: S
 
 
 def find_failure(work: Callable[[], Any], seconds: float) -> str | None:
-    """Do some work in another process; return why the process failed, or None."""
+    """Do the work in another process within `seconds`; return why the process failed, or None."""
 
     def run_work() -> Iterator[bytes]:
         work()
@@ -115,8 +120,8 @@ def _try_file(file: str, seed: int, columns: Sequence[str]) -> RuleTrial:
     )
 
 
-def names_package_rule(file: str) -> bool:
-    """Tell whether a file names a rule from a package, even if this program ships a rule of the same name."""
+def has_package_rule(file: str) -> bool:
+    """Tell whether a file uses a rule from a package, even if this program ships a rule of the same name."""
     data, _ = read_tables(file)
     rule_id = None if data is None else data.get("rule")
     return isinstance(rule_id, str) and (rule_id not in BUILT_IN or rule_id in find_contested_rules())

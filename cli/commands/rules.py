@@ -19,7 +19,7 @@ from ratings_ledger.cli.arguments.writing import WriteContext, write_command
 from ratings_ledger.cli.commands.rule_trials import (
     columns_option,
     find_failure,
-    names_package_rule,
+    has_package_rule,
     seed_option,
     try_files,
 )
@@ -66,7 +66,6 @@ def rules() -> None:
     """List, show, check and publish rulesets."""
 
 
-# the default rule of a new ruleset
 DEFAULT_RULE = "pairwise-elo/1"
 
 
@@ -87,12 +86,14 @@ def _read_slug_option(context: click.Context, parameter: click.Parameter, value:
 def list_(db: str, is_shipped: bool, known_at: str | None, output_format: str) -> None:
     """List the published versions, and mark the versions in force for games that end now."""
     if is_shipped and known_at is not None:
-        raise click.UsageError("--shipped is about this program, --known-at about the ledger; choose one")
+        raise click.UsageError(
+            "--shipped lists the rulesets of this program, and --known-at those of the ledger; leave out one"
+        )
     if is_shipped:
         emit(list_shipped(), output_format, print_shipped, print_shipped_csv)
         return
     emit(
-        open_view(open_for_command(db), None, known_at, None).rulesets(),
+        open_view(open_for_command(db), known_at=known_at).rulesets(),
         output_format,
         print_rulesets,
         print_rulesets_csv,
@@ -133,7 +134,7 @@ def new(db: str, file: str | None, rule_id: str | None, package: str | None, gam
         zone = load_times(connection).zone
     if package is not None:
         if rule_id is not None:
-            raise click.UsageError("--package writes a rule of its own, --rule names one; choose one")
+            raise click.UsageError("--package writes a new rule, and --rule names an existing one; leave out one")
         _write_package(package, file or package, game, zone)
         return
     text = _build_template(rule_id or DEFAULT_RULE, game, zone)
@@ -144,12 +145,12 @@ def new(db: str, file: str | None, rule_id: str | None, package: str | None, gam
         with create_file(file) as template_file:
             template_file.write(text.encode())
     except FileExistsError:
-        raise click.UsageError(f"{file} exists; nothing was written") from None
+        raise click.UsageError(f"{file} exists; nothing was written; delete it, or choose another FILE") from None
     render.echo(f"{file} is written; next: ratings rules check {file}")
 
 
 def _build_template(rule_id: str, game: str, zone: str) -> str:
-    """Return a commented ruleset with a rule."""
+    """Return a commented ruleset that uses a rule."""
     from ratings_ledger.projections.rulesets.templates import build_template
 
     try:
@@ -169,7 +170,7 @@ def _write_package(name: str, folder: str, game: str, zone: str) -> None:
     try:
         files = write_rule_package(name, folder, game, zone)
     except FileExistsError:
-        raise click.UsageError(f"{folder} exists; nothing was written") from None
+        raise click.UsageError(f"{folder} exists; nothing was written; delete it, or choose another FILE") from None
     render.echo(f"{folder} is written: {', '.join(files)}")
     render.echo(f"next: pip install {folder}; ratings rules check {folder}/{name}.toml")
 
@@ -183,7 +184,7 @@ def _write_package(name: str, folder: str, game: str, zone: str) -> None:
     help="Print a ruleset that comes with this program; rules list --shipped names them.",
 )
 @known_at_option
-@format_options("table", "json", "csv", "toml", meaning="Output format; toml is a file that says the same.")
+@format_options("table", "json", "csv", "toml", meaning="Output format; toml prints a ruleset file.")
 @click.pass_obj
 def show(db: str, name: str, is_shipped: bool, known_at: str | None, output_format: str) -> None:
     """Show a version, and the days on which each version of its ruleset scores games.
@@ -193,10 +194,10 @@ def show(db: str, name: str, is_shipped: bool, known_at: str | None, output_form
     """
     if is_shipped:
         if known_at is not None or output_format not in ("table", "toml"):
-            raise click.UsageError("--shipped prints the file, and takes neither --known-at nor --format json or csv")
+            raise click.UsageError("--shipped prints the file; leave out --known-at and --format json or csv")
         render.echo(find_shipped_text(name), nl=False)
         return
-    ruleset = open_view(open_for_command(db), None, known_at, None).ruleset(name)
+    ruleset = open_view(open_for_command(db), known_at=known_at).ruleset(name)
     emit(ruleset, output_format, print_ruleset, print_ruleset_csv, toml=print_ruleset_toml)
 
 
@@ -259,16 +260,16 @@ def publish(
     zone: str | None,
     rule_seconds: float,
 ) -> int:
-    """Publish ruleset FILES (TOML), and show the impact. Versions that are already published like this are skipped.
+    """Publish ruleset FILES (TOML), and show the impact. Versions that are already published are skipped.
 
     A version scores games from its effective_from on: a past day corrects history, a future day does not.
     --shipped elo --game chess publishes textbook Elo for a game, as elo-chess; rules list --shipped names other
     templates. A rule from a package is first tried as in rules check.
     """
     if bool(files) == (from_shipped is not None):
-        raise click.UsageError("name files, or --shipped")
+        raise click.UsageError("name FILES, or publish shipped rulesets with --shipped")
     if from_shipped is None and (games or zone is not None):
-        raise click.UsageError(f"--game and --zone go with --shipped ID, such as --shipped {ELO}")
+        raise click.UsageError(f"--game and --zone work only with --shipped ID, such as --shipped {ELO}")
     if from_shipped is not None:
         return _propose_rulesets(
             context, *list_missing(context.ledger, _load_shipped_texts(context, from_shipped, games, zone))
@@ -301,9 +302,9 @@ def _load_shipped_texts(context: WriteContext, name: str, games: tuple[str, ...]
     templates = joined([template.id for template in shipped_rulesets().values() if template.takes_game])
     ruleset = None if name == ALL_SHIPPED else find_shipped(name)
     if games and not (ruleset and ruleset.takes_game):
-        raise click.UsageError(f"--game goes with --shipped {templates}")
+        raise click.UsageError(f"--game works only with --shipped {templates}")
     if zone is not None and not (ruleset and ruleset.takes_zone):
-        raise click.UsageError(f"--zone goes with --shipped {templates}")
+        raise click.UsageError(f"--zone works only with --shipped {templates}")
     if ruleset and ruleset.takes_game and not games:
         raise click.UsageError(f"--shipped {name} rates one game: name it, as in --shipped {name} --game chess")
     try:
@@ -313,8 +314,8 @@ def _load_shipped_texts(context: WriteContext, name: str, games: tuple[str, ...]
 
 
 def _try_package_rules(db: str, files: Sequence[str], seconds: float) -> list[tuple[str, RulesetProblem]]:
-    """Return the problems of files that name rules from packages, after trials on random games and on the ledger's."""
-    package_files = [name for name in files if names_package_rule(name)]
+    """Try rules from packages on random games and on the games of the ledger; return the problems of the files."""
+    package_files = [name for name in files if has_package_rule(name)]
     trials = try_files(package_files, seconds)
     file_problems = [(trial.file, problem) for trial in trials for problem in trial.problems]
     for trial in trials:

@@ -33,7 +33,7 @@ TYPE = "player.seeded"
 @click.option(
     "--file",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True),
-    help="Many players at once: CSV with player and the columns of the rule; games and reason, if they differ.",
+    help="Seed many players: a CSV file with the columns player and those of the rule; optional: games, reason.",
 )
 @reason_option
 @write_command
@@ -57,7 +57,7 @@ def seed(
     """
     if (player is None) == (file is None) or (file is None) != bool(values) or (file is not None and games is not None):
         raise click.UsageError("name a PLAYER and values such as rating=1650, or many players with --file")
-    view = open_view(context.ledger, None, None, None)
+    view = open_view(context.ledger)
     ladder = view.full_name(ladder)
     try:
         if file is None:
@@ -72,11 +72,16 @@ def seed(
     if not new_seeds:
         players = quote(rows[0].player) if file is None else "every player"
         return context.refuse(
-            TYPE, Refused("nothing-to-correct", f"{players} already starts like that on {short_name(ladder)}")
+            TYPE, Refused("nothing-to-correct", f"{players} already has this start on {short_name(ladder)}")
         )
     now = format_instant(clock.now())
     items = [
-        Item(row.file, row.line, {"type": TYPE, "occurred_at": now, "data": _build_seed_data(ladder, row)}, None)
+        Item(
+            file=row.file,
+            line=row.line,
+            event={"type": TYPE, "occurred_at": now, "data": _build_seed_data(ladder, row)},
+            source=None,
+        )
         for row in new_seeds
     ]
     return context.enter(TYPE, context.propose(items))

@@ -5,7 +5,7 @@ import click
 from ratings_ledger.cli.arguments.command import group
 from ratings_ledger.cli.arguments.engines import on_option, segments_option
 from ratings_ledger.cli.arguments.options import format_option
-from ratings_ledger.cli.output.progress import progress
+from ratings_ledger.cli.output.progress import show_progress
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.cli.output.segments import print_pruned, print_pruned_csv, print_segments, print_segments_csv
 from ratings_ledger.ledger.store.opening import open_ledger
@@ -28,7 +28,7 @@ def seal(db: str, on: str | None, segments: str | None, output_format: str) -> i
     """
     from ratings_ledger.projections.cluster.inventory import seal_all
 
-    with progress(None) as report_progress:
+    with show_progress(None) as report_progress:
         inventory = seal_all(open_ledger(db), on or "processes", segments, report_progress)
     return emit(inventory, output_format, print_segments, print_segments_csv)
 

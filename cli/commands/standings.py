@@ -5,7 +5,7 @@ import sys
 import click
 
 from ratings_ledger.cli.arguments.command import command
-from ratings_ledger.cli.arguments.options import axes, close_now_option, format_option
+from ratings_ledger.cli.arguments.options import axes_options, close_now_option, format_option
 from ratings_ledger.cli.arguments.views import open_for_command, open_view
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.history import print_history, print_history_csv
@@ -22,10 +22,10 @@ SPARKLINE_ROWS_MAX = 200
 
 @command(name="standings")
 @click.argument("ladder", type=to_nfc, required=False)
-@click.option("--as-published", is_flag=True, help="The published list of the latest time, or for --as-of.")
+@click.option("--as-published", is_flag=True, help="Show the published list: the latest one, or the one for --as-of.")
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), help="Only the first N rows.")
 @click.option("--player", "players", metavar="ID", multiple=True, type=to_nfc, help="Only this player; repeatable.")
-@axes
+@axes_options
 @close_now_option
 @format_option
 @click.pass_obj
@@ -43,13 +43,13 @@ def standings_(
 ) -> None:
     """Show the standings of LADDER, such as elo-chess. A terminal also draws the course of each player's last points.
 
-    LADDER may be left out if there is only one. The digest covers all rows, however many are shown.
+    LADDER may be left out if there is only one. The digest covers all rows, even if fewer are shown.
     """
     if as_published and rules is not None:
-        raise click.UsageError("a published list has its own version: --as-published takes no --rules")
+        raise click.UsageError("a published list has its own version; leave out --rules or --as-published")
     if as_published and close_now:
-        raise click.UsageError("a published list stays as it is: --as-published takes no --close-now")
-    view = open_view(open_for_command(db), as_of, known_at, rules, close_now=close_now)
+        raise click.UsageError("a published list never changes; leave out --close-now or --as-published")
+    view = open_view(open_for_command(db), as_of=as_of, known_at=known_at, rules=rules, close_now=close_now)
     ladder = ladder or view.only_ladder()
     standings = (view.published if as_published else view.standings)(ladder, players, limit)
     is_short = 0 < len(standings.rows) <= SPARKLINE_ROWS_MAX
@@ -67,20 +67,20 @@ def standings_(
 
 
 def _note_unranked(view: Snapshot, standings: Standings) -> None:
-    """Note why no player on a ladder has a rank, with the player who has most games as the example."""
+    """Note why no player on a ladder has a rank. The player with most games is the example."""
     player = max(standings.rows, key=lambda row: row.games).player
     terms = view.account(standings.ladder, player).terms
     reason = next((term.detail for term in terms if term.term == "no rank"), None)
     if reason is not None:
         render.note(
-            f"note: no player has a rank; {render.plain(quote(player))}, who played most: {render.plain(reason)}"
+            f"note: no player has a rank; {render.plain(quote(player))} has most games, but: {render.plain(reason)}"
         )
 
 
 @command(name="history")
 @click.argument("player", type=to_nfc)
 @click.argument("ladder", type=to_nfc, required=False)
-@axes
+@axes_options
 @close_now_option
 @format_option
 @click.pass_obj
@@ -94,18 +94,18 @@ def history_(
     close_now: bool,
     output_format: str,
 ) -> None:
-    """Show every change of PLAYER's points on LADDER. It lists games and adjustments in order.
+    """Show every change of PLAYER's points on LADDER. List games and adjustments in order.
 
     LADDER may be left out if PLAYER is on only one.
     """
-    view = open_view(open_for_command(db), as_of, known_at, rules, close_now=close_now)
+    view = open_view(open_for_command(db), as_of=as_of, known_at=known_at, rules=rules, close_now=close_now)
     player, ladder = view.with_ladder(player, ladder)
     emit(view.history(ladder, player), output_format, print_history, print_history_csv)
 
 
 @command(name="books")
 @click.argument("ladder", type=to_nfc, required=False)
-@axes
+@axes_options
 @close_now_option
 @format_option
 @click.pass_obj
@@ -118,11 +118,11 @@ def books_(
     close_now: bool,
     output_format: str,
 ) -> int:
-    """Show the trial balance of LADDER; its accounts sum to zero. It compares the players' points with their sources.
+    """Show the trial balance of LADDER; its accounts sum to zero. Compare the players' points with their sources.
 
     LADDER may be left out if there is only one.
     """
-    view = open_view(open_for_command(db), as_of, known_at, rules, close_now=close_now)
+    view = open_view(open_for_command(db), as_of=as_of, known_at=known_at, rules=rules, close_now=close_now)
     balance = view.balance(ladder or view.only_ladder())
     emit(balance, output_format, print_balance, print_balance_csv)
     return int(balance.sum != 0)

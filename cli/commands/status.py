@@ -55,7 +55,7 @@ def status(db: str, max_age: int | None, max_behind: int | None, no_failures: bo
 def _find_problems(
     state: LedgerStatus, max_age: int | None, max_behind: int | None, no_failures: bool
 ) -> Iterator[HealthProblem]:
-    """Yield the problems that the checks of the options find."""
+    """Yield the problems that --max-age, --max-behind and --no-failures check for."""
     # an age that is based on a date in the future is not reliable, so such a date fails every check
     if max_age is not None or max_behind is not None or no_failures:
         yield from (HealthProblem("dated-ahead", ahead.message) for ahead in state.dated_ahead)

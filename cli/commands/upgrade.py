@@ -43,9 +43,13 @@ def _print_upgrade(upgrade: LedgerUpgrade) -> None:
         if upgrade.has_roles:
             prefix = upgrade.owner.removesuffix("owner")
             prefix_option = f" --prefix {prefix}" if prefix not in (PREFIX, upgrade.owner) else ""
-            render.echo(f"First, for the rights of the roles on what is new, the statements that {upgrade.owner} runs:")
+            render.echo(
+                f"First grant the roles their rights on new tables, with the statements that {upgrade.owner} runs:"
+            )
             render.echo(f"  ratings grants --sql --as owner{prefix_option}")
-        render.echo("Now: ratings doctor, and ratings verify --head with the head from before.")
+        render.echo("Then run ratings doctor, and ratings verify --head with the head from before the upgrade.")
         return
-    render.echo(f"It must be run by {upgrade.owner}; you are {upgrade.user}{'' if upgrade.may else ', who may not'}.")
+    render.echo(
+        f"It must be run by {upgrade.owner}; you are {upgrade.user}{'' if upgrade.may else ', who may not run it'}."
+    )
     render.echo("Nothing was done.")

@@ -53,13 +53,15 @@ def verify(
     ledger = open_ledger(db)
     check_workers(ledger, on, segments)
     work_at = open_work_on_engine(ledger, on, segments, rule_seconds)
-    verification = verify_all(ledger, expected, rule_seconds, report_finding, work_at, since)
+    verification = verify_all(
+        ledger, expected, rule_seconds=rule_seconds, on_finding=report_finding, work_at=work_at, since=since
+    )
     emit(verification, output_format, print_verification)
     return int(bool(verification.findings))
 
 
 def _print_finding(finding: Finding) -> None:
-    """Print a finding. If nobody reads standard output any more, the exit code still reports it."""
+    """Print a finding. If standard output is closed, only the exit code reports it."""
     try:
         render.echo(render.plain(str(finding)))
         sys.stdout.flush()

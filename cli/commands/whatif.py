@@ -8,9 +8,9 @@ import click
 
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.engines import workers_options
-from ratings_ledger.cli.arguments.options import as_of_option, format_option
+from ratings_ledger.cli.arguments.options import as_of_option, format_option, known_at_option
 from ratings_ledger.cli.arguments.views import open_for_command, open_view
-from ratings_ledger.cli.output.progress import progress
+from ratings_ledger.cli.output.progress import show_progress
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.cli.output.rulesets import format_problem
 from ratings_ledger.cli.output.simulation import format_settings, print_simulation, print_simulation_csv
@@ -50,7 +50,7 @@ def _read_settings(context: click.Context, parameter: click.Parameter, values: t
     help="Try other values for a key of the ruleset; without a value, drop the key.",
 )
 @as_of_option
-@click.option("--known-at", metavar="TIME|POSITION", help="Only events recorded up to then.")
+@known_at_option
 @workers_options
 @format_option
 @click.pass_obj
@@ -80,7 +80,7 @@ def whatif(
     1.
     """
     ledger = open_for_command(db)
-    view = open_view(ledger, as_of, known_at, None)
+    view = open_view(ledger, as_of=as_of, known_at=known_at)
     rulesets = _load_variants(view, file, settings)
     if on is None:
         simulation = view.simulate(rulesets, ladders)
@@ -89,7 +89,7 @@ def whatif(
         from ratings_ledger.projections.cluster.coordinating import open_cluster
         from ratings_ledger.projections.cluster.simulating import simulate_on_cluster
 
-        with progress(None) as report_progress:
+        with show_progress(None) as report_progress:
             workers = open_cluster(ledger, on, segments, report_progress)
             names = [*map(view.full_name, ladders)]
             simulation = simulate_on_cluster(ledger, workers, rulesets, names, as_of, known_at, view.note)
@@ -100,7 +100,7 @@ def whatif(
 def _load_variants(view: Snapshot, file: str, settings: dict[str, list[str]]) -> list[tuple[dict[str, str], Ruleset]]:
     """Return the ruleset of a file, or a published one, with each combination of other values.
 
-    Raises `click.ClickException` for a wrong file or setting; otherwise as `Snapshot.ruleset` does.
+    Raises `click.ClickException` for a wrong file or setting, and the errors of `Snapshot.ruleset`.
     """
     if not os.path.isfile(file):
         return _combine_settings(file, _find_published(view, file).data, settings)
@@ -118,7 +118,8 @@ def _load_variants(view: Snapshot, file: str, settings: dict[str, list[str]]) ->
 def _find_published(view: Snapshot, name: str) -> RulesetState:
     """Return a published ruleset. Raises `click.UsageError` for a name that looks like a file."""
     if os.path.isdir(name) or "/" in name or name.endswith((".toml", ".json")):
-        raise click.UsageError(f"{quote(name)} is {'a folder' if os.path.isdir(name) else 'no file'}")
+        problem = "a folder" if os.path.isdir(name) else "not a file"
+        raise click.UsageError(f"{quote(name)} is {problem}; name a ruleset file or a published ruleset")
     return view.ruleset(name)
 
 

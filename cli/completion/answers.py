@@ -1,6 +1,6 @@
 """Answer completion requests of a shell: commands and options from a table, names from the file of names.
 
-A shell waits for every answer, so nothing of the program is loaded for it.
+A shell waits for every answer, so this module loads nothing else of the program.
 
     $ _RATINGS_COMPLETE=fish_complete ratings standings elo-ch
     =elo-chess/2
@@ -27,19 +27,20 @@ if TYPE_CHECKING:
 SHELLS = ("bash", "zsh", "fish")
 PACKAGE_FOLDER = os.path.dirname(__file__)
 
-Word = tuple[str, str]  # a word and its meaning
+Word = tuple[str, str]  # the word and its meaning
+Option = tuple[str, str]  # the kinds of its value and its meaning
 
 
 class Completions(NamedTuple):
-    """The words that complete a typed word: their kinds, the typed part that stays before them, and the words."""
+    """The words that complete a typed word: their kinds, the typed text that stays before them, and the words."""
 
     kinds: list[str]
-    before: str
+    kept_text: str
     words: list[Word]
 
 
-# by command: its meaning, the kinds of its arguments, and by option the kind of its value and its meaning
-Table = dict[str, tuple[str, list[str], dict[str, Word]]]
+# for each command: its meaning, the kinds of its arguments, and its options
+Table = dict[str, tuple[str, list[str], dict[str, Option]]]
 
 
 def is_request(request: str) -> bool:
@@ -52,7 +53,7 @@ def answer(request: str, arguments: Sequence[str]) -> int:
     """Print the answer to a request; return the exit code.
 
     For bash, the arguments are the line up to the cursor and bash's word-break characters; for other shells, the words
-    of the line, of which the last is completed.
+    of the line; the last word is completed.
     """
     shell, _, request_kind = request.partition("_")
     try:
@@ -76,26 +77,21 @@ def _build_answer_lines(shell: str, arguments: Sequence[str]) -> list[str]:
     line = parse_line(arguments[0], arguments[1]) if shell == "bash" else CommandLine([*arguments[:-1]], arguments[-1])
     # fish passes the word with its quotes
     current = parse_line(f"ratings {line.current}", "").current if shell == "fish" else line.current
-    kinds, before, words = complete(line.words, current)
+    kinds, kept_text, words = complete(line.words, current)
     if kinds in (["file"], ["folder"]):
         return kinds
     meanings = dict(words)
-    matches = match_prefix(meanings, current[len(before) :])
+    matches = match_prefix(meanings, current[len(kept_text) :])
     if shell == "bash":
-        return [f"={quote_word((before + word)[len(line.fixed_prefix) :], line.quote)}" for word in matches]
-    return [f"={before}{word}\t{meanings[word]}" if meanings[word] else f"={before}{word}" for word in matches]
+        return [f"={quote_word((kept_text + word)[len(line.fixed_prefix) :], line.quote)}" for word in matches]
+    return [f"={kept_text}{word}\t{meanings[word]}" if meanings[word] else f"={kept_text}{word}" for word in matches]
 
 
 def complete(words: Sequence[str], current: str) -> Completions:
     """Return the completions of the current word after the earlier words of the line."""
     table = _load_table()
-    db, path, typed_arguments, pending_option, is_after_dashes = (
-        find_default_ledger(),
-        "ratings",
-        list[str](),
-        "",
-        False,
-    )
+    db, path, typed_arguments = find_default_ledger(), "ratings", list[str]()
+    pending_option, is_after_dashes = "", False
     for word in words:
         options = table[path][2]
         name, equals, value = word.partition("=")
@@ -146,19 +142,19 @@ def _find_argument_kinds(arguments: Sequence[str], index: int) -> str:
     return arguments[index] if index < len(arguments) else ""
 
 
-def _complete_kinds(kinds: str, db: str, before: str, typed: Sequence[str]) -> Completions:
-    """Return the words of some kinds that are not typed already."""
+def _complete_kinds(kinds: str, db: str, kept_text: str, typed_words: Sequence[str]) -> Completions:
+    """Return the words of these kinds, without the words that are already typed."""
     all_kinds = kinds.split()
     names = read_names(os.path.expanduser(db)) if any(not kind.startswith("=") for kind in all_kinds) else {}
     words = dict.fromkeys(
         word for kind in all_kinds for word in ([kind[1:]] if kind.startswith("=") else names.get(kind, []))
     )
-    return Completions(all_kinds, before, [(word, "") for word in words if word not in typed])
+    return Completions(all_kinds, kept_text, [(word, "") for word in words if word not in typed_words])
 
 
 def _load_table() -> Table:
     table: Table = {}
-    options: dict[str, Word] = {}
+    options: dict[str, Option] = {}
     for line in _read_text("table.tsv").splitlines():
         first, second, third, *fourth = line.split("\t")
         if first:

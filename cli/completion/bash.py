@@ -1,6 +1,10 @@
 """Parse a command line by bash's rules, and quote completions.
 
-ratings standings "elo ch       the words before the cursor: standings; the word being typed: elo ch, open quote: "
+For the line `ratings standings "elo ch` with the cursor at its end:
+
+    words before the cursor   standings
+    word being typed          elo ch
+    open quotation mark       "
 """
 
 from __future__ import annotations
@@ -8,13 +12,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 SAFE = frozenset("_-./@%+:,=")
-BREAKS_BEFORE = "$@"  # word breaks that begin the next word
+BREAKS_BEFORE = "$@"  # breaks that belong to the word after them
 
 
 class CommandLine(NamedTuple):
-    """A command line up to the cursor: the words before it, and the word being typed.
+    """A command line up to the cursor: the complete words, and the current word, which is being typed.
 
-    `fixed_prefix` is the part of that word that bash will not replace, and `quote` the open quotation mark, if any.
+    `fixed_prefix` is the part of the current word that bash will not replace, and `quote` the open quotation mark,
+    if any.
     """
 
     words: list[str]
@@ -26,7 +31,8 @@ class CommandLine(NamedTuple):
 def parse_line(text: str, breaks: str) -> CommandLine:
     r"""Parse a line up to the cursor.
 
-    `breaks` are bash's word-break characters (COMP_WORDBREAKS): it completes the text after one separately.
+    `breaks` are bash's word-break characters (COMP_WORDBREAKS). After each of them, bash completes the rest of the word
+    on its own.
 
     >>> parse_line('ratings record ben "María Jo', "\"'=:")
     CommandLine(words=['record', 'ben'], current='María Jo', fixed_prefix='', quote='"')
@@ -61,7 +67,7 @@ def parse_line(text: str, breaks: str) -> CommandLine:
 
 
 def quote_word(text: str, quote: str) -> str:
-    r"""Quote a word as it is typed, within an open quotation mark or without one.
+    r"""Escape a word for insertion at the cursor, inside the open quotation mark `quote` if there is one.
 
     >>> print(quote_word("María José", ""), quote_word('$(a) "b".', '"'), quote_word("it's!", "'"))
     María\ José \$(a) \"b\". it'\''s!

@@ -1,4 +1,4 @@
-"""Save the names of a ledger in a file, so that a shell gets them quickly.
+"""Save the names of a ledger in a file, from which a shell completes them quickly.
 
     ~/.cache/ratings-ledger/names/PLACE
 
@@ -72,7 +72,7 @@ def write_names(db: str, chain_hash: bytes, names: Mapping[str, Iterable[str]]) 
 
 
 def read_names(db: str) -> dict[str, list[str]]:
-    """Return the names of a ledger by kind; empty without a valid file."""
+    """Return the names of a ledger by kind; without a valid file, return an empty dict."""
     head, _, body = _read(_find_path(db) or "", BYTES_MAX + HEAD_BYTES_MAX).partition(b"\n\n")
     if not head.startswith(FORMAT_VERSION + b" ") or head[-8:] != _compute_checksum(head[:-8], body):
         return {}

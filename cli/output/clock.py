@@ -37,7 +37,7 @@ def print_clock(clock: ClockState) -> None:
 
 
 def print_clock_lines_csv(explanation: ClockExplanation) -> None:
-    """Print one line per step."""
+    """Print one line per change."""
     render.print_csv(("at", "what", "change_ms", "main_ms", "detail"), explanation.lines)
 
 

@@ -1,4 +1,4 @@
-"""Build the page of the decisions between two positions, for members."""
+"""Build the page that shows members the decisions between two positions."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -34,14 +34,14 @@ def build_decisions_page(decisions: Decisions) -> Page:
         (f"D{number}", *_build_decision_cells(decision, decisions.times))
         for number, decision in enumerate(decisions.decisions, 1)
     ]
-    parts = [PagePart("What was decided", (), ("", "recorded", "by", "decision", "why"), rows)]
+    parts = [PagePart("Decisions", (), ("", "recorded", "by", "decision", "why"), rows)]
     if not rows:
-        parts = [PagePart("What was decided", ["Nothing was decided."])]
+        parts = [PagePart("Decisions", ["There were no decisions."])]
     else:
         header = ("", "ladder", "players", "gained most", "lost most")
         parts.append(
             PagePart(
-                heading="What each decision did",
+                heading="Effects of the decisions",
                 paragraphs=(),
                 header=header,
                 rows=list(_build_effect_rows(decisions)),
@@ -57,7 +57,7 @@ def build_decisions_page(decisions: Decisions) -> Page:
         if any(share.is_decided for share in shares)
     ]
     parts += [
-        PagePart(short_name(name), [f"It cannot be replayed: {problem}"])
+        PagePart(short_name(name), [f"This ladder cannot be replayed: {problem}"])
         for name, problem in decisions.failures.items()
     ]
     footer = (
@@ -101,13 +101,12 @@ def _build_effect_rows(decisions: Decisions) -> Iterator[tuple[str, ...]]:
             )
 
 
-def _describe_extreme(share: tuple[Fraction, str] | None, sign: int) -> str:
-    """Return the player and the amount, if it has this sign."""
-    return (
-        f"{share[1]} {render.format_decimal(share[0], signed=True)}"
-        if share is not None and share[0] * sign > 0
-        else ""
-    )
+def _describe_extreme(extreme: tuple[Fraction, str] | None, sign: int) -> str:
+    """Describe the player with the largest gain or loss; return an empty text if the amount has the other sign."""
+    if extreme is None or extreme[0] * sign <= 0:
+        return ""
+    amount, player = extreme
+    return f"{player} {render.format_decimal(amount, signed=True)}"
 
 
 def _build_ladder_part(name: str, shares: list[Share]) -> PagePart:
@@ -127,7 +126,7 @@ def _build_ladder_part(name: str, shares: list[Share]) -> PagePart:
         for share in decided
     ]
     header = ("player", "before", "change", "after", "rank", "by")
-    paragraphs = [f"The points of {games_only_text} changed by games alone."] if games_only else []
+    paragraphs = [f"The points of {games_only_text} changed only by games."] if games_only else []
     return PagePart(
         heading=short_name(name),
         paragraphs=paragraphs,

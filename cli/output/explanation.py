@@ -58,7 +58,7 @@ def print_game(explanation: GameExplanation) -> None:
         since, to = (
             explanation.times.format_minute(instant) for instant in (explanation.period.since, explanation.period.to)
         )
-        close_now_text = "" if explanation.period.closed_now is ABSENT else ", as if that closed now"
+        close_now_text = "" if explanation.period.closed_now is ABSENT else ", as if the period closed now"
         render.print_hanging(f"Scored with its rating period, from {since} to {to}{close_now_text}.", 2)
     if duel_text := _describe_duel(explanation.players):
         render.print_hanging(render.plain(duel_text), 2)
@@ -127,8 +127,8 @@ def _print_participant(player: ExplainedParticipant, game_id: str) -> None:
         if term.note is not ABSENT:
             render.echo(f"   {'':11}  {render.plain(term.note)}")
     if player.state is not ABSENT:
-        for name, before in [*player.state.before.items()][1:]:
-            render.echo(f"   {'':11}  {name} {before}, then {player.state.after[name]}")
+        for name, value_before in [*player.state.before.items()][1:]:
+            render.echo(f"   {'':11}  {name} {value_before}, then {player.state.after[name]}")
 
 
 def print_player_csv(explanation: PlayerExplanation) -> None:
@@ -157,14 +157,14 @@ def print_player(explanation: PlayerExplanation) -> None:
     )
     print_waiting(explanation.period, explanation.at, explanation.times, command)
     render.echo()
-    terms, amounts, details = zip(*_list_point_parts(explanation, has_opponents=True), strict=True)
+    terms, amounts, details = zip(*_list_point_parts(explanation, with_opponents=True), strict=True)
     columns = {"term": terms, "amount": _format_amounts(amounts), "detail": details}
     render.print_columns(columns, right=("amount",))
     _print_assumed(explanation.assumed)
 
 
 def _list_point_parts(
-    explanation: PlayerExplanation, has_opponents: bool = False
+    explanation: PlayerExplanation, with_opponents: bool = False
 ) -> Iterator[tuple[str, Fraction | None, str]]:
     """Yield the start, the games and the terms of the list, each with an amount and a remark."""
     if explanation.start:
@@ -175,7 +175,7 @@ def _list_point_parts(
         yield (
             game.game_id or cause,
             game.change,
-            _describe_game(game, time_text, explanation.player if has_opponents else None),
+            _describe_game(game, time_text, explanation.player if with_opponents else None),
         )
     for term in explanation.terms:
         yield term.term, term.amount, term.detail

@@ -7,7 +7,7 @@ from ratings_ledger.projections.queries.history import PlayerChange
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.queries.standings import Standing, Standings
 
-STANDINGS = (
+STANDINGS_COLUMNS = (
     "ladder",
     "rank",
     "player",
@@ -22,7 +22,7 @@ STANDINGS = (
     "state",
     "provisional",
 )
-CHANGES = (
+CHANGE_COLUMNS = (
     "player",
     "position",
     "event_id",
@@ -76,5 +76,5 @@ def format_change(change: PlayerChange, output_format: str, to_stdout: bool) -> 
         return render.to_json(members) + "\n"
     row = change.change
     points = [render.format_decimal(value, 6) for value in (row.before, row.change, row.after)]
-    identifying_cells = [members[name] for name in CHANGES[:6]]
+    identifying_cells = [members[name] for name in CHANGE_COLUMNS[:6]]
     return render.to_csv([[*identifying_cells, *points, row.ruleset, members["change"], members["after"]]], to_stdout)

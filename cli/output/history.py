@@ -15,8 +15,8 @@ from ratings_ledger.projections.queries.visible_states import DEVIATION, format_
 from ratings_ledger.projections.replay.ladders import short_name
 
 COLUMNS = ("position", "event_id", "game_id", "occurred_at", "place", "before", "change", "after", "ruleset")
-POSITIONS_SHOWN = 2  # of lists that showed the same points
-OPPONENTS_MIN = 14  # characters that a column of partners leaves for the opponents
+POSITIONS_SHOWN_MAX = 2  # for each number of points on published lists
+OPPONENTS_WIDTH_MIN = 14  # a column of partners must leave this many characters for the opponents
 
 
 def print_history_csv(history: History) -> None:
@@ -28,7 +28,7 @@ def print_history_csv(history: History) -> None:
     }
     columns["published"] = [_format_published(row) for row in history.rows]
     columns |= list_state_columns(history.rows)
-    print_csv_at([*columns], render.rows_of(columns), history.at)
+    print_csv_at([*columns], render.list_rows(columns), history.at)
 
 
 def print_history(history: History) -> None:
@@ -38,7 +38,7 @@ def print_history(history: History) -> None:
     if not rows:
         if history.sums_lists:
             ladder = short_name(history.ladder)
-            render.note(f"{ladder} sums places of months; run: ratings explain {player} {ladder}")
+            render.note(f"{ladder} adds up places of months and has no changes; run: ratings explain {player} {ladder}")
         else:
             print_waiting(history.period, history.at, history.times, command)
             render.note(f"{player} has no game or adjustment on {short_name(history.ladder)}.")
@@ -48,7 +48,7 @@ def print_history(history: History) -> None:
     )
     print_waiting(history.period, history.at, history.times, command)
     if len(rows) > 1 and render.can_show_sparklines():
-        render.echo(render.sparkline([rows[0].before, *(row.after for row in rows)]))
+        render.echo(render.draw_sparkline([rows[0].before, *(row.after for row in rows)]))
     render.echo()
     columns: dict[str, Sequence[render.Cell]] = {
         history.times.name_column("played"): [history.times.format_played(row.occurred_at) for row in rows],
@@ -60,25 +60,25 @@ def print_history(history: History) -> None:
         **list_extra_columns(rows),
     }
     if has_published := any(row.published is not ABSENT for row in rows):
-        columns["published"] = [_format_published(row, POSITIONS_SHOWN) for row in rows]
+        columns["published"] = [_format_published(row, POSITIONS_SHOWN_MAX) for row in rows]
     if any(partners := [" & ".join(map(csv_item, _name_partners(row, history.player))) for row in rows]):
         with_partners = {**columns, "with": partners}
-        if render.remaining_width([*with_partners], render.rows_of(with_partners)) >= OPPONENTS_MIN:
+        if render.compute_remaining_width([*with_partners], render.list_rows(with_partners)) >= OPPONENTS_WIDTH_MIN:
             columns = with_partners
     with_opponents = _add_opponents(columns, history)
     if render.is_folded(with_opponents):
-        del columns["before"]  # the line above has these points, too
+        del columns["before"]  # the line above has these points already
         with_opponents = _add_opponents(columns, history)
     render.print_columns(with_opponents, right=("place", "before", "change", "after"))
     if has_published:
-        render.echo("\npublished: what lists showed then, with their positions in the log")
+        render.echo("\npublished: the points on published lists, with the positions of the lists in the log")
     if not history.running:
-        render.echo(f"\nWhat the list makes of it: ratings explain {player} {short_name(history.ladder)}")
+        render.echo(f"\nHow the list uses these points: ratings explain {player} {short_name(history.ladder)}")
 
 
 def _add_opponents(columns: Columns, history: History) -> Columns:
-    """Return the columns with a last one of opponents, as many as the terminal's width allows."""
-    width = render.remaining_width([*columns], render.rows_of(columns))
+    """Append a column with as many opponents as fit into the terminal."""
+    width = render.compute_remaining_width([*columns], render.list_rows(columns))
     return {**columns, "against": [_fit_opponents(row, history.player, width) for row in history.rows]}
 
 
@@ -115,16 +115,16 @@ def _format_place(row: Change, player: str) -> str:
     return " ".join([*([str(row.place)] if row.place else []), *([f"({score})"] if score else [])])
 
 
-def _format_published(row: Change, shown: int | None = None) -> str:
-    """Return what published lists showed instead, each with its position in the log, such as `869.75 (268, 270)`.
+def _format_published(row: Change, shown_count: int | None = None) -> str:
+    """Return the points on published lists and the lists' positions in the log, such as `869.75 (268, 270)`.
 
-    Of many positions, only as many as `shown` are named.
+    At most `shown_count` positions are listed for the same points; None means all.
     """
     positions_by_points: dict[str, list[str]] = {}
     for publication in () if row.published is ABSENT else row.published:
-        points = "not on it" if publication.points is None else render.format_decimal(publication.points)
+        points = "not listed" if publication.points is None else render.format_decimal(publication.points)
         positions_by_points.setdefault(points, []).append(str(publication.position))
     return ", ".join(
-        f"{points} ({render.join_first(positions, shown or len(positions))})"
+        f"{points} ({render.join_first(positions, shown_count or len(positions))})"
         for points, positions in positions_by_points.items()
     )

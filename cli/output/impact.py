@@ -62,14 +62,14 @@ def _describe_periods(period: PeriodImpact, times: Times) -> Iterator[str]:
 
 
 def describe_no_change(failed: Sequence[str]) -> str:
-    """Return a sentence that no points change, limited to the ladders that can be replayed."""
+    """Return the sentence that no points change. If ladders failed, it speaks only of the others."""
     return "No points change on the ladders that can be replayed." if failed else "No points change."
 
 
 def print_effects(effects: Sequence[Effect]) -> None:
     """Print the players' numbers on a ladder before and after, with the same number of decimal places."""
     columns: dict[str, Sequence[render.Cell]] = {"player": [effect.player for effect in effects]}
-    # on a new ladder nobody has points before
+    # no player of a new ladder has points before
     names = [name for name in EFFECT_NUMBERS if any(getattr(effect, name) is not None for effect in effects)]
     aligned = iter(align_decimals([number for name in names for number in _format_numbers(effects, name)]))
     columns |= {name: [*islice(aligned, len(effects))] for name in names}
@@ -83,11 +83,11 @@ def print_effects(effects: Sequence[Effect]) -> None:
 def _format_numbers(effects: Sequence[Effect], name: str) -> list[str]:
     """Return a column of numbers; changes have a sign."""
     numbers = [getattr(effect, name) for effect in effects]
-    return ["-" if number is None else render.format_decimal(number, 6, name == "change") for number in numbers]
+    return ["-" if number is None else render.format_decimal(number, 6, signed=name == "change") for number in numbers]
 
 
 def _format_move(values: tuple[int | None, int | None]) -> str:
-    """Return a rank or gold before and after; empty if both are equal."""
+    """Return a rank or gold before and after, or an empty text if both are equal."""
     return "" if values[0] == values[1] else " → ".join("-" if value is None else str(value) for value in values)
 
 
@@ -149,7 +149,7 @@ def print_publish_commands(lists: Sequence[tuple[str, datetime | None]], times: 
 
 
 def _format_publish_command(ladder: str, as_of: datetime | None, times: Times) -> str:
-    """Return the command that publishes a list. Without a home zone its time is exact: days differ between rulesets."""
+    """Return the command that publishes a list. Without a home zone it has the exact time, because zones may differ."""
     command = ["ratings", "publish", short_name(ladder)]
     if as_of is not None:
         instant = to_microseconds(as_of)

@@ -14,7 +14,7 @@ from ratings_ledger.projections.admission.previews import Preview, PreviewedFile
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.replay.ladders import short_name
 
-LABEL = 10
+LABEL_WIDTH = 10
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "|"}
 
 
@@ -24,7 +24,7 @@ def print_preview(preview: Preview, outcome: ImportOutcome) -> None:
     for file in preview.files:
         render.echo(render.plain(file.file))
         for label, text in _describe_reading(file):
-            render.print_hanging(render.plain(f"{label:{LABEL}}{text}"), LABEL)
+            render.print_hanging(render.plain(f"{label:{LABEL_WIDTH}}{text}"), LABEL_WIDTH)
         if file.unusual:
             render.echo("\nPlease check:")
             _print_unusual(file, times)
@@ -51,7 +51,7 @@ def _describe_reading(file: PreviewedFile) -> Iterator[tuple[str, str]]:
             yield "dates", ORDERS[table.dates] + decided
         if table.is_numbered:
             example = f", such as {file.first_games[0].game['game_id']}" if file.first_games else ""
-            yield "games", f"without numbers of their own; numbered by day{example}"
+            yield "games", f"without ids of their own; numbered by day{example}"
         if skipped := [*_describe_skipped(table)]:
             yield "skipped", "; ".join(skipped)
         if table.unknown:
@@ -152,11 +152,12 @@ def _describe_counts(preview: Preview, times: Times) -> Iterator[str]:
         first, last = (times.format_minute(at)[:10] for at in (preview.first_played, preview.last_played))
         numbers_by_game = preview.games_by_name
         listed = ", ".join(f"{number:,} {name}" for name, number in numbers_by_game.items())
-        of = f" of {next(iter(numbers_by_game))}" if len(numbers_by_game) == 1 else f" ({listed})"
+        names_text = f" of {next(iter(numbers_by_game))}" if len(numbers_by_game) == 1 else f" ({listed})"
         ties = f", {preview.ties:,} with {'ties' if preview.ties > 1 else 'a tie'}" if preview.ties else ""
         ties += f", {preview.teams:,} of teams" if preview.teams else ""
         played = first if first == last else f"{first} to {last}"
-        yield f"{render.count(preview.games, 'game')}{of}, {played}{ties}, {render.count(preview.players, 'player')}"
+        games, players = render.count(preview.games, "game"), render.count(preview.players, "player")
+        yield f"{games}{names_text}, {played}{ties}, {players}"
     shown_first = [game for file in preview.files for game in file.first_games]
     if preview.first_tie is not None and preview.first_tie not in shown_first:
         yield f"the first tie, in line {preview.first_tie.line}: {preview.first_tie.result}"
@@ -173,7 +174,7 @@ def describe_new(kind: str, names: Sequence[str], similar: Mapping[str, str]) ->
 
 def _describe_new_names(preview: Preview, outcome: ImportOutcome) -> Iterator[str]:
     """Yield lines with new ladders, new players, and names that are close to others."""
-    result = outcome.imported
+    result = outcome.intake_result
     for kind, names, similar in (
         ("new ladder", [*map(short_name, outcome.new.new_ladders)], result.close_ladders),
         ("new player", result.new_players, {name: others[0] for name, others in result.alike.items()}),

@@ -21,7 +21,7 @@ def print_leagues(leagues: AllLeagues) -> None:
     if rows:
         render.print_table(("league", "game", "per game", "state", "won by"), rows, right=("per game",))
     else:
-        render.note("No league is created yet; see: ratings league create --help")
+        render.note("There are no leagues yet; to create one: ratings league create --help")
 
 
 def print_league_csv(league: LeagueState) -> None:

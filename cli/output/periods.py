@@ -23,19 +23,21 @@ def print_waiting(period: PeriodState | Absent, at: Coordinates, times: Times, c
     render.print_hanging(f"{message} {_describe_command(period.closes_at, at, times, command)}", 2)
 
 
-def print_open_period(last: datetime, at: Coordinates, times: Times, command: str) -> None:
+def print_open_period(period_end: datetime, at: Coordinates, times: Times, command: str) -> None:
     """Print the end of an open period, and the command that scores the period as if it were closed."""
-    render.print_hanging(f"It ends {times.format_with_zone(last)}. {_describe_command(last, at, times, command)}", 2)
+    render.print_hanging(
+        f"The period ends {times.format_with_zone(period_end)}. {_describe_command(period_end, at, times, command)}", 2
+    )
 
 
-def _describe_command(last: datetime, at: Coordinates, times: Times, command: str) -> str:
-    """Describe the command that scores the games of a period whose last instant is `last`."""
-    if at.as_of is None and last < moment(clock.now()):
-        day = format_end(to_microseconds(last), times.zone)
-        message = f"Nothing has been recorded since; scored: {command} --as-of {day}"
+def _describe_command(period_end: datetime, at: Coordinates, times: Times, command: str) -> str:
+    """Describe the command that scores the games of a period; `period_end` is the last instant of the period."""
+    if at.as_of is None and period_end < moment(clock.now()):
+        day = format_end(to_microseconds(period_end), times.zone)
+        message = f"Nothing has been recorded since then; to score them: {command} --as-of {day}"
         return render.plain(" ".join([message, *_name_rules(at)]))
     as_of = [] if at.as_of is None else [f"--as-of {format_end(at.as_of, times.zone)}"]
-    return render.plain(" ".join([f"As if they closed now: {command} --close-now", *as_of, *_name_rules(at)]))
+    return render.plain(" ".join([f"To score them as if closed now: {command} --close-now", *as_of, *_name_rules(at)]))
 
 
 def _name_rules(at: Coordinates) -> Iterator[str]:

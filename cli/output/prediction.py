@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import NamedTuple
 
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.render import print_csv_at, print_heading
@@ -9,7 +10,14 @@ from ratings_ledger.projections.queries.forecast import PredictedPair, Predictio
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.replay.ladders import short_name
 
-Line = tuple[str, render.Cell, Fraction | None, Stakes | None]
+
+class PredictionLine(NamedTuple):
+    """A line of the table: a side, a partner or a draw."""
+
+    name: str
+    rank: render.Cell = ""
+    chance: Fraction | None = None
+    stakes: Stakes | None = None
 
 
 def print_prediction_csv(prediction: Prediction) -> None:
@@ -32,18 +40,18 @@ def print_prediction(prediction: Prediction) -> None:
     print_heading(short_name(prediction.ladder), f" under {prediction.ruleset}", prediction.at, prediction.times)
     render.echo()
     lines = [*_list_lines(prediction)]
-    stakes = [stakes for _, _, _, stakes in lines]
+    stakes = [line.stakes for line in lines]
     columns: dict[str, list[render.Cell]] = {
-        "side": [name for name, _, _, _ in lines],
-        "rank": [rank for _, rank, _, _ in lines],
-        "chance": ["" if chance is None else _format_percentage(chance) for _, _, chance, _ in lines],
+        "side": [line.name for line in lines],
+        "rank": [line.rank for line in lines],
+        "chance": ["" if line.chance is None else _format_percentage(line.chance) for line in lines],
     }
     for outcome in ("win", "draw", "loss"):
         numbers = [None if stake is None else getattr(stake, outcome) for stake in stakes]
         texts = render.format_column(numbers, signed=True)
         columns[f"if {outcome}"] = ["" if stake is None else text for stake, text in zip(stakes, texts, strict=True)]
     right = [name for name in columns if name != "side"]
-    render.print_table([*columns], render.rows_of(columns), right=right)
+    render.print_table([*columns], render.list_rows(columns), right=right)
     if not prediction.draw:
         render.print_hanging("\nThe rule predicts no draws: chance is the expected score.", 2)
     if prediction.period != "game":
@@ -58,14 +66,14 @@ def print_prediction(prediction: Prediction) -> None:
         _print_pairs(prediction.pairs)
 
 
-def _list_lines(prediction: Prediction) -> Iterator[Line]:
+def _list_lines(prediction: Prediction) -> Iterator[PredictionLine]:
     """Yield the lines of each side and its partners, then a line for a draw."""
     for side in prediction.sides:
-        yield _join_players(side.players), side.rank or "-", side.chance, side.stakes
+        yield PredictionLine(_join_players(side.players), side.rank or "-", side.chance, side.stakes)
         for partner in () if side.partners is ABSENT else side.partners:
-            yield f"  {partner.player}", "", None, partner.stakes
+            yield PredictionLine(f"  {partner.player}", stakes=partner.stakes)
     if prediction.draw:
-        yield "(draw)", "", prediction.draw, None
+        yield PredictionLine("(draw)", chance=prediction.draw)
 
 
 def _print_pairs(pairs: tuple[PredictedPair, ...]) -> None:
@@ -78,7 +86,7 @@ def _print_pairs(pairs: tuple[PredictedPair, ...]) -> None:
     }
     if any(pair.draw for pair in pairs):
         columns["draw"] = [_format_percentage(pair.draw) for pair in pairs]
-    render.print_table([*columns], render.rows_of(columns), right=("wins", "loses", "draw"))
+    render.print_table([*columns], render.list_rows(columns), right=("wins", "loses", "draw"))
 
 
 def _join_players(players: tuple[str, ...]) -> str:

@@ -1,6 +1,7 @@
 """Report the progress of a long command on stderr: as a bar on a terminal, as lines, or as JSON.
 
-report_progress("building", {"ladders_done": 400, "ladders": 10_000})
+with show_progress(log) as report_progress:
+    report_progress("building", {"ladders_done": 400, "ladders": 10_000})
 """
 
 import sys
@@ -23,7 +24,7 @@ ReportProgress = Callable[[str, dict[str, Any]], None]
 
 
 class ProgressLog:
-    """A log on stderr, `plain` or `json`: steps, the seconds since the start, and some numbers."""
+    """A log on stderr, `plain` or `json`: each line has a step, the seconds since the start, and the step's numbers."""
 
     def __init__(self, output_format: str) -> None:
         self.output_format = output_format
@@ -41,14 +42,14 @@ class ProgressLog:
     def format_line(self, step: str, numbers: dict[str, Any]) -> str:
         """Return a step as a JSON object, or as text."""
         if self.output_format == "json":
-            moment = format_instant(clock.now())
-            return render.to_json({"time": moment, "event": step, "seconds": round(self.seconds, 3), **numbers})
+            time_text = format_instant(clock.now())
+            return render.to_json({"time": time_text, "event": step, "seconds": round(self.seconds, 3), **numbers})
         parts = (f"{name.replace('_', ' ')} {value:,}" for name, value in numbers.items() if type(value) is int)
         return f"{self.seconds:8.1f} s  {', '.join([step, *parts])}"
 
 
 @contextmanager
-def progress(log: ProgressLog | None) -> Iterator[ReportProgress]:
+def show_progress(log: ProgressLog | None) -> Iterator[ReportProgress]:
     """Provide a function that reports a step and its numbers in the log, or else on a bar if stderr is a terminal.
 
     The number `ladders` or `tasks` is the total, and `ladders_done` or `tasks_done` the completed part.

@@ -19,7 +19,7 @@ Samples = list[tuple[dict[str, str], int | None]]
 
 
 class Family(NamedTuple):
-    """A metric with its samples, each of which has labels."""
+    """A metric with its labelled samples."""
 
     name: str
     kind: str

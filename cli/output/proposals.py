@@ -99,7 +99,7 @@ def note_games(result: IntakeResult) -> None:
 
 def print_recorded(outcome: ImportOutcome) -> None:
     """Print the numbers of appended and refused events, the new names, and the impact if it was computed."""
-    result, dry_run = outcome.imported, outcome.dry_run is True
+    result, dry_run = outcome.intake_result, outcome.dry_run is True
     file_prefixes: tuple[str, ...] = ()
     if outcome.preview is not ABSENT:
         print_preview(outcome.preview, outcome)
@@ -192,7 +192,7 @@ def format_rejection(rejection: Rejection) -> str:
 
 def print_entered(outcome: DecisionOutcome) -> None:
     """Print the result of recording events of one type, and their impact."""
-    result = outcome.imported
+    result = outcome.intake_result
     if outcome.is_refused:
         print_refused(result)
         return
@@ -222,7 +222,7 @@ def print_refused(result: IntakeResult) -> None:
 
 def print_rulesets_published(outcome: RulesetOutcome) -> None:
     """Print the published versions with their positions, and the impact."""
-    result, names = outcome.imported, ", ".join(outcome.rulesets)
+    result, names = outcome.intake_result, ", ".join(outcome.rulesets)
     for rejection in result.rejected:
         render.note(format_rejection(rejection._replace(line=None)))
     if result.rejected:
@@ -261,13 +261,13 @@ def print_due_published(lists: DueListsOutcome) -> None:
         render.echo("No list is due.")
         if not lists.has_publishable:
             print_no_timed_lists()
-            render.print_hanging("Any other ladder is published by its name: ratings publish LADDER --as-of DATE", 2)
-            render.print_hanging("or, by --due, at the end of each month: ratings publish LADDER --every month", 2)
+            render.print_hanging("To publish another ladder: ratings publish LADDER --as-of DATE", 2)
+            render.print_hanging("To publish it with --due after each month: ratings publish LADDER --every month", 2)
 
 
 def _print_publication(outcome: ListOutcome) -> None:
     if outcome.is_refused:
-        render.note(format_rejection(outcome.imported.rejected[-1]))
+        render.note(format_rejection(outcome.intake_result.rejected[-1]))
         return
     state_text = "would be published" if outcome.dry_run else f"is published at position {outcome.position}"
     as_of = f", played up to {outcome.times.format_with_zone(outcome.at.as_of)}" if outcome.at.as_of is not None else ""
@@ -290,7 +290,7 @@ def print_undone(outcome: UndoOutcome) -> None:
         message = f"newer, and not undone: position {position}, recorded by {by}"
         render.print_hanging(render.plain(f"{message}; ratings undo {position} undoes that"), 2)
     if outcome.is_refused:
-        print_refused(outcome.imported)
+        print_refused(outcome.intake_result)
         return
     print_impact(outcome.impact)
     if not outcome.dry_run:
@@ -300,7 +300,7 @@ def print_undone(outcome: UndoOutcome) -> None:
 def print_undo_result(outcome: UndoOutcome) -> None:
     """Print the positions of an undo, or the refusal of the undo."""
     if outcome.is_refused or outcome.position is None:
-        print_refused(outcome.imported)
+        print_refused(outcome.intake_result)
         return
     first = outcome.position - outcome.appended + 1
     positions_text = f"{first} to {outcome.position}" if outcome.appended > 1 else f"{outcome.position}"

@@ -20,8 +20,8 @@ from ratings_ledger.projections.queries.recorded_events import (
     RecordedGames,
 )
 
-GAMES = ("position", "occurred_at", "game_id", "game", "group", "result")
-EVENTS = ("position", "type", "id", "occurred_at", "recorded_at", "by", "reason", "what")
+GAME_COLUMNS = ("position", "occurred_at", "game_id", "game", "group", "result")
+EVENT_COLUMNS = ("position", "type", "id", "occurred_at", "recorded_at", "by", "reason", "what")
 
 
 def print_games_csv(games: RecordedGames) -> None:
@@ -31,7 +31,7 @@ def print_games_csv(games: RecordedGames) -> None:
         for game in games.rows
         for row in [game.model_dump()]
     ]
-    render.print_csv(GAMES, cells)
+    render.print_csv(GAME_COLUMNS, cells)
 
 
 def _build_game_cells(game: RecordedGame, has_scores: bool = True) -> list[render.Cell]:
@@ -48,11 +48,11 @@ def print_games(games: RecordedGames) -> None:
     if games.game_id is not None:
         _print_game(games.rows[0], games.times)
         return
-    header = ["position", games.times.name_column("played"), *GAMES[2:]]
+    header = ["position", games.times.name_column("played"), *GAME_COLUMNS[2:]]
     rows = [
         [game.position, games.times.format_played(game.occurred_at), *_build_game_cells(game)] for game in games.rows
     ]
-    # leave out these columns unless they have more different values than this
+    # leave out these columns if they have at most this many different values
     omitted_up_to = {"game": 1, "group": 0}
     columns = [
         column
@@ -112,13 +112,13 @@ def print_events_csv(events: RecordedEvents) -> None:
     """Print one line per event."""
     cells = [
         [
-            *(event.event.get(name) for name in EVENTS[:6]),
+            *(event.event.get(name) for name in EVENT_COLUMNS[:6]),
             _find_reason(event.event),
             _describe_event(event, events.times),
         ]
         for event in events.rows
     ]
-    render.print_csv(EVENTS, cells)
+    render.print_csv(EVENT_COLUMNS, cells)
 
 
 def print_events(events: RecordedEvents) -> None:
@@ -126,7 +126,7 @@ def print_events(events: RecordedEvents) -> None:
     if not events.rows:
         about = f" about {events.subject!r}" if events.subject else ""
         message = f"Nothing is recorded{about}{events.hint or '.'}" if events.subject else "The log is empty."
-        render.note(f"Nothing like that is recorded{about}." if events.narrowed else message)
+        render.note(f"No such event is recorded{about}." if events.narrowed else message)
         return
     rows = [
         (

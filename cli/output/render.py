@@ -26,10 +26,10 @@ from ratings_ledger.projections.queries.coordinates import Coordinates, Times
 from ratings_ledger.projections.queries.results import Result
 
 # the minimum width of a folded column
-FOLDED_MIN = 20
+FOLDED_WIDTH_MIN = 20
 SPARKLINE_CHARACTERS = "▁▂▃▄▅▆▇█"
 # narrower terminals show no sparklines
-SPARKLINE_TERMINAL_MIN = 60
+SPARKLINE_TERMINAL_WIDTH_MIN = 60
 NOTE_INDENT = 2
 CSV_SAFE_KEY = "write CSV safely"
 
@@ -96,10 +96,10 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[Cell]], right: Se
 
 def print_columns(columns: Columns, right: Sequence[str] = ()) -> None:
     """Print a table from its columns."""
-    print_table([*columns], rows_of(columns), right)
+    print_table([*columns], list_rows(columns), right)
 
 
-def rows_of(columns: Columns) -> list[tuple[Cell, ...]]:
+def list_rows(columns: Columns) -> list[tuple[Cell, ...]]:
     """Return the rows of a table from its columns."""
     return list(zip(*columns.values(), strict=True))
 
@@ -121,8 +121,8 @@ def _print_folded(header: Sequence[str], rows: Sequence[Sequence[str]], right: S
     ]
     columns = [(*title, *cells) for title, (_, *cells) in zip(titles, columns, strict=True)]
     widths = [max(map(cell_len, column)) for column in columns]
-    words = [max(cell_len(word) for text in column for word in text.split() or [""]) for column in columns]
-    unfolded = _choose_unfolded(widths, words, [name in right for name in header], console.width)
+    word_widths = [max(cell_len(word) for text in column for word in text.split() or [""]) for column in columns]
+    unfolded = _choose_unfolded(widths, word_widths, [name in right for name in header], console.width)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for name, title, width, is_unfolded in zip(header, titles, widths, unfolded, strict=True):
         table.add_column(
@@ -148,7 +148,7 @@ def _choose_unfolded(
     columns = [*zip(widths, number_flags, range(len(widths)), strict=True)]
     room = width - 2 * (len(widths) - 1) - sum(column_width for column_width, is_number, _ in columns if is_number)
     needed = [
-        FOLDED_MIN if column_width > FOLDED_MIN else word_width
+        FOLDED_WIDTH_MIN if column_width > FOLDED_WIDTH_MIN else word_width
         for column_width, word_width in zip(widths, word_widths, strict=True)
     ]
     texts_by_width = sorted((column_width, index) for column_width, is_number, index in columns if not is_number)
@@ -233,7 +233,7 @@ def join_first(names: Sequence[str], shown_count: int) -> str:
     return ", ".join(names[:shown_count]) + more
 
 
-def remaining_width(header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> int:
+def compute_remaining_width(header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> int:
     """Return the width that a table leaves for another column on the terminal, which is 80 wide by default."""
     from rich.cells import cell_len
 
@@ -242,14 +242,14 @@ def remaining_width(header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> in
 
 
 def is_folded(columns: Columns) -> bool:
-    """Tell whether a terminal is too narrow for a table, whose cells would then be folded."""
-    return sys.stdout.isatty() and remaining_width([*columns], rows_of(columns)) < -2
+    """Tell whether stdout is a terminal that is too narrow for a table, so that cells would be folded."""
+    return sys.stdout.isatty() and compute_remaining_width([*columns], list_rows(columns)) < -2
 
 
 def fit_names(names: Sequence[str], width: int, players: int) -> str:
     """Join as many names as fit into a width, and count the rest. A single player is always named.
 
-    A name can stand for several partners; `players` is the number of all players.
+    `players` is the number of players, because a name can stand for several partners.
 
     >>> [fit_names(["anna", "ben", "cleodora"], width, 3) for width in (19, 15, 14)]
     ['anna, ben, cleodora', 'anna and 2 more', '3 players']
@@ -269,10 +269,14 @@ def print_title(subject: str, details: str) -> None:
 def can_show_sparklines() -> bool:
     """Tell whether stdout is a terminal that can show sparklines: wide, and with UTF-8."""
     encoding = (sys.stdout.encoding or "").lower().replace("-", "")
-    return sys.stdout.isatty() and encoding == "utf8" and shutil.get_terminal_size().columns >= SPARKLINE_TERMINAL_MIN
+    return (
+        sys.stdout.isatty()
+        and encoding == "utf8"
+        and shutil.get_terminal_size().columns >= SPARKLINE_TERMINAL_WIDTH_MIN
+    )
 
 
-def sparkline(values: Sequence[Fraction], width: int = 60) -> str:
+def draw_sparkline(values: Sequence[Fraction], width: int = 60) -> str:
     """Return a line of at most `width` characters that shows the course of the numbers."""
     if len(values) > width:
         values = [values[index * (len(values) - 1) // (width - 1)] for index in range(width)]
@@ -285,7 +289,7 @@ def sparkline(values: Sequence[Fraction], width: int = 60) -> str:
 
 
 def note(text: str) -> None:
-    """Print a line on stderr, beside the result. On a terminal, wrap it between words."""
+    """Print a note on stderr, apart from the result. On a terminal, wrap the note between words."""
     if sys.stderr.isatty():
         width = shutil.get_terminal_size().columns
         lines = escape_unprintable(text, kept="\n\t").split("\n")
@@ -306,7 +310,7 @@ def print_csv_at(
 
 
 def print_heading(subject: str, details: str, at: Coordinates, times: Times, played: str | None = None) -> None:
-    """Print the subject and the coordinates of a table; the text `played` replaces that of --as-of."""
+    """Print the subject and the coordinates of a table; `played`, if given, replaces the text about --as-of."""
     known = f"known at position {at.known_at}"
     if len(f"{details}, {known}".lstrip(", ")) > 80:
         print_title(subject, details)
@@ -320,7 +324,7 @@ def print_heading(subject: str, details: str, at: Coordinates, times: Times, pla
         print_hanging(f"all games of {ruleset_id} under {at.rules} (--rules)", 2)
 
 
-Print = Callable[[Any], None]
+Printer = Callable[[Any], None]
 
 
 def _print_as_json(result: Result) -> None:
@@ -334,16 +338,21 @@ def print_records_csv(record_class: type[Result], records: Iterable[Result]) -> 
 
 
 # the formats that every result has
-GENERAL_FORMATS: dict[str, Print] = {"json": _print_as_json}
+GENERAL_FORMATS: dict[str, Printer] = {"json": _print_as_json}
 
 
 def emit(
-    result: Result, output_format: str, table: Print | None = None, csv: Print | None = None, **other_formats: Print
+    result: Result,
+    output_format: str,
+    table: Printer | None = None,
+    csv: Printer | None = None,
+    **other_formats: Printer,
 ) -> int:
     """Print a result in a format, after its failures.
 
     Args:
-        output_format: One of `GENERAL_FORMATS`, or one for which there is a function here.
+        result: The result.
+        output_format: One of `GENERAL_FORMATS`, or a format with a function among the other arguments.
         table, csv, other_formats: The functions that print such a result, by format.
 
     Returns:

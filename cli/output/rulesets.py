@@ -7,13 +7,13 @@ from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.queries.ruleset_states import AllRulesets, RulesetState, ShippedRow, ShippedRulesets
 from ratings_ledger.projections.rulesets.versions import RulesetProblem
 
-VERSIONS = ("version", "rule", "effective_from", "in_force", "assumed", "position", "by", "withdrawn")
-KEYS = ("key", "value", "assumed because")
+VERSION_COLUMNS = ("version", "rule", "effective_from", "in_force", "assumed", "position", "by", "withdrawn")
+KEY_COLUMNS = ("key", "value", "assumed because")
 
 
 def print_rulesets_csv(rulesets: AllRulesets) -> None:
     """Print one line per version."""
-    render.print_csv(VERSIONS, [[*row.values()] for row in rulesets.model_dump()])
+    render.print_csv(VERSION_COLUMNS, [[*row.values()] for row in rulesets.model_dump()])
 
 
 def print_rulesets(rulesets: AllRulesets) -> None:
@@ -22,11 +22,11 @@ def print_rulesets(rulesets: AllRulesets) -> None:
         (row.version, row.rule, row.effective_from, row.in_force if row.withdrawn is None else "withdrawn", row.assumed)
         for row in rulesets.rows
     ]
-    render.print_table(VERSIONS[:5], rows, right=("assumed",))
+    render.print_table(VERSION_COLUMNS[:5], rows, right=("assumed",))
 
 
 def print_shipped(shipped: ShippedRulesets) -> None:
-    """Print a line for each name, with fewer columns than the other formats."""
+    """Print a line for each shipped ruleset, with fewer columns than the other formats."""
     render.print_table(
         ("id", "published", "teams", "description"),
         [(row.id, row.published, "yes" if row.teams else "", row.description) for row in shipped.rows],
@@ -36,7 +36,7 @@ def print_shipped(shipped: ShippedRulesets) -> None:
 
 
 def print_shipped_csv(shipped: ShippedRulesets) -> None:
-    """Print a line for each name, with all columns."""
+    """Print a line for each shipped ruleset, with all columns."""
     rows = [
         [", ".join(value) if isinstance(value, list) else value for value in row.values()]
         for row in shipped.model_dump()
@@ -53,7 +53,7 @@ def print_ruleset_toml(ruleset: RulesetState) -> None:
 
 def print_ruleset_csv(ruleset: RulesetState) -> None:
     """Print one line per key."""
-    render.print_csv(KEYS, ruleset.keys)
+    render.print_csv(KEY_COLUMNS, ruleset.keys)
 
 
 def print_ruleset(state: RulesetState) -> None:
@@ -64,8 +64,8 @@ def print_ruleset(state: RulesetState) -> None:
         f"{ruleset.name}, published at position {state.position} by {render.plain(state.by)}{withdrawn}", 2
     )
     render.echo()
-    columns = 3 if ruleset.assumed else 2
-    render.print_table(KEYS[:columns], [row[:columns] for row in state.keys])
+    column_count = 3 if ruleset.assumed else 2
+    render.print_table(KEY_COLUMNS[:column_count], [row[:column_count] for row in state.keys])
     is_frozen_by_league = ruleset.freeze == "league-start"
     subject = "leagues by the day on which they begin" if is_frozen_by_league else "games by the day of their end"
     render.echo(f"\nTimeline of {subject} ({ruleset.time_zone})")
@@ -85,11 +85,11 @@ def print_ruleset(state: RulesetState) -> None:
     for version in state.never_in_force:
         render.print_hanging(f"Version {version.version} is never in force: {version.why}.", 2)
     if not state.withdrawn:
-        render.print_hanging(state.between or "It does not run here.", 2)
+        render.print_hanging(state.between or "Its rule is not installed.", 2)
 
 
-def format_problem(name: str, problem: RulesetProblem) -> str:
+def format_problem(file: str, problem: RulesetProblem) -> str:
     """Return `FILE:LINE: key: message`, on one line."""
     line = f"{problem.line}:" if problem.line else ""
     key = f" {problem.key}:" if problem.key else ""
-    return render.plain(f"{name}:{line}{key} {problem.message}")
+    return render.plain(f"{file}:{line}{key} {problem.message}")

@@ -56,7 +56,7 @@ def print_pruned(pruned: PruneResult) -> None:
         render.print_table(["what", "from", "to", "why", "objects", "MB"], rows, right=right)
     deleted_text = "would be deleted" if pruned.dry_run else "deleted"
     summary = f"{render.count(len(pruned.rows), 'object')} {deleted_text}" if pruned.rows else "nothing to delete"
-    young = f"; kept, as younger than a day: {pruned.young:,}" if pruned.young else ""
+    young = f"; kept because younger than a day: {pruned.young:,}" if pruned.young else ""
     render.print_hanging(f"{summary} in {render.plain(pruned.segments)}{young}", 2)
 
 

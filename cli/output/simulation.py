@@ -15,7 +15,7 @@ from ratings_ledger.projections.diff.what_if import SimulatedLadder, Simulation,
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.replay.ladders import distinct_ladders, short_name
 
-MOVES_SHOWN_MAX = 5  # of the gains, and of the losses
+MOVES_SHOWN_MAX = 5  # gains, and as many losses
 DETAILED_LADDERS_MAX = 4
 HEADER = ("set", "ladder", "players", "ranks", "swapped", "version", "pairs", "log_loss", "brier", "accuracy")
 
@@ -119,15 +119,15 @@ def _format_quality(quality: Quality | None) -> list[str]:
 
 def _print_variants(variants: tuple[Variant, ...]) -> None:
     """Print a table for each ladder, with a row for the ledger and a row for each variant."""
-    ladders = list(dict.fromkeys(change.radius.ladder for variant in variants for change in variant.ladders))
+    ladders = list(dict.fromkeys(ladder.radius.ladder for variant in variants for ladder in variant.ladders))
     header = ("set", "players", "ranks", "up", "down", "log loss", "Brier", "accuracy")
     for name in ladders[:DETAILED_LADDERS_MAX]:
         by_variant = [
-            next((change for change in variant.ladders if change.radius.ladder == name), None) for variant in variants
+            next((ladder for ladder in variant.ladders if ladder.radius.ladder == name), None) for variant in variants
         ]
         before = None if by_variant[0] is None else by_variant[0].quality.before
         rows: list[list[render.Cell]] = [] if before is None else [["as it is", 0, 0, "", "", *_format_quality(before)]]
-        rows += [_build_variant_row(variant, change) for variant, change in zip(variants, by_variant, strict=True)]
+        rows += [_build_variant_row(variant, ladder) for variant, ladder in zip(variants, by_variant, strict=True)]
         for index in (header.index("up"), header.index("down")):
             # with the same number of decimal places, so that they align flush right
             aligned = iter(render.format_column([str(row[index]) for row in rows if row[index]], signed=True))

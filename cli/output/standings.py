@@ -31,13 +31,13 @@ def print_standings_csv(standings: Standings) -> None:
             "points": [render.format_decimal(row.points, 6) for row in rows],
             "points_exact": [str(row.points) for row in rows],
         }
-    columns |= _list_columns(rows)
+    columns |= _build_list_columns(rows)
     columns |= list_state_columns(rows)
-    print_csv_at([*columns], render.rows_of(columns), standings.at)
+    print_csv_at([*columns], render.list_rows(columns), standings.at)
 
 
-def _list_columns(rows: Sequence[Standing], no_gold: render.Cell = 0) -> dict[str, Sequence[render.Cell]]:
-    """Return the columns of certain kinds of lists; `no_gold` is the cell for a payment of 0."""
+def _build_list_columns(rows: Sequence[Standing], no_gold: render.Cell = 0) -> dict[str, Sequence[render.Cell]]:
+    """Return the columns for gold and places, if rows have them; `no_gold` is the cell for a payment of 0."""
     columns: dict[str, Sequence[render.Cell]] = {}
     if any(row.gold is not ABSENT for row in rows):
         columns["gold"] = ["" if row.gold is ABSENT else row.gold or no_gold for row in rows]
@@ -93,7 +93,7 @@ def print_rows(rows: Sequence[Standing]) -> None:
         "player": [row.player for row in rows],
         "points": render.format_column([row.points for row in rows]),
         "games": [row.games for row in rows],
-        **_list_columns(rows, no_gold=""),
+        **_build_list_columns(rows, no_gold=""),
     }
     if any(row.state is not ABSENT for row in rows):
         columns["points"] = [rating or "" for rating in format_ratings(rows)]
@@ -101,15 +101,15 @@ def print_rows(rows: Sequence[Standing]) -> None:
     # only the rows of an overview have the last points
     courses: list[Sequence[Fraction]] = [getattr(row, "last_points", ()) for row in rows]
     if any(len(course) > 1 for course in courses):
-        columns["course"] = [render.sparkline(course, SPARKLINE_WIDTH) if course else "" for course in courses]
+        columns["course"] = [render.draw_sparkline(course, SPARKLINE_WIDTH) if course else "" for course in courses]
     render.print_columns(columns, right=("rank", "points", "games", "gold"))
 
 
-ACCOUNTS = {
+ACCOUNT_MEANINGS = {
     "players": "total points of the players",
     "start": "less their starting points",
     "minted": "less points that rules created",
-    "burned": "plus points that rules removed, as by rounding",
+    "burned": "plus points that rules removed, for example by rounding",
     "adjusted": "less manual adjustments",
 }
 
@@ -129,7 +129,7 @@ def print_balance(balance: Balance) -> None:
     render.echo()
     amounts = render.format_column([*(str(account.amount) for account in balance.accounts), str(balance.sum)], 6)
     rows = [
-        (account.account, amount, ACCOUNTS[account.account])
+        (account.account, amount, ACCOUNT_MEANINGS[account.account])
         for account, amount in zip(balance.accounts, amounts, strict=False)
     ]
     render.print_table(("account", "amount", ""), [*rows, ("sum", amounts[-1], "")], right=("amount",))

@@ -29,7 +29,9 @@ def print_status_csv(state: LedgerStatus) -> None:
 def print_status(state: LedgerStatus) -> None:
     """Print a table with rounded numbers, and then the head."""
     render.print_table(("what", "value"), list(_build_status_rows(state, csv=False)))
-    render.echo(f"\nThe head, with the hash of everything before it; keep it to prove the log:\n{state.head}")
+    render.echo(
+        f"\nThe head, with the hash of the whole log; keep it to prove later that the log is unchanged:\n{state.head}"
+    )
 
 
 def format_age(seconds: int) -> str:

@@ -15,8 +15,8 @@ from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders, sh
 
 def print_ladders_csv(overview: AllLadders | AllLists) -> None:
     """Print one line per ladder or list, each with the coordinates of that ladder or list."""
-    kind = LadderRow if isinstance(overview, AllLadders) else ListRow
-    header = [name for _, name, *_ in list_members(kind) if name != "as_of"]
+    row_class = LadderRow if isinstance(overview, AllLadders) else ListRow
+    header = [name for _, name, *_ in list_members(row_class) if name != "as_of"]
     axes = overview.at.axes()
     cells = [[*row.model_dump().values(), axes["known_at"], axes["rules"]] for row in overview.rows]
     render.print_csv((*header, *AXES), cells)
@@ -117,7 +117,7 @@ def print_no_timed_lists() -> None:
         if ids
         else ""
     )
-    render.print_hanging(f"No ruleset here makes lists of months or years.{hint}", 2)
+    render.print_hanging(f"No ruleset of this ledger makes lists of months or years.{hint}", 2)
 
 
 def _print_heading(

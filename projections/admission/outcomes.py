@@ -73,12 +73,12 @@ class SheetDifferences(Result):
 class WriteOutcome(Answer):
     """The common part of all outcomes of writing commands."""
 
-    imported: IntakeResult = field(metadata=HIDDEN, kw_only=True)
+    intake_result: IntakeResult = field(metadata=HIDDEN, kw_only=True)
 
     @property
     def is_refused(self) -> bool:
         """Tell whether any event was rejected."""
-        return self.imported.rejected_count > 0
+        return self.intake_result.rejected_count > 0
 
     @property
     def failed(self) -> tuple[str, ...]:
@@ -275,7 +275,7 @@ def build_import_outcome(
         voided=tuple(imported.voided) or ABSENT,
         sync=sync,
         preview=preview,
-        imported=imported,
+        intake_result=imported,
         times=known_impact.times,
     )
 
@@ -301,7 +301,7 @@ def build_decision_outcome(
         unchanged=ABSENT if unchanged is None else tuple(unchanged),
         new=build_new_names(imported),
         impact=impact,
-        imported=imported,
+        intake_result=imported,
     )
 
 
@@ -319,7 +319,7 @@ def build_ruleset_outcome(
         ),
         head=get_head_position(imported),
         impact=impact,
-        imported=imported,
+        intake_result=imported,
         times=impact.times,
     )
 

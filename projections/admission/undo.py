@@ -106,7 +106,7 @@ def describe_undo(plan: UndoPlan, result: IntakeResult, impact: Impact, dry_run:
         dry_run=dry_run,
         rejected=build_refusals(result.rejected),
         impact=impact,
-        imported=result,
+        intake_result=result,
         times=plan.times,
         newer=plan.newer,
     )

@@ -10,7 +10,7 @@ from threading import Thread
 import click
 import make_docs
 import pytest
-from completion_table import KINDS, OF_COMMAND, kind_of
+from completion_table import KINDS, OF_COMMAND, find_kinds
 from correction_helpers import (
     SHIPPED,
     Ratings,
@@ -42,7 +42,9 @@ def list_completions(db: str, *typed: str) -> list[str]:
     """Return the completions of the last of the typed words."""
     completion = complete(["--db", db, *typed[:-1]], typed[-1])
     return [
-        completion.before + word for word, _ in completion.words if (completion.before + word).startswith(typed[-1])
+        completion.kept_text + word
+        for word, _ in completion.words
+        if (completion.kept_text + word).startswith(typed[-1])
     ]
 
 
@@ -201,7 +203,7 @@ def test_completion_imports_little(used_db: str) -> None:
 
 def test_completion_table_is_up_to_date() -> None:
     """The table of commands and options equals the one generated from the commands."""
-    assert make_docs.TABLE.read_text(encoding="utf-8") == make_docs.table(), "make docs"
+    assert make_docs.TABLE.read_text(encoding="utf-8") == make_docs.build_table(), "make docs"
 
 
 # arguments without known values: new names, numbers, time zones
@@ -234,7 +236,7 @@ def test_every_argument_is_completed() -> None:
     uncompleted = {
         f"{path.removeprefix('ratings ')} {argument.name}"
         for path, argument in all_arguments
-        if not kind_of(path, argument)
+        if not find_kinds(path, argument)
     }
     assert uncompleted <= UNCOMPLETED
     kinds = {kind for table in (KINDS, *OF_COMMAND.values()) for names in table.values() for kind in names.split()}

@@ -371,7 +371,7 @@ def test_scores_follow_corrected_places(has_places: bool, ratings: Ratings, copi
     order = ("ben", "cleo", "anna") if has_places else ("ben", "cleo=anna")
     correction = ratings("correct", "s-1", *order, "--reason", "wrong way round", db=db)
     assert correction.exit_code == 0
-    assert "note: the scores go with the places: ben 10, anna 8\n" in correction.stderr
+    assert "note: the scores were adapted to the new places: ben 10, anna 8\n" in correction.stderr
     (row,) = read_json(ratings, db, "games", "s-1")["rows"]
     assert {participant["player"]: participant["score"] for participant in row["participants"]} == {
         "ben": 10,
@@ -458,7 +458,7 @@ def test_sets_follow_corrected_places_or_are_left_out(
     assert result.exit_code == 0
     assert ("are left out" in result.stderr) == (not sets)
     if sets and players == ("Ben", "Anna"):
-        assert f"the sets go with the places: {sets} for Ben;" in result.stderr
+        assert f"the sets {sets} now count for Ben;" in result.stderr
     assert games_output.splitlines()[-1].endswith(f"sets {sets}" if sets else "Anna (2)")
 
 

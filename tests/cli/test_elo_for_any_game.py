@@ -149,13 +149,13 @@ def test_more_rulesets_are_published_later(db: str, ratings: Ratings) -> None:
 
 WRONG = {
     "no game for elo": (["rules", "publish", "--shipped", "elo"], "name it, as in --shipped elo --game chess"),
-    "a game for something else": (["rules", "publish", "--shipped", "--game", "go"], "--game goes with --shipped elo"),
+    "a game for something else": (["rules", "publish", "--shipped", "--game", "go"], "--game works only"),
     "no such ruleset": (["rules", "publish", "--shipped", "eol"], "no shipped ruleset is called 'eol'"),
-    "neither": (["rules", "publish"], "name files, or --shipped"),
+    "neither": (["rules", "publish"], "name FILES, or publish shipped rulesets with --shipped"),
     "letters of another script": (["init", "--for", "囲碁"], "blue-max; write one with letters a to z"),
     "too long": (["init", "--for", "x" * 61], "is not a name like"),
     "nothing": (["init", "--for", ""], "is not a name like"),
-    "with --no-rules": (["init", "--for", "go", "--no-rules"], "choose one"),
+    "with --no-rules": (["init", "--for", "go", "--no-rules"], "leave out one"),
 }  # fmt: skip
 
 

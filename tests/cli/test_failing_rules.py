@@ -9,7 +9,7 @@ from list_games import build_list_game
 from own_rules import load_built_in_rule, substitute_rule
 
 Ratings = Callable[..., Any]
-LOST = "every game is recorded all the same; once the rule works again"
+LOST = "no game is lost; once the rule works again"
 
 
 @pytest.mark.slow_cases
@@ -63,7 +63,7 @@ def test_failure_tells_what_stays_and_what_to_do(
     break_at_four(monkeypatch)
 
     result = ratings(command, db=db)
-    stays = "its previous standings keep serving" if stored else "nothing is stored of it yet"
+    stays = "its previous standings stay live" if stored else "no standings of it are stored yet"
     at = f"test_failing_rules.py, line {break_at_four.__code__.co_firstlineno + 5}"
     failed = f"the rule failed at position 3 (game g-4): ZeroDivisionError: of the rule ({at})"
     lines = [line for line in result.stderr.splitlines() if "verify" not in line]
@@ -73,7 +73,7 @@ def test_failure_tells_what_stays_and_what_to_do(
     ])  # fmt: skip
     assert (
         ratings("standings", "elo-catan/all", db=db).stderr
-        == f"Error: elo-catan/all: {failed}; {LOST}, so does the ladder\n"
+        == f"Error: elo-catan/all: {failed}; no game is lost, and the ladder works again once the rule does\n"
     )
     doctor = ratings("doctor", db=db).stdout
     assert "the rule failed for elo-catan/3-4, elo-catan/all; the earlier standings stay; ratings status" in doctor
@@ -88,7 +88,7 @@ def test_ladders_of_an_unusable_ruleset_stay(
     monkeypatch.setattr("ratings_ledger.projections.rulesets.versions.rule", lambda name: None)
     result = ratings("rebuild", db=db)
     assert (result.exit_code, "elo-catan: the rule failed" in result.stderr) == (1, True)
-    assert result.stderr.count("its previous standings keep serving") == 1
+    assert result.stderr.count("its previous standings stay live") == 1
 
 
 def test_rollback_blames_no_standings_for_a_rule(

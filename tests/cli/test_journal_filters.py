@@ -67,7 +67,7 @@ def test_limit_counts_matching_events_only(db: str, ratings: Ratings, monkeypatc
         "10 older entries are not shown; to show all: --limit 0\n",
     )
     assert ratings("log", "--by", "site", "--limit", "0", db=db).stderr == ""
-    assert ratings("log", "--by", "nobody", db=db).stderr == "Nothing like that is recorded.\n"
+    assert ratings("log", "--by", "nobody", db=db).stderr == "No such event is recorded.\n"
 
 
 GAMES: dict[str, tuple[list[str], list[str]]] = {

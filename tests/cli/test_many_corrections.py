@@ -281,7 +281,7 @@ def test_suggested_options_correct_the_table(one_db: str, ratings: Ratings, tmp_
     assert {change["player"] for change in corrected["changes"]} == {"anna", "ben", "cleo", "dora"}
     assert by_profile["changes"] == corrected["changes"]
     result_without_file = ratings("correct", "g-2", "cleo", "ben", "--reason", "r", "--map", "A=player", db=one_db)
-    assert (result_without_file.exit_code, "go with --file" in result_without_file.stderr) == (2, True)
+    assert (result_without_file.exit_code, "work only with --file" in result_without_file.stderr) == (2, True)
     profile.write_text('dates = "summer"\n')
     bad_profile_result = ratings(*correct, "--profile", profile, db=one_db)
     assert (

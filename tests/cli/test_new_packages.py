@@ -71,7 +71,7 @@ def test_nothing_is_overwritten(ratings: Ratings, tmp_path: Path, monkeypatch: p
         (["--package", "class"], "'class' cannot be the name of a Python module"),
         (["--package", "json"], "a Python module json is already installed; choose another name"),
         (["--package", "pairwise-elo"], "rule pairwise-elo/1 already exists; choose another name"),
-        (["--package", "mine", "--rule", "italia/1"], "--package writes a rule of its own, --rule names one"),
+        (["--package", "mine", "--rule", "italia/1"], "--package writes a new rule, and --rule names an existing one"),
     ],
 )
 def test_name_that_cannot_be_is_refused(

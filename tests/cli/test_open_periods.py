@@ -122,7 +122,7 @@ def test_text_names_the_command_that_closes_periods(ratings: Ratings, db: str) -
         return list(ratings(*arguments, db=db).stdout.splitlines())
 
     for command in (f"standings {LADDER}", f"history anna {LADDER}", f"explain anna {LADDER}", f"books {LADDER}"):
-        note = f"Not scored yet: {WAITING_NOTE} As if they closed now: ratings {command} --close-now"
+        note = f"Not scored yet: {WAITING_NOTE} To score them as if closed now: ratings {command} --close-now"
         assert note in read_lines(*command.split())
         closed_lines = read_lines(*command.split(), "--close-now")
         assert (
@@ -131,11 +131,11 @@ def test_text_names_the_command_that_closes_periods(ratings: Ratings, db: str) -
         )
     assert read_lines("explain", "c-5")[-2:] == [
         "Not counted: its rating period is not closed yet.",
-        "It ends 2025-11-30 23:59 Europe/Berlin. As if they closed now: "
+        "The period ends 2025-11-30 23:59 Europe/Berlin. To score them as if closed now: "
         f"ratings explain c-5 {LADDER} --close-now",
     ]  # fmt: skip
     assert read_lines("explain", "c-5", "--close-now")[2] == (
-        "Scored with its rating period, from 2025-11-01 00:00 to 2025-11-30 23:59, as if that closed now."
+        "Scored with its rating period, from 2025-11-01 00:00 to 2025-11-30 23:59, as if the period closed now."
     )
     dated_lines = read_lines("standings", "--as-of", "2025-11-10", "--rules", "glicko-month@1")
     assert any(
@@ -156,7 +156,9 @@ def test_period_that_is_over_closes_with_the_next_event(
     announce it."""
     set_clock(monkeypatch, "2025-12-05T12:00:00Z")
     stdout = ratings("standings", db=db).stdout
-    assert f"Nothing has been recorded since; scored: ratings standings {LADDER} --as-of 2025-11-30" in stdout
+    assert (
+        f"Nothing has been recorded since then; to score them: ratings standings {LADDER} --as-of 2025-11-30" in stdout
+    )
     end_standings = read_output(ratings, db, "standings", "--as-of", "2025-11-30")
     preview = record_game(ratings, db, "c-6", "12-04", "anna", "ben", options=("--dry-run", "--format", "json"))
     impact = json.loads(preview.stdout)

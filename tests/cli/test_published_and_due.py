@@ -8,7 +8,7 @@ from publishing_helpers import BASIC, MARCH, create_published_ledger, publish
 from test_only_ladder import one_ladder
 
 NO_TIMED = (
-    "No ruleset here makes lists of months or years. Shipped rulesets that do: catan-monthly, catan-open, "
+    "No ruleset of this ledger makes lists of months or years. Shipped rulesets that do: catan-monthly, catan-open, "
     "catan-annual; publish one of them: ratings rules publish --shipped catan-monthly\n"
 )
 
@@ -50,8 +50,8 @@ def test_due_without_lists_says_what_is_published(copied_file: Callable[..., str
     assert ratings("publish", "--due", db=copied_file(one_ladder)).stdout == (
         "No list is due.\n"
         + NO_TIMED
-        + "Any other ladder is published by its name: ratings publish LADDER --as-of DATE\n"
-        + "or, by --due, at the end of each month: ratings publish LADDER --every month\n"
+        + "To publish another ladder: ratings publish LADDER --as-of DATE\n"
+        + "To publish it with --due after each month: ratings publish LADDER --every month\n"
     )
 
 

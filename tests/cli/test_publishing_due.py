@@ -165,10 +165,10 @@ def test_lists_without_ranked_players_are_published_with_a_note(tmp_path: Path, 
     ("options", "message"),
     [
         ((), "name a LADDER, or publish all due lists with --due"),
-        ((MARCH, "--due"), f"--due publishes all due lists; leave out --due to publish {MARCH} alone"),
+        ((MARCH, "--due"), f"--due publishes all due lists; leave out --due to publish only {MARCH}"),
         (
             ("--due", "--as-of", "2010"),
-            "--due publishes each list as it stood at its own end; --as-of goes with a LADDER",
+            "--due publishes each list as it stood at its own end; leave out --as-of, or name a LADDER",
         ),
         (("--every", "month"), "--every schedules a LADDER; name one"),
         (("--due", "--every", "month"), "--every schedules a LADDER; name one, and leave out --due"),

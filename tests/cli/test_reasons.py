@@ -130,7 +130,7 @@ def test_standings_without_ranks_note_the_missing_games(
     for options in ((), ("--limit", "1")):
         result = ratings("standings", "youplay-league/L", *options, db=db)
         assert (result.exit_code, result.stderr) == (
-            0, "note: no player has a rank; 'ben', who played most: 2 of 3 games; 1 is missing\n",
+            0, "note: no player has a rank; 'ben' has most games, but: 2 of 3 games; 1 is missing\n",
         )  # fmt: skip
     for options in (("--format", "json"), ("--format", "csv"), ("--player", "anna")):
         assert ratings("standings", "youplay-league/L", *options, db=db).stderr == ""
@@ -201,7 +201,7 @@ def test_annual_history_refers_to_months(ratings: Ratings, create_filled_ledger:
 
     assert read_output(ratings, db, "history", "cleo", YEAR)["rows"] == []
     assert ratings("history", "cleo", YEAR, db=db).stderr == (
-        f"{YEAR} sums places of months; run: ratings explain cleo {YEAR}\n"
+        f"{YEAR} adds up places of months and has no changes; run: ratings explain cleo {YEAR}\n"
     )
     assert f"ratings explain cleo {MARCH}" in ratings("history", "cleo", MARCH, db=db).stdout
 

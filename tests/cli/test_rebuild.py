@@ -204,7 +204,7 @@ def test_many_failures_are_counted(db: str, ratings: Ratings, monkeypatch: pytes
 
     assert lines[1:] == [
         "ratings: ... and 1 more ladder (--format json lists them)",
-        "ratings: every game is recorded all the same; once the rule works again, run: ratings rebuild",
+        "ratings: no game is lost; once the rule works again, run: ratings rebuild",
     ]
     assert len(read_json(ratings, db, "rebuild")["failures"]) == 2
 

@@ -153,7 +153,7 @@ def test_close_name_of_a_partner_is_questioned(one_db: str, ratings: Ratings) ->
     assert code == 0, terminal_text
     assert "partners by +" in terminal_text
     assert "contains an empty name" in terminal_text
-    assert "'mira' has a place already" in terminal_text
+    assert "'mira' already has a place" in terminal_text
     sides = [(seat["player"], seat["place"], seat["team"]) for seat in read_last_data(ratings, one_db)["participants"]]
     assert sides == [("María José", 1, 1), ("mira", 1, 1), ("anouk", 3, 2), ("Jürgen", 3, 2)]
 
@@ -230,7 +230,7 @@ def test_invalid_answers_are_asked_again(one_db: str, ratings: Ratings) -> None:
         (KEYS_QUESTION, "r"),
     ]
     code, _, terminal_text = type_answers(["--db", one_db, "record"], dialogue)
-    assert (code, terminal_text.count("at least two players"), "has a place already" in terminal_text) == (
+    assert (code, terminal_text.count("at least two players"), "already has a place" in terminal_text) == (
         0,
         2,
         True,
@@ -250,7 +250,7 @@ def test_time_is_checked_when_typed(one_db: str, ratings: Ratings) -> None:
         (TIME_QUESTION, "5/6/2024\r"),
         (TIME_QUESTION, "2999-01-01\r"),
         (TIME_QUESTION, "22.11.2024 8:05 PM\r"),
-        ("its own id [2024-11-22-1]: ", "\r"),
+        ("game id [2024-11-22-1]: ", "\r"),
         (KEYS_QUESTION, "t"),
         (TIME_QUESTION, "2024-11-23\r"),
         (KEYS_QUESTION, "r"),
@@ -352,7 +352,7 @@ def test_result_of_questions_can_be_json(one_db: str) -> None:
 MISSING_VALUES = {
     "a game": (["mira", "anouk", "--game-id", "x"], "a game needs --game, such as --game catan, too"),
     "an id": (["mira", "anouk", "--game", "chess"], "a game needs --game-id, a new id such as chess-0042, too"),
-    "players": (["--game", "chess"], "these options describe a game with PLAYERS"),
+    "players": (["--game", "chess"], "options such as --game need PLAYERS"),
 }
 
 

@@ -87,7 +87,7 @@ def test_report_tells_who_why_and_effect(db: str, ratings: Ratings, tmp_path: Pa
     """The report lists each decision with who made it, why, and which ladders it affected."""
     page = Tables(reported(ratings, db, tmp_path / "day.html"))
     decisions, effects, *_ = page.tables
-    assert page.headings == ["What was decided", "What each decision did", "catan-elo/basic", "catan-elo/rivals-duel",
+    assert page.headings == ["Decisions", "Effects of the decisions", "catan-elo/basic", "catan-elo/rivals-duel",
                              "galactic-points"]  # fmt: skip
     assert [(row[0], row[2], row[3], row[4]) for row in decisions[1:]] == [
         ("D1", "mira & co", "2 voided: g-1: 1 anna, 2 ben; g-2: 1 ben, 2 cleo", "entered twice"),
@@ -120,7 +120,7 @@ def test_report_points_match_diff_and_causes(db: str, ratings: Ratings, tmp_path
         assert {cause for cause, _ in causes} <= {"D1", "D3", "games"}
     assert [Fraction(row[2]) for row in rows] == sorted((Fraction(row[2]) for row in rows), reverse=True)
     text = (tmp_path / "day.html").read_text(encoding="utf-8")
-    assert "The points of 3 more players changed by games alone." in text
+    assert "The points of 3 more players changed only by games." in text
 
 
 def test_html_report_is_plain_and_offline(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_report_without_decisions_says_so(one_db: str, ratings: Ratings, tmp_pat
     """A report between two positions without decisions says that nothing was decided."""
     result = ratings("report", "changes", "--from", "2", "--to", "9", "-o", tmp_path / "none.md", db=one_db)
     assert (result.exit_code, result.stderr) == (0, f"0 decisions, 0 players in {tmp_path / 'none.md'}\n")
-    assert "Nothing was decided." in (tmp_path / "none.md").read_text()
+    assert "There were no decisions." in (tmp_path / "none.md").read_text()
 
 
 def test_surplus_causes_are_summed_up(one_db: str, ratings: Ratings, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from correction_helpers import Ratings, append_lines, build_event_line, build_ga
 from every_ladder import FIRST_GAMES_POSITION, LADDERS, create_every_ladder
 from reported import ReportParser, parse_exact_number
 
-CHANGED = "What has been recorded since"
+CHANGED = "Causes of the difference"
 THEN = ("--known-at", str(FIRST_GAMES_POSITION))
 NOW: tuple[str, ...] = ()
 

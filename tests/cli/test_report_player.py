@@ -17,7 +17,7 @@ from reported import ReportParser, parse_exact_number
 from stores import create_postgres_database
 
 Ratings = Callable[..., Any]
-CHANGED = "What has been recorded since"
+CHANGED = "Causes of the difference"
 
 
 def create_audited_club(ratings: Ratings, url: str) -> None:
@@ -362,10 +362,10 @@ def test_names_file_is_read_like_a_table(encoding: str, one_db: str, ratings: Ra
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "{}, line 1: the columns id and name are needed"),
-        (b"\nid,Naam\nanna,Anna\n", "{}, line 2: the columns id and name are needed"),
-        (b"id;name\nanna;Anna\nben;\n", "{}, line 3: an id and a name are needed"),
-        (b"id;name\nanna;Anna\n\nanna;Ann\n", "{}, line 4: anna has two names"),
+        (b"", "{}, line 1: the table needs the columns id and name"),
+        (b"\nid,Naam\nanna,Anna\n", "{}, line 2: the table needs the columns id and name"),
+        (b"id;name\nanna;Anna\nben;\n", "{}, line 3: the row needs an id and a name"),
+        (b"id;name\nanna;Anna\n\nanna;Ann\n", "{}, line 4: anna has two names, 'Anna' and 'Ann'; keep one"),
         (b"id;name\nanna;Ann\x9d\n", "{}, line 2: 'anna;Ann?' is not UTF-8 (byte 0x9D); save the file as UTF-8"),
         (b"PK\x03\x04", "{}: it is a spreadsheet; save the table as CSV"),
     ],

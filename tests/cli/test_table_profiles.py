@@ -58,7 +58,10 @@ def test_profile_applies_to_the_next_table(db: str, ratings: Ratings, profile_pa
     """
     result = ratings("import", find_table(profile_path), *TABLE_OPTIONS, "--save-profile", profile_path, db=db)
     assert (result.exit_code, parse_profile(profile_path)) == (0, PROFILE)
-    assert f"note: {profile_path} keeps how this table is read\n" in result.stderr
+    assert (
+        f"note: {profile_path} records how this table was read; reuse it with --profile {profile_path}\n"
+        in result.stderr
+    )
     february = find_table(profile_path, "february.csv")
     february.write_text(FEBRUARY.replace(".", "/"), encoding="utf-8")  # dots would mean day.month.year
     unclear_result = ratings("import", find_table(profile_path, "february.csv"), "--set", "game=chess", db=db)
@@ -165,7 +168,7 @@ def test_existing_file_is_replaced_only_by_its_own_update(one_db: str, ratings: 
     profile_path.write_text(former_text, encoding="utf-8")
     refused = ratings("import", find_table(profile_path), *TABLE_OPTIONS, "--save-profile", profile_path, db=one_db)
     assert (refused.exit_code, profile_path.read_text(encoding="utf-8")) == (2, former_text)
-    assert f"{profile_path} exists; add --profile {profile_path}" in refused.stderr
+    assert f"{profile_path} exists; to use and update it, add --profile {profile_path}" in refused.stderr
     assert read_head(ratings, one_db) == before
     update = ("--profile", profile_path, "--save-profile", profile_path)
     assert ratings("import", find_table(profile_path), *TABLE_OPTIONS, *update, db=one_db).exit_code == 0

@@ -172,7 +172,7 @@ def test_simultaneous_games_are_separate_causes(db: str, ratings: Ratings) -> No
     [
         (("explain", "anna", CLUB, "--to", "now"), "needs --from"),
         (("explain", "anna", CLUB, "--change"), "needs --from"),
-        (("explain", "--change", CLUB, "anna", "--from", "3", "--as-of", "2010-01-01"), "no other axes"),
+        (("explain", "--change", CLUB, "anna", "--from", "3", "--as-of", "2010-01-01"), "leave out the other options"),
         (("diff", "published=no", "now"), "no coordinate"),
         (("diff", "now", "rules=club-catan-elo@9"), "club-catan-elo@1"),
         (("diff", "now", "rules=nope@1"), "nope"),

@@ -192,7 +192,7 @@ def test_upgrade_names_the_owner(postgres_url: str, ratings: Ratings) -> None:
                 result = ratings("upgrade", *dry_run, db=url)
                 assert (result.exit_code, read_revision(roles.reader)) == (3, "0007")
                 assert (
-                    f"It must be run by {roles.prefix}owner; you are {make_url(url).username}, who may not."
+                    f"It must be run by {roles.prefix}owner; you are {make_url(url).username}, who may not run it."
                     in result.stdout
                 )
         assert ratings("upgrade", "--dry-run", db=roles.owner).exit_code == 0

@@ -281,7 +281,7 @@ def test_published_ruleset_is_tried_with_other_values(db: str, write_rules: Writ
     [
         ("catan-ello", "no ruleset 'catan-ello' is published at position 5; see: ratings rules list; did you mean "
          "catan-elo?"),
-        ("catan-elo@9", "did you mean catan-elo@2009-01?"), ("no.toml", "'no.toml' is no file"),
+        ("catan-elo@9", "did you mean catan-elo@2009-01?"), ("no.toml", "'no.toml' is not a file"),
         ("/", "'/' is a folder"),
     ],
 )  # fmt: skip

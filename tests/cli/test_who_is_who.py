@@ -196,7 +196,7 @@ def test_close_names_are_questioned(db: str, ratings: Ratings, tmp_path: Path) -
         db, write_file(tmp_path, "t.csv", TABLE_WITH_CLOSE_NAMES), "yes", "y", "new"
     )
     assert (code, stdout) == (0, "3 appended; the head is 8.\n"), terminal_text
-    assert "3 new names close to others; who is it?" in terminal_text
+    assert "3 new names close to others; which players are they?" in terminal_text
     assert "new: 'Johana' (line 2): did you mean 'Johanna', 2 games? [yes, new, stop] yes" in terminal_text
     assert "new: 'BEN' (line 3): did you mean 'ben', 2 games? [yes, new, stop] y" in terminal_text
     assert "new: 'Emmilia' (line 4): did you mean 'Emilia', new in line 2? [yes, new, stop] new" in terminal_text

@@ -9,19 +9,19 @@ pytestmark = pytest.mark.ledger(make=create_small_ledger, store="sqlite")
 
 WRONG = {
     "a command of a group": (["rules", "lst"], "ratings rules has no command 'lst'; did you mean list?"),
-    "nothing like it": (["backup", "frob"], "ratings backup has no command 'frob'; there are "),
+    "nothing like it": (["backup", "frob"], "ratings backup has no command 'frob'; its commands are "),
     "--db behind the command": (
         ["standings", "--db", "club 1.db", "elo-chess"],
-        "--db stands before the command: ratings --db 'club 1.db' standings elo-chess",
+        "--db must come before the command: ratings --db 'club 1.db' standings elo-chess",
     ),
     "--db behind a group": (["rules", "list", "--db=x.db"], "ratings --db x.db rules list"),
     "--db behind negative points": (
         ["adjust", "elo-chess", "anna", "-7.5", "--reason", "late", "--db", "x.db"],
-        "--db stands before the command: ratings --db x.db adjust elo-chess anna -7.5 --reason late",
+        "--db must come before the command: ratings --db x.db adjust elo-chess anna -7.5 --reason late",
     ),
     "--db behind the values of a seed": (
         ["seed", "elo-chess", "anna", "rating=1500", "--db=x.db"],
-        "--db stands before the command: ratings --db x.db seed elo-chess anna rating=1500",
+        "--db must come before the command: ratings --db x.db seed elo-chess anna rating=1500",
     ),
     "an option beside negative points": (
         ["adjust", "elo-chess", "anna", "-5", "--resaon", "x"],

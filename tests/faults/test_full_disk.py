@@ -209,8 +209,8 @@ def test_full_output_is_named(command: str, copied_file: Callable[..., str]) -> 
     with open("/dev/full", "w") as full:
         process = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     told = (
-        f"ratings: standard output: {FULL} there, or send the output elsewhere; "
-        "ratings log lists the events recorded so far\n"
+        f"ratings: standard output: {FULL}, or send the output elsewhere; "
+        "to list the events recorded so far: ratings log\n"
     )
     assert (process.returncode, process.stderr) == (3, told)
 

@@ -143,7 +143,7 @@ def test_csv_safe_needs_csv(form: tuple[str, ...], tmp_path: Path, ratings: Rati
             continue
         result = ratings(*command, *form, "--csv-safe", db=db)
         assert (result.exit_code, result.stdout) == (2, "")
-        assert "it needs --format csv" in result.stderr
+        assert "works only with --format csv" in result.stderr
 
 
 def test_exported_file_is_safe_too(db: str, tmp_path: Path, ratings: Ratings) -> None:

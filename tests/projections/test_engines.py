@@ -64,7 +64,7 @@ def test_segments_need_an_engine(
     for command in commands:
         told = ratings(*command, "--segments", place, db=ledger)
         assert (told.exit_code, told.stdout) == (2, "")
-        assert "--segments is for workers: it needs --on, such as --on processes:4" in told.stderr
+        assert "--segments works only with --on; add --on, such as --on processes:4" in told.stderr
     monkeypatch.setenv("RATINGS_SEGMENTS", place)
     assert [ratings(*command, db=ledger).exit_code for command in commands] == [0] * len(commands)
     # with an engine in the environment it is used

@@ -68,13 +68,13 @@ def check(ledger: ratings_ledger.Ledger, log: Log, chance: Random, done: Counter
         assert page.read_account(heading)[2] == wanted[0]
         done["on a pool"] += ladder == "galactic-points"
     done["on a list"] += ladder.startswith("catan-monthly")
-    if "What has been recorded since" in page.tables:
-        opening, causes, closing = page.read_account("What has been recorded since")
+    if "Causes of the difference" in page.tables:
+        opening, causes, closing = page.read_account("Causes of the difference")
         assert [opening if one is None else one for one in wanted[:1]] == [opening]
         assert wanted[1] in (None, closing)
         done["causes"] += len(causes)
     else:
-        (told,) = page.texts.get("What has been recorded since", [""])
+        (told,) = page.texts.get("Causes of the difference", [""])
         alike = known_at[0] == known_at[1] or wanted[0] == wanted[1]
         assert alike or (None in wanted and "is not on the ladder counts as having" in told)
         done["no cause"] += 1

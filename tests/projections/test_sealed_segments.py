@@ -168,7 +168,7 @@ def test_pruning_deletes_what_no_computation_can_use(
         "segment     1   20  of another history        1  0.0",
         "segment     1   20  of another format         1  0.0",
         "segment   901  920  of another history        1  0.0",
-        f"7 objects would be deleted in {place}; kept, as younger than a day: 1",
+        f"7 objects would be deleted in {place}; kept because younger than a day: 1",
     ]
     done = ratings(*prune, "--format", "json", db=ledger)
     assert json.loads(done.stdout) == {**would, "dry_run": False}
@@ -179,7 +179,7 @@ def test_pruning_deletes_what_no_computation_can_use(
     assert listed("list")[1] == ["sealed", "of another history", "sealed", "sealed", "sealed"]
     told = ratings("segments", "list", "--segments", tmp_path / "sealed", db=ledger).stdout
     assert told.endswith("\nto delete segments of another history once they are a day old: ratings segments prune\n")
-    left = f"nothing to delete in {place}; kept, as younger than a day: 1\n"
+    left = f"nothing to delete in {place}; kept because younger than a day: 1\n"
     assert ratings(*prune, db=ledger).stdout == left
 
 
@@ -219,7 +219,7 @@ def test_pruning_does_not_wait_for_what_was_killed(
         killed.kill()
     told = ratings(*prune, db=ledger)
     assert (told.exit_code, told.stderr) == (0, "")
-    assert told.stdout.endswith("kept, as younger than a day: 2\n")  # a segment, and what says who was killed
+    assert told.stdout.endswith("kept because younger than a day: 2\n")  # a segment, and what says who was killed
     (place,) = (tmp_path / "sealed").iterdir()
     assert not {path.name for path in place.iterdir()} & {*disused}
 
@@ -253,9 +253,8 @@ def test_short_log_is_rebuilt_here(ledger: str, ratings: Ratings, tmp_path: Path
     monkeypatch.setattr(coordinating, "SEGMENT_EVENTS", 1_000_000)
     told = ratings("rebuild", *elsewhere, db=ledger)
     assert (told.exit_code, files(tmp_path)) == (0, [])
-    assert (
-        "are fewer than a segment of 1,000,000: nothing is sealed, and this process does the work instead of --on"
-        in (told.stderr)
+    assert ", fewer than a segment of 1,000,000; nothing is sealed, and this process does the work instead of --on" in (
+        told.stderr
     )
     assert ratings("rebuild", "--on", "nonsense", db=ledger).exit_code == 2
     monkeypatch.setattr(coordinating, "SEGMENT_EVENTS", 20)
