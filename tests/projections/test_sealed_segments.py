@@ -76,7 +76,7 @@ def test_what_is_sealed_stays_until_it_is_damaged(tmp_path: Path, listed: Callab
     files(tmp_path)[2].write_bytes(contents[3])
     code, states, sealed, told = listed("check")
     assert (code, states, sealed) == (1, ["sealed", "damaged", "damaged", "sealed"], 20)
-    assert told.count("says something else than the log") + told.count("under another name") == 2
+    assert told.count("differs from the log") + told.count("under another name") == 2
     assert listed("list") == (0, ["sealed", "not sealed", "not sealed", "sealed"], 20, "")
     assert listed("seal")[:3] == (0, ["sealed"] * 4, 80)
     assert [path.read_bytes() for path in files(tmp_path)] == contents
@@ -103,7 +103,7 @@ def test_whatif_elsewhere_names_the_ladders_that_there_are(ledger: str, ratings:
         here = ratings("whatif", ruleset, "--ladder", ladder, db=ledger)
         assert ratings("whatif", ruleset, "--ladder", ladder, *elsewhere, db=ledger) == here
         assert here.stderr.startswith(f"Error: {ladder} has no games under {ruleset}@")
-        assert here.stderr.partition("; it has ")[2].count(f"{ruleset}/") > 1
+        assert here.stderr.partition("; the ladders with games are ")[2].count(f"{ruleset}/") > 1
 
 
 @pytest.mark.slow_cases
