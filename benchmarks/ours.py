@@ -142,7 +142,7 @@ def replay_in_memory(url: str, name: str = "", compared: int = 0) -> Measurement
     seconds = perf_counter() - started
     result = {"seconds": seconds, "count": len(stream.row), "digest": _compute_digest(stream.names, trace)}
     if compared:
-        part = replay_stream(stream.up_to(compared, 0), keep_history=False)
+        part = replay_stream(stream.truncate(compared, 0), keep_history=False)
         scale = stream.rule.scale
         points = zip(part.stream.names, part.points, strict=True)
         result["points"] = {player: units / scale for player, units in points}

@@ -101,7 +101,7 @@ def draw_columns(
         for column, values in zip(columns, game_columns, strict=True):
             column.extend(values)
     for adjustment in stream.adjustments:
-        if adjustment.enters:
+        if adjustment.is_version_entry:
             continue
         next_game = bisect_left(games, adjustment.game)
         player = _renumber(stream, scored, adjustment.player)

@@ -345,7 +345,7 @@ def _drop_games(trace: Trace) -> Trace:
             adjustments=[],
             row=range(trace.game_count),
             version=version,
-            entered=trace.entered,
+            latest_version_start=trace.latest_version_start,
         ),
     )
 

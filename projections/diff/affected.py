@@ -157,7 +157,7 @@ def have_same_points(left: Stream | None, right: Stream | None) -> bool:
     if left.ranking.sums_lists:
         return False  # the list also depends on accounts and on other lists
     if left.trace is not None and right.trace is not None:
-        return bool(left.trace.is_like(right.trace))
+        return bool(left.trace.has_same_results(right.trace))
     return (
         (left.names, left.offsets, left.players, [*left.columns], left.version, left.versions)
         == (right.names, right.offsets, right.players, [*right.columns], right.version, right.versions)

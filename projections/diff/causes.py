@@ -179,7 +179,7 @@ class PlayerState:
         return [
             adjustment
             for adjustment in self.stream.adjustments
-            if names[adjustment.player] == self.player and not adjustment.enters
+            if names[adjustment.player] == self.player and not adjustment.is_version_entry
         ]
 
     @cached_property

@@ -143,7 +143,7 @@ class _ArrivalReader:
         The game has the slots from `low` to before `high`. For a rule without state, the states are the points.
         """
         columns = [column[low:high].tolist() for column in self.columns[: len(version.rule.columns)]]
-        points = self.trace.before[low:high].tolist()
+        points = self.trace.points_before[low:high].tolist()
         if not version.rule.state:
             return points, points, columns
         stored = zip(*(before[low:high] for before in self.trace.states_before[: version.rule.width]), strict=True)

@@ -576,7 +576,7 @@ def explain_player(
         rank=None if row is None else row.rank,
         points=None if row is None else row.value(standings.scale),
         gold=ABSENT if row is None or row.gold is None else row.gold,
-        start=ExactNumber(steps[0].before, standings.scale) if steps else None,
+        start=ExactNumber(steps[0].points_before, standings.scale) if steps else None,
         time_zone=zone,
         games=tuple(_build_played_game(entry, json.loads(records[entry.position]), zone, games) for entry in entries),
         terms=tuple(ExplainedTerm(line.term, line.amount, line.detail) for line in lines),

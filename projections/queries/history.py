@@ -95,9 +95,9 @@ def build_change(person: int, step: Step, game: GameRecord, scale: int, event: d
         event["data"]["game_id"] if is_game else None,
         moment(game.occurred_at),
         place or None,  # 0 in a game type without places
-        ExactNumber(step.before, scale),
+        ExactNumber(step.points_before, scale),
         ExactNumber(step.change, scale),
-        ExactNumber(step.before + step.change, scale),
+        ExactNumber(step.points_before + step.change, scale),
         None if step.version is None else step.version.ruleset.name,
         ABSENT if is_game else CAUSES.get(step.cause) or event["data"]["reason"],
         cause=step.cause or ABSENT,
@@ -353,7 +353,7 @@ def _find_game_levels(trace: Trace, own_points: Sequence[int]) -> Iterator[Level
     """Yield the levels of the players after each game."""
     stream = trace.stream
     levels = [
-        bisect_left(own_points, before + change) for before, change in zip(trace.before, trace.changes, strict=True)
+        bisect_left(own_points, before + change) for before, change in zip(trace.points_before, trace.changes, strict=True)
     ]
     players = [*stream.players]
     games = zip(pairwise(stream.offsets), stream.version, stream.row, strict=True)
@@ -501,7 +501,7 @@ class Course(Sequence[Change]):
         states: Sequence[VisibleState] = (),
     ) -> None:
         self.scale = stream.rule.scale if stream else 1
-        self.units = [step.before + step.change for step in steps]
+        self.units = [step.points_before + step.change for step in steps]
         self.instants = [game.occurred_at for game in games]
         self.is_game = [step.game is not None for step in steps]
         self.causes = [step.cause or ("adjustment" if step.game is None else "game") for step in steps]

@@ -502,18 +502,18 @@ class Ladders:
         if (known := self._cached_trace(ladder)) and known.has_history:
             return TracePosition(known, *known.count_before(self.facts, moment))
         stream = self.stream(ladder)
-        trace = replay(stream.up_to(*stream.count_before(self.facts, moment)), keep_history=False).apply_versions_until(
+        trace = replay(stream.truncate(*stream.count_before(self.facts, moment)), keep_history=False).apply_versions_until(
             moment[0]
         )
         return TracePosition(trace, trace.game_count, trace.adjustment_count)
 
-    def first_moment(self, ladder: str) -> tuple[int, str] | None:
+    def first_instant_and_kind(self, ladder: str) -> tuple[int, str] | None:
         """Return the instant at which a ladder begins, and whether with a `game` or an `adjustment`; None if empty.
 
         Raises `UnknownLadder`, `RulesetUnusable`.
         """
         known = self._cached_trace(ladder)
-        return known.first_moment(self.facts) if known else self.stream(ladder).first_moment(self.facts)
+        return known.first_instant_and_kind(self.facts) if known else self.stream(ladder).first_instant_and_kind(self.facts)
 
     def describe_periods(self, ladder: str) -> ClosedPeriods | None:
         """Return the state of a ladder's rating periods, None if it has none. Raises the errors of `trace`."""
@@ -672,7 +672,7 @@ def is_prefix(stream: Stream) -> bool:
 
 def truncate_trace(facts: Facts, trace: Trace, as_of: int) -> Trace:
     """Return the trace up to an instant. Raises `RuleFailure`."""
-    return trace.up_to(*trace.count_before(facts, (as_of + 1, 0))).apply_versions_until(as_of)
+    return trace.truncate(*trace.count_before(facts, (as_of + 1, 0))).apply_versions_until(as_of)
 
 
 def find_ranking_version(trace: Trace) -> Version:
@@ -688,7 +688,7 @@ def find_ranking_version(trace: Trace) -> Version:
         return version or newest(stream.versions)
     return (
         trace.final_version
-        if stream.adjustments and stream.adjustments[-1].enters
+        if stream.adjustments and stream.adjustments[-1].is_version_entry
         else trace.last_version or newest(stream.versions)
     )
 

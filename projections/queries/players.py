@@ -359,7 +359,7 @@ def _list_own_games(trace: Trace, player: str, course: Course) -> Iterator[OwnGa
     stream = trace.stream
     number, person = stream.names.index(player), course.person
     games = [step.game for step in trace.steps(number) if step.game is not None]
-    for players, game in zip(trace.players_of_all(games), course.games(), strict=True):
+    for players, game in zip(trace.players_by_game(games), course.games(), strict=True):
         # reversed, so that a person in two seats counts with the first one
         place_of = dict(zip(reversed(game.persons), reversed(game.places), strict=True))
         side_of = dict(zip(reversed(game.persons), reversed(game.sides), strict=True))

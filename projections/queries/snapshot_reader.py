@@ -309,7 +309,7 @@ class SnapshotReader:
         """Add a note if the ladder is empty at the coordinates: when it begins, or the name of a similar ladder."""
         if ladders.first_moment(ladder) is not None:
             return
-        if ladders.as_of is not None and (first := ladders.at(None).first_moment(ladder)):
+        if ladders.as_of is not None and (first := ladders.at(None).first_instant_and_kind(ladder)):
             instant, kind = first
             self.note(f"the first {kind} on {short_name(ladder)} was at {times.format_second(instant)}")
         elif message := suggest_ladder(ladders.facts, ladder):

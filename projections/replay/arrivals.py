@@ -95,7 +95,7 @@ def _find_arrival(
         stored = state_on_ladder[: version.rule.width]
     if not version.rule.state:
         return Arrival(stored, stored, is_new=state_on_ladder is None)
-    games, last_row = (0, None) if person is None else position.last_game_of(person)
+    games, last_row = (0, None) if person is None else position.game_count_and_last_row(person)
     last_day = (
         GameDay(entry.last_day, entry.last_season) if last_row is None else read_game_day(facts, last_row, version)
     )

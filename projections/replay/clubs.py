@@ -206,7 +206,7 @@ def _score_stream(people: Facts, stream: Stream, failures: dict[int, Exception])
     except RuleFailure as failure:
         game = 0 if failure.row is None else int(np.flatnonzero(rows == failure.row)[0])
         failures[int(rows[game])] = failure
-        trace = replay(replace(stream.up_to(game, 0), failure=None), entry_states={})
+        trace = replay(replace(stream.truncate(game, 0), failure=None), entry_states={})
     gains[: len(trace.stream.players)] = arrays.as_numpy(trace.changes)
     return Seats(
         row=np.repeat(rows, sizes),

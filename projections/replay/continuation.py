@@ -109,7 +109,7 @@ def continue_trace(
         return None
     row = trace.row_of(unchanged_games - 1)
     boundary = (facts.occurred_at[row], facts.first_position[row])
-    earlier = trace.up_to(unchanged_games, trace.count_before(facts, boundary, unchanged_games)[1])
+    earlier = trace.truncate(unchanged_games, trace.count_before(facts, boundary, unchanged_games)[1])
     if changed_people:
         # after a rename, games may count that did not count before
         rows = _select_rows_after(facts, boundary, order_rows(facts, None, boundary[0]))

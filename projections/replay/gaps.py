@@ -35,7 +35,7 @@ class EntryState(NamedTuple):
     games: int = 0
     last_day: int = MISSING
     last_season: int = MISSING
-    entered: int = MISSING
+    latest_version_start: int = MISSING
     seeded: Mapping[str, State] | None = None
 
     def find_state(self, version: Version) -> State | None:

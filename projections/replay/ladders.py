@@ -57,12 +57,12 @@ class StreamAdjustment(NamedTuple):
     version: int
     position: int
     occurred_at: int
-    enters: bool = False
+    is_version_entry: bool = False
 
     @property
     def moment(self) -> tuple[int, int]:
         """Return the (time, position) to sort by. A new version comes before all events of its instant."""
-        return self.occurred_at, NONE if self.enters else self.position
+        return self.occurred_at, NONE if self.is_version_entry else self.position
 
 
 @dataclass
@@ -144,7 +144,7 @@ class Stream:
     closes_now: bool = False
     seeds: Mapping[str, EntryState] = field(default_factory=dict)
     until: int | None = None
-    entered: int = MISSING
+    latest_version_start: int = MISSING
 
     @property
     def width(self) -> int:
@@ -187,7 +187,7 @@ class Stream:
         adjustments = bisect_left(self.adjustments, moment, key=lambda adjustment: adjustment.moment)
         return games, bisect_right(self.adjustments, games, 0, adjustments, key=lambda adjustment: adjustment.game)
 
-    def first_moment(self, facts: Facts) -> tuple[int, str] | None:
+    def first_instant_and_kind(self, facts: Facts) -> tuple[int, str] | None:
         """Return the time and kind ("game" or "adjustment") of the first entry; None for an empty stream."""
         games = [(facts.occurred_at[row], "game") for row in self.row[:1]]
         return min([*games, *((adjustment.occurred_at, "adjustment") for adjustment in self.adjustments)], default=None)
@@ -198,7 +198,7 @@ class Stream:
             return LazyColumns(lambda: [memoryview(column)[:slots] for column in self.columns])
         return [memoryview(column)[:slots] for column in self.columns if slots]
 
-    def up_to(self, games: int, adjustments: int, player_count: int | None = None) -> Stream:
+    def truncate(self, games: int, adjustments: int, player_count: int | None = None) -> Stream:
         """Return a stream of only the first `games` and `adjustments`.
 
         `player_count` is the number of players in these games; by default it is counted.
@@ -556,7 +556,7 @@ def carry_columns(columns: Sequence[Any], previous: Version, version: Version) -
     return [columns[0], *(columns_by_name.get(column.name, start) for column, start in new_columns)]
 
 
-def insert_version_entries(stream: Stream, player_count: int = 0, entered: int = MISSING) -> Stream:
+def insert_version_entries(stream: Stream, player_count: int = 0, latest_version_start: int = MISSING) -> Stream:
     """Return the stream with the version entries that come before its last game or adjustment.
 
     An entry says that a version takes effect for a player on the ladder. It is replayed like an adjustment. It is never
@@ -566,10 +566,10 @@ def insert_version_entries(stream: Stream, player_count: int = 0, entered: int =
         player_count: how many players of the stream are on the ladder from the beginning
         entered: versions that started at this instant or earlier have already taken effect for these players
     """
-    changes = [change for change in find_version_changes(stream.versions) if change.since > entered]
+    changes = [change for change in find_version_changes(stream.versions) if change.since > latest_version_start]
     if not changes:
         return stream
-    adjustments = [adjustment for adjustment in stream.adjustments if not adjustment.enters]
+    adjustments = [adjustment for adjustment in stream.adjustments if not adjustment.is_version_entry]
     starts_by_game = _find_version_starts(stream)
     known_players = set(range(player_count))
     all_adjustments = list(adjustments)
@@ -610,7 +610,7 @@ def make_version_entry(
     """Return the adjustment by which a version takes effect for a player just before a game."""
     position = stream.versions[change.version].position
     return StreamAdjustment(
-        game, player, units, version=change.version, position=position, occurred_at=change.instant, enters=True
+        game, player, units, version=change.version, position=position, occurred_at=change.instant, is_version_entry=True
     )
 
 

@@ -354,7 +354,7 @@ def run_ladder(
     adjustment_games: Numbers,
     adjustment_players: Numbers,
     adjustment_units: Numbers,
-    adjustment_enters: Numbers,
+    adjustment_are_entries: Numbers,
     adjustment_begin: Numbers,
     adjustment_before: Numbers,
 ) -> int:
@@ -388,7 +388,7 @@ def run_ladder(
             if not on_ladder[target]:
                 join(target, adjustment_begin, index, states, on_ladder, totals)
             if not adjust(
-                index, target, states, constants, totals, adjustment_units, adjustment_enters, adjustment_before
+                index, target, states, constants, totals, adjustment_units, adjustment_are_entries, adjustment_before
             ):
                 return ADJUSTMENT_OVERFLOW
             totals[NEXT_ADJUSTMENT] += 1
@@ -468,7 +468,7 @@ def run_periods(
     adjustment_periods: Numbers,
     adjustment_players: Numbers,
     adjustment_units: Numbers,
-    adjustment_enters: Numbers,
+    adjustment_are_entries: Numbers,
     adjustment_begin: Numbers,
     adjustment_before: Numbers,
 ) -> int:
@@ -494,7 +494,7 @@ def run_periods(
             if not on_ladder[target]:
                 join(target, adjustment_begin, index, states, on_ladder, totals)
             if not adjust(
-                index, target, states, constants, totals, adjustment_units, adjustment_enters, adjustment_before
+                index, target, states, constants, totals, adjustment_units, adjustment_are_entries, adjustment_before
             ):
                 return ADJUSTMENT_OVERFLOW
             totals[NEXT_ADJUSTMENT] += 1
@@ -553,7 +553,7 @@ def adjust(
     constants: Numbers,
     totals: Numbers,
     units: Numbers,
-    enters: Numbers,
+    are_entries: Numbers,
     before: Numbers,
 ) -> bool:
     """Apply the adjustment at this index. Return whether the player's state stays within bounds.
@@ -562,7 +562,7 @@ def adjust(
     """
     for column in range(len(states)):
         before[column][index] = states[column][player]
-    if not enters[index]:
+    if not are_entries[index]:
         states[0][player] += units[index]
         totals[ADJUSTED] += units[index]
         return not abs(states[0][player]) > UNITS_MAX

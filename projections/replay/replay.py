@@ -89,7 +89,7 @@ def _carry_forward(stream: Stream, entry: EntryState, version: Version) -> State
     """Apply the versions that took effect after a player's last season to their state. Raises `RuleFailure`."""
     state = entry.state
     for change in find_version_changes(stream.versions):
-        if entry.entered < change.since <= (version.effective_from or MISSING):
+        if entry.latest_version_start < change.since <= (version.effective_from or MISSING):
             previous_version, new_version = (stream.versions[index] for index in (change.previous, change.version))
             carried = carry_columns(state[: previous_version.rule.width], previous_version, new_version)
             state = enter_version(new_version, stream.ladder, tuple(carried))
@@ -111,7 +111,7 @@ def _find_entry_states(stream: Stream) -> dict[str, EntryState]:
         # `carried` already holds the results of all earlier seasons, so the replay does not repeat them
         trace = replay(season, entry_states={**season.seeds, **carried}, keep_history=False)
         carried |= {
-            name: trace.find_next_entry(player) for player, name in enumerate(season.names) if trace.on_ladder[player]
+            name: trace.make_season_entry(player) for player, name in enumerate(season.names) if trace.on_ladder[player]
         }
     return {**stream.seeds, **carried}
 
@@ -139,7 +139,7 @@ def replay(
     if earlier is None:
         stream = insert_version_entries(stream)
     else:
-        stream = insert_version_entries(stream, len(earlier.points), earlier.entered)
+        stream = insert_version_entries(stream, len(earlier.points), earlier.latest_version_start)
     trace = _replay(stream, entry_states, keep_history, earlier)
     return trace if stream.until is None else trace.apply_versions_until(stream.until)
 
@@ -178,7 +178,7 @@ class VersionSwitch:
             entry_indices = [
                 index
                 for index, adjustment in enumerate(self._stream.adjustments)
-                if adjustment.enters and self._stream.versions[adjustment.version] is version
+                if adjustment.is_version_entry and self._stream.versions[adjustment.version] is version
             ]
             players = [self._stream.adjustments[index].player for index in entry_indices]
             self._states_to_record = np.array(entry_indices, dtype=np.int64), self._states[:, players].copy()
@@ -598,7 +598,7 @@ def _split_by_version(stream: Stream, scored_by: Column, adjustment_indices: Seq
 def _fill_in_units(stream: Stream, units: Sequence[int]) -> list[StreamAdjustment]:
     """Return the adjustments of a stream. An adjustment that stands for a version gets the `units` that it changed."""
     return [
-        adjustment._replace(units=gained) if adjustment.enters else adjustment
+        adjustment._replace(units=gained) if adjustment.is_version_entry else adjustment
         for adjustment, gained in zip(stream.adjustments, units, strict=True)
     ]
 
@@ -657,7 +657,7 @@ def _read_adjustments(stream: Stream) -> Iterator[array[int]]:
     yield array("q", [adjustment.game for adjustment in stream.adjustments])
     yield array("q", [adjustment.player for adjustment in stream.adjustments])
     yield array("q", [max(-UNITS_BEYOND, min(adjustment.units, UNITS_BEYOND)) for adjustment in stream.adjustments])
-    yield array("q", [adjustment.enters for adjustment in stream.adjustments])
+    yield array("q", [adjustment.is_version_entry for adjustment in stream.adjustments])
 
 
 def _read_starts_of_adjustments(stream: Stream, entry_states: Mapping[str, EntryState], width: int) -> Any:

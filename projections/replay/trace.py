@@ -1,7 +1,8 @@
 """The result of a replay: a trace, from which steps, changes and earlier points are read without scoring again.
 
 A trace holds the points of all players before each of their games and adjustments, and at the end. A trace may continue
-an earlier one.
+an earlier one. Its columns are by player, by game, or by slot: a slot is one player in one game, numbered in the order
+of the games.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from ratings_ledger.projections.replay.rule_calls import begin_season, enter_ver
 from ratings_ledger.projections.rulesets.versions import Version
 
 PARTS_MAX = 8  # a trace with more parts is compacted
-PART_SLOTS = 10_000_000  # how many slots to sort at a time, which bounds memory
+SORT_CHUNK_SLOTS = 10_000_000  # sort only this many slots at a time, to limit memory
 
 
 class Step(NamedTuple):
@@ -41,13 +42,14 @@ class Step(NamedTuple):
 
     cause:   "season", "version" or "period"; empty for games and adjustments
     game:    for a game, its number on the ladder
+    points_before, change: in units
     row:     the row in the facts: of the game, the first game of the season, or the player's last game in the period
     version: for a game, the version that scored it
-    position, occurred_at: of the adjustment, or of the version that takes effect
+    position, occurred_at: the position and time of the adjustment, or of the version that takes effect
     """
 
     game: int | None
-    before: int
+    points_before: int
     change: int
     row: int | None = None
     version: Version | None = None
@@ -57,7 +59,7 @@ class Step(NamedTuple):
 
 
 class TracePosition(NamedTuple):
-    """A position in a trace: after its first `games` and `adjustments`."""
+    """A position in a trace: the point after its first `games` and `adjustments`."""
 
     trace: Trace
     games: int
@@ -67,9 +69,9 @@ class TracePosition(NamedTuple):
         """Return a person's state; None before they joined the ladder."""
         return self.trace.state_of(person, self.games, self.adjustments)
 
-    def last_game_of(self, person: int) -> tuple[int, int | None]:
-        """Return a person's number of games, and the row of the last one in the facts."""
-        return self.trace.last_game_of(person, self.games)
+    def game_count_and_last_row(self, person: int) -> tuple[int, int | None]:
+        """Return a person's number of games, and the row in the facts of the last one; None without games."""
+        return self.trace.game_count_and_last_row(person, self.games)
 
     def points_of(self, person: int) -> int | None:
         """Return a person's points; None before they joined the ladder."""
@@ -78,7 +80,10 @@ class TracePosition(NamedTuple):
 
 
 class _StoredState(NamedTuple):
-    """A player's state before a game or adjustment, the version that applies, and whether `Trace.steps` includes it."""
+    """A player's state before a game or adjustment, and the version that applies.
+
+    is_step: whether the game or adjustment is one of `Trace.steps`
+    """
 
     state: State
     is_step: bool
@@ -86,7 +91,7 @@ class _StoredState(NamedTuple):
 
 
 class Slots(NamedTuple):
-    """The slots of a stream sorted by player. The slots of player p are `order[start[p]:end[p]]`."""
+    """The slots of a stream, sorted by player. The slots of player p are `order[start[p]:end[p]]`."""
 
     start: Column
     end: Column
@@ -101,11 +106,12 @@ class Trace:
                points. If the rules of versions differ in width, a narrower rule uses the first columns
     games:     by player, the number of games
     on_ladder: by player, 1 once the player has joined the ladder
-    entry_states: by player id, the states of players who do not enter like new ones
+    entry_states: by player id, the states of players who enter with carried or seeded points
     states_before: by state column and slot, the states before each game; empty without history
     mints:     by game, the minted points; empty without history
     states_before_adjustments: by state column and adjustment, the states before the adjustment
-    started, minted, burned, adjusted: the totals of the trial balance; `started` sums the points of players who joined
+    started, minted, burned, adjusted: the totals of the trial balance, in units; `started` is the sum of the points
+               with which players joined
     earlier:   the trace that this one continues. Its players come first in the stream. The stream has only the later
                games and adjustments, while states, games and totals include the earlier ones
     """
@@ -123,7 +129,7 @@ class Trace:
     burned: int = 0
     adjusted: int = 0
     earlier: Trace | None = None
-    _last_steps: tuple[int, list[Step]] = field(default=(-1, []), init=False, repr=False, compare=False)
+    _cached_steps: tuple[int, list[Step]] = field(default=(-1, []), init=False, repr=False, compare=False)
 
     @property
     def points(self) -> Column:
@@ -131,7 +137,7 @@ class Trace:
         return self.states[0]
 
     @property
-    def before(self) -> Column:
+    def points_before(self) -> Column:
         """Return the points before each game, by slot."""
         return self.states_before[0]
 
@@ -141,7 +147,7 @@ class Trace:
 
     @cached_property
     def gaps(self) -> Gaps:
-        """Return the gaps before all slots of the stream. Their end values include the earlier part."""
+        """Return the gaps before all slots of the stream. The end values include the earlier part of the ladder."""
         stream = self.stream
         if stream.gaps is not None:
             return stream.gaps
@@ -149,13 +155,13 @@ class Trace:
         earlier = self.earlier.gaps if self.earlier else None
         return measure_gaps(stream.calendar, stream.offsets, stream.players, stream.names, self.entry_states, earlier)
 
-    def find_next_entry(self, player: int) -> EntryState:
-        """Return the state with which a player enters the next season's ladder."""
-        state, entered = self.state(player), self.entered
+    def make_season_entry(self, player: int) -> EntryState:
+        """Return the entry state of a player for the next season's ladder."""
+        state, latest_version_start = self.state(player), self.latest_version_start
         if self.stream.calendar is None:
-            return EntryState(state, entered=entered)
+            return EntryState(state, latest_version_start=latest_version_start)
         last_day, last_season, played = self.gaps.end_values
-        return EntryState(state, played[player], last_day[player], last_season[player], entered)
+        return EntryState(state, played[player], last_day[player], last_season[player], latest_version_start)
 
     @property
     def has_history(self) -> bool:
@@ -212,10 +218,10 @@ class Trace:
         version: int = self.stream.version[len(self.stream.row) - 1]
         return self.stream.versions[version]
 
-    def first_moment(self, facts: Facts) -> tuple[int, str] | None:
+    def first_instant_and_kind(self, facts: Facts) -> tuple[int, str] | None:
         """Return the time and kind ("game" or "adjustment") of the ladder's first entry; None for an empty ladder."""
-        moments = [self.stream.first_moment(facts), self.earlier.first_moment(facts) if self.earlier else None]
-        return min((moment for moment in moments if moment), default=None)
+        parts = [self.stream, self.earlier] if self.earlier else [self.stream]
+        return min(filter(None, [part.first_instant_and_kind(facts) for part in parts]), default=None)
 
     def count_before(self, facts: Facts, moment: tuple[int, int], limit: int | None = None) -> tuple[int, int]:
         """Return how many games and adjustments come before a (time, position); at most `limit` games."""
@@ -229,12 +235,12 @@ class Trace:
 
     @cached_property
     def changes(self) -> Column:
-        """Return the change of points by each game, by slot."""
-        changes = arrays.zeros("q", len(self.before))
+        """Return, by slot, how much each game changed the player's points, in units."""
+        changes = arrays.zeros("q", len(self.points_before))
         self._run_loop(
             loops.compute_changes,
             self.stream.players,
-            self.before,
+            self.points_before,
             self._adjustment_slots,
             array("q", [adjustment.player for adjustment in self.stream.adjustments]),
             self.states_before_adjustments[0],
@@ -264,39 +270,41 @@ class Trace:
         return Slots(memoryview(bounds)[:-1], memoryview(bounds)[1:], sorted_slots)
 
     def find_slot_bounds(self) -> Column:
-        """Return the bounds of each player's slots in an order by player, without sorting the slots."""
+        """Return where each player's slots begin and end if they are sorted by player, without sorting them."""
         bounds = array("q", bytes(8 * (len(self.points) + 1)))
         self._run_loop(loops.count_slots, self.stream.players, bounds)
         return bounds
 
-    def sort_slots_in_parts(self, bounds: Column) -> Iterator[Column]:
-        """Yield the stream's slots sorted by player in parts, which saves memory."""
+    def sort_slots_in_chunks(self, bounds: Column) -> Iterator[Column]:
+        """Yield the stream's slots sorted by player, in chunks to save memory. `bounds` is from `find_slot_bounds`."""
         first_player, player_count = 0, len(bounds) - 1
         while first_player < player_count:
-            end_player = max(first_player + 1, bisect_right(bounds, bounds[first_player] + PART_SLOTS) - 1)
-            part_bounds = bounds[first_player : end_player + 1]
+            end_player = max(first_player + 1, bisect_right(bounds, bounds[first_player] + SORT_CHUNK_SLOTS) - 1)
+            chunk_bounds = bounds[first_player : end_player + 1]
             sorted_slots = arrays.zeros("i", bounds[end_player] - bounds[first_player])
-            self._run_loop(loops.sort_some_slots, self.stream.players, first_player, part_bounds, sorted_slots)
+            self._run_loop(loops.sort_some_slots, self.stream.players, first_player, chunk_bounds, sorted_slots)
             yield sorted_slots
             first_player = end_player
 
-    def steps(self, player: int, last: int | None = None) -> list[Step]:
-        """Return the steps of a player in order; with `last`, only this many of the latest.
+    def steps(self, player: int, limit: int | None = None) -> list[Step]:
+        """Return the steps of a player in order; with `limit`, only the latest `limit` steps.
 
-        All steps of the last player are cached, because most queries read them several times.
+        All steps of the player queried most recently are cached, because most queries read them several times.
         """
-        last_player, steps = self._last_steps
-        if last is None and last_player == player:
-            return steps
-        unscored = self._list_steps(player, last)
-        points_after = [*(step.before for step in unscored[1:]), self.points[player]]
-        steps = [step._replace(change=after - step.before) for step, after in zip(unscored, points_after, strict=True)]
-        if last is None:
-            self._last_steps = player, steps
+        cached_player, cached_steps = self._cached_steps
+        if limit is None and cached_player == player:
+            return cached_steps
+        steps = self._list_steps_without_changes(player, limit)
+        points_after = [*(step.points_before for step in steps[1:]), self.points[player]]
+        steps = [
+            step._replace(change=after - step.points_before) for step, after in zip(steps, points_after, strict=True)
+        ]
+        if limit is None:
+            self._cached_steps = player, steps
         return steps
 
     def states_after(self, player: int, steps: Sequence[Step]) -> list[tuple[State, Version]]:
-        """Return a player's state and its version after each of the steps; empty if no rule has state."""
+        """Return a player's state after each of the steps, with its version; an empty list if no rule has state."""
         if not any(version.rule.state for version in self.stream.versions):
             return []
         trace = self.join_parts()
@@ -312,13 +320,14 @@ class Trace:
                     index += 1
                 version = version if not step.cause and step.game is None else stored_states[index].version
                 index += 1
-                if step.game is None or trace.stream.periods is None:  # a period changes the state, not its games
+                # with rating periods, the state changes at the end of the period, not at each game
+                if step.game is None or trace.stream.periods is None:
                     state = stored_states[index].state
-            states.append(((step.before + step.change, *state[1 : version.rule.width]), version))
+            states.append(((step.points_before + step.change, *state[1 : version.rule.width]), version))
         return states
 
     def _read_stored_states(self, player: int) -> list[_StoredState]:
-        """Return a player's states before each of their games and adjustments, and at the end."""
+        """Return a player's states before each of their games and adjustments, in order, and at the end."""
         stream, slots = self.stream, self.slots
         own_slots = slots.order[slots.start[player] : slots.end[player]]
         keyed_states = []
@@ -335,31 +344,31 @@ class Trace:
         return [*(stored for _, stored in keyed_states), _StoredState(self.state(player), False, self.final_version)]
 
     def games_after(self, player: int, steps: Sequence[Step]) -> list[int]:
-        """Return a player's number of games after each of the steps; empty if no rule has state.
+        """Return a player's number of games after each of the steps; an empty list if no rule has state.
 
-        Games that the player's entry state brings along are included.
+        Includes games played before the player entered this ladder, as recorded in the entry state.
         """
         if not any(version.rule.state for version in self.stream.versions):
             return []
         games = self.gaps.played[player] - sum(step.game is not None for step in steps)
         return [games := games + (step.game is not None) for step in steps]
 
-    def last_points(self, player: int, last: int) -> list[int]:
-        """Return a player's points after each of the `last` latest steps, in order."""
+    def last_points(self, player: int, limit: int) -> list[int]:
+        """Return a player's points after each of the latest `limit` steps, in order."""
         start, end = self.slots.start[player], self.slots.end[player]
         has_seasons = any(version.rule.new_season for version in self.stream.versions)
-        if has_seasons or end - start < last or self._find_adjustments(player):
-            return [step.before + step.change for step in self.steps(player, last)]
+        if has_seasons or end - start < limit or self._find_adjustments(player):
+            return [step.points_before + step.change for step in self.steps(player, limit)]
         # between games nothing changes, so the points after a game are the points before the next game
-        return [*(self.before[slot] for slot in self.slots.order[end - last + 1 : end]), self.points[player]]
+        return [*(self.points_before[slot] for slot in self.slots.order[end - limit + 1 : end]), self.points[player]]
 
-    def _list_steps(self, player: int, last: int | None) -> list[Step]:
-        """Return the steps of a player without their changes, which `steps` fills in."""
+    def _list_steps_without_changes(self, player: int, limit: int | None) -> list[Step]:
+        """Return the latest `limit` steps of a player, or all. `steps` computes their changes."""
         stream, slots, earlier, earlier_games = self.stream, self.slots, self.earlier, self.earlier_games
         start, end = slots.start[player], slots.end[player]
-        own_slots = array("q", slots.order[start if last is None else max(start, end - last) : end])
+        own_slots = array("q", slots.order[start if limit is None else max(start, end - limit) : end])
         games = arrays.find_spans(stream.offsets, own_slots)
-        points_before, rows = arrays.take(self.before, own_slots), arrays.take(stream.row, games)
+        points_before, rows = arrays.take(self.points_before, own_slots), arrays.take(stream.row, games)
         versions = arrays.take(stream.version, games)
         parts = [
             self._list_steps_at_slot(slot, Step(earlier_games + game, before, 0, row, stream.versions[version]))
@@ -373,10 +382,10 @@ class Trace:
                     [_make_adjustment_step(adjustment, self.states_before_adjustments[0][index])],
                 )
         steps = [*chain.from_iterable(parts)]
-        missing = None if last is None else last - len(steps)
+        missing = None if limit is None else limit - len(steps)
         if earlier and player < len(earlier.points) and (missing is None or missing > 0):
-            steps = earlier._list_steps(player, missing) + steps
-        return steps if last is None else steps[-last:]
+            steps = earlier._list_steps_without_changes(player, missing) + steps
+        return steps if limit is None else steps[-limit:]
 
     def _list_steps_at_slot(self, slot: int, step: Step) -> list[Step]:
         """Return a player's steps at a slot: the step of a new season, if one begins, and the game's step."""
@@ -387,11 +396,11 @@ class Trace:
             return [step]
         state = tuple(column[slot] for column in self.states_before[: version.rule.width])
         points = begin_season(version, self.stream.ladder, step.row, state)[0]
-        if points == step.before:
+        if points == step.points_before:
             return [step]
-        season_change = points - step.before
-        season = Step(None, step.before, season_change, step.row, cause="season")
-        return [season, step._replace(before=points, change=step.change - season_change)]
+        season_change = points - step.points_before
+        season = Step(None, step.points_before, season_change, step.row, cause="season")
+        return [season, step._replace(points_before=points, change=step.change - season_change)]
 
     def _list_steps_in_period(self, slot: int, step: Step) -> list[Step]:
         """Return a game's step; after the player's last game in a period, also the step of the period."""
@@ -403,7 +412,7 @@ class Trace:
         next_index = bisect_right(self.slots.order, slot, self.slots.start[player], self.slots.end[player])
         if next_index < self.slots.end[player] and self.slots.order[next_index] < end:
             return [step]
-        period = Step(None, step.before, step.change, step.row, cause="period")
+        period = Step(None, step.points_before, step.change, step.row, cause="period")
         return [step._replace(change=0), period]
 
     def players_of(self, game: int) -> Column:
@@ -413,11 +422,11 @@ class Trace:
         offsets, own_game = self.stream.offsets, game - self.earlier_games
         return self.stream.players[offsets[own_game] : offsets[own_game + 1]]
 
-    def players_of_all(self, games: Sequence[int]) -> list[Sequence[int]]:
-        """Return the counted players of each of several games, given in ascending order."""
+    def players_by_game(self, games: Sequence[int]) -> list[Sequence[int]]:
+        """Return the counted players of each of some games. `games` must be in ascending order."""
         earlier_games = self.earlier_games
         earlier_count = bisect_left(games, earlier_games)
-        players_by_game = self.earlier.players_of_all(games[:earlier_count]) if self.earlier and earlier_count else []
+        players_by_game = self.earlier.players_by_game(games[:earlier_count]) if self.earlier and earlier_count else []
         own_games, take = array("q", [game - earlier_games for game in games[earlier_count:]]), arrays.take
         starts, ends = take(self.stream.offsets, own_games), take(self.stream.offsets, arrays.shift(own_games, 1))
         sizes = array("q", [end - start for start, end in zip(starts, ends, strict=True)])
@@ -450,7 +459,7 @@ class Trace:
         return Step(earlier_games + game, before, change, stream.row[game], stream.versions[stream.version[game]])
 
     def every_step(self) -> Iterator[tuple[int, Step]]:
-        """Yield (player, step) for every step of all players, in order; within a game by player id."""
+        """Yield (player, step) for every step of all players, in the order of the ladder; within a game by player id."""
         earlier_games = self.earlier_games
         if self.earlier:
             yield from self.earlier.every_step()
@@ -464,12 +473,12 @@ class Trace:
                 index, adjustment = next(adjustments)
             if game < len(stream.row):
                 for slot in range(stream.offsets[game], stream.offsets[game + 1]):
-                    step = self._make_step(earlier_games, game, self.before[slot], changes[slot])
+                    step = self._make_step(earlier_games, game, self.points_before[slot], changes[slot])
                     for step_at_slot in self._list_steps_at_slot(slot, step):
                         yield stream.players[slot], step_at_slot
 
-    def is_like(self, other: Trace) -> bool:
-        """Tell whether two traces have the same parts, with equal games, points and totals."""
+    def has_same_results(self, other: Trace) -> bool:
+        """Tell whether another trace has the same parts, with equal games, states and totals."""
         if self is other:
             return True
         left, right = self.stream, other.stream
@@ -478,7 +487,7 @@ class Trace:
             and self._list_totals() == other._list_totals()
             and all(map(arrays.equal, self._list_columns(), other._list_columns()))
             and (self.earlier is None) == (other.earlier is None)
-            and (self.earlier is None or other.earlier is None or self.earlier.is_like(other.earlier))
+            and (self.earlier is None or other.earlier is None or self.earlier.has_same_results(other.earlier))
         )
 
     def _list_columns(self) -> tuple[Column, ...]:
@@ -499,27 +508,27 @@ class Trace:
         return self.started, self.minted, self.burned, self.adjusted
 
     @cached_property
-    def entered(self) -> int:
+    def latest_version_start(self) -> int:
         """Return the start of the latest version that has taken effect in this trace; `MISSING` for an empty trace."""
-        starts: list[int | None] = [self.stream.entered]
+        starts: list[int | None] = [self.stream.latest_version_start]
         if self.stream.adjustments:
             last = self.stream.adjustments[-1]
             changes = find_version_changes(self.stream.versions)
             starts += [change.since for change in changes if change.instant <= last.occurred_at]
-            if last.enters:
+            if last.is_version_entry:
                 starts.append(self.stream.versions[last.version].effective_from)
         if self.last_version is not None:
             starts.append(self.last_version.effective_from)
         if self.earlier is not None:
-            starts.append(self.earlier.entered)
+            starts.append(self.earlier.latest_version_start)
         return max(instant for instant in starts if instant is not None)
 
     @cached_property
     def final_version(self) -> Version:
-        """Return the version whose state columns the players have at the end."""
-        stream = self.stream
-        in_force = [version for version in stream.versions if (version.effective_from or MISSING) == self.entered]
-        return self.last_version or stream.versions[0] if len(in_force) != 1 else in_force[0]
+        """Return the version whose rule defines the players' state columns at the end."""
+        stream, start = self.stream, self.latest_version_start
+        in_force = [version for version in stream.versions if (version.effective_from or MISSING) == start]
+        return in_force[0] if len(in_force) == 1 else self.last_version or stream.versions[0]
 
     def apply_versions_until(self, instant: int) -> Trace:
         """Apply the versions that take effect after the last game and up to an instant. Return the extended trace.
@@ -530,7 +539,7 @@ class Trace:
         # a version that comes into force within a rating period takes effect when the period closes
         instant = instant if open_from is None else min(instant, open_from)
         for change in find_version_changes(self.stream.versions):
-            if self.entered < change.since and change.instant <= instant and self.step_count:
+            if self.latest_version_start < change.since and change.instant <= instant and self.step_count:
                 trace = _enter_version_at_end(trace, change)
         return trace
 
@@ -550,7 +559,7 @@ class Trace:
         return [*(self.earlier._list_parts() if self.earlier else ()), self]
 
     def state_of(self, person: int, games: int, adjustments: int) -> State | None:
-        """Return a person's state after the first `games` and `adjustments`; None if the person has not joined yet."""
+        """Return a person's state after the first `games` and `adjustments`; None if they have not joined yet."""
         number, earlier = self.stream.numbers.get(person), self.earlier
         if number is None or (games == self.game_count and adjustments == self.adjustment_count):
             return None if number is None else self.state(number)
@@ -565,7 +574,7 @@ class Trace:
         if not (is_known or position > slots.start[number] or any(index < adjustments for index in own_adjustments)):
             return None
         # the player's state now is their state before the next game or adjustment
-        slot = slots.order[position] if position < slots.end[number] else len(self.before)
+        slot = slots.order[position] if position < slots.end[number] else len(self.points_before)
         state = [
             int(before[slot] if slot < len(before) else states[number])
             for before, states in zip(self.states_before, self.states, strict=True)
@@ -577,17 +586,17 @@ class Trace:
             return tuple(int(column[next_adjustment]) for column in self.states_before_adjustments)
         return tuple(state)
 
-    def last_game_of(self, person: int, games: int) -> tuple[int, int | None]:
-        """Return how many of the first `games` a person played, and the row in the facts of the last; None without any.
+    def game_count_and_last_row(self, person: int, games: int) -> tuple[int, int | None]:
+        """Return how many of the first `games` games a person played, and the row in the facts of the last of them.
 
-        Games that the person's entry state brings along are not included.
+        The row is None if the person played none of them. Games recorded in the person's entry state are not included.
         """
         number, earlier, earlier_games = self.stream.numbers.get(person), self.earlier, self.earlier_games
         if number is None:
             return 0, None
         earlier_result: tuple[int, int | None] = (0, None)
         if earlier and number < len(earlier.points):
-            earlier_result = earlier.last_game_of(person, min(games, earlier_games))
+            earlier_result = earlier.game_count_and_last_row(person, min(games, earlier_games))
         if games <= earlier_games:
             return earlier_result
         slots, end = self.slots, self.stream.offsets[games - earlier_games]
@@ -597,13 +606,13 @@ class Trace:
         game = _find_game(self.stream, slots.order[position - 1])
         return earlier_result[0] + position - slots.start[number], self.stream.row[game]
 
-    def up_to(self, games: int, adjustments: int) -> Trace:
-        """Return the trace of the ladder's first `games` and `adjustments`."""
+    def truncate(self, games: int, adjustments: int) -> Trace:
+        """Return the trace of only the ladder's first `games` and `adjustments`."""
         if games == self.game_count and adjustments == self.adjustment_count:
             return self
         earlier = self.earlier
         if earlier and games <= earlier.game_count and adjustments <= earlier.adjustment_count:
-            return earlier.up_to(games, adjustments)
+            return earlier.truncate(games, adjustments)
         known_players, minted, adjusted, started = 0, 0, 0, 0
         if earlier:
             games, adjustments = games - earlier.game_count, adjustments - earlier.adjustment_count
@@ -615,7 +624,7 @@ class Trace:
         joined = bisect_left(
             range(len(played)), True, known_players, key=lambda player: slots.start[player] == next_positions[player]
         )
-        stream = self.stream.up_to(games, adjustments, joined)
+        stream = self.stream.truncate(games, adjustments, joined)
         numbers = array("i", [*range(joined), *(self.stream.numbers[person] for person in stream.persons[joined:])])
         trace = Trace(
             stream,
@@ -629,8 +638,9 @@ class Trace:
             started=started + arrays.total(arrays.take(self.opening_points, numbers[known_players:])),
             minted=minted
             + arrays.total(self.mints[:games])
-            + sum(max(adjustment.units, 0) for adjustment in stream.adjustments if adjustment.enters),
-            adjusted=adjusted + sum(adjustment.units for adjustment in stream.adjustments if not adjustment.enters),
+            + sum(max(adjustment.units, 0) for adjustment in stream.adjustments if adjustment.is_version_entry),
+            adjusted=adjusted
+            + sum(adjustment.units for adjustment in stream.adjustments if not adjustment.is_version_entry),
             earlier=earlier,
         )
         trace.burned = trace.started + trace.minted + trace.adjusted - arrays.total(trace.points)
@@ -638,9 +648,9 @@ class Trace:
         return trace
 
     def _rewind_states(self, end: int, adjustments: int) -> tuple[Sequence[Column], Column, Column]:
-        """Return the states and game counts of all players after the slots before `end` and the first `adjustments`.
+        """Rewind all players to the point where the slots below `end` and the first `adjustments` are applied.
 
-        Also returns, by player, the position of the next slot in `slots.order`.
+        Returns the states and game counts there and, by player, the position of the next slot in `slots.order`.
         """
         states, games, slots = [*map(_copy_to_array, self.states)], _copy_to_array(self.games), self.slots
         next_positions = arrays.rewind(
@@ -661,7 +671,7 @@ class Trace:
         self._run_loop(loops.find_first_slots, self.stream.players, first_slots)
         for player, slot in enumerate(first_slots):
             if slot != NONE:
-                points[player] = self.before[slot]
+                points[player] = self.points_before[slot]
         for index in reversed(range(len(self._adjustment_slots))):
             player = self.stream.adjustments[index].player
             if first_slots[player] == NONE or self._adjustment_slots[index] <= first_slots[player]:
@@ -674,12 +684,12 @@ def _find_game(stream: Stream, slot: int) -> int:
 
 
 def _is_step(adjustment: StreamAdjustment) -> bool:
-    """Tell whether an adjustment is a step; a version that changes no points is not."""
-    return bool(adjustment.units or not adjustment.enters)
+    """Tell whether an adjustment is a step. A version entry is a step only if it changes points."""
+    return bool(adjustment.units or not adjustment.is_version_entry)
 
 
 def _make_adjustment_step(adjustment: StreamAdjustment, before: int) -> Step:
-    cause = "version" if adjustment.enters else ""
+    cause = "version" if adjustment.is_version_entry else ""
     return Step(
         None, before, adjustment.units, position=adjustment.position, occurred_at=adjustment.occurred_at, cause=cause
     )
@@ -706,7 +716,7 @@ def _enter_version_at_end(trace: Trace, change: VersionChange) -> Trace:
 
 
 def _to_columns(states: Sequence[State], width: int) -> list[Column]:
-    """Return states as `width` columns. Columns that the states lack are 0."""
+    """Transpose states into `width` columns. Columns that the states lack are 0."""
     columns = np.zeros((width, len(states)), dtype=np.int64)
     for column, numbers in zip(columns, zip(*states, strict=True), strict=False):
         column[:] = numbers
@@ -714,11 +724,11 @@ def _to_columns(states: Sequence[State], width: int) -> list[Column]:
 
 
 def _join_parts(parts: Sequence[Trace]) -> Trace:
-    """Join successive parts of a trace into a single part, which continues what the first part continues."""
+    """Join successive parts of a trace into a single part. The result continues the trace that the first one continues."""
     earlier = parts[0].earlier
     known_players = len(earlier.points) if earlier else 0
     last, streams = parts[-1], [part.stream for part in parts]
-    played = [stream for stream in streams if len(stream.row)]
+    streams_with_games = [stream for stream in streams if len(stream.row)]
     first_slots = _find_first_slots(parts)
     # number players by their first games; players who have only adjustments come last, in their previous order
     new_players = sorted(range(known_players, len(last.points)), key=lambda player: first_slots.get(player, 2**63))
@@ -726,14 +736,14 @@ def _join_parts(parts: Sequence[Trace]) -> Trace:
     new_numbers = array("i", bytes(4 * len(new_order)))
     for new, old in enumerate(new_order):
         new_numbers[old] = new
-    offsets, adjustments, slots, games = [array("q", [0])], list[StreamAdjustment](), 0, 0
+    offsets, adjustments, slot_count, game_count = [array("q", [0])], list[StreamAdjustment](), 0, 0
     for stream in streams:
-        offsets.append(arrays.shift(stream.offsets[1:], slots))
+        offsets.append(arrays.shift(stream.offsets[1:], slot_count))
         adjustments += [
-            adjustment._replace(game=adjustment.game + games, player=new_numbers[adjustment.player])
+            adjustment._replace(game=adjustment.game + game_count, player=new_numbers[adjustment.player])
             for adjustment in stream.adjustments
         ]
-        slots, games = slots + len(stream.players), games + len(stream.row)
+        slot_count, game_count = slot_count + len(stream.players), game_count + len(stream.row)
     players = arrays.take(new_numbers, arrays.concatenate("i", [stream.players for stream in streams]))
     joined = Stream(
         ladder=last.stream.ladder,
@@ -742,7 +752,7 @@ def _join_parts(parts: Sequence[Trace]) -> Trace:
         names=[last.stream.names[old] for old in new_order],
         offsets=arrays.concatenate("q", offsets),
         players=players,
-        columns=LazyColumns(lambda: _join_columns(stream.columns for stream in played)),
+        columns=LazyColumns(lambda: _join_columns(stream.columns for stream in streams_with_games)),
         version=arrays.concatenate("h", [stream.version for stream in streams]),
         row=arrays.concatenate("q", [stream.row for stream in streams]),
         adjustments=adjustments,
@@ -774,7 +784,7 @@ def _join_columns(parts: Iterable[Sequence[Column]]) -> list[Column]:
 
 
 def _find_first_slots(parts: Sequence[Trace]) -> dict[int, int]:
-    """Return the first slot of every player with games, numbered across all parts."""
+    """Return the first slot of every player with games. The slots are numbered across all parts."""
     first_slots: dict[int, int] = {}
     begin = 0
     for part in parts:

@@ -148,13 +148,13 @@ def store_trace(facts: Facts, trace: Trace, versions: Sequence[Version]) -> None
         "version": [stream.version],
         "offset": [stream.offsets],
         "player": [stream.players],
-        "before": [trace.before],
+        "before": [trace.points_before],
         "mint": [trace.mints],
         "person": [persons],
         "points": [trace.points],
         "games": [trace.games],
         "first": [slot_bounds],
-        "slot": trace.sort_slots_in_parts(slot_bounds),
+        "slot": trace.sort_slots_in_chunks(slot_bounds),
         "states_before_adjustments": [trace.states_before_adjustments[0]],
         "began": [trace.opening_points],
     }
@@ -198,7 +198,7 @@ def find_wrong_traces(facts: Facts, uncached_facts: Facts) -> Iterator[tuple[str
         if versions is None or (trace := find_trace(facts, ladder, versions)) is None:
             continue
         stream = build_streams(uncached_facts, versions, only=parse_name(ladder).values).get(ladder)
-        if stream is None or not trace.join_parts().is_like(replay(stream)):
+        if stream is None or not trace.join_parts().has_same_results(replay(stream)):
             delete_file(path)
             yield ladder, path
 

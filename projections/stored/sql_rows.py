@@ -55,10 +55,10 @@ def _iterate_changes(facts: Facts, trace: Trace) -> Iterator[tuple[Any, ...]]:
     for player, step in trace.every_step():
         if step.cause and step.row is not None:
             position, occurred_at = facts.live_position[step.row], facts.occurred_at[step.row]
-            yield stream.names[player], "", position, occurred_at, 0, step.before, step.change
+            yield stream.names[player], "", position, occurred_at, 0, step.points_before, step.change
             continue
         if step.row is None or step.version is None:
-            yield stream.names[player], "", step.position, step.occurred_at, 0, step.before, step.change
+            yield stream.names[player], "", step.position, step.occurred_at, 0, step.points_before, step.change
             continue
         if (row := step.row) != current_row:
             current_row = row
@@ -70,7 +70,7 @@ def _iterate_changes(facts: Facts, trace: Trace) -> Iterator[tuple[Any, ...]]:
             facts.live_position[row],
             facts.occurred_at[row],
             places[stream.persons[player]],
-            step.before,
+            step.points_before,
             step.change,
         )
 

@@ -91,7 +91,7 @@ def test_every_table_after_every_round(raced, ladders):
     for season, races in raced.items():
         trace = ladders.trace(f"formula-1/{season}")
         for round_ in range(1, len(races) + 1):
-            ranking = ladders.rank(trace.up_to(round_, 0))[0]
+            ranking = ladders.rank(trace.truncate(round_, 0))[0]
             rows, lines = {row.player: row for row in ranking.rows}, tables[season, round_]
             ours, theirs = Counter(row.rank for row in rows.values()), Counter(line["rank"] for line in lines)
             for line in lines:

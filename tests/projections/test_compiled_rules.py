@@ -75,7 +75,7 @@ def both(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
             found.append((str(failure), failure.ladder, failure.row, failure.position))
             continue
         steps = [trace.steps(player) for player in range(len(stream.names))]
-        half = trace.up_to(len(stream.row) // 2, len(stream.adjustments) // 2)
+        half = trace.truncate(len(stream.row) // 2, len(stream.adjustments) // 2)
         found.append((plain(trace), steps, [*trace.changes], [*trace.every_step()], plain(half)))
     return found
 

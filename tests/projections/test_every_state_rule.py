@@ -122,7 +122,7 @@ def test_compiled_rules_leave_the_same_states(
     monkeypatch.setattr(compiling, "can_compile", lambda rule: True)
     assert digests_of(name, Ladders(plain)) == own(name, expected)
     for compiled, trace in zip(traces_of(name, Ladders(plain)), interpreted, strict=True):
-        assert compiled.is_like(trace)
+        assert compiled.has_same_results(trace)
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
@@ -134,7 +134,7 @@ def test_cuts_at_any_position_are_replays_to_it(name: str, plain: Facts, ledger:
         anew = digests_of(name, Ladders(plain, at))
         assert digests_of(name, whole.at(at)) == anew
         for ladder, trace in ((ladder, whole.trace(ladder)) for ladder in anew):
-            cut = trace.up_to(*trace.count_before(plain, (at + 1, 0))).apply_versions_until(at)
+            cut = trace.truncate(*trace.count_before(plain, (at + 1, 0))).apply_versions_until(at)
             assert [*map(list, cut.states)] == [*map(list, Ladders(plain, at).trace(ladder).states)], (ladder, at)
         differing |= {*anew.values()}
     assert len(differing) > 4
@@ -177,9 +177,9 @@ def test_open_and_kept_ladders_are_continued(
                 assert {ladder: snapshot.standings(ladder).digest for ladder in anew} == anew
                 for ladder in anew:
                     trace = find_trace(kept, ladder, kept.rulesets[name])
-                    assert trace is None or trace.join_parts().is_like(plain.trace(ladder)), ladder
+                    assert trace is None or trace.join_parts().has_same_results(plain.trace(ladder)), ladder
                     continued |= {name} if trace is not None and trace.earlier is not None else set()
-                    assert Ladders(kept).trace(ladder).join_parts().is_like(plain.trace(ladder)), ladder
+                    assert Ladders(kept).trace(ladder).join_parts().has_same_results(plain.trace(ladder)), ladder
     assert continued == CONTINUABLE
 
 

@@ -75,7 +75,7 @@ def test_games_are_as_the_facts_have_them(compiled: bool, tmp_path: Path, monkey
             for name in (one for one in dict.fromkeys(LADDERS) if one.startswith("catan-elo")):
                 trace = ladders.trace(name)
                 games = range(trace.game_count)
-                assert [[*one] for one in trace.players_of_all(games)] == [[*trace.players_of(one)] for one in games]
+                assert [[*one] for one in trace.players_by_game(games)] == [[*trace.players_of(one)] for one in games]
                 earlier += trace.earlier is not None
         rows = range(len(facts.first_position))
         for row, found in zip(rows, look_up_games(facts, rows), strict=True):

@@ -142,7 +142,7 @@ def test_states_are_those_of_the_oracle_at_the_end_of_every_period(played: tuple
         expected = score_plainly(games, period, day)
         trace = trace_of(name, day)
         assert states_of(trace) == expected
-        cut = whole.up_to(len(trace.stream.row), 0)
+        cut = whole.truncate(len(trace.stream.row), 0)
         assert states_of(cut) == expected
         assert cut.started + cut.minted + cut.adjusted - cut.burned == sum(cut.points)
         seen.add(len(trace.stream.row))
@@ -203,7 +203,7 @@ def test_compiled_and_interpreted_periods_are_equal(
     monkeypatch.setattr(compiling, "can_compile", lambda rule: True)
     monkeypatch.setattr("ratings_ledger.projections.replay.replay._make_checked_period_loop", None)
     compiled = trace_of(name)
-    assert compiled.is_like(interpreted)
+    assert compiled.has_same_results(interpreted)
 
 
 def test_adjustment_within_a_period_counts_at_its_close(played: tuple[str, Games, str]) -> None:

@@ -40,7 +40,7 @@ def test_compiled_measures_are_the_interpreted_ones(tmp_path: Path, monkeypatch:
             set_paths(monkeypatch, scanned=False, compiled=False)
             wanted = predictions.measure_quality(facts, stream)
             set_paths(monkeypatch, scanned=False, compiled=True)
-            found = predictions._measure_compiled(stream, Ladders(facts).trace(ladder).before)
+            found = predictions._measure_compiled(stream, Ladders(facts).trace(ladder).points_before)
             assert wanted is not None
             assert found is not None
             assert (found.pairs, found.decided, found.unplaced) == (wanted.pairs, wanted.decided, wanted.unplaced)

@@ -92,7 +92,7 @@ def test_kept_traces_know_the_games_elsewhere(db: str, tmp_path: Path, monkeypat
             assert [*kept.trace(LADDER).join_parts().gaps.column("games_before")] == [
                 *whole.trace(LADDER).gaps.column("games_before")
             ]
-            assert kept.trace(LADDER).join_parts().is_like(whole.trace(LADDER))
+            assert kept.trace(LADDER).join_parts().has_same_results(whole.trace(LADDER))
             assert marks[0] == marks[1] == {"anna": False, "ben": True}
 
 

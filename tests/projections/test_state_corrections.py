@@ -127,14 +127,14 @@ def test_correction_three_periods_back_changes_what_it_must_and_nothing_else(
     one = correct(name, log, template, tmp_path)
     own, right = one.after.trace(one.ladder), one.right.trace(one.ladder)
     assert one.after.standings(one.ladder).digest != one.before.standings(one.ladder).digest
-    assert own.is_like(right)
+    assert own.has_same_results(right)
     # before the period, or the game, nothing changed
     early = [ladders.at(one.begin - 1) for ladders in (one.before, one.after)]
     assert len({ladders.standings(one.ladder).digest for ladders in early}) == 1
     old = one.before.trace(one.ladder)
     games, adjustments = own.count_before(one.after.facts, (one.begin, 0))
     assert games > 0
-    assert own.up_to(games, adjustments).is_like(old.up_to(games, adjustments))
+    assert own.truncate(games, adjustments).has_same_results(old.truncate(games, adjustments))
     for other, (_, games_of_other, _) in SYSTEMS.items():
         if one.game not in games_of_other:
             assert digests_of(other, one.after) == digests_of(other, one.before), other

@@ -118,7 +118,7 @@ def test_states_are_those_of_the_oracle_after_every_game(played: tuple[str, Game
     name, games = played
     trace = traces(name)
     for count, expected in enumerate(score_plainly(games), 1):
-        cut = trace.up_to(count, 0)
+        cut = trace.truncate(count, 0)
         assert states_of(cut) == expected
         assert cut.started + cut.minted + cut.adjusted - cut.burned == sum(cut.points)
         for person in trace.stream.persons[:3]:
@@ -133,8 +133,8 @@ def test_slots_sorted_in_parts_are_those_sorted_at_once(
     trace = traces(played[0])
     counts = {}
     for counts_max in (1, 300, 10_000):
-        monkeypatch.setattr(tracing, "PART_SLOTS", counts_max)
-        parts = [*trace.sort_slots_in_parts(trace.find_slot_bounds())]
+        monkeypatch.setattr(tracing, "SORT_CHUNK_SLOTS", counts_max)
+        parts = [*trace.sort_slots_in_chunks(trace.find_slot_bounds())]
         assert [slot for part in parts for slot in part] == [*trace.slots.order]
         counts[counts_max] = len(parts)
     assert (counts[1], counts[10_000]) == (len(PLAYERS), 1)
@@ -151,7 +151,7 @@ def test_compiled_and_interpreted_states_are_equal(played: tuple[str, Games], mo
     monkeypatch.setattr(compiling, "can_compile", lambda rule: True)
     monkeypatch.setattr(replaying, "replay_interpreted", None)
     compiled = traces(name)
-    assert compiled.is_like(interpreted)
+    assert compiled.has_same_results(interpreted)
     assert [*compiled.states_before[1]] == [*interpreted.states_before[1]]
 
 

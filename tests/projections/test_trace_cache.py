@@ -64,7 +64,7 @@ def everything(facts: Facts, ladder: str, as_of: int | None) -> Any:
     try:
         trace = ladders.trace(ladder)
         then = ladders.at(as_of)
-        found = [ladders.standings(ladder), then.standings(ladder), then.first_moment(ladder)]
+        found = [ladders.standings(ladder), then.standings(ladder), then.first_instant_and_kind(ladder)]
         for one in (ladders, then):
             stream = one.streams(ladder.split("/")[0]).get(ladder)
             found += [] if stream is None else [one.rank_stream(stream), plain(stream)]
@@ -264,7 +264,7 @@ def test_another_version_does_not_take_the_place_of_a_trace(
     rules = facts.rulesets["galactic-points"][0].ruleset.name
     for as_of in (None, parse_record_instant(INSTANTS[2])):
         asked, wanted = Ladders(facts, as_of, rules), Ladders(plain, as_of, rules)
-        assert [*asked.trace("galactic-points").before] == [*wanted.trace("galactic-points").before]
+        assert [*asked.trace("galactic-points").points_before] == [*wanted.trace("galactic-points").points_before]
     assert [*traces.rglob("traces/*-*-*")] == [path]
 
 

@@ -194,10 +194,10 @@ def test_everybody_is_lifted_when_a_version_takes_effect(played: tuple[str, Game
         trace = trace_of(name, at)
         assert states_of(trace) == expected
         assert balances(trace)
-        cut = whole.up_to(*whole.count_before(_facts(name), (instant(at) + 1, 0))).apply_versions_until(instant(at))
+        cut = whole.truncate(*whole.count_before(_facts(name), (instant(at) + 1, 0))).apply_versions_until(instant(at))
         assert states_of(cut) == expected
         assert balances(cut)
-        lifted += sum(one.enters for one in trace.stream.adjustments)
+        lifted += sum(one.is_version_entry for one in trace.stream.adjustments)
     assert lifted > 1000
 
 
@@ -211,7 +211,7 @@ def test_one_version_alone_lifts_nobody(played: tuple[str, Games]) -> None:
     name, games = played
     alone = trace_of(name, rules="lifting@2")
     assert states_of(alone) == score_plainly(games, games[-1][0], VERSIONS[1:2])
-    assert not any(one.enters for one in alone.stream.adjustments)
+    assert not any(one.is_version_entry for one in alone.stream.adjustments)
 
 
 def test_withdrawn_version_lifts_nobody(played: tuple[str, Games]) -> None:
@@ -269,7 +269,7 @@ def test_compiled_and_interpreted_lifts_are_equal(played: tuple[str, Games], mon
     monkeypatch.setattr(compiling, "COMPILED_GAMES", 1)
     monkeypatch.setattr(compiling, "can_compile", lambda rule: True)
     monkeypatch.setattr(replaying, "replay_interpreted", None)
-    assert trace_of(name).is_like(interpreted)
+    assert trace_of(name).has_same_results(interpreted)
 
 
 def test_open_ledger_goes_on_across_versions(ledger: str) -> None:
@@ -298,7 +298,7 @@ def test_period_ladders_lift_between_periods(ledger: str, period: str, monkeypat
     record(ledger, games)
     with compiling.force_interpreted():
         whole = trace_of(ledger)
-    entries = [one for one in whole.stream.adjustments if one.enters]
+    entries = [one for one in whole.stream.adjustments if one.is_version_entry]
     assert {one.version for one in entries} == {1, 2, 3}
     assert balances(whole)
     # within a month, version 3 waits for April
@@ -310,11 +310,11 @@ def test_period_ladders_lift_between_periods(ledger: str, period: str, monkeypat
             player: ((rating + start * 1_000_000) // 2, 40_000_000) for player, (rating, _) in states_of(before).items()
         }
         assert balances(after)
-        cut = whole.up_to(*whole.count_before(_facts(ledger), (instant(at) + 1, 0))).apply_versions_until(instant(at))
+        cut = whole.truncate(*whole.count_before(_facts(ledger), (instant(at) + 1, 0))).apply_versions_until(instant(at))
         assert states_of(cut) == states_of(after)
     monkeypatch.setattr(compiling, "COMPILED_GAMES", 1)
     monkeypatch.setattr(compiling, "can_compile", lambda rule: True)
-    assert trace_of(ledger).is_like(whole)
+    assert trace_of(ledger).has_same_results(whole)
 
 
 def test_history_has_a_row_for_every_version(played: tuple[str, Games]) -> None:
@@ -379,7 +379,7 @@ def test_numbers_carry_over_by_name_to_a_rule_that_keeps_others(
         expected = _score_in_turns(games, at)
         assert {name: state[: len(expected[name])] for name, state in states_of(trace).items()} == expected
         assert balances(trace)
-        cut = whole.up_to(*whole.count_before(_facts(ledger), (instant(at) + 1, 0))).apply_versions_until(instant(at))
+        cut = whole.truncate(*whole.count_before(_facts(ledger), (instant(at) + 1, 0))).apply_versions_until(instant(at))
         assert states_of(cut) == states_of(trace)
         wide += len(next(iter(expected.values()))) == 3
     assert 20 < wide < len(games) - 20
