@@ -50,7 +50,7 @@ from ratings_ledger.projections.queries.standings import (
     describe_open_period,
     select_rows,
 )
-from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders, parse_name
+from ratings_ledger.projections.replay.ladder_names import drop_duplicate_ladders, parse_name
 from ratings_ledger.projections.rulesets.versions import newest
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ THRESHOLDS = {
     "verified_events": ["ledger.verification.PART_EVENTS"],
     # replay
     "traced_games": ["projections.replay.trace_cache.TRACED_GAMES"],
-    "continued_part": ["projections.replay.continuation.CONTINUED_PART"],
+    "continued_part": ["projections.replay.continuation.GAMES_PER_REPLAYED_GAME"],
     "compiled_games": ["projections.compiling.COMPILED_GAMES"],
     "last_steps": ["projections.queries.standings.LAST_STEPS_MAX"],
     "history_ends": ["projections.queries.history.ENDS_MAX"],

@@ -15,7 +15,7 @@ from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.projections.admission.adjustments import AdjustmentRow, compute_adjustments, read_rows
-from ratings_ledger.projections.replay.ladders import short_name
+from ratings_ledger.projections.replay.ladder_names import short_name
 
 TYPE = "points.adjusted"
 

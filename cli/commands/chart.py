@@ -18,7 +18,7 @@ from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.queries.history import Change, History, Ranks
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.queries.visible_states import format_rating
-from ratings_ledger.projections.replay.ladders import short_name
+from ratings_ledger.projections.replay.ladder_names import short_name
 from ratings_ledger.projections.snapshot import Snapshot
 from ratings_ledger.web.axes import to_number
 from ratings_ledger.web.charts import SERIES_MAX, Point, Series, VerticalLine, draw_steps

@@ -18,7 +18,7 @@ from ratings_ledger.projections.admission.seeds import (
     read_seeds,
     select_new_seeds,
 )
-from ratings_ledger.projections.replay.ladders import short_name
+from ratings_ledger.projections.replay.ladder_names import short_name
 
 TYPE = "player.seeded"
 

@@ -4,7 +4,7 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.impact import print_effects, print_publish_commands
 from ratings_ledger.projections.diff.comparison import Difference, Differences, Effect
 from ratings_ledger.projections.queries.results import ABSENT
-from ratings_ledger.projections.replay.ladders import distinct_ladders, short_name
+from ratings_ledger.projections.replay.ladder_names import distinct_ladders, short_name
 
 # the maximum number of ladders without a difference that are listed by name
 NAMED_MAX = 5

@@ -8,7 +8,7 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.html_pages import Page, PagePart
 from ratings_ledger.projections.diff.decisions import Decision, Decisions, Share
 from ratings_ledger.projections.queries.coordinates import Times
-from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders, short_name
+from ratings_ledger.projections.replay.ladder_names import drop_duplicate_ladders, short_name
 
 # the maximum number of causes that are listed for a player
 CAUSES_LISTED_MAX = 4

@@ -17,7 +17,7 @@ from ratings_ledger.projections.queries.explain import (
     PlayerExplanation,
 )
 from ratings_ledger.projections.queries.results import ABSENT, Absent
-from ratings_ledger.projections.replay.ladders import short_name
+from ratings_ledger.projections.replay.ladder_names import short_name
 
 
 def print_game_csv(explanation: GameExplanation) -> None:

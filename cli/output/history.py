@@ -12,7 +12,7 @@ from ratings_ledger.projections.queries.event_texts import describe_opponents, f
 from ratings_ledger.projections.queries.history import Change, History
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.queries.visible_states import DEVIATION, format_rating
-from ratings_ledger.projections.replay.ladders import short_name
+from ratings_ledger.projections.replay.ladder_names import short_name
 
 COLUMNS = ("position", "event_id", "game_id", "occurred_at", "place", "before", "change", "after", "ruleset")
 POSITIONS_SHOWN_MAX = 2  # for each number of points on published lists

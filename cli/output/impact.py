@@ -13,7 +13,7 @@ from ratings_ledger.projections.diff.impact import Impact
 from ratings_ledger.projections.diff.period_impacts import PeriodImpact
 from ratings_ledger.projections.queries.coordinates import Times, format_end
 from ratings_ledger.projections.queries.results import ABSENT
-from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders, short_name
+from ratings_ledger.projections.replay.ladder_names import drop_duplicate_ladders, short_name
 
 CHANGES_SHOWN_MAX = 40
 TODAY = "today"

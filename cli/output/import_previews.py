@@ -12,7 +12,7 @@ from ratings_ledger.ledger.validation.new_names import LISTED_NAMES_MAX, describ
 from ratings_ledger.projections.admission.outcomes import ImportOutcome
 from ratings_ledger.projections.admission.previews import Preview, PreviewedFile, PreviewedGame
 from ratings_ledger.projections.queries.coordinates import Times
-from ratings_ledger.projections.replay.ladders import short_name
+from ratings_ledger.projections.replay.ladder_names import short_name
 
 LABEL_WIDTH = 10
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "|"}

@@ -5,7 +5,7 @@ from dataclasses import fields
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.standings import print_rows
 from ratings_ledger.projections.queries.leagues import AllLeagues, LeagueRow, LeagueState, UnmetOpponents
-from ratings_ledger.projections.replay.ladders import short_name
+from ratings_ledger.projections.replay.ladder_names import short_name
 
 
 def print_leagues_csv(leagues: AllLeagues) -> None:

@@ -8,7 +8,7 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.render import print_csv_at, print_heading
 from ratings_ledger.projections.queries.forecast import PredictedPair, Prediction, Stakes
 from ratings_ledger.projections.queries.results import ABSENT
-from ratings_ledger.projections.replay.ladders import short_name
+from ratings_ledger.projections.replay.ladder_names import short_name
 
 
 class PredictionLine(NamedTuple):

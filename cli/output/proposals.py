@@ -22,7 +22,7 @@ from ratings_ledger.projections.admission.outcomes import (
     UndoOutcome,
 )
 from ratings_ledger.projections.queries.results import ABSENT
-from ratings_ledger.projections.replay.ladders import short_name
+from ratings_ledger.projections.replay.ladder_names import short_name
 
 GAMES_SHOWN_MAX = 20
 CHANGE_KINDS = ("new", "changed", "vanished", "returned", "reordered")

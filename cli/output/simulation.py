@@ -13,7 +13,7 @@ from ratings_ledger.projections.diff.comparison import TOP_RANKS, Effect
 from ratings_ledger.projections.diff.predictions import Quality
 from ratings_ledger.projections.diff.what_if import SimulatedLadder, Simulation, Variant
 from ratings_ledger.projections.queries.results import ABSENT
-from ratings_ledger.projections.replay.ladders import distinct_ladders, short_name
+from ratings_ledger.projections.replay.ladder_names import distinct_ladders, short_name
 
 MOVES_SHOWN_MAX = 5  # gains, and as many losses
 DETAILED_LADDERS_MAX = 4

@@ -9,7 +9,7 @@ from ratings_ledger.cli.output.render import print_csv_at, print_heading
 from ratings_ledger.cli.output.states import list_extra_columns, list_state_columns
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.queries.standings import Balance, Standing, Standings, format_ratings
-from ratings_ledger.projections.replay.ladders import short_name
+from ratings_ledger.projections.replay.ladder_names import short_name
 
 SPARKLINE_WIDTH = 16
 

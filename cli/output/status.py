@@ -6,7 +6,7 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.survey import describe_due
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.queries.results import ABSENT
-from ratings_ledger.projections.replay.ladders import short_name
+from ratings_ledger.projections.replay.ladder_names import short_name
 from ratings_ledger.projections.stored.generations import Generation
 from ratings_ledger.projections.stored.status import LedgerStatus
 

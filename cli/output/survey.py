@@ -10,7 +10,7 @@ from ratings_ledger.projections.queries.players import PlayerStatistics
 from ratings_ledger.projections.queries.published_lists import Schedule
 from ratings_ledger.projections.queries.results import ABSENT, list_members
 from ratings_ledger.projections.queries.survey import AllLadders, AllLists, LadderRow, ListRow, describe_no_games
-from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders, short_name
+from ratings_ledger.projections.replay.ladder_names import drop_duplicate_ladders, short_name
 
 
 def print_ladders_csv(overview: AllLadders | AllLists) -> None:

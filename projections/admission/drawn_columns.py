@@ -18,8 +18,8 @@ from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.rejections import did_you_mean, quote
 from ratings_ledger.projections.contract import Rule
 from ratings_ledger.projections.replay.gaps import Calendar
-from ratings_ledger.projections.replay.ladders import Stream
 from ratings_ledger.projections.replay.rule_calls import check_game, make_failure
+from ratings_ledger.projections.replay.streams import Stream
 from ratings_ledger.projections.rulesets.rule_errors import RULE_ERRORS, ContractError, read_integers, redirect_output
 from ratings_ledger.projections.rulesets.versions import Version
 

@@ -43,7 +43,7 @@ from ratings_ledger.projections.replay.eligibility import (
     rates_teams,
     reads_numbers,
 )
-from ratings_ledger.projections.replay.ladders import find_ladder_name_problem, list_partition_values, parse_name
+from ratings_ledger.projections.replay.ladder_names import find_ladder_name_problem, list_partition_values, parse_name
 from ratings_ledger.projections.replay.partition import is_partitioned_by_time
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
 from ratings_ledger.projections.rulesets.registry import BUILT_IN

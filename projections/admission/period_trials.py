@@ -10,11 +10,11 @@ from ratings_ledger.projections import compiling
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import StateValues
 from ratings_ledger.projections.replay import rule_calls
-from ratings_ledger.projections.replay.ladders import Stream
 from ratings_ledger.projections.replay.loops import score_period
 from ratings_ledger.projections.replay.periods import LadderSlots, Periods, ResultRows, build_results, number_periods
 from ratings_ledger.projections.replay.replay import build_rule_arrays
 from ratings_ledger.projections.replay.rule_calls import PeriodResults
+from ratings_ledger.projections.replay.streams import Stream
 from ratings_ledger.projections.rulesets.rule_errors import ContractError, is_built_in
 from ratings_ledger.projections.rulesets.versions import Version
 

@@ -13,7 +13,8 @@ from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.validation.published_lists import read_published_lists
 from ratings_ledger.projections.queries.coordinates import Times, format_end
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
-from ratings_ledger.projections.replay.ladders import ClosedPeriods, parse_name
+from ratings_ledger.projections.replay.ladder_names import parse_name
+from ratings_ledger.projections.replay.streams import PeriodProgress
 from ratings_ledger.projections.rulesets.versions import find_period, is_running
 
 

@@ -20,7 +20,8 @@ from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import decimal, joined
 from ratings_ledger.projections.facts.columns import LABELS, Facts
 from ratings_ledger.projections.replay.eligibility import explain_kind_mismatch, explain_size_mismatch
-from ratings_ledger.projections.replay.ladders import build_streams, parse_name, state_columns
+from ratings_ledger.projections.replay.ladder_names import parse_name
+from ratings_ledger.projections.replay.streams import build_streams, state_columns
 from ratings_ledger.projections.rulesets.versions import Version, parse_band
 
 SEED_TYPE = "player.seeded"

@@ -10,7 +10,7 @@ from ratings_ledger.ledger.intake.files import open_simple_table
 from ratings_ledger.ledger.intake.tables.columns import COMMA_DELIMITERS, Cells, convert_decimal_comma
 from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.projections.contract import joined
-from ratings_ledger.projections.replay.ladders import find_seeds, state_columns
+from ratings_ledger.projections.replay.streams import find_seeds, state_columns
 from ratings_ledger.projections.snapshot import Snapshot
 
 # the columns of a table that are not part of the state

@@ -58,7 +58,7 @@ from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode, decode_changes_after
 from ratings_ledger.projections.facts.games import number_cell
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.replay.ladders import parse_name
+from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.stored.computing import (
     BuiltLadder,
     ComputePlan,

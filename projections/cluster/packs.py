@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ratings_ledger.projections.facts.columns import NONE, Facts
 from ratings_ledger.projections.lists import LISTS
-from ratings_ledger.projections.replay.ladders import parse_name
+from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.partition import is_partitioned_by_time, list_cell_values
 from ratings_ledger.projections.rulesets.versions import Version, list_games
 

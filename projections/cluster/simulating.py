@@ -40,7 +40,7 @@ from ratings_ledger.projections.facts.decoding import read_rulesets_at
 from ratings_ledger.projections.queries.coordinates import Coordinates, load_times, parse_as_of, resolve_known_at
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.published_lists import load_published_list
-from ratings_ledger.projections.replay.ladders import parse_name
+from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.rule_calls import add_game_id
 from ratings_ledger.projections.rulesets.rule_errors import is_built_in
 from ratings_ledger.projections.rulesets.versions import Version

@@ -52,9 +52,10 @@ from ratings_ledger.projections.lists.contract import RankedRow
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.replay.continuation import number_players_after
-from ratings_ledger.projections.replay.ladders import build_streams, parse_name
+from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
+from ratings_ledger.projections.replay.streams import build_streams
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.stored.computing import (
     REPEATABLE,

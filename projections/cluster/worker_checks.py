@@ -15,8 +15,8 @@ from ratings_ledger.projections.cluster.object_store import (
     describe_os_error,
 )
 from ratings_ledger.projections.program import program_digest
-from ratings_ledger.projections.replay.ladders import Stream
 from ratings_ledger.projections.replay.replay import replay_compiled, replay_interpreted
+from ratings_ledger.projections.replay.streams import Stream
 from ratings_ledger.projections.rulesets.versions import Version, bind, read_shipped_elo, read_toml
 
 GOLDEN_GAMES, GOLDEN_PLAYERS = 400, 23

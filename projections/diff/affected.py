@@ -22,7 +22,8 @@ from ratings_ledger.projections.facts.columns import NONE, Facts
 from ratings_ledger.projections.facts.decoding import apply, extend_with_drafts, settle_facts
 from ratings_ledger.projections.queries.explain import find_game_row
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.replay.ladders import Stream, find_version_changes, parse_name
+from ratings_ledger.projections.replay.ladder_names import parse_name
+from ratings_ledger.projections.replay.streams import Stream, find_version_changes
 from ratings_ledger.projections.rulesets.versions import Version, bind
 
 ALL = "all"

@@ -30,9 +30,10 @@ from ratings_ledger.projections.queries.coordinates import (
 from ratings_ledger.projections.queries.ladders_at import LadderCache, Ladders, Ranking, check_version, suggest_ladder
 from ratings_ledger.projections.queries.published_lists import find_comparison_time, load_published_list
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, INLINE, Absent, Answer, Result, RowSequence
-from ratings_ledger.projections.replay.ladders import Stream, parse_name
+from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_failure
+from ratings_ledger.projections.replay.streams import Stream
 from ratings_ledger.projections.replay.trace import Trace
 
 

@@ -37,8 +37,9 @@ from ratings_ledger.projections.queries.coordinates import Times, moment
 from ratings_ledger.projections.queries.event_texts import describe_decision
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.results import HIDDEN, NAMED_FROM, Answer, Result, RowSequence
-from ratings_ledger.projections.replay.ladders import Stream, parse_name
+from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_failure
+from ratings_ledger.projections.replay.streams import Stream
 from ratings_ledger.projections.rulesets.versions import newest
 
 

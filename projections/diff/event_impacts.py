@@ -38,7 +38,7 @@ from ratings_ledger.projections.queries.results import (
     Result,
     RowSequence,
 )
-from ratings_ledger.projections.replay.ladders import parse_name
+from ratings_ledger.projections.replay.ladder_names import parse_name
 
 
 def compute_event_impact(connection: Connection, before: Ladders, after: Ladders, times: Times) -> EventImpact:

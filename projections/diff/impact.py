@@ -32,8 +32,9 @@ from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Times, loa
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.queries.published_lists import find_comparison_time, load_published_list
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Absent, RowSequence
-from ratings_ledger.projections.replay.ladders import Stream, parse_name
+from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_failure
+from ratings_ledger.projections.replay.streams import Stream
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.queries.coordinates import moment
 from ratings_ledger.projections.queries.results import HIDDEN, Result
-from ratings_ledger.projections.replay.ladders import Stream, describe_periods
+from ratings_ledger.projections.replay.streams import Stream, describe_periods
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,10 +23,10 @@ from ratings_ledger.projections.expected_scores import ONE
 from ratings_ledger.projections.facts.columns import Column, Facts
 from ratings_ledger.projections.queries.results import ABSENT, Absent, Result
 from ratings_ledger.projections.replay import loops, rule_calls
-from ratings_ledger.projections.replay.ladders import Stream
 from ratings_ledger.projections.replay.period_slots import PeriodSlots
 from ratings_ledger.projections.replay.replay import build_rule_arrays, read_gap_rows, read_rule_columns, replay
 from ratings_ledger.projections.replay.rule_calls import bring_to_game
+from ratings_ledger.projections.replay.streams import Stream
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.rule_errors import is_built_in
 from ratings_ledger.projections.rulesets.versions import Version

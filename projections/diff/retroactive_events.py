@@ -13,7 +13,7 @@ from ratings_ledger.ledger.events.types import DECISIONS
 from ratings_ledger.ledger.store.log import read_events_of_type, read_matching_records, read_newest
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.queries.ladders_at import Ladders, Memo
-from ratings_ledger.projections.replay.ladders import parse_name
+from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.rulesets.versions import list_games
 
 _POSITIONS: Memo[str, frozenset[int]] = Memo()

@@ -30,9 +30,10 @@ from ratings_ledger.projections.queries.results import (
     Answer,
     Result,
 )
-from ratings_ledger.projections.replay.ladders import Stream, find_ladder_name_problem, parse_name
+from ratings_ledger.projections.replay.ladder_names import find_ladder_name_problem, parse_name
 from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
+from ratings_ledger.projections.replay.streams import Stream
 from ratings_ledger.projections.rulesets.versions import (
     RulesetProblem,
     bind,

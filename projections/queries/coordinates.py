@@ -39,7 +39,7 @@ from ratings_ledger.ledger.store.log import (
 )
 from ratings_ledger.ledger.validation.published_lists import PublishedList, read_published_lists, select_latest_lists
 from ratings_ledger.projections.facts.columns import Facts
-from ratings_ledger.projections.replay.ladders import parse_name
+from ratings_ledger.projections.replay.ladder_names import parse_name
 
 Note = Callable[[str], None]
 

@@ -32,8 +32,8 @@ from ratings_ledger.projections.queries.ladders_at import Ladders, require_playe
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Absent, Answer, Result
 from ratings_ledger.projections.queries.standings import find_rows_of_players
 from ratings_ledger.projections.replay.arrivals import Arrival, GameDay, find_arrivals, read_game_day
-from ratings_ledger.projections.replay.gaps import read_moment
-from ratings_ledger.projections.replay.ladders import parse_name
+from ratings_ledger.projections.replay.gaps import read_day_and_season
+from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.rule_calls import (
     PeriodResults,
     RuleFailure,
@@ -320,7 +320,7 @@ def _find_game_day(ladders: Ladders, trace: Trace, version: Version) -> GameDay 
         played_trace = played_trace.earlier
     row = played_trace.stream.row[-1] if played_trace.stream.row else None
     if version.rule.state and ladders.as_of is not None:
-        return GameDay(*read_moment(ladders.facts, row, ladders.as_of, version.ruleset))
+        return GameDay(*read_day_and_season(ladders.facts, row, ladders.as_of, version.ruleset))
     return None if row is None else read_game_day(ladders.facts, row, version)
 
 

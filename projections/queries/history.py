@@ -56,12 +56,9 @@ from ratings_ledger.projections.queries.results import (
 )
 from ratings_ledger.projections.queries.standings import PeriodState, find_rows_of_players
 from ratings_ledger.projections.queries.visible_states import DEVIATION, VisibleState, build_state_after
-from ratings_ledger.projections.replay.ladders import (
-    Stream,
-    StreamAdjustment,
-    parse_name,
-)
+from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.partition import is_partitioned_by_time
+from ratings_ledger.projections.replay.streams import Stream, StreamAdjustment
 from ratings_ledger.projections.replay.trace import Step, Trace
 from ratings_ledger.projections.rulesets.versions import month_start, newest
 
@@ -353,7 +350,8 @@ def _find_game_levels(trace: Trace, own_points: Sequence[int]) -> Iterator[Level
     """Yield the levels of the players after each game."""
     stream = trace.stream
     levels = [
-        bisect_left(own_points, before + change) for before, change in zip(trace.points_before, trace.changes, strict=True)
+        bisect_left(own_points, before + change)
+        for before, change in zip(trace.points_before, trace.changes, strict=True)
     ]
     players = [*stream.players]
     games = zip(pairwise(stream.offsets), stream.version, stream.row, strict=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ratings_ledger.ledger.rejections import find_closest
 from ratings_ledger.projections.facts.columns import LABELS, Facts
 from ratings_ledger.projections.replay.eligibility import explain_ineligible_cell
-from ratings_ledger.projections.replay.ladders import LadderName, parse_name
+from ratings_ledger.projections.replay.ladder_names import LadderName, parse_name
 from ratings_ledger.projections.replay.partition import list_cell_values
 from ratings_ledger.projections.rulesets.versions import Version
 

@@ -50,19 +50,11 @@ from ratings_ledger.projections.replay.continuation import (
     read_trace_inputs,
 )
 from ratings_ledger.projections.replay.eligibility import order_rows
-from ratings_ledger.projections.replay.ladders import (
-    ClosedPeriods,
-    LadderName,
-    Stream,
-    build_streams,
-    describe_periods,
-    find_ladder_name_problem,
-    parse_name,
-    short_name,
-)
+from ratings_ledger.projections.replay.ladder_names import LadderName, find_ladder_name_problem, parse_name, short_name
 from ratings_ledger.projections.replay.partition import is_partitioned_by_time
 from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, find_rank_value
+from ratings_ledger.projections.replay.streams import PeriodProgress, Stream, build_streams, describe_periods
 from ratings_ledger.projections.replay.trace import Trace, TracePosition
 from ratings_ledger.projections.rulesets.versions import Version, find_months_problem, find_period, in_force, newest
 
@@ -391,7 +383,7 @@ class Ladders:
                 self._streams[ruleset_id] = {ruleset_id: replace(joined_trace.stream, trace=joined_trace)}
             else:
                 self._streams[ruleset_id] = build_streams(
-                    self.facts, versions, as_of=self.as_of, ordered=self._order_rows, close_now=self.close_now
+                    self.facts, versions, as_of=self.as_of, load_rows=self._order_rows, close_now=self.close_now
                 )
         return self._streams[ruleset_id]
 
@@ -502,9 +494,9 @@ class Ladders:
         if (known := self._cached_trace(ladder)) and known.has_history:
             return TracePosition(known, *known.count_before(self.facts, moment))
         stream = self.stream(ladder)
-        trace = replay(stream.truncate(*stream.count_before(self.facts, moment)), keep_history=False).apply_versions_until(
-            moment[0]
-        )
+        trace = replay(
+            stream.truncate(*stream.count_before(self.facts, moment)), keep_history=False
+        ).apply_versions_until(moment[0])
         return TracePosition(trace, trace.game_count, trace.adjustment_count)
 
     def first_instant_and_kind(self, ladder: str) -> tuple[int, str] | None:
@@ -513,7 +505,11 @@ class Ladders:
         Raises `UnknownLadder`, `RulesetUnusable`.
         """
         known = self._cached_trace(ladder)
-        return known.first_instant_and_kind(self.facts) if known else self.stream(ladder).first_instant_and_kind(self.facts)
+        return (
+            known.first_instant_and_kind(self.facts)
+            if known
+            else self.stream(ladder).first_instant_and_kind(self.facts)
+        )
 
     def describe_periods(self, ladder: str) -> ClosedPeriods | None:
         """Return the state of a ladder's rating periods, None if it has none. Raises the errors of `trace`."""

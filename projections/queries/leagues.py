@@ -20,7 +20,8 @@ from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.queries.results import HIDDEN, Answer, Result, RowSequence
 from ratings_ledger.projections.queries.standings import Standing, build_standing
 from ratings_ledger.projections.queries.survey import Survey
-from ratings_ledger.projections.replay.ladders import Stream, parse_name
+from ratings_ledger.projections.replay.ladder_names import parse_name
+from ratings_ledger.projections.replay.streams import Stream
 from ratings_ledger.projections.rulesets.versions import Version, list_games
 
 

@@ -14,7 +14,7 @@ from ratings_ledger.projections.facts.columns import LABELS, NONE, Facts
 from ratings_ledger.projections.facts.players import known_players
 from ratings_ledger.projections.queries.ladder_typos import find_played_labels
 from ratings_ledger.projections.replay.eligibility import explain_ineligible_cell
-from ratings_ledger.projections.replay.ladders import ALL, parse_name, short_name
+from ratings_ledger.projections.replay.ladder_names import ALL, parse_name, short_name
 from ratings_ledger.projections.replay.partition import is_partitioned_by_time, list_values_at
 from ratings_ledger.projections.rulesets.versions import month_start
 

@@ -49,7 +49,7 @@ from ratings_ledger.projections.queries.survey import (
     Survey,
     group_rows_by_player,
 )
-from ratings_ledger.projections.replay.ladders import parse_name
+from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_failure
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.versions import Period, find_period, is_running, list_games

@@ -30,7 +30,8 @@ from ratings_ledger.projections.queries.coordinates import Times, moment
 from ratings_ledger.projections.queries.ladders_at import Ranking
 from ratings_ledger.projections.queries.results import Answer, Result, RowSequence
 from ratings_ledger.projections.queries.visible_states import VisibleState, build_state_after, format_exact_state
-from ratings_ledger.projections.replay.ladders import find_seeds, parse_name
+from ratings_ledger.projections.replay.ladder_names import parse_name
+from ratings_ledger.projections.replay.streams import find_seeds
 from ratings_ledger.projections.rulesets.versions import Version, find_period
 
 

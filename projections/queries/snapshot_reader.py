@@ -42,7 +42,7 @@ from ratings_ledger.projections.queries.ladders_at import (
     suggest_ladder,
 )
 from ratings_ledger.projections.queries.ledger_names import describe_existing_ladders, full_name
-from ratings_ledger.projections.replay.ladders import parse_name, short_name
+from ratings_ledger.projections.replay.ladder_names import parse_name, short_name
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_failure
 
 if TYPE_CHECKING:

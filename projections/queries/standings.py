@@ -32,7 +32,8 @@ from ratings_ledger.projections.queries.results import (
     RowSequence,
 )
 from ratings_ledger.projections.queries.visible_states import DEVIATION, VisibleStates, format_rating
-from ratings_ledger.projections.replay.ladders import ClosedPeriods, parse_name
+from ratings_ledger.projections.replay.ladder_names import parse_name
+from ratings_ledger.projections.replay.streams import PeriodProgress
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.versions import find_period, is_running, month_start
 
@@ -196,7 +197,7 @@ def build_standings(
     )
 
 
-def build_period_state(closed: ClosedPeriods | None) -> PeriodState | Absent:
+def build_period_state(closed: PeriodProgress | None) -> PeriodState | Absent:
     """Return the state of the rating periods; `ABSENT` if every game is scored separately."""
     if closed is None:
         return ABSENT

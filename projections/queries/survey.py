@@ -39,9 +39,10 @@ from ratings_ledger.projections.queries.results import (
     RowSequence,
 )
 from ratings_ledger.projections.queries.standings import Standings, build_standings, describe_open_period
-from ratings_ledger.projections.replay.ladders import Stream, parse_name, short_name
+from ratings_ledger.projections.replay.ladder_names import parse_name, short_name
 from ratings_ledger.projections.replay.partition import is_partitioned_by_time
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_failure
+from ratings_ledger.projections.replay.streams import Stream
 from ratings_ledger.projections.rulesets.versions import find_period, is_running, month_start
 
 

@@ -1,6 +1,7 @@
 """Find the states of players before one game: the states after their previous games, brought forward to its day.
 
-The replay loop does this for all games. This module does it for a single game that is explained, tried or predicted.
+The replay loop does this for all games of a ladder. This module does it for a single game, to explain, try or predict
+the game.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Arrival(NamedTuple):
     """A player's state and history before a game.
 
     stored:       the state after the previous game
-    state:        this state brought forward through a new season and the days since the previous game, for the rule
+    state:        the state that the rule gets: `stored`, brought forward to a new season and to the day of the game
     is_new:       whether the player joins the ladder with this game
     games_before: the player's number of earlier games on the ladder
     days_since:   the days since the player's previous game; `MISSING` before the first
@@ -46,7 +47,7 @@ class Arrival(NamedTuple):
 
 
 def read_game_day(facts: Facts, row: int, version: Version) -> GameDay:
-    """Return the day and season of a game; zeros for a rule without state, which does not read them."""
+    """Return the day and season of a game; zeros if the rule has no state, because such rules do not read them."""
     if not version.rule.state:
         return GameDay()
     calendar = read_calendar(facts, array("q", [row]), version.ruleset)
@@ -103,7 +104,7 @@ def _find_arrival(
     days_since = MISSING if last_day.day == MISSING else max(game_day.day - last_day.day, 0)
     elapsed, period = max(days_since, 0), version.ruleset.period
     if period != "game" and last_day.day != MISSING:
-        # games of a period are not explained singly, so this position is the end of the trace
+        # no single game of a period is explained, so this position is the end of the trace
         player = None if person is None or last_row is None else stream.numbers[person]
         last_period = None if player is None else position.trace.last_period_of(player)
         elapsed = find_period_number(game_day.day, period) - (

@@ -1,20 +1,20 @@
-"""The classified places of a ladder's games, as lists count them."""
+"""Determine the classified places of the players in a ladder's games, which lists of places count."""
 
 from collections.abc import Sequence
 from itertools import pairwise
 
 from ratings_ledger.projections.contract import LEAVERS, NUMBERS, SUBSTITUTE
-from ratings_ledger.projections.replay.ladders import Stream
+from ratings_ledger.projections.replay.streams import Stream
 
 GUEST = f"{NUMBERS}guest"
 
 
 def list_classified_places(stream: Stream) -> list[int]:
-    """Return the place of every participant of a stream, 0 if not classified.
+    """Return the place of every participant of a stream; 0 if the participant is not classified.
 
-    A leaver is not classified, unless a substitute took the seat over: then both have its place. A guest is not
-    classified, and players behind guests move up. All rules of the stream must read `place`; `status` and
-    `numbers.guest` matter only if a rule reads them.
+    A leaver is not classified, unless a substitute took the seat over; then leaver and substitute both have the seat's
+    place. A guest is not classified, and players behind guests move up. All rules of the stream must read `place`;
+    `status` and `numbers.guest` matter only if a rule reads them.
     """
     places: list[int] = []
     for game, (low, high) in enumerate(pairwise(stream.offsets)):
@@ -25,17 +25,18 @@ def list_classified_places(stream: Stream) -> list[int]:
             if name in names
         }
         zeros = [0] * (high - low)
-        places += _classify(columns["place"], columns.get("status", zeros), columns.get(GUEST, zeros))
+        places += _classify_game(columns["place"], columns.get("status", zeros), columns.get(GUEST, zeros))
     return places
 
 
-def _classify(place: Sequence[int], status: Sequence[int], guest: Sequence[int]) -> list[int]:
-    """Return the places of a game's participants, counted without guests; 0 if not classified."""
-    taken_over = {place[i] for i, kind in enumerate(status) if kind == SUBSTITUTE}
-    guests = [place[i] for i, kind in enumerate(status) if guest[i] == 1 and kind != SUBSTITUTE]
+def _classify_game(places: Sequence[int], statuses: Sequence[int], guests: Sequence[int]) -> list[int]:
+    """Return the classified places of a game's participants; 0 if not classified. `guests` has a 1 for each guest."""
+    participants = [*zip(places, statuses, guests, strict=True)]
+    taken_over = {place for place, status, _ in participants if status == SUBSTITUTE}
+    guest_places = [place for place, status, guest in participants if guest == 1 and status != SUBSTITUTE]
     return [
         0
-        if guest[i] == 1 or (kind in LEAVERS and place[i] not in taken_over)
-        else place[i] - sum(ahead < place[i] for ahead in guests)
-        for i, kind in enumerate(status)
+        if guest == 1 or (status in LEAVERS and place not in taken_over)
+        else place - sum(guest_place < place for guest_place in guest_places)
+        for place, status, guest in participants
     ]

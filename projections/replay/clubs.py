@@ -26,10 +26,11 @@ from ratings_ledger.projections.contract import NUMBERS, Columns, Numbers, Rule,
 from ratings_ledger.projections.facts.columns import NONE, Adjustment, ClubGames, Facts, Member, RecordedFacts, Rename
 from ratings_ledger.projections.replay.classification import list_classified_places
 from ratings_ledger.projections.replay.eligibility import list_counted
-from ratings_ledger.projections.replay.ladders import Stream, build_streams, parse_name
+from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, explain_states, remark_on_game, score_states
 from ratings_ledger.projections.replay.rule_inputs import read_optional_column
+from ratings_ledger.projections.replay.streams import Stream, build_streams
 from ratings_ledger.projections.rulesets.columns import find_reading
 from ratings_ledger.projections.rulesets.versions import Version
 

@@ -16,13 +16,14 @@ from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import Column, Facts
 from ratings_ledger.projections.facts.players import rows_with
 from ratings_ledger.projections.replay.eligibility import order_rows
-from ratings_ledger.projections.replay.ladders import Stream, build_streams, find_seeds, parse_name
+from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.replay import replay
+from ratings_ledger.projections.replay.streams import Stream, build_streams, find_seeds
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.versions import Version, list_games
 
-# continue a trace if at most 1/10 of the ladder has to be replayed
-CONTINUED_PART = 10
+# continue a trace only if it has at least this many games for each game to replay; otherwise a full replay is as fast
+GAMES_PER_REPLAYED_GAME = 10
 
 
 class TraceInputs(NamedTuple):
@@ -33,7 +34,7 @@ class TraceInputs(NamedTuple):
     adjustments: [time, position, player id, points] of each adjustment of the ladder
     seeds:       [player id, state by column, number of games elsewhere] of each seed of the ladder
     clubs:       [old name, current name] of each renamed club
-    accounts:    [player id, time, account] of each change of account; empty if the ladder's versions ignore accounts
+    accounts:    [player id, time, account] of each change of account; empty if no version leaves out an account tier
     """
 
     position: int
@@ -45,7 +46,7 @@ class TraceInputs(NamedTuple):
 
 
 def read_trace_inputs(facts: Facts, ladder: str, versions: Sequence[Version]) -> TraceInputs:
-    """Return the inputs of a ladder's trace under these facts."""
+    """Return the inputs that a ladder's trace has under these facts."""
     recorded, ids = facts.recorded, facts.players
 
     def is_live(entry: Any) -> bool:
@@ -72,7 +73,7 @@ def read_trace_inputs(facts: Facts, ladder: str, versions: Sequence[Version]) ->
 def continue_trace(
     trace: Trace, old_inputs: TraceInputs, facts: Facts, ladder: str, versions: Sequence[Version]
 ) -> Trace | None:
-    """Return a trace of an earlier state of the log, continued up to these facts. Raises `RuleFailure`.
+    """Continue a trace of an earlier state of the log up to these facts. Raises `RuleFailure`.
 
     Returns None if a replay from the beginning is required or faster.
 
@@ -99,13 +100,13 @@ def continue_trace(
         *_find_differing_adjustments(old_inputs.adjustments, new_inputs.adjustments),
         *_find_first_moment_of_people(facts, changed_people),
     ]
-    # the unchanged games are in order, so they can be searched for the moments
+    # only the unchanged games are still in order, so only they can be searched for the moments
     counts_before = [trace.count_before(facts, moment, unchanged_games)[0] for moment in changed_moments]
     unchanged_games = min([unchanged_games, *counts_before])
     if unchanged_games == trace.game_count and not changed_moments:
         return trace
     replayed_games = len(changed_rows) + trace.game_count - unchanged_games
-    if not unchanged_games or replayed_games * CONTINUED_PART > trace.game_count:
+    if not unchanged_games or replayed_games * GAMES_PER_REPLAYED_GAME > trace.game_count:
         return None
     row = trace.row_of(unchanged_games - 1)
     boundary = (facts.occurred_at[row], facts.first_position[row])
@@ -139,10 +140,7 @@ def _select_rows_after(facts: Facts, boundary: tuple[int, int], rows: Column) ->
 
 
 def _find_first_moment(facts: Facts, rows: list[int], versions: Sequence[Version]) -> list[tuple[int, int]]:
-    """Return the (time, position) of the first game in some rows that a ladder of the versions may count.
-
-    The list is empty without such games.
-    """
+    """Return the moment of the first game in `rows` that a ladder of the versions may count, as a list of at most one."""
     text_numbers = {facts.text_numbers.get(name) for name in list_games(versions)}
     moments = (
         (facts.occurred_at[row], facts.first_position[row]) for row in rows if facts.cell_of(row).game in text_numbers
@@ -175,7 +173,7 @@ def find_changed_rows(facts: Facts, position: int) -> list[int]:
 
 
 def _find_first_game(trace: Trace, rows: list[int]) -> list[int]:
-    """Return the number of the trace's first game in some rows; an empty list without one."""
+    """Return the number of the trace's first game in `rows`, as a list of at most one."""
     if not rows:
         return []
     if trace.earlier is not None and (first := _find_first_game(trace.earlier, rows)):
@@ -186,9 +184,9 @@ def _find_first_game(trace: Trace, rows: list[int]) -> list[int]:
 
 
 def _find_changed_people(before: list[list[str]], after: list[list[str]]) -> set[str]:
-    """Return the ids of all players whose identity changed, including through chains of renames.
+    """Return the ids of all players whose identity changed, directly or through a chain of renames.
 
-    `before` and `after` are the renames of the old and the new inputs.
+    `before` and `after` are the renames in the old and the new inputs.
     """
     old_renames, new_renames = {tuple(rename) for rename in before}, {tuple(rename) for rename in after}
     people = {player for rename in old_renames ^ new_renames for player in rename}
@@ -201,14 +199,14 @@ def _find_changed_people(before: list[list[str]], after: list[list[str]]) -> set
 
 
 def _find_first_moment_of_people(facts: Facts, player_ids: set[str]) -> list[tuple[int, int]]:
-    """Return the (time, position) of the first game with some players, counted or not; an empty list without one."""
+    """Return the moment of the first game of some players, counted or not, as a list of at most one."""
     player_numbers = {facts.player_numbers[name] for name in player_ids & facts.player_numbers.keys()}
     rows = rows_with(facts, player_numbers) if player_numbers else []
     return [min((facts.occurred_at[row], facts.first_position[row]) for row in rows)] if rows else []
 
 
 def _find_differing_adjustments(before: list[list[Any]], after: list[list[Any]]) -> list[tuple[int, int]]:
-    """Return the (time, position) of the first differing adjustment in each list; empty if the lists are equal."""
+    """Return the moment of the first differing adjustment in each list; no moments if the lists are equal."""
     equal_count = 0
     while equal_count < min(len(before), len(after)) and before[equal_count] == after[equal_count]:
         equal_count += 1
@@ -219,9 +217,9 @@ def _find_differing_adjustments(before: list[list[Any]], after: list[list[Any]])
 
 
 def number_players_after(earlier: Stream, later: Stream) -> Stream:
-    """Return the later stream of a ladder with its new players numbered after the players of the earlier stream.
+    """Renumber the players of the later stream of a ladder: players of the earlier stream keep their numbers.
 
-    The result names the players of both streams. Both streams must use the same person numbers.
+    The result has the names of the players of both streams. Both streams must use the same person numbers.
     """
     earlier_numbers = earlier.numbers
     new_names = {

@@ -247,8 +247,8 @@ def explain_not_scored(facts: Facts, row: int, version: Version, participants: S
         return unreadable.reason
     if version.rule.check is None:
         return None
-    read_options = find_reading(version.rule.columns, version.ruleset)
-    columns = [facts.column(name, row, participants, read_options) for name in version.rule.columns]
+    reading = find_reading(version.rule.columns, version.ruleset)
+    columns = [facts.column(name, row, participants, reading) for name in version.rule.columns]
     return check_game(version, version.ruleset.id, row, len(participants), columns)
 
 
@@ -418,8 +418,8 @@ def select_games(
     """
     if facts.unchecked is not None:
         facts.check()
-    admitted = _find_admitted(facts, versions, is_on_ladder)
-    rows = order_rows() if any(admitted) else array("q")
+    cell_mask = _build_cell_mask(facts, versions, is_on_ladder)
+    rows = order_rows() if any(cell_mask) else array("q")
     if not len(rows):
         return SelectedGames(array("q"), array("h"), array("q", [0]), array("i"))
     slots = sum(map(facts.count.__getitem__, rows)) if len(rows) < 1_000 else len(facts.player)
@@ -448,7 +448,7 @@ def select_games(
         array("h", version_since),
         array("q", [starts.get(cell.league, SAME) for cell in facts.cells]),
         int(frozen),
-        admitted,
+        cell_mask,
         len(facts.cells),
         build_seat_mask(versions),
         SEAT_KINDS // 2,
@@ -518,7 +518,7 @@ def _drop_voided(facts: Facts, rows: Column) -> Column:
     return arrays.as_column(ordered[live[ordered]])
 
 
-def _find_admitted(facts: Facts, versions: Sequence[Version], is_on_ladder: Callable[[Cell], bool]) -> Column:
+def _build_cell_mask(facts: Facts, versions: Sequence[Version], is_on_ladder: Callable[[Cell], bool]) -> Column:
     """Return for every version and cell whether its games are eligible and on a ladder."""
     game_numbers = {facts.text_numbers.get(name) for version in versions for name in version.ruleset.scope.game}
     is_requested = [cell.game in game_numbers and is_on_ladder(cell) for cell in facts.cells]
@@ -646,14 +646,14 @@ def _find_check_keys(facts: Facts, versions: Sequence[Version], selected: Select
     All keys are None if each game needs its own check.
     """
     seasonal = any(getattr(version.params, "season_months", []) for version in versions)
-    all_read_options = {find_reading(version.rule.columns, version.ruleset) for version in versions}
-    if seasonal or len(all_read_options) > 1:
+    readings = {find_reading(version.rule.columns, version.ruleset) for version in versions}
+    if seasonal or len(readings) > 1:
         return [None] * len(selected.row)
     offset = arrays.as_numpy(selected.offset)
     games = GameSlots(selected.row, arrays.as_column(np.diff(offset)), selected.slot)
-    (read_options,) = all_read_options
-    values = np.ascontiguousarray(read_columns(facts, read_options, games).T)
-    width, raw = values.itemsize * len(read_options.columns), values.tobytes()
+    (reading,) = readings
+    values = np.ascontiguousarray(read_columns(facts, reading, games).T)
+    width, raw = values.itemsize * len(reading.columns), values.tobytes()
     ends = (offset * width).tolist()
     return ((version, raw[first:last]) for version, (first, last) in zip(selected.version, pairwise(ends), strict=True))
 
@@ -686,7 +686,7 @@ def select_slots(
     version_since: Column,
     frozen_at: Column,
     frozen: int,
-    admitted: Column,
+    cell_mask: Column,
     cell_count: int,
     seat_mask: Column,
     status_count: int,
@@ -727,7 +727,7 @@ def select_slots(
         while since[interval] > instant:
             interval -= 1
         version = version_since[interval]
-        if version < 0 or not admitted[version * cell_count + in_cell]:
+        if version < 0 or not cell_mask[version * cell_count + in_cell]:
             continue
         first = slots
         for slot in range(start[row], start[row] + count[row]):

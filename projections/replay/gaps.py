@@ -1,7 +1,7 @@
 """Measure the gaps between a player's games: days, seasons, and the number of earlier games.
 
-Gaps are derived from the counted games of the ladder, in the order of replay, and never stored. A late game or a
-correction therefore changes the later gaps as if the game had been recorded in time.
+Gaps are derived from the counted games of the ladder, in the order of replay, and never stored. Gaps after a late game
+or a correction are therefore the same as if the game had been recorded in time.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ State: TypeAlias = tuple[int, ...]
 class EntryState(NamedTuple):
     """The state with which a player enters a ladder after an earlier season, or by a seed.
 
-    games:    the number of the player's earlier games
-    last_day, last_season: the day and the season of the last earlier game
-    entered:  the state already includes the versions that took effect up to this instant
+    games:    the number of games that the player played before
+    last_day, last_season: the day and the season of the last of these games
+    latest_version_start: the state already includes all versions that started up to this instant
     seeded:   for a seed, the states by version name; `state` is then empty
     """
 
@@ -56,14 +56,15 @@ class Calendar(NamedTuple):
         return Calendar(self.day[:games], self.season[:games])
 
 
-# the columns that `loops.find_gaps` fills in, by slot; the loop over games reads the last two
+# the columns that `loops.find_gaps` fills in, by slot; the loop over games reads only the last two of them
 SLOT_COLUMNS = ("games_before", "first_of_season", "changes_season", "days_since")
 
 
 class Gaps:
-    """The gaps before every slot of a ladder, and the values of each player at the end; see `loops.find_gaps`.
+    """The gaps before every slot of a ladder, and the end values of each player; see `loops.find_gaps`.
 
-    The `needed` columns are measured immediately, all others on first use.
+    The end values are the day and season of the player's last game, and their number of games. The `needed` columns are
+    measured immediately, all others on first use.
     """
 
     def __init__(
@@ -116,7 +117,7 @@ class Gaps:
         return self._rows[-2:]
 
     def _measure(self, names: Collection[str]) -> None:
-        """Measure some columns, unless they are measured, and the end values that depend on them."""
+        """Measure the columns that have not been measured yet, and the end values that depend on them."""
         missing = {*names} - self._measured
         if not missing:
             return
@@ -144,8 +145,8 @@ def read_calendar(facts: Facts, rows: Column, ruleset: Ruleset) -> Calendar:
     return Calendar(arrays.as_column(days), arrays.as_column(_number_seasons(facts, indices, days, ruleset)))
 
 
-def read_moment(facts: Facts, row: int | None, instant: int, ruleset: Ruleset) -> tuple[int, int]:
-    """Return the day and season of an instant. A labelled season is that of the game at `row`; 0 without a game."""
+def read_day_and_season(facts: Facts, row: int | None, instant: int, ruleset: Ruleset) -> tuple[int, int]:
+    """Return the day and season of an instant. The season is read from the game at `row`; 0 without a game."""
     days = local_days(np.array([instant]), ruleset.time_zone)
     rows = np.array([] if row is None else [row], dtype=np.int64)
     seasons = _number_seasons(facts, rows, days[: len(rows)], ruleset)
@@ -179,8 +180,8 @@ def measure_gaps(
 
     Args:
         names: the ids of the players, by number
-        entry_states: by player id, the states of players who do not enter like new ones
-        earlier: the gaps of the ladder's earlier part; its players come first in the stream
+        entry_states: by player id, the states of players who enter with carried or seeded points
+        earlier: the gaps of the ladder's earlier part; the players of that part come first in the stream
         needed: the columns to measure immediately
     """
     player_count, known_players = len(names), 0 if earlier is None else earlier.player_count
@@ -209,12 +210,12 @@ def list_needed_columns(rules: Sequence[Rule]) -> set[str]:
 
 
 def fill_in_history(columns: Any, names: Sequence[str], gaps: Gaps, slots: Any = slice(None)) -> None:
-    """Fill in the columns about earlier games at some slots. `names` are the names of the rows of `columns`."""
+    """Fill in the columns about earlier games at some slots. `names` has the name of each row of `columns`."""
     for column, name in zip(columns, names, strict=False):
         if name in HISTORY_COLUMNS:
             column[slots] = arrays.as_numpy(gaps.column(name))[slots]
 
 
 def reads_history(names: Sequence[str]) -> bool:
-    """Tell whether any of these columns is about earlier games."""
+    """Tell whether any of the named columns is about earlier games."""
     return not {*HISTORY_COLUMNS}.isdisjoint(names)

@@ -8,13 +8,13 @@ from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import HISTORY_COLUMNS, MISSING
 from ratings_ledger.projections.replay.gaps import Gaps, fill_in_history
-from ratings_ledger.projections.replay.ladders import Stream
 from ratings_ledger.projections.replay.periods import LadderSlots, Periods, ResultRows, build_results
+from ratings_ledger.projections.replay.streams import Stream
 from ratings_ledger.projections.rulesets.versions import Version
 
 
 class PeriodSlots:
-    """The players of each rating period of a stream, with their results and the gaps before the period.
+    """The players of each rating period of a stream, with the results of each player and the gap before the period.
 
     periods: the periods of the stream
     results: the results of all periods
@@ -33,7 +33,7 @@ class PeriodSlots:
         )
         self._width = max(len(version.rule.columns) for version in stream.versions)
         columns, team = np.zeros((self._width, len(players)), dtype=np.int64), np.full(len(players), MISSING)
-        for row, column in zip(columns, stream.columns, strict=False):  # an empty stream has none
+        for row, column in zip(columns, stream.columns, strict=False):  # an empty stream has no columns
             row[:] = arrays.as_numpy(column)
         scored_by = np.repeat(arrays.as_numpy(stream.version), sizes)
         for index, version in enumerate(stream.versions):
@@ -41,7 +41,7 @@ class PeriodSlots:
             fill_in_history(columns, column_names, gaps, own_slots)
             for column, name in zip(columns, column_names, strict=False):
                 if name in HISTORY_COLUMNS:
-                    # the rule reads columns about earlier games as they were at the start of the period
+                    # the rule reads the values that columns about earlier games had at the start of the period
                     column[own_slots] = column[first_slots[self.entry[own_slots]]]
                 if name == "team":
                     team[own_slots] = column[own_slots]
@@ -61,9 +61,9 @@ class PeriodSlots:
 
 
 def _measure_elapsed(ladder_periods: Periods, periods_of_entries: Any, players_of_entries: Any) -> Any:
-    """Return, for each player of each period, the time since their previous period with games; 0 without one.
+    """Return, for each player of each period, the time since the previous period in which they played; 0 without one.
 
-    `periods_of_entries` and `players_of_entries` name the period and the player of each entry.
+    `periods_of_entries` and `players_of_entries` have the period and the player of each entry of the result.
     """
     by_player = np.argsort(players_of_entries, kind="stable")
     sorted_periods, has_earlier = periods_of_entries[by_player], np.zeros(len(by_player), dtype=bool)

@@ -1,10 +1,10 @@
-"""Rating periods: which games are scored together, when each period begins and ends, and the input of its rule.
+"""Divide the games of a ladder into rating periods, and list the results of each period for the ladder's rule.
 
-A period is a day, a week from Monday on or a month, in the zone of the ruleset; or an event, which has all games with
-the same league, season or number. Periods are derived from the games of a ladder and never stored.
+A period is a day, a week from Monday on or a month, in the zone of the ruleset; or a tournament (`period = "event"`):
+all games with the same league, season or number. Periods are derived from the games of a ladder and never stored.
 
-Periods are scored in the order in which they end. Each starts from the states after the previous one. Events may
-overlap: the results of a longer event are then scored from the states after a shorter event within it.
+Periods are scored in the order in which they end. Each starts from the states after the previous one. Tournaments may
+overlap: a longer tournament is then scored from the states after a shorter one within it.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ FIRST_DAY, LAST_DAY = (date.min - UNIX_DAY).days, (date.max - UNIX_DAY).days
 class Periods(NamedTuple):
     """The periods of a ladder that have games, in the order in which they end.
 
-    begin, end:  by period, its first instant and the first instant after it; an event spans its games
-    first, last: by period, its number: days, weeks or months since 1970, the same in both. For an event, the days of
-                 its first and its last game
+    begin, end:  by period, its first instant and the first instant after it; a tournament lasts from its first game to
+                 its last
+    first, last: by period, its number, the same in both: days, weeks or months since 1970. For a tournament, the days
+                 of its first and its last game
     games:       the indices of the games, sorted by period and then in the order of replay
     offsets:     the games of period p are games[offsets[p]:offsets[p + 1]]
     of_game:     by game, the index of its period
@@ -54,7 +55,7 @@ class Periods(NamedTuple):
         return int(np.searchsorted(self.offsets, games, "right")) - 1
 
     def order_games(self, count: int) -> tuple[Any, Periods]:
-        """Return the games of the first `count` periods sorted by period, and these periods for games in this order."""
+        """Return the games of the first `count` periods, sorted by period, and the periods for games in this order."""
         begin, end, first, last = (column[:count] for column in self[:4])
         games, offsets = self.games[: self.offsets[count]], self.offsets[: count + 1]
         of_game = np.repeat(np.arange(count), np.diff(offsets))
@@ -65,7 +66,7 @@ class Periods(NamedTuple):
         begin, end, first, last = (np.concatenate(pair) for pair in zip(self[:4], later[:4], strict=True))
         offsets = np.concatenate([self.offsets, later.offsets[1:] + self.offsets[-1]])
         of_game = np.concatenate([self.of_game, later.of_game + len(self.begin)])
-        # an event that is closed early may end before an earlier event does
+        # a tournament that is closed early may end before a tournament that began earlier
         end = np.maximum.accumulate(end)
         return Periods(begin, end, first, last, np.arange(len(of_game)), offsets, of_game)
 
@@ -82,24 +83,24 @@ class Periods(NamedTuple):
         return int(self.end[closed - 1]) - 1 if closed else None
 
     def count_elapsed(self, earlier: int, later: int) -> int:
-        """Return the number of periods, or of days for events, from one period to a later one; at least 0.
+        """Return the number of periods, or of days between tournaments, from one period to a later one; at least 0.
 
-        From a period to the next it is 1. Between overlapping events it is 0.
+        The number is 1 from a period to the next one, and 0 between overlapping tournaments.
         """
         return max(int(self.first[later] - self.last[earlier]), 0)
 
 
-def number_periods(instants: Any, period: str, zone: str, labels: Any = None) -> Periods:
+def number_periods(instants: Any, period: str, zone: str, tournaments: Any = None) -> Periods:
     """Return the periods of some games.
 
     Args:
         instants: by game, when it was played, in ascending order, in microseconds since 1970
         period: "day", "week", "month" or "event"
         zone: the zone in which days begin
-        labels: for events, by game, the event's number; see `label_events`
+        tournaments: for `period` "event", by game, the number of its tournament; see `number_tournaments`
     """
     if period == "event":
-        return _number_events(instants, zone, labels)
+        return _build_tournament_periods(instants, zone, tournaments)
     if not len(instants):
         empty = np.zeros(0, dtype=np.int64)
         return _build_periods(empty, empty, empty, empty, empty)
@@ -169,7 +170,7 @@ _CALENDAR_PERIODS = {
 
 
 def find_period_number(day: int, period: str) -> int:
-    """Return the number of the period that contains a day (in days since 1970); for events, return the day."""
+    """Return the number of the period that contains a day (in days since 1970); for tournaments, return the day."""
     return int(_CALENDAR_PERIODS[period].to_numbers(np.array([day]))[0]) if period in _CALENDAR_PERIODS else day
 
 
@@ -180,17 +181,17 @@ def _find_day_start(day: int, zone: str) -> int:
     return INSTANT_MAX + 1 if day > LAST_DAY else day_start(UNIX_DAY + timedelta(days=day), zone)
 
 
-def _number_events(instants: Any, zone: str, labels: Any) -> Periods:
-    """Return one period for each distinct label, in the order of their last games."""
-    events, first_games, event_of_game = np.unique(labels, return_index=True, return_inverse=True)
-    last_games = np.zeros(len(events), dtype=np.int64)
-    last_games[event_of_game] = np.arange(len(event_of_game))  # the last of several assignments wins
-    event_order = np.argsort(last_games)
-    period_of_event = np.empty_like(event_order)
-    period_of_event[event_order] = np.arange(len(event_order))
-    begin, end = instants[first_games[event_order]], instants[last_games[event_order]]
+def _build_tournament_periods(instants: Any, zone: str, number_of_game: Any) -> Periods:
+    """Return one period for each tournament, in the order of their last games."""
+    tournaments, first_games, tournament_of_game = np.unique(number_of_game, return_index=True, return_inverse=True)
+    last_games = np.zeros(len(tournaments), dtype=np.int64)
+    last_games[tournament_of_game] = np.arange(len(tournament_of_game))  # the last of several assignments wins
+    tournament_order = np.argsort(last_games)
+    period_of_tournament = np.empty_like(tournament_order)
+    period_of_tournament[tournament_order] = np.arange(len(tournament_order))
+    begin, end = instants[first_games[tournament_order]], instants[last_games[tournament_order]]
     return _build_periods(
-        begin, end + 1, local_days(begin, zone), local_days(end, zone), period_of_event[event_of_game]
+        begin, end + 1, local_days(begin, zone), local_days(end, zone), period_of_tournament[tournament_of_game]
     )
 
 
@@ -200,17 +201,20 @@ def _build_periods(begin: Any, end: Any, first: Any, last: Any, of_game: Any) ->
     return Periods(begin, end, first, last, np.argsort(of_game, kind="stable"), offsets, of_game)
 
 
-def label_events(labels: Any, absent: int = MISSING) -> Any:
-    """Number the events of games by their labels. A game with the label `absent` is an event of its own."""
+def number_tournaments(labels: Any, absent: int = MISSING) -> Any:
+    """Return the tournament number of each game: equal for games with equal labels.
+
+    A game with the label `absent` is a tournament of its own.
+    """
     unlabelled = np.flatnonzero(labels == absent)
-    _, event_numbers = np.unique(labels, return_inverse=True)
-    event_numbers = event_numbers.astype(np.int64)
-    event_numbers[unlabelled] = len(labels) + np.arange(len(unlabelled))
-    return event_numbers
+    _, numbers = np.unique(labels, return_inverse=True)
+    numbers = numbers.astype(np.int64)
+    numbers[unlabelled] = len(labels) + np.arange(len(unlabelled))
+    return numbers
 
 
 class ResultRows(NamedTuple):
-    """The input of rules that score periods: for each player of each period, a result for every opponent in every game.
+    """The input of rules that score periods: a result for each player, game and opponent of each period.
 
     people:      the numbers of the players on the ladder, sorted by period; a player occurs once in a period
     people_from: the players of period p are people[people_from[p]:people_from[p + 1]]
@@ -258,7 +262,7 @@ def build_results(periods: Periods, slots: LadderSlots) -> ResultRows:
     stream_slots = _concatenate_ranges(starts, sizes)
     slot_period, slot_number, slot_size = (np.repeat(values, sizes) for values in (period_of_game, game_numbers, sizes))
 
-    # combine period and player into one number, which sorts by period first
+    # one number for period and player, so that sorting puts periods first
     player_count = int(slots.players.max()) + 1 if len(slots.players) else 1
     people, player_entries = np.unique(slot_period * player_count + slots.players[stream_slots], return_inverse=True)
     people_from = np.searchsorted(people, np.arange(len(periods.begin) + 1) * player_count)

@@ -28,15 +28,6 @@ from ratings_ledger.projections.replay.gaps import (
     measure_gaps,
     reads_history,
 )
-from ratings_ledger.projections.replay.ladders import (
-    LadderBatch,
-    Stream,
-    StreamAdjustment,
-    carry_columns,
-    find_version_changes,
-    have_same_state,
-    insert_version_entries,
-)
 from ratings_ledger.projections.replay.loops import NOT_RUN, OK
 from ratings_ledger.projections.replay.period_slots import PeriodSlots
 from ratings_ledger.projections.replay.rule_calls import (
@@ -49,6 +40,15 @@ from ratings_ledger.projections.replay.rule_calls import (
     score_period_states,
     score_states,
     subtract,
+)
+from ratings_ledger.projections.replay.streams import (
+    LadderBatch,
+    Stream,
+    StreamAdjustment,
+    carry_columns,
+    find_version_changes,
+    have_same_state,
+    insert_version_entries,
 )
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.rule_errors import (

@@ -21,7 +21,8 @@ from ratings_ledger.projections.contract import MISSING
 from ratings_ledger.projections.facts.columns import NONE, Column, Facts
 from ratings_ledger.projections.replay import loops
 from ratings_ledger.projections.replay.gaps import Calendar, EntryState, Gaps, State, measure_gaps
-from ratings_ledger.projections.replay.ladders import (
+from ratings_ledger.projections.replay.rule_calls import begin_season, enter_version
+from ratings_ledger.projections.replay.streams import (
     LazyColumns,
     Stream,
     StreamAdjustment,
@@ -30,7 +31,6 @@ from ratings_ledger.projections.replay.ladders import (
     find_version_changes,
     make_version_entry,
 )
-from ratings_ledger.projections.replay.rule_calls import begin_season, enter_version
 from ratings_ledger.projections.rulesets.versions import Version
 
 PARTS_MAX = 8  # a trace with more parts is compacted
@@ -459,7 +459,7 @@ class Trace:
         return Step(earlier_games + game, before, change, stream.row[game], stream.versions[stream.version[game]])
 
     def every_step(self) -> Iterator[tuple[int, Step]]:
-        """Yield (player, step) for every step of all players, in the order of the ladder; within a game by player id."""
+        """Yield (player, step) for all steps of all players, in the order of the ladder; within a game by player id."""
         earlier_games = self.earlier_games
         if self.earlier:
             yield from self.earlier.every_step()
@@ -724,7 +724,7 @@ def _to_columns(states: Sequence[State], width: int) -> list[Column]:
 
 
 def _join_parts(parts: Sequence[Trace]) -> Trace:
-    """Join successive parts of a trace into a single part. The result continues the trace that the first one continues."""
+    """Join successive parts of a trace into a single part, which continues the same trace as the first of them."""
     earlier = parts[0].earlier
     known_players = len(earlier.points) if earlier else 0
     last, streams = parts[-1], [part.stream for part in parts]

@@ -44,16 +44,16 @@ from ratings_ledger.projections.replay.continuation import (
     read_trace_inputs,
 )
 from ratings_ledger.projections.replay.gaps import read_calendar
-from ratings_ledger.projections.replay.ladders import (
+from ratings_ledger.projections.replay.ladder_names import parse_name
+from ratings_ledger.projections.replay.replay import replay
+from ratings_ledger.projections.replay.rule_calls import RuleFailure
+from ratings_ledger.projections.replay.streams import (
     LazyColumns,
     Stream,
     StreamAdjustment,
     build_streams,
     find_seeded_states,
-    parse_name,
 )
-from ratings_ledger.projections.replay.replay import replay
-from ratings_ledger.projections.replay.rule_calls import RuleFailure
 from ratings_ledger.projections.replay.trace import Slots, Trace
 from ratings_ledger.projections.rulesets.rule_errors import is_built_in
 from ratings_ledger.projections.rulesets.versions import Version

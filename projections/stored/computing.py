@@ -13,9 +13,10 @@ from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.lists.contract import RankedRow
 from ratings_ledger.projections.queries.coordinates import UnknownLadder
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
-from ratings_ledger.projections.replay.ladders import Stream, parse_name
+from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.replay import replay, replay_together
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
+from ratings_ledger.projections.replay.streams import Stream
 from ratings_ledger.projections.rulesets.rule_errors import is_built_in
 from ratings_ledger.projections.rulesets.versions import Version
 from ratings_ledger.projections.stored.sql_rows import Block, split_trace_into_blocks

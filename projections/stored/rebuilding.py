@@ -28,7 +28,7 @@ from ratings_ledger.projections.program import program_digest
 from ratings_ledger.projections.queries.coordinates import UnknownLadder
 from ratings_ledger.projections.queries.ladders_at import Ranking, find_versions
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Absent, Result
-from ratings_ledger.projections.replay.ladders import parse_name
+from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.trace_cache import find_wrong_traces
 from ratings_ledger.projections.stored import generations, sql_history
 from ratings_ledger.projections.stored.building import HistoryPlan, NewGeneration, ReportProgress, build_generation

@@ -14,7 +14,7 @@ from ratings_ledger.ledger.processes.forking import TimeLimitExceeded, run_ahead
 from ratings_ledger.ledger.store.log import head, read_live
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.replay.ladders import parse_name
+from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
 from ratings_ledger.projections.rulesets.registry import BUILT_IN, give_up_rule
 from ratings_ledger.projections.rulesets.versions import bind

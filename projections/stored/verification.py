@@ -30,7 +30,7 @@ from ratings_ledger.projections.queries.coordinates import UnknownLadder
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.published_lists import load_published_list
 from ratings_ledger.projections.queries.results import HIDDEN, Result
-from ratings_ledger.projections.replay.ladders import parse_name
+from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.trace_cache import find_wrong_traces
 from ratings_ledger.projections.stored import sql_history
 from ratings_ledger.projections.stored.computing import BuiltLadder, LadderFailure, is_named

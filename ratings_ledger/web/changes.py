@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ratings_ledger.projections.replay.ladders import distinct_ladders
+from ratings_ledger.projections.replay.ladder_names import distinct_ladders
 from ratings_ledger.web import addresses
 from ratings_ledger.web.page import Page
 from ratings_ledger.web.visits import Visit

@@ -9,7 +9,7 @@ from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.projections.diff.other_results import has_other_results
 from ratings_ledger.projections.queries.game_timelines import GameTimeline
-from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders
+from ratings_ledger.projections.replay.ladder_names import drop_duplicate_ladders
 from ratings_ledger.web import addresses
 from ratings_ledger.web.page import Page, pin_known_at
 from ratings_ledger.web.visits import Visit

@@ -14,7 +14,7 @@ from ratings_ledger.ledger.rejections import count
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.queries.forecast import Prediction
 from ratings_ledger.projections.queries.standings import Overview, format_ratings
-from ratings_ledger.projections.replay.ladders import short_name
+from ratings_ledger.projections.replay.ladder_names import short_name
 from ratings_ledger.web import addresses
 from ratings_ledger.web.charts import draw_distribution, draw_sparkline
 from ratings_ledger.web.page import Page, format_date, format_points, pin_known_at, to_local

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from ratings_ledger.projections.queries.results import ABSENT
-from ratings_ledger.projections.replay.ladders import short_name
+from ratings_ledger.projections.replay.ladder_names import short_name
 from ratings_ledger.web import addresses
 from ratings_ledger.web.addresses import LISTS
 from ratings_ledger.web.page import Page, pin_known_at

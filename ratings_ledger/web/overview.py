@@ -5,7 +5,7 @@ from itertools import groupby
 from markupsafe import Markup
 
 from ratings_ledger.ledger.events.revisions import GAME_EVENTS
-from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders
+from ratings_ledger.projections.replay.ladder_names import drop_duplicate_ladders
 from ratings_ledger.web.addresses import INDEX
 from ratings_ledger.web.charts import draw_sparkline
 from ratings_ledger.web.page import Page

@@ -35,7 +35,7 @@ from ratings_ledger.projections.queries.players import Person, Profile
 from ratings_ledger.projections.queries.results import ABSENT, LastEvent, Result
 from ratings_ledger.projections.queries.standings import Overview
 from ratings_ledger.projections.queries.visible_states import format_rating
-from ratings_ledger.projections.replay.ladders import short_name
+from ratings_ledger.projections.replay.ladder_names import short_name
 from ratings_ledger.web import addresses
 from ratings_ledger.web.addresses import PagePath
 from ratings_ledger.web.charts import STYLE as CHART_STYLE

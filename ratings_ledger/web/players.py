@@ -15,7 +15,7 @@ from ratings_ledger.projections.diff.statements import Statement
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.queries.history import Change, Course, History, Ranks
 from ratings_ledger.projections.queries.players import Profile
-from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders, short_name
+from ratings_ledger.projections.replay.ladder_names import drop_duplicate_ladders, short_name
 from ratings_ledger.web import addresses
 from ratings_ledger.web.addresses import PagePath
 from ratings_ledger.web.charts import Point, draw_steps

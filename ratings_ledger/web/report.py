@@ -33,7 +33,7 @@ from ratings_ledger.projections.queries.players import Profile
 from ratings_ledger.projections.queries.published_lists import PublicationRow
 from ratings_ledger.projections.queries.ruleset_states import RulesetState
 from ratings_ledger.projections.queries.standings import Standing, Standings
-from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders, short_name
+from ratings_ledger.projections.replay.ladder_names import drop_duplicate_ladders, short_name
 from ratings_ledger.projections.snapshot import Snapshot
 from ratings_ledger.web.addresses import PagePath
 from ratings_ledger.web.charts import draw_steps

@@ -13,7 +13,7 @@ from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
-from ratings_ledger.projections.replay.ladders import Stream
+from ratings_ledger.projections.replay.streams import Stream
 
 START = 1_500_000_000_000_000
 

@@ -18,9 +18,9 @@ from thresholds import set_thresholds
 
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.replay import replay as replaying
-from ratings_ledger.projections.replay.ladders import Stream, StreamAdjustment
 from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
+from ratings_ledger.projections.replay.streams import Stream, StreamAdjustment
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.registry import rule
 from ratings_ledger.projections.rulesets.versions import Version

@@ -40,7 +40,7 @@ from ratings_ledger.projections.queries.explain import explain_game, find_game_r
 from ratings_ledger.projections.queries.history import load_course
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.standings import build_balance
-from ratings_ledger.projections.replay.ladders import build_streams
+from ratings_ledger.projections.replay.streams import build_streams
 from ratings_ledger.projections.rulesets.versions import read_shipped_texts
 
 Points = dict[tuple[str, str], Fraction]

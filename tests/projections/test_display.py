@@ -17,7 +17,7 @@ from test_views import LADDER, with_games
 import ratings_ledger as rl
 from ratings_ledger import ExactNumber, Result, RowSequence
 from ratings_ledger.projections.queries.display import ROWS_MAX
-from ratings_ledger.projections.replay.ladders import distinct_ladders, drop_duplicate_ladders
+from ratings_ledger.projections.replay.ladder_names import distinct_ladders, drop_duplicate_ladders
 from ratings_ledger.rules import decimal
 
 NAMES = ["<script>alert(1)</script>", "Ольга & Łukasz", "美咲", 'O"Hara', "ʻŌlelo", "مريم"]

@@ -161,7 +161,7 @@ def test_open_and_kept_ladders_are_continued(
     """While a history grows piece by piece, an open ledger, kept traces, and a replay from the beginning agree."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     monkeypatch.setattr(trace_cache, "TRACED_GAMES", 1)
-    monkeypatch.setattr(continuation, "CONTINUED_PART", 0)
+    monkeypatch.setattr(continuation, "GAMES_PER_REPLAYED_GAME", 0)
     set_paths(monkeypatch, scanned=False, compiled=False)
     url, log = str(tmp_path / "ratings.db"), draw_history(seed, rounds)
     begin = next(number for number, one in enumerate(log) if one["type"] == "game.recorded") + 60

@@ -43,7 +43,9 @@ def done(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         counts["decoded anew"] += 1
         return decode(*arguments, **options)
 
-    monkeypatch.setattr(continuation, "CONTINUED_PART", 1)  # short ladders, too, are continued wherever they can be
+    monkeypatch.setattr(
+        continuation, "GAMES_PER_REPLAYED_GAME", 1
+    )  # short ladders, too, are continued wherever they can be
     monkeypatch.setattr(ladders_at, "FOLLOWED_EVENTS", 12)
     monkeypatch.setattr(ladders_at, "continue_trace", counting_traces)
     monkeypatch.setattr(ladders_at, "follow_log", counting_followed)

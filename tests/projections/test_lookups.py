@@ -62,7 +62,7 @@ def test_games_are_as_the_facts_have_them(compiled: bool, tmp_path: Path, monkey
     each, and a trace that was continued tells who counts in many games as it does for each."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     monkeypatch.setattr(trace_cache, "TRACED_GAMES", 1)
-    monkeypatch.setattr(continuation, "CONTINUED_PART", 0)
+    monkeypatch.setattr(continuation, "GAMES_PER_REPLAYED_GAME", 0)
     url, log = str(tmp_path / "ratings.db"), history(101, 90)
     upgrade(url)
     set_paths(monkeypatch, scanned=False, compiled=compiled)

@@ -26,7 +26,7 @@ from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries import ladders_at
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay import continuation, trace, trace_cache
-from ratings_ledger.projections.replay.ladders import Stream
+from ratings_ledger.projections.replay.streams import Stream
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.replay.trace_cache import find_trace
 
@@ -94,7 +94,7 @@ def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the caches are; columns and traces of even the shortest history are kept, and continued."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     monkeypatch.setattr(trace_cache, "TRACED_GAMES", 1)
-    monkeypatch.setattr(continuation, "CONTINUED_PART", 0)
+    monkeypatch.setattr(continuation, "GAMES_PER_REPLAYED_GAME", 0)
     set_paths(monkeypatch, scanned=False, compiled=False)
     return tmp_path / "caches"
 

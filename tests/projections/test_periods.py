@@ -17,8 +17,8 @@ from ratings_ledger.projections.replay.periods import (
     Periods,
     ResultRows,
     build_results,
-    label_events,
     number_periods,
+    number_tournaments,
 )
 from ratings_ledger.rules import MISSING
 
@@ -142,7 +142,7 @@ def test_events_are_scored_after_their_last_games() -> None:
     """Events may overlap: the one that ends first is scored first. A game without a label is an event of its own."""
     days = [1, 2, 3, 5, 9, 9]
     games = ints(*(instant(f"2024-01-0{day}T12:00Z") for day in days))
-    labels = label_events(ints(7, 4, 4, 7, MISSING, MISSING))
+    labels = number_tournaments(ints(7, 4, 4, 7, MISSING, MISSING))
     periods = number_periods(games, "event", "UTC", labels)
     assert periods.of_game.tolist() == [1, 0, 0, 1, 2, 3]
     assert periods.games.tolist() == [1, 2, 0, 3, 4, 5]
@@ -195,7 +195,7 @@ def test_random_results_agree_with_plain_loops(kind: str, sides: bool) -> None:
         slots = LadderSlots(
             ints(0, *np.cumsum(sizes).tolist()), ints(*players), columns, ints(*teams) if sides else None
         )
-        labels = label_events(ints(*(chance.choice([MISSING, 0, 1, 2]) for _ in range(games))))
+        labels = number_tournaments(ints(*(chance.choice([MISSING, 0, 1, 2]) for _ in range(games))))
         periods = number_periods(instants, kind, "Europe/Berlin", labels)
         results = build_results(periods, slots)
         expected = [plain_results(periods, slots, index) for index in range(len(periods.begin))]

@@ -47,7 +47,7 @@ def traces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Even the shortest ladder has its trace kept, and continued."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     monkeypatch.setattr(trace_cache, "TRACED_GAMES", 1)
-    monkeypatch.setattr(continuation, "CONTINUED_PART", 0)
+    monkeypatch.setattr(continuation, "GAMES_PER_REPLAYED_GAME", 0)
 
 
 def row_of(one: rl.Standing | None) -> Row | None:

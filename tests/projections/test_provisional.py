@@ -73,7 +73,7 @@ def test_kept_traces_know_the_games_elsewhere(db: str, tmp_path: Path, monkeypat
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     set_paths(monkeypatch, scanned=False, compiled=False)
     set_thresholds(monkeypatch, traced_games=1)
-    monkeypatch.setattr(continuation, "CONTINUED_PART", 0)
+    monkeypatch.setattr(continuation, "GAMES_PER_REPLAYED_GAME", 0)
     with open_ledger(db).reading() as connection:
         facts = decode(connection)
         Ladders(facts).trace(LADDER)

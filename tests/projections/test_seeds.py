@@ -13,8 +13,8 @@ from ratings_ledger.projections.facts.columns import Facts, Seed
 from ratings_ledger.projections.facts.decoding import apply, settle_facts
 from ratings_ledger.projections.facts.players import known_players
 from ratings_ledger.projections.replay.continuation import read_trace_inputs
-from ratings_ledger.projections.replay.ladders import build_streams, compute_seeded_state, find_seeds, state_columns
 from ratings_ledger.projections.replay.replay import replay, replay_compiled, replay_interpreted
+from ratings_ledger.projections.replay.streams import build_streams, compute_seeded_state, find_seeds, state_columns
 from ratings_ledger.projections.rulesets.versions import Version, bind
 from ratings_ledger.rules import STATE_COLUMNS_MAX, UNITS_MAX, State
 

@@ -20,7 +20,7 @@ from ratings_ledger.projections.diff.causes import attribute_difference
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.coordinates import Coordinates
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.replay.ladders import Stream
+from ratings_ledger.projections.replay.streams import Stream
 from tests.builders import Event
 
 PERIODS_BACK = 3

@@ -32,8 +32,8 @@ from ratings_ledger.projections.facts.decoding import apply_event, decode, settl
 from ratings_ledger.projections.queries.explain import explain_game
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay import continuation, trace_cache
-from ratings_ledger.projections.replay.ladders import Stream
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
+from ratings_ledger.projections.replay.streams import Stream
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.replay.trace_cache import find_trace
 
@@ -54,7 +54,7 @@ def traces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the caches of this test are; even the shortest ladder has its trace kept, and continued."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     monkeypatch.setattr(trace_cache, "TRACED_GAMES", 1)
-    monkeypatch.setattr(continuation, "CONTINUED_PART", 0)
+    monkeypatch.setattr(continuation, "GAMES_PER_REPLAYED_GAME", 0)
     return tmp_path / "caches" / "ratings-ledger"
 
 

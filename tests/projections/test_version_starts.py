@@ -310,7 +310,9 @@ def test_period_ladders_lift_between_periods(ledger: str, period: str, monkeypat
             player: ((rating + start * 1_000_000) // 2, 40_000_000) for player, (rating, _) in states_of(before).items()
         }
         assert balances(after)
-        cut = whole.truncate(*whole.count_before(_facts(ledger), (instant(at) + 1, 0))).apply_versions_until(instant(at))
+        cut = whole.truncate(*whole.count_before(_facts(ledger), (instant(at) + 1, 0))).apply_versions_until(
+            instant(at)
+        )
         assert states_of(cut) == states_of(after)
     monkeypatch.setattr(compiling, "COMPILED_GAMES", 1)
     monkeypatch.setattr(compiling, "can_compile", lambda rule: True)
@@ -379,7 +381,9 @@ def test_numbers_carry_over_by_name_to_a_rule_that_keeps_others(
         expected = _score_in_turns(games, at)
         assert {name: state[: len(expected[name])] for name, state in states_of(trace).items()} == expected
         assert balances(trace)
-        cut = whole.truncate(*whole.count_before(_facts(ledger), (instant(at) + 1, 0))).apply_versions_until(instant(at))
+        cut = whole.truncate(*whole.count_before(_facts(ledger), (instant(at) + 1, 0))).apply_versions_until(
+            instant(at)
+        )
         assert states_of(cut) == states_of(trace)
         wide += len(next(iter(expected.values()))) == 3
     assert 20 < wide < len(games) - 20

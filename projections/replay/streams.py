@@ -1,24 +1,18 @@
-"""Build the input of replays: for each ladder, a stream of its games and adjustments. Parse the names of ladders.
-
-A ladder's name is the ruleset's id and a value for each member of the partition, such as `club-catan-elo/3-4`.
-"""
+"""Build the input of replays: for each ladder, a stream of its games and adjustments."""
 
 from __future__ import annotations
 
-import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.events.types import Ruleset
-from ratings_ledger.ledger.rejections import did_you_mean, quote
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import MISSING, UNITS_MAX, Rule, State, StateValues
@@ -26,16 +20,16 @@ from ratings_ledger.projections.facts.columns import LABELS, NONE, Adjustment, C
 from ratings_ledger.projections.lists import LISTS, RankingList
 from ratings_ledger.projections.replay.eligibility import find_league_starts, order_rows, select_games, version_starts
 from ratings_ledger.projections.replay.gaps import Calendar, EntryState, Gaps, read_calendar
+from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.partition import (
     LadderGames,
     PlayerNumbers,
     is_partitioned_by_time,
     list_cell_values,
-    list_values_at,
     number_players,
     partition_games,
 )
-from ratings_ledger.projections.replay.periods import Periods, find_period_end, label_events, number_periods
+from ratings_ledger.projections.replay.periods import Periods, find_period_end, number_periods, number_tournaments
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
 from ratings_ledger.projections.replay.rule_inputs import GameSlots, read_columns_of_rules, read_optional_column
 from ratings_ledger.projections.rulesets.versions import Version, find_period, in_force, oldest
@@ -47,8 +41,9 @@ LONG_SLOTS = 20_000_000
 class StreamAdjustment(NamedTuple):
     """An adjustment in a stream: `units` are added to a player's points before the game at index `game`.
 
-    version: the index of the version whose start value a new player gets at that moment
-    enters:  the adjustment stands for this version taking effect for the player; the replay sets `units` to the change
+    version: the index of the version whose start value a player gets who joins by this adjustment
+    is_version_entry: whether the adjustment only marks that this version takes effect for the player; the replay then
+             sets `units` to the change of points
     """
 
     game: int
@@ -61,7 +56,7 @@ class StreamAdjustment(NamedTuple):
 
     @property
     def moment(self) -> tuple[int, int]:
-        """Return the (time, position) to sort by. A new version comes before all events of its instant."""
+        """Return the (time, position) to sort by. A version entry comes before all events of its instant."""
         return self.occurred_at, NONE if self.is_version_entry else self.position
 
 
@@ -71,7 +66,7 @@ class LadderBatch:
 
     participants_max: the largest number of participants in a game
     columns:          the columns that the rules read, by slot
-    outcomes:         the `BatchOutcomes`, which `replay` stores here; empty if the ladders must be replayed one by one
+    outcomes:         the `BatchOutcomes` that `replay` stores here; empty if the ladders must be replayed one by one
     """
 
     ladder_games: LadderGames
@@ -104,10 +99,10 @@ class Stream:
     """The input of a replay: a ladder's counted games in order, with their counted participants, and its adjustments.
 
     names, persons: by player number on this ladder, the id and the number of the person
-    offsets:   the slots of game g are offsets[g] to offsets[g + 1], its participants sorted by id
+    offsets:   the slots of game g are offsets[g] to offsets[g + 1], in the order of the player ids
     players, columns: by slot, the player's number, and the columns that rules read
-    version, row: by game, an index of `versions`, and the row in the facts
-    batch, index: the ladders that compiled code replays together with this one, and the index of this ladder
+    version, row: by game, the index in `versions` of the version that scores it, and its row in the facts
+    batch, index: the ladders that compiled code replays together with this one, and the index of this one among them
     previous:  the same ladder in the previous season, if the ruleset carries points over
     failure:   why the stream cannot be replayed
     trace:     the trace, if the stream has been replayed
@@ -117,7 +112,8 @@ class Stream:
     closes_now: whether open periods are scored as if they closed now
     seeds:     by player id, the states with which seeded players enter
     until:     apply versions that take effect after the last game up to this instant; None to apply none
-    entered:   for a stream without its earlier part, the start of the latest version in effect there
+    latest_version_start: for a stream whose games continue an earlier trace, when the latest version that took effect
+               in the trace started; else `MISSING`
     """
 
     ladder: str
@@ -167,10 +163,10 @@ class Stream:
     @cached_property
     def numbers(self) -> dict[int, int]:
         """Return the number on this ladder by person."""
-        return {person: number_player for number_player, person in enumerate(self.persons)}
+        return {person: number for number, person in enumerate(self.persons)}
 
     def count_before(self, facts: Facts, moment: tuple[int, int], limit: int | None = None) -> tuple[int, int]:
-        """Return how many games and adjustments come before a (time, position); at most `limit` games."""
+        """Return how many games and adjustments come before a moment; at most `limit` games."""
         if self.periods is not None:
             return self._count_closed_before(self.periods, moment, limit)
         return (
@@ -188,20 +184,20 @@ class Stream:
         return games, bisect_right(self.adjustments, games, 0, adjustments, key=lambda adjustment: adjustment.game)
 
     def first_instant_and_kind(self, facts: Facts) -> tuple[int, str] | None:
-        """Return the time and kind ("game" or "adjustment") of the first entry; None for an empty stream."""
+        """Return the time and kind ("game" or "adjustment") of what comes first; None for an empty stream."""
         games = [(facts.occurred_at[row], "game") for row in self.row[:1]]
         return min([*games, *((adjustment.occurred_at, "adjustment") for adjustment in self.adjustments)], default=None)
 
-    def _take_first_columns(self, slots: int) -> Sequence[Column]:
-        """Return the columns of the first `slots` slots."""
+    def _take_first_slots(self, slots: int) -> Sequence[Column]:
+        """Return the columns for only the first `slots` slots."""
         if isinstance(self.columns, LazyColumns) and slots:
             return LazyColumns(lambda: [memoryview(column)[:slots] for column in self.columns])
         return [memoryview(column)[:slots] for column in self.columns if slots]
 
     def truncate(self, games: int, adjustments: int, player_count: int | None = None) -> Stream:
-        """Return a stream of only the first `games` and `adjustments`.
+        """Return the stream of only the first `games` and `adjustments`.
 
-        `player_count` is the number of players in these games; by default it is counted.
+        `player_count` is the number of players in these games, which is counted if it is not given.
         """
         slots = self.offsets[games]
         # players are numbered as they join: first players with games, then players who have only adjustments
@@ -212,7 +208,7 @@ class Stream:
             names=self.names[:player_count],
             offsets=self.offsets[: games + 1],
             players=self.players[:slots],
-            columns=self._take_first_columns(slots),
+            columns=self._take_first_slots(slots),
             version=self.version[:games],
             row=self.row[:games],
             persons=self.persons[:player_count],
@@ -235,98 +231,13 @@ class Stream:
         return shortened
 
 
-class LadderName(NamedTuple):
-    """A parsed ladder name."""
-
-    ruleset_id: str
-    values: tuple[str, ...]
-
-
-def parse_name(name: str) -> LadderName:
-    """Split the name of a ladder into the ruleset's id and the partition values. The ruleset may not exist."""
-    ruleset_id, *values = name.split("/")
-    return LadderName(ruleset_id, tuple(values))
-
-
-# the band of all games of a ruleset; its ladder may be named without the band: elo-chess is elo-chess/all
-ALL = "all"
-
-
-def short_name(ladder: str) -> str:
-    """Return the short name of a ladder for display. Events, JSON, CSV and digests use the full name.
-
-    >>> short_name("elo-chess/all"), short_name("elo-chess/2"), short_name("catan-monthly/7/all")
-    ('elo-chess', 'elo-chess/2', 'catan-monthly/7/all')
-    """
-    ruleset_id, _, value = ladder.partition("/")
-    return ruleset_id if value == ALL else ladder
-
-
-class OnLadder(Protocol):
-    """A dataclass about one ladder, such as a row of a table."""
-
-    @property
-    def ladder(self) -> str:
-        """Return the full name of the ladder."""
-
-
-Row = TypeVar("Row", bound=OnLadder)
-
-
-def drop_duplicate_ladders(rows: Iterable[Row]) -> list[Row]:
-    """Drop the rows of each ladder of a band, such as elo-chess/2, whose rows equal those of elo-chess/all."""
-    rows, contents = [*rows], defaultdict[str, list[Any]](list)
-    for row in rows:
-        contents[row.ladder].append(replace(cast("Any", row), ladder=""))
-
-    def is_duplicate(ladder: str) -> bool:
-        ruleset_id, values = parse_name(ladder)
-        all_games_ladder = f"{ruleset_id}/{ALL}"
-        is_players_band = len(values) == 1 and re.fullmatch(r"\d+(-\d+)?", values[0], re.ASCII) is not None
-        return is_players_band and all_games_ladder in contents and contents[all_games_ladder] == contents[ladder]
-
-    duplicates = {ladder for ladder in contents if is_duplicate(ladder)}
-    return [row for row in rows if row.ladder not in duplicates]
-
-
-def distinct_ladders(*tables: Iterable[OnLadder]) -> set[str]:
-    """Return the ladders that remain in at least one of several tables after duplicates are dropped."""
-    return {row.ladder for table in tables for row in drop_duplicate_ladders(table)}
-
-
-_VALUE_FORMS = {"month": r"\d{4}-(0[1-9]|1[0-2])", "year": r"\d{4}", "players": r"[1-9]\d*"}
-
-
-def find_ladder_name_problem(name: LadderName, ruleset: Ruleset) -> str | None:
-    """Return a message that says why a ladder name does not fit the partition of its ruleset; None if it fits."""
-    members, bands = ruleset.partition.by, ruleset.partition.bands
-    pattern = "/".join(
-        [ruleset.id, *({"month": "YYYY-MM", "year": "YYYY"}.get(member, member.upper()) for member in members)]
-    )
-    if len(name.values) != len(members) or not all(name.values):
-        return f"the ladders of {ruleset.id} are named {pattern}" + (
-            f", where PLAYERS is one of {', '.join(bands)}" if bands else ""
-        )
-    for member, value in zip(members, name.values, strict=True):
-        if member == "players" and bands and value not in bands:
-            return f"{quote(value)} is not a band; use one of {', '.join(bands)}{did_you_mean(value, bands)}"
-        if not (member == "players" and bands) and not re.fullmatch(_VALUE_FORMS.get(member, ".+"), value, re.ASCII):
-            return f"{quote(value)} is not a {member}; the ladders are named {pattern}"
-    return None
-
-
-def list_partition_values(facts: Facts, row: int, ruleset: Ruleset) -> list[tuple[str, ...]]:
-    """Return the partition values of the ladders of a game: one tuple for each ladder; several if bands overlap."""
-    return list_values_at(facts, facts.cell_of(row), facts.occurred_at[row], ruleset)
-
-
 def build_streams(
     facts: Facts,
     versions: Sequence[Version],
     *,
     only: tuple[str, ...] | None = None,
     as_of: int | None = None,
-    ordered: Callable[[], Column] | None = None,
+    load_rows: Callable[[], Column] | None = None,
     after: tuple[int, int] | None = None,
     close_now: bool = False,
 ) -> dict[str, Stream]:
@@ -335,17 +246,17 @@ def build_streams(
     Args:
         only: the partition values of the only ladder to build
         as_of: the last instant of the games and adjustments to include
-        ordered: returns the rows up to `as_of` in order, for callers that already have them
-        after: a (time, position); only later adjustments are included
+        load_rows: returns the rows of the games up to `as_of` in replay order, for callers that cache them
+        after: a moment; only later adjustments are included
         close_now: score open rating periods as if they closed now
     """
     ruleset = versions[0].ruleset
     if only is not None and any(version.params.carry_over for version in versions):
-        all_streams = build_streams(facts, versions, as_of=as_of, ordered=ordered, close_now=close_now)
+        all_streams = build_streams(facts, versions, as_of=as_of, load_rows=load_rows, close_now=close_now)
         return {name: stream for name, stream in all_streams.items() if parse_name(name).values == only}
-    select_rows = ordered or partial(_select_rows, facts, ruleset, only, as_of)
+    select_rows = load_rows or partial(_select_rows, facts, ruleset, only, as_of)
     if ruleset.period != "game":
-        # later games are needed, too, because the end of an event depends on its last game
+        # games after `as_of` are needed, too, because a tournament ends with its last game
         select_rows = partial(_select_rows, facts, ruleset, only, None)
     streams_by_values = _build_game_streams(facts, versions, only, select_rows, PeriodCutoff(as_of, close_now))
     _add_adjustments(facts, versions, streams_by_values, only, as_of, after)
@@ -404,7 +315,7 @@ def _create_stream(facts: Facts, ladder: str, versions: Sequence[Version]) -> St
 
 
 def find_seeds(facts: Facts, ladder: str) -> Mapping[int, Seed]:
-    """Return the live seeds of a ladder by person. A seed replaces the start value, even if it was recorded later."""
+    """Return the live seeds of a ladder by person. A seed applies even if it was recorded after the player's games."""
     return facts.seeds.get(ladder, {})
 
 
@@ -416,8 +327,8 @@ def state_columns(rule: Rule) -> tuple[State, ...]:
 def compute_seeded_state(seed: Seed, version: Version, versions: Sequence[Version]) -> StateValues:
     """Return the state, in units, with which a seeded player starts under a version of a ruleset.
 
-    Columns that the seed does not name have their start value. For the first column, the seed may use the name of any
-    version's first column, because a new rule may rename it.
+    Columns that the seed does not name have their start value. The seed may give the first column the name that it has
+    in any version, because the rules of versions may name their first columns differently.
     """
     columns = state_columns(version.rule)
     first_names = [columns[0].name, *(state_columns(other_version.rule)[0].name for other_version in versions)]
@@ -442,14 +353,14 @@ def _build_game_streams(
     select_rows: Callable[[], Column],
     cutoff: PeriodCutoff,
 ) -> dict[tuple[str, ...], Stream]:
-    """Return the streams of the games by partition values, without adjustments. `select_rows` returns the games."""
+    """Return the streams by partition values, without adjustments. `select_rows` returns the rows of the games."""
     ruleset = versions[0].ruleset
 
     def is_requested(cell: Cell) -> bool:
         values = list_cell_values(facts, cell, ruleset)
         return bool(values) if only is None or is_partitioned_by_time(ruleset) else only in values
 
-    # for clubs, the scoring of their players has already failed at some games
+    # a ladder of clubs inherits the failures at games among its players
     failures: dict[int, Exception] = {} if facts.club_games is None else {**facts.club_games.failures}
     selected = select_games(facts, versions, select_rows, is_requested, failures)
     ladder_games = partition_games(facts, ruleset, selected, only)
@@ -507,9 +418,9 @@ def _build_game_streams(
 class VersionChange(NamedTuple):
     """A version that changes the states of players when it takes effect.
 
-    instant: the time of the change
-    since:   the start of the version, which is earlier than `instant` if it lies within a rating period
-    previous, version: the indices of the version in force until then, and of this version
+    instant: when the states change
+    since:   when the version starts; within a rating period, the states change later, at the end of the period
+    previous, version: the indices of the version in force before, and of this version
     """
 
     instant: int
@@ -519,11 +430,10 @@ class VersionChange(NamedTuple):
 
 
 def find_version_changes(versions: Sequence[Version]) -> list[VersionChange]:
-    """Return the versions that change the states of players, in order of their starts.
+    """Return the versions that change the states of players, in the order of their starts.
 
-    A version changes states if its rule has `enter` or other state columns than the previous version. The first version
-    changes nothing. No version does if ladders keep the version of their league's start. A version that comes into
-    force within a rating period changes states at the end of the period.
+    A version changes states if its rule has `enter`, or if its state columns differ from the previous version's. The
+    first version changes nothing. If leagues keep the version of their start (`freeze`), no version changes states.
     """
     ruleset = versions[0].ruleset
     if not any(version.rule.state for version in versions) or ruleset.freeze != "none":
@@ -545,11 +455,12 @@ def have_same_state(left: Version, right: Version) -> bool:
 
 
 def carry_columns(columns: Sequence[Any], previous: Version, version: Version) -> list[Any]:
-    """Convert states of the previous version into the state columns of a version.
+    """Convert states from the state columns of the previous version to those of a version.
 
-    The first column is kept, under any name. Other columns are kept by name; new columns get their start value.
+    The first column is kept, whatever its name. Other columns are kept by name; new columns get their start value.
 
-    columns: the state columns of the previous version, or a single player's numbers in these columns
+    Args:
+        columns: the state columns of the previous version, or a single player's numbers in these columns
     """
     columns_by_name = dict(zip((column.name for column in state_columns(previous.rule)), columns, strict=False))
     new_columns = zip(state_columns(version.rule)[1:], version.start_state[1:], strict=True)
@@ -559,12 +470,12 @@ def carry_columns(columns: Sequence[Any], previous: Version, version: Version) -
 def insert_version_entries(stream: Stream, player_count: int = 0, latest_version_start: int = MISSING) -> Stream:
     """Return the stream with the version entries that come before its last game or adjustment.
 
-    An entry says that a version takes effect for a player on the ladder. It is replayed like an adjustment. It is never
-    stored, because it follows from earlier games. `Trace.apply_versions_until` adds the entries after the last game.
+    A version entry marks that a version takes effect for a player. It is replayed like an adjustment, but never stored,
+    because it follows from earlier games. `Trace.apply_versions_until` adds the entries after the last game.
 
     Args:
-        player_count: how many players of the stream are on the ladder from the beginning
-        entered: versions that started at this instant or earlier have already taken effect for these players
+        player_count: how many players of the stream are already on the ladder at its beginning
+        latest_version_start: versions that started at this instant or earlier have already taken effect for them
     """
     changes = [change for change in find_version_changes(stream.versions) if change.since > latest_version_start]
     if not changes:
@@ -596,7 +507,7 @@ def insert_version_entries(stream: Stream, player_count: int = 0, latest_version
 def _find_version_starts(stream: Stream) -> Any:
     """Return the start of each game's version; with rating periods, the start of the game's period.
 
-    The period counts, because a version may come into force within an earlier period.
+    The start of the period decides, because a version that starts within a period does not score its games.
     """
     if stream.periods is not None:
         return stream.periods.begin[stream.periods.of_game]
@@ -610,31 +521,37 @@ def make_version_entry(
     """Return the adjustment by which a version takes effect for a player just before a game."""
     position = stream.versions[change.version].position
     return StreamAdjustment(
-        game, player, units, version=change.version, position=position, occurred_at=change.instant, is_version_entry=True
+        game=game,
+        player=player,
+        units=units,
+        version=change.version,
+        position=position,
+        occurred_at=change.instant,
+        is_version_entry=True,
     )
 
 
 class PeriodCutoff(NamedTuple):
-    """Which rating periods count as closed: those that end at the instant `until` or earlier.
+    """The condition for a rating period to count as closed: it ends at the instant `until` or earlier.
 
-    By default, `until` is the time at which the facts were recorded. With `now`, the periods of all games played up to
-    `until` also count as closed.
+    If `until` is None, it is the time at which the last of the facts was recorded. With `close_now`, the periods of all
+    games played up to `until` count as closed, too.
     """
 
     until: int | None = None
-    now: bool = False
+    close_now: bool = False
 
 
 def close_periods(facts: Facts, stream: Stream, cutoff: PeriodCutoff) -> Stream:
     """Return the stream with only the games of its closed periods, sorted by period."""
     ruleset, rows = stream.versions[0].ruleset, arrays.as_numpy(stream.row)
     instants = arrays.as_numpy(facts.occurred_at)[rows]
-    labels = _label_events(facts, rows, ruleset)
+    labels = _number_tournaments_of_games(facts, rows, ruleset)
     all_periods = number_periods(instants, ruleset.period, ruleset.time_zone, labels)
     closed_count = all_periods.count_closed(facts.recorded_until if cutoff.until is None else cutoff.until)
     games, periods = all_periods.order_games(closed_count)
     open_games = np.sort(all_periods.games[all_periods.offsets[closed_count] :])
-    if cutoff.now:
+    if cutoff.close_now:
         played_games = open_games if cutoff.until is None else open_games[instants[open_games] <= cutoff.until]
         labels = None if labels is None else labels[played_games]
         open_periods = number_periods(instants[played_games], ruleset.period, ruleset.time_zone, labels)
@@ -657,19 +574,19 @@ def close_periods(facts: Facts, stream: Stream, cutoff: PeriodCutoff) -> Stream:
         version=arrays.as_column(_find_versions(stream, games, periods.begin, periods.of_game)),
         row=arrays.as_column(rows[games]),
         periods=periods,
-        closes_now=cutoff.now,
+        closes_now=cutoff.close_now,
         open_rows=arrays.as_column(rows[open_games]),
-        open_from=None if cutoff.now else all_periods.find_first_instant(closed_count),
+        open_from=None if cutoff.close_now else all_periods.find_first_instant(closed_count),
     )
 
 
-class ClosedPeriods(NamedTuple):
-    """How far a ladder with rating periods is scored.
+class PeriodProgress(NamedTuple):
+    """The progress of scoring on a ladder with rating periods.
 
     until:      the last instant of the last closed period; None before the first
     open_games: the number of games played in open periods
-    closes_at:  the last instant of the first open period with games, or the time of the last game of an event; None
-                without open games
+    closes_at:  the last instant of the open period with games that ends first; a tournament ends with its last game.
+                None without open games
     closed_now: whether open games are scored as if their periods closed now
     """
 
@@ -680,9 +597,9 @@ class ClosedPeriods(NamedTuple):
 
 
 def find_open_period(facts: Facts, stream: Stream, row: int) -> tuple[int, int] | None:
-    """Return the first and the last instant of the period of the game in a row of the facts; None if it is closed.
+    """Return the first and last instant of the open period of the game at `row`; None if the game's period is closed.
 
-    An event spans its games.
+    A tournament lasts from its first game to its last.
     """
     open_rows, _, periods = _number_open_periods(facts, stream)
     indices = np.flatnonzero(open_rows == row)
@@ -697,19 +614,19 @@ def _number_open_periods(facts: Facts, stream: Stream) -> tuple[Any, Any, Period
     ruleset, rows = stream.versions[0].ruleset, arrays.as_numpy(stream.open_rows)
     instants = arrays.as_numpy(facts.occurred_at)[rows]
     rows, instants = (column[np.lexsort((rows, instants))] for column in (rows, instants))
-    labels = _label_events(facts, rows, ruleset)
+    labels = _number_tournaments_of_games(facts, rows, ruleset)
     return rows, instants, number_periods(instants, ruleset.period, ruleset.time_zone, labels)
 
 
-def describe_periods(facts: Facts, stream: Stream, as_of: int | None) -> ClosedPeriods | None:
-    """Return how far a ladder is scored at `as_of`; None for ladders without rating periods."""
+def describe_periods(facts: Facts, stream: Stream, as_of: int | None) -> PeriodProgress | None:
+    """Return the progress of scoring on a ladder at `as_of`; None for a ladder without rating periods."""
     if stream.periods is None:
         return None
     rows, instants, open_periods = _number_open_periods(facts, stream)
     played_count = len(rows) if as_of is None else int(np.searchsorted(instants, as_of, "right"))
     closed_count = stream.periods.count_complete(len(stream.row) - (played_count if stream.closes_now else 0))
     closes_at = int(open_periods.end[open_periods.of_game[:played_count]].min()) - 1 if played_count else None
-    return ClosedPeriods(stream.periods.find_last_instant(closed_count), played_count, closes_at, stream.closes_now)
+    return PeriodProgress(stream.periods.find_last_instant(closed_count), played_count, closes_at, stream.closes_now)
 
 
 def _find_versions(stream: Stream, games: Any, starts: Any, of_game: Any) -> Any:
@@ -725,38 +642,41 @@ def _find_versions(stream: Stream, games: Any, starts: Any, of_game: Any) -> Any
     ).astype(np.int16)[of_game]
 
 
-def _label_events(facts: Facts, rows: Any, ruleset: Ruleset) -> Any:
-    """Return the number of every game's event; None if the ruleset has no events. See `periods.label_events`."""
+def _number_tournaments_of_games(facts: Facts, rows: Any, ruleset: Ruleset) -> Any:
+    """Return the number of every game's tournament; None if the rating periods of the ruleset are not tournaments."""
     label = ruleset.period_by
     if label is None:
         return None
     if label in LABELS:
         labels = np.array([getattr(cell, label) for cell in facts.cells], dtype=np.int64)
-        return label_events(labels[arrays.as_numpy(facts.cell)[rows]], NONE)
-    return label_events(read_optional_column(facts, label, arrays.as_numpy(facts.start)[rows]))
+        return number_tournaments(labels[arrays.as_numpy(facts.cell)[rows]], NONE)
+    return number_tournaments(read_optional_column(facts, label, arrays.as_numpy(facts.start)[rows]))
 
 
 def explain_not_replayed(versions: Sequence[Version]) -> str | None:
-    """Return a message that says why no ladder of these versions can be replayed; None if ladders can."""
+    """Return a message if no ladder of these versions can be replayed; None if ladders can be replayed."""
     ruleset = versions[0].ruleset
     state_names = {tuple(column.name for column in state_columns(version.rule)) for version in versions}
     if len(state_names) > 1 and (ruleset.freeze != "none" or ruleset.period == "event"):
         column_names = "; ".join(map(", ".join, sorted(state_names)))
-        return f"its versions alternate, but their rules keep different numbers about a player: {column_names}"
+        return (
+            f"its versions score in turn, but their rules have different state columns ({column_names}); publish "
+            "versions whose rules have the same columns"
+        )
     return None
 
 
 def _find_first_failure(stream: Stream, failures: Mapping[int, Exception]) -> RuleFailure | None:
-    """Return the failure at the stream's first failed game as a failure of the stream's ladder; None without one.
+    """Return the failure of the stream's ladder at its first failed game; None if none of its games failed.
 
-    `failures` is by row in the facts.
+    `failures` has the error of each failed game by its row in the facts.
     """
     row = next((row for row in stream.row if row in failures), None)
     return None if row is None else RuleFailure(stream.ladder, str(failures[row]), row)
 
 
 def _select_rows(facts: Facts, ruleset: Ruleset, only: tuple[str, ...] | None, as_of: int | None) -> Column:
-    """Return the rows of the games that may be on the ladders, in order. `only` may limit them to a month or year."""
+    """Return the rows of the games that may be on the ladders, in order: with a month or year in `only`, its games."""
     own_period = None if only is None else find_period(ruleset, only)
     if own_period is None:
         return order_rows(facts, as_of)
@@ -781,9 +701,9 @@ def _add_adjustment(stream: Stream, facts: Facts, adjustment: Adjustment, instan
     A new player enters with the start value of the version in force at `instant`, or else of the oldest version.
     """
     if stream.open_from is not None and adjustment.occurred_at >= stream.open_from:
-        return  # it counts when the period closes
+        return  # the adjustment counts when the period closes
     if stream.periods is not None:
-        # an adjustment within a period counts when the period closes; of overlapping events, the last to end decides
+        # an adjustment within a period counts when it closes; within overlapping tournaments, when the last one ends
         begun_periods = np.flatnonzero(stream.periods.begin <= adjustment.occurred_at)
         game = int(stream.periods.offsets[int(begun_periods[-1]) + 1]) if len(begun_periods) else 0
     else:
