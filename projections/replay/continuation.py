@@ -126,21 +126,21 @@ def continue_trace(
 
 
 def _requires_replay(old_inputs: TraceInputs, new_inputs: TraceInputs) -> bool:
-    """Tell whether inputs changed that may affect any game of the ladder."""
+    """Tell whether an input changed that may affect every game of the ladder."""
     is_reordered = new_inputs.renames != old_inputs.renames and sorted(new_inputs.renames) == sorted(old_inputs.renames)
     old_state = (old_inputs.accounts, old_inputs.seeds, old_inputs.clubs)
     return is_reordered or (new_inputs.accounts, new_inputs.seeds, new_inputs.clubs) != old_state
 
 
 def _select_rows_after(facts: Facts, boundary: tuple[int, int], rows: Column) -> Column:
-    """Return the distinct rows of games after a (time, position), in ascending order of the rows."""
+    """Return the distinct rows of games after a moment, in ascending order of the rows."""
     rows = arrays.distinct(rows)
     times, positions = arrays.take(facts.occurred_at, rows), arrays.take(facts.first_position, rows)
     return array("q", [row for row, *moment in zip(rows, times, positions, strict=True) if tuple(moment) > boundary])
 
 
 def _find_first_moment(facts: Facts, rows: list[int], versions: Sequence[Version]) -> list[tuple[int, int]]:
-    """Return the moment of the first game in `rows` that a ladder of the versions may count, as a list of at most one."""
+    """Return the moment of the first game in `rows` that a ladder of the versions may count, or an empty list."""
     text_numbers = {facts.text_numbers.get(name) for name in list_games(versions)}
     moments = (
         (facts.occurred_at[row], facts.first_position[row]) for row in rows if facts.cell_of(row).game in text_numbers
@@ -173,7 +173,7 @@ def find_changed_rows(facts: Facts, position: int) -> list[int]:
 
 
 def _find_first_game(trace: Trace, rows: list[int]) -> list[int]:
-    """Return the number of the trace's first game in `rows`, as a list of at most one."""
+    """Return the number of the trace's first game in `rows`, or an empty list."""
     if not rows:
         return []
     if trace.earlier is not None and (first := _find_first_game(trace.earlier, rows)):
@@ -199,14 +199,14 @@ def _find_changed_people(before: list[list[str]], after: list[list[str]]) -> set
 
 
 def _find_first_moment_of_people(facts: Facts, player_ids: set[str]) -> list[tuple[int, int]]:
-    """Return the moment of the first game of some players, counted or not, as a list of at most one."""
+    """Return the moment of the first game of some players, counted or not, or an empty list."""
     player_numbers = {facts.player_numbers[name] for name in player_ids & facts.player_numbers.keys()}
     rows = rows_with(facts, player_numbers) if player_numbers else []
     return [min((facts.occurred_at[row], facts.first_position[row]) for row in rows)] if rows else []
 
 
 def _find_differing_adjustments(before: list[list[Any]], after: list[list[Any]]) -> list[tuple[int, int]]:
-    """Return the moment of the first differing adjustment in each list; no moments if the lists are equal."""
+    """Return the moment of the first differing adjustment in each list, or an empty list if they are equal."""
     equal_count = 0
     while equal_count < min(len(before), len(after)) and before[equal_count] == after[equal_count]:
         equal_count += 1

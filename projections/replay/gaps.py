@@ -146,7 +146,7 @@ def read_calendar(facts: Facts, rows: Column, ruleset: Ruleset) -> Calendar:
 
 
 def read_day_and_season(facts: Facts, row: int | None, instant: int, ruleset: Ruleset) -> tuple[int, int]:
-    """Return the day and season of an instant. The season is read from the game at `row`; 0 without a game."""
+    """Return the day and season of an instant. A season label is read from the game at `row`; 0 without a game."""
     days = local_days(np.array([instant]), ruleset.time_zone)
     rows = np.array([] if row is None else [row], dtype=np.int64)
     seasons = _number_seasons(facts, rows, days[: len(rows)], ruleset)

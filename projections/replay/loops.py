@@ -1,4 +1,4 @@
-"""The loops over long histories: plain Python over preallocated integer arrays, so that numba can compile them.
+"""Loop over the games of ladders: plain Python over preallocated integer arrays, so that numba can compile the loops.
 
 `projections.compiling` interprets them for short histories and compiles them for long ones. Both give the same numbers.
 
@@ -22,7 +22,8 @@ NOT_RUN = -3  # the loop has not run yet
 OVERFLOW = -4  # a game moved a state or the minted points beyond `UNITS_MAX`
 ADJUSTMENT_OVERFLOW = -5  # an adjustment moved a state beyond `UNITS_MAX`
 
-# the entries of `totals`: points that joined, were minted, burned and adjusted; the next adjustment; the current game
+# the entries of `totals`: the points with which players joined, the points minted, burned and adjusted; the index of
+# the next adjustment; the current game or period
 STARTED, MINTED, BURNED, ADJUSTED, NEXT_ADJUSTMENT, CURRENT = 0, 1, 2, 3, 4, 5
 TOTALS_LENGTH = 6
 
@@ -30,11 +31,11 @@ TOTALS_LENGTH = 6
 def assign_games(
     keys: Numbers, key_offsets: Numbers, key_ladders: Numbers, ladder_from: Numbers, ladder_games: Numbers
 ) -> int:
-    """List the games of each ladder in `ladder_games`, ladder by ladder. Return the number of entries.
+    """List the games of each ladder in `ladder_games`, ladder by ladder. Return the number of games listed.
 
     keys:        by game, a key; games with the same key are on the same ladders
     key_ladders: the ladders of every key, bounded by `key_offsets`
-    ladder_from: receives the bounds of the ladders in `ladder_games`; must be zero
+    ladder_from: receives the bounds of the ladders in `ladder_games`; must be filled with 0
     """
     ladders = len(ladder_from) - 1
     for game in range(len(keys)):
@@ -103,7 +104,7 @@ def number_in_ladders(
 ) -> None:
     """Number the persons of each ladder in the order in which they join the ladder.
 
-    number_of_person: work space with an entry for every person; must be -1
+    number_of_person: work space with an entry for every person; must be filled with -1
     numbers:          receives, by slot, the number of the person on the ladder
     names:            receives the persons of all ladders by number, bounded by `names_from`
     """
@@ -147,7 +148,7 @@ def change_states(
 ) -> int:
     """Fill in how a game changes the states of its n players. Return the minted points.
 
-    This is the version for rules of contract 1, whose only state column is the points. `change` must be zero.
+    This function is for rules of contract 1, whose only state column is the points. `change` must be filled with 0.
     """
     return score(n, before[0][:n], columns, constants, table, change[0][:n])
 
@@ -155,7 +156,7 @@ def change_states(
 def change_several_states(
     n: int, before: Numbers, columns: Numbers, constants: Numbers, table: Numbers, change: Numbers
 ) -> int:
-    """Do what `change_states` does, for rules of contract 2: they fill in the states after the game."""
+    """Fill in the same changes as `change_states`, for rules of contract 2, which fill in the states after the game."""
     for column in range(count_columns(before)):
         for i in range(n):
             change[column][i] = before[column][i]
@@ -167,7 +168,7 @@ def change_several_states(
 
 
 def count_columns(states: Numbers) -> int:
-    """Return the number of state columns. Compiled code has a constant here, so that numba can unroll its loops."""
+    """Return the number of state columns. Compiled code uses a constant instead, so that numba can unroll loops."""
     return len(states)
 
 
@@ -210,7 +211,7 @@ def bring_states_forward(
 
     A new season is applied before the elapsed time. Returns the points that new seasons minted and burned.
 
-    gaps: two rows by slot: 1 if a season begins; and the days or periods since the player's last game
+    gaps: two rows by slot: 1 if a season begins, else 0; and the days or periods since the player's last game
     """
     minted = burned = 0
     for i in range(n):
@@ -260,7 +261,7 @@ TAKE_STATE = (take_state, take_state, _take_two, _take_three, _take_four, _take_
 
 
 def find_rule_parts(rule: Rule) -> tuple[tuple[str, Callable[..., Any]], ...]:
-    """Return pairs of a name and a function: the functions that replace those of this module for a rule."""
+    """Return (name, function) pairs: a rule's replacements for the functions of this module."""
     if not rule.state:
         return (("score", rule.score), ("count_columns", _count_one))
     is_brought_forward = rule.age or rule.new_season
@@ -294,14 +295,14 @@ def find_gaps(
     """Measure the gap between each slot and the player's previous game. Fills in each output that is not empty.
 
     days, seasons:   by game, its day and the number of its season
-    last_day, last_season: by player, the values of the last game before the first one here; `MISSING` for new players
-    played:          by player, the number of games before the first one here
+    last_day, last_season: by player, the day and season of the last game before these games; `MISSING` for new players
+    played:          by player, the number of games before these games
     games_before:    output by slot: the player's number of earlier games
-    first_of_season: output by slot: 1 for the player's first game of a season
+    first_of_season: output by slot: 1 for the player's first game of a season, else 0
     changes_season:  output by slot: the same, but 0 for the player's first game on the ladder
     days_since:      output by slot: days since the player's previous game; `MISSING` for the first game
 
-    The `last_` arrays and `played` are updated to the end of the ladder, if a requested output reads them.
+    The `last_` arrays and `played` are updated to the end of the ladder, if an output that reads them is filled in.
     """
     fills_games_before, fills_days_since = len(games_before) > 0, len(days_since) > 0
     fills_first_of_season, fills_changes_season = len(first_of_season) > 0, len(changes_season) > 0
@@ -316,9 +317,8 @@ def find_gaps(
                 changes_season[slot] = 0 if last_season[player] in (MISSING, seasons[game]) else 1
             if fills_days_since:
                 days_since[slot] = MISSING if last_day[player] == MISSING else max(days[game] - last_day[player], 0)
-        for slot in range(
-            offsets[game], offsets[game + 1]
-        ):  # in a second pass, because a game is not earlier than itself
+        # update in a second pass, because a game is not earlier than itself
+        for slot in range(offsets[game], offsets[game + 1]):
             player = player_of_slot[slot]
             if fills_games_before:
                 played[player] += 1
@@ -334,7 +334,7 @@ def run_ladder(
     table: Numbers,
     first: int,
     stop: int,
-    begin: Numbers,
+    starting_states: Numbers,
     offsets: Numbers,
     player_of_slot: Numbers,
     columns: Numbers,
@@ -354,15 +354,16 @@ def run_ladder(
     adjustment_games: Numbers,
     adjustment_players: Numbers,
     adjustment_units: Numbers,
-    adjustment_are_entries: Numbers,
-    adjustment_begin: Numbers,
-    adjustment_before: Numbers,
+    are_version_entries: Numbers,
+    starting_states_of_adjustments: Numbers,
+    states_before_adjustments: Numbers,
 ) -> int:
-    """Apply the adjustments and score the games from `first` to before `stop`, then apply those just before `stop`.
+    """Score the games from `first` up to, but not including, `stop`. Apply each adjustment before the game it precedes.
 
-    Returns `OK`, or why the loop stopped: `UNBALANCED`, `OVERFLOW` or `ADJUSTMENT_OVERFLOW`. Raises the rule's errors.
+    Adjustments that precede `stop` are applied, too. Returns `OK`, or the reason why the loop stopped: `UNBALANCED`,
+    `OVERFLOW` or `ADJUSTMENT_OVERFLOW`. Raises the rule's errors.
 
-    begin:       by state column and player, the state with which the player joins
+    starting_states: by state column and player, the state with which the player joins
     columns:     the columns that the rule reads: a row for each, by slot
     offset_base, slot_base, player_base: the indices of the ladder's first offset, slot and player in arrays that
                  several ladders share; `mint_base` likewise for `mints`
@@ -374,8 +375,10 @@ def run_ladder(
     gaps:        see `bring_states_forward`
     recorded:    receives the state of each slot's player before the game, by state column; may be empty
     mints:       receives the points that each game mints; may be empty
-    adjustment_: arrays by adjustment: the game that it precedes, its player, its units, 1 if it is the start of a
-                 version, the state with which a new player joins, and (received) the state before it
+    adjustment_games, adjustment_players, adjustment_units, are_version_entries: by adjustment, the game that it
+                 precedes, its player, its units, and whether it is a version entry
+    starting_states_of_adjustments: by state column and adjustment, the state with which a new player joins
+    states_before_adjustments: receives the player's state before each adjustment, by state column
     """
     # column 0 has its own code, because most rules have no other column
     points, game_points, point_changes, recorded_points = states[0], game_states[0], changes[0], recorded[0]
@@ -386,9 +389,16 @@ def run_ladder(
             index = totals[NEXT_ADJUSTMENT]
             target = adjustment_players[index]
             if not on_ladder[target]:
-                join(target, adjustment_begin, index, states, on_ladder, totals)
+                join(target, starting_states_of_adjustments, index, states, on_ladder, totals)
             if not adjust(
-                index, target, states, constants, totals, adjustment_units, adjustment_are_entries, adjustment_before
+                index,
+                target,
+                states,
+                constants,
+                totals,
+                adjustment_units,
+                are_version_entries,
+                states_before_adjustments,
             ):
                 return ADJUSTMENT_OVERFLOW
             totals[NEXT_ADJUSTMENT] += 1
@@ -399,7 +409,7 @@ def run_ladder(
         for i in range(n):
             player = player_base + player_of_slot[first_slot + i]
             if not games[player] and not on_ladder[player]:
-                join(player, begin, player, states, on_ladder, totals)
+                join(player, starting_states, player, states, on_ladder, totals)
             game_points[i] = points[player]
             point_changes[i] = 0
             if is_recorded:
@@ -441,7 +451,7 @@ def run_ladder(
 def score_period(
     players: int, before: Numbers, offsets: Numbers, rows: Numbers, constants: Numbers, table: Numbers, after: Numbers
 ) -> int:
-    """Stand in for a rule's function of this name, like `score`."""
+    """Stand in for a rule's `score_period`, like `score` for its scoring function."""
     raise NotImplementedError
 
 
@@ -451,7 +461,7 @@ def run_periods(
     table: Numbers,
     first: int,
     stop: int,
-    begin: Numbers,
+    starting_states: Numbers,
     people: Numbers,
     people_from: Numbers,
     rows_from: Numbers,
@@ -468,11 +478,11 @@ def run_periods(
     adjustment_periods: Numbers,
     adjustment_players: Numbers,
     adjustment_units: Numbers,
-    adjustment_are_entries: Numbers,
-    adjustment_begin: Numbers,
-    adjustment_before: Numbers,
+    are_version_entries: Numbers,
+    starting_states_of_adjustments: Numbers,
+    states_before_adjustments: Numbers,
 ) -> int:
-    """Apply the adjustments and score the periods from `first` to before `stop`, then apply those just before `stop`.
+    """Score the periods from `first` up to, but not including, `stop`. Apply each adjustment before its period.
 
     Returns and raises the same as `run_ladder`. Arguments with the same names have the same meaning.
 
@@ -492,9 +502,16 @@ def run_periods(
             index = totals[NEXT_ADJUSTMENT]
             target = adjustment_players[index]
             if not on_ladder[target]:
-                join(target, adjustment_begin, index, states, on_ladder, totals)
+                join(target, starting_states_of_adjustments, index, states, on_ladder, totals)
             if not adjust(
-                index, target, states, constants, totals, adjustment_units, adjustment_are_entries, adjustment_before
+                index,
+                target,
+                states,
+                constants,
+                totals,
+                adjustment_units,
+                are_version_entries,
+                states_before_adjustments,
             ):
                 return ADJUSTMENT_OVERFLOW
             totals[NEXT_ADJUSTMENT] += 1
@@ -505,7 +522,7 @@ def run_periods(
         for i in range(n):
             player = people[first_entry + i]
             if not on_ladder[player]:
-                join(player, begin, player, states, on_ladder, totals)
+                join(player, starting_states, player, states, on_ladder, totals)
             offsets[i] = rows_from[first_entry + i] - rows_from[first_entry]
             for column in range(width):
                 period_states[column][i] = states[column][player]
@@ -537,12 +554,14 @@ def run_periods(
     return OK
 
 
-def join(player: int, begin: Numbers, index: int, states: Numbers, on_ladder: Numbers, totals: Numbers) -> None:
-    """Add a player to the ladder, with the state in `begin` at this index."""
+def join(
+    player: int, starting_states: Numbers, index: int, states: Numbers, on_ladder: Numbers, totals: Numbers
+) -> None:
+    """Add a player to the ladder, with the state at an index of `starting_states`."""
     on_ladder[player] = 1
     for column in range(len(states)):
-        states[column][player] = begin[column][index]
-    totals[STARTED] += begin[0][index]
+        states[column][player] = starting_states[column][index]
+    totals[STARTED] += starting_states[0][index]
 
 
 # compiled: numba takes flat arrays, so every array is an argument
@@ -553,16 +572,17 @@ def adjust(
     constants: Numbers,
     totals: Numbers,
     units: Numbers,
-    are_entries: Numbers,
+    are_version_entries: Numbers,
     before: Numbers,
 ) -> bool:
-    """Apply the adjustment at this index. Return whether the player's state stays within bounds.
+    """Apply the adjustment at an index. Return whether the player's state stays within bounds.
 
-    `before` receives the player's state before it. If a version starts, `units` receives the change of points.
+    `before` receives the player's state before the adjustment. For a version entry, `units` receives the change of
+    points.
     """
     for column in range(len(states)):
         before[column][index] = states[column][player]
-    if not are_entries[index]:
+    if not are_version_entries[index]:
         states[0][player] += units[index]
         totals[ADJUSTED] += units[index]
         return not abs(states[0][player]) > UNITS_MAX
@@ -587,7 +607,7 @@ def run_ladders(
     offsets: Numbers,
     player_of_slot: Numbers,
     columns: Numbers,
-    begin: Numbers,
+    starting_states: Numbers,
     states: Numbers,
     games: Numbers,
     on_ladder: Numbers,
@@ -612,7 +632,7 @@ def run_ladders(
             table,
             0,
             ladder_from[ladder + 1] - ladder_from[ladder],
-            begin,
+            starting_states,
             offsets,
             player_of_slot,
             columns,
@@ -639,7 +659,7 @@ def run_ladders(
 
 
 def chance(points: int, opponent_points: int, constants: Numbers, table: Numbers) -> int:
-    """Stand in for a rule's function of this name, like `score`."""
+    """Stand in for a rule's `chance`, like `score` for its scoring function."""
     raise NotImplementedError
 
 
@@ -655,13 +675,13 @@ def predict(
     counts: Numbers,
     sums: Numbers,
 ) -> int:
-    """Compare expected scores with results, for every pair of players in the games from `first` to before `stop`.
+    """Compare expected scores with results, for every pair of players in the games from `first` up to `stop`.
 
-    Returns `OK`, or the first game with an expected score outside 0 to 1.
+    The game `stop` is not included. Returns `OK`, or the first game with an expected score outside 0 to 1.
 
     points: by slot, the player's points before the game
     counts: updated: [0] pairs, [1] pairs without a tie, [2] twice the correct predictions, [3] games without places
-    sums:   updated: [0] squared errors and [2] log losses, each followed by the rounding error of the sum
+    sums:   updated: the sums of [0] squared errors and [2] log losses, each followed by the rounding error of the sum
     """
     for game in range(first, stop):
         has_places = 1
@@ -702,7 +722,7 @@ def compute_changes(
     points_before: Numbers,
     adjustment_slots: Numbers,
     adjustment_players: Numbers,
-    adjustment_before: Numbers,
+    states_before_adjustments: Numbers,
     points: Numbers,
     changes: Numbers,
 ) -> None:
@@ -713,7 +733,7 @@ def compute_changes(
     adjustment = len(adjustment_slots) - 1
     for slot in range(len(points_before) - 1, -1, -1):
         while adjustment >= 0 and adjustment_slots[adjustment] > slot:
-            points[adjustment_players[adjustment]] = adjustment_before[adjustment]
+            points[adjustment_players[adjustment]] = states_before_adjustments[adjustment]
             adjustment -= 1
         player = player_of_slot[slot]
         changes[slot] = points[player] - points_before[slot]
@@ -721,7 +741,7 @@ def compute_changes(
 
 
 def sort_slots(player_of_slot: Numbers, slots_from: Numbers, sorted_slots: Numbers) -> None:
-    """Sort the slots by player. `slots_from` receives the bounds of each player's `sorted_slots`; it must be zero."""
+    """Sort the slots by player. `slots_from` receives the bounds of each player's slots; it must be filled with 0."""
     count_slots(player_of_slot, slots_from)
     sort_some_slots(player_of_slot, 0, slots_from, sorted_slots)
 
@@ -733,7 +753,7 @@ def find_first_slots(player_of_slot: Numbers, first_slots: Numbers) -> None:
 
 
 def count_slots(player_of_slot: Numbers, slots_from: Numbers) -> None:
-    """Fill in the bounds of each player's slots in an order by player. `slots_from` must be zero."""
+    """Fill in where each player's slots begin and end if sorted by player. `slots_from` must be filled with 0."""
     for slot in range(len(player_of_slot)):
         slots_from[player_of_slot[slot] + 1] += 1
     for player in range(1, len(slots_from)):
@@ -741,7 +761,10 @@ def count_slots(player_of_slot: Numbers, slots_from: Numbers) -> None:
 
 
 def sort_some_slots(player_of_slot: Numbers, first_player: int, slots_from: Numbers, sorted_slots: Numbers) -> None:
-    """Sort the slots of some players in a row. `slots_from` holds their bounds in the order of all players' slots."""
+    """Sort the slots of consecutive players, from `first_player` on.
+
+    `slots_from` has the bounds of these players' slots among the sorted slots of all players.
+    """
     player_count = len(slots_from) - 1
     first_position = slots_from[0]
     for slot in range(len(player_of_slot)):

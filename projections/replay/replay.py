@@ -1,8 +1,8 @@
 """Replay streams: score all games of a ladder by its rule, from the beginning or from the end of an earlier trace.
 
 This module computes all points. The loop, `loops.run_ladder`, is interpreted for short histories and compiled together
-with the rule's scoring function for long ones. Both use only integers, so the points are the same. A rule that fails or
-cannot be compiled is interpreted.
+with the rule's scoring function for long ones. Both ways use only integers, so the points are the same. If a rule fails
+or cannot be compiled, its ladders are interpreted.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ from ratings_ledger.projections.rulesets.rule_errors import (
 )
 from ratings_ledger.projections.rulesets.versions import Version
 
-# once compiled code is loaded for a batch, it is faster for a single ladder of this many games
+# compiled code that is already loaded for a batch is faster for a single ladder of at least this many games
 BATCHED_GAMES = 300
 # an adjustment of this size moves any player's points out of bounds
 UNITS_BEYOND = 3 * UNITS_MAX
@@ -126,10 +126,10 @@ def replay(
     """Return the trace of a stream. Raises `RuleFailure`.
 
     Args:
-        entry_states: by player id, the states of players who do not enter like new ones; by default, the states after
-            the earlier seasons, which are replayed for this
-        keep_history: if False, the trace may omit the points before games, which takes a third less memory
-        earlier: a trace to continue; its players come first in the stream
+        entry_states: by player id, the states of players who enter with carried or seeded points; by default they are
+            computed by a replay of the earlier seasons
+        keep_history: if False, the trace may omit the states before games, which takes a third less memory
+        earlier: a trace to continue; its players must come first in the stream
     """
     if stream.failure is not None:
         raise stream.failure
@@ -161,9 +161,9 @@ def _replay(stream: Stream, entry_states: Mapping[str, EntryState], keep_history
 
 
 class VersionSwitch:
-    """Switches a stream's states between versions whose rules may have different state columns.
+    """The states of a stream, which are converted between versions with different state columns.
 
-    version: the version whose columns `states` holds; None before the first version
+    version: the version whose columns the states have now; None before the first version
     """
 
     def __init__(self, stream: Stream, states: Any, states_before_adjustments: Any) -> None:
@@ -189,7 +189,7 @@ class VersionSwitch:
         return version.rule.width
 
     def end(self) -> None:
-        """Correct the recorded states before the version's entries: the loop recorded them after the conversion."""
+        """Correct the states before the version's entries, because the loop recorded them after the conversion."""
         if self._states_to_record is not None:
             entry_indices, states = self._states_to_record
             self._states_before_adjustments[:, entry_indices] = states
@@ -198,7 +198,7 @@ class VersionSwitch:
 class LoopBackend(NamedTuple):
     """An interpreted or compiled `loops.run_ladder`, with the arguments in the form that it needs.
 
-    run:         (version, *arguments of the loop) -> the loop's result, or None if it cannot run
+    run:         (version, *arguments of the loop) -> the loop's result, or None if the loop cannot run
     columns:     the columns that the rules read: a row for each, by slot
     totals:      see `loops.STARTED`
     game_arrays: work space for the states of one game's players, and for the changes of their states
@@ -389,7 +389,7 @@ def _run_periods(
         result = make_loop(stream, version, totals)(
             start,
             stop,
-            _read_starts(stream, version, entry_states),
+            _stack_starting_states(stream, version, entry_states),
             results.people,
             results.people_from,
             results.rows_from,
@@ -403,7 +403,7 @@ def _run_periods(
             recorded[:width_of_version],
             mints,
             *(column[:adjustment_stop] for column in adjustments),
-            _read_starts_of_adjustments(stream, entry_states, width)[:width_of_version],
+            _stack_starting_states_of_adjustments(stream, entry_states, width)[:width_of_version],
             states_before_adjustments[:width_of_version],
         )
         if result != OK:
@@ -414,7 +414,6 @@ def _run_periods(
     mints_by_game = _zeros(len(stream.row))
     mints_by_game[periods.offsets[1:] - 1] = mints
     counts = np.bincount(arrays.as_numpy(stream.players), minlength=len(stream.names)).astype(np.int64)
-
     started, minted, burned, adjusted = map(int, totals[: loops.NEXT_ADJUSTMENT])
     return Trace(
         stream,
@@ -473,9 +472,9 @@ def _make_checked_period_loop(stream: Stream, version: Version, totals: Any) -> 
 def _bring_all_forward(
     version: Version, ladder: str, row: int, states: Any, gaps: Sequence[Sequence[int]]
 ) -> tuple[int, int]:
-    """Bring the states of players forward to a game or period. Updates `states`. Return the points minted and burned.
+    """Bring the states of players forward to a game or period. Return the points minted and burned by new seasons.
 
-    `gaps` has two rows by player: whether a season begins, and the elapsed time.
+    `states` is updated. `gaps` has two rows by player: whether a season begins, and the elapsed time.
     """
     minted = burned = 0
     for i, (changes_season, elapsed) in enumerate(zip(*gaps, strict=True)):
@@ -518,7 +517,7 @@ def _run_loop(
         states[:, :known_players] = [arrays.as_numpy(column) for column in earlier.states]
         arrays.as_numpy(trace.games)[:known_players] = arrays.as_numpy(earlier.games)
     to_input, to_input_rows = backend.to_input, backend.to_input_rows
-    adjustment_starts = _read_starts_of_adjustments(stream, entry_states, width)
+    adjustment_starts = _stack_starting_states_of_adjustments(stream, entry_states, width)
     switch = VersionSwitch(stream, states, states_before_adjustments)
     if earlier is not None:
         switch.version = earlier.final_version
@@ -529,7 +528,7 @@ def _run_loop(
         arguments = (
             start,
             stop,
-            to_input_rows(_read_starts(stream, version, entry_states)),
+            to_input_rows(_stack_starting_states(stream, version, entry_states)),
             *map(to_input, (stream.offsets, stream.players)),
             backend.columns,
             0,
@@ -558,9 +557,9 @@ def _run_loop(
 
 
 class _VersionRun(NamedTuple):
-    """Consecutive games, or rating periods, that the same version scores; empty if the version only takes effect.
+    """Consecutive games, or rating periods, that the same version scores; none if the version only takes effect.
 
-    start, stop:     the first game, and the game after the last
+    start, stop:     the first game or period, and the one after the last
     adjustment_stop: the number of adjustments of the stream up to the end of the run
     """
 
@@ -571,11 +570,11 @@ class _VersionRun(NamedTuple):
 
 
 def _split_by_version(stream: Stream, scored_by: Column, adjustment_indices: Sequence[int]) -> Iterator[_VersionRun]:
-    """Yield the runs of a stream in order.
+    """Yield the runs of games or periods with the same version, in order.
 
     Args:
-        scored_by: by game or period, the version that scores it
-        adjustment_indices: by adjustment of the stream, the game or period that it precedes
+        scored_by: by game or period, the index of the version that scores it
+        adjustment_indices: by adjustment of the stream, the index of the game or period that it precedes
     """
     versions, end = stream.versions, len(scored_by)
     adjustment_runs = [
@@ -596,7 +595,7 @@ def _split_by_version(stream: Stream, scored_by: Column, adjustment_indices: Seq
 
 
 def _fill_in_units(stream: Stream, units: Sequence[int]) -> list[StreamAdjustment]:
-    """Return the adjustments of a stream. An adjustment that stands for a version gets the `units` that it changed."""
+    """Return the adjustments of a stream. Version entries get the `units` by which they changed the points."""
     return [
         adjustment._replace(units=gained) if adjustment.is_version_entry else adjustment
         for adjustment, gained in zip(stream.adjustments, units, strict=True)
@@ -653,15 +652,15 @@ def _view_columns(rows: Iterable[Any]) -> list[Column]:
 
 
 def _read_adjustments(stream: Stream) -> Iterator[array[int]]:
-    """Yield four columns about the adjustments for the loop: games, players, units, and whether a version starts."""
+    """Yield four columns about the adjustments for the loop: game, player, units, and whether it is a version entry."""
     yield array("q", [adjustment.game for adjustment in stream.adjustments])
     yield array("q", [adjustment.player for adjustment in stream.adjustments])
     yield array("q", [max(-UNITS_BEYOND, min(adjustment.units, UNITS_BEYOND)) for adjustment in stream.adjustments])
     yield array("q", [adjustment.is_version_entry for adjustment in stream.adjustments])
 
 
-def _read_starts_of_adjustments(stream: Stream, entry_states: Mapping[str, EntryState], width: int) -> Any:
-    """Return the state with which the player of each adjustment would enter: a row for each state column."""
+def _stack_starting_states_of_adjustments(stream: Stream, entry_states: Mapping[str, EntryState], width: int) -> Any:
+    """Return the state with which the player of each adjustment would enter, as a row for each state column."""
     states = [
         find_starting_state(stream, stream.names[adjustment.player], stream.versions[adjustment.version], entry_states)
         for adjustment in stream.adjustments
@@ -670,8 +669,8 @@ def _read_starts_of_adjustments(stream: Stream, entry_states: Mapping[str, Entry
     return _stack_states([(*state, *[0] * (width - len(state))) for state in states], width)
 
 
-def _read_starts(stream: Stream, version: Version, entry_states: Mapping[str, EntryState]) -> Any:
-    """Return the state with which every player of a stream would enter: a row for each state column."""
+def _stack_starting_states(stream: Stream, version: Version, entry_states: Mapping[str, EntryState]) -> Any:
+    """Return the state with which each player of a stream would enter, as a row for each state column."""
     if not entry_states:
         return _repeat_state(version.start_state, len(stream.names))
     return _stack_states(
@@ -680,7 +679,7 @@ def _read_starts(stream: Stream, version: Version, entry_states: Mapping[str, En
 
 
 def _repeat_state(state: State, player_count: int) -> Any:
-    """Return the same state for all players: a row for each state column."""
+    """Return the same state for all players, as a row for each state column."""
     return np.repeat(np.array(state, dtype=np.int64)[:, None], player_count, axis=1)
 
 
