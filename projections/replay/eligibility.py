@@ -1,8 +1,9 @@
-"""Eligibility: whether a ruleset counts a game and which of its participants, and if not, the reason.
+"""Decide which games a ruleset counts, and which of their participants; explain why it does not count others.
 
-Each condition is a function that returns why it fails, or None. The loop over all games, `select_slots`, gets masks
-that these functions fill in for every cell, kind of seat, and account tier. Conditions on the game itself are written a
-second time, for arrays: whether enough different people are left, and whether a ruleset can read their numbers.
+Each condition is a function that returns the reason if the condition fails, else None. The loop over all games,
+`select_slots`, gets masks that these functions fill in for every cell, kind of seat, and account tier. Two conditions
+are written a second time, for arrays: whether enough different persons are left in a game, and whether a ruleset can
+read their numbers.
 """
 
 from __future__ import annotations
@@ -42,12 +43,12 @@ NOT_RATED = "the game was not rated"
 
 
 def explain_ineligible(facts: Facts, row: int, ruleset: Ruleset) -> str | None:
-    """Return why the ruleset does not score the game at all, or None."""
+    """Return the reason why the ruleset does not score the game, or None if the game is eligible."""
     return "the game is voided" if row in facts.voided else explain_ineligible_cell(facts, facts.cell_of(row), ruleset)
 
 
 def explain_ineligible_cell(facts: Facts, cell: Cell, ruleset: Ruleset) -> str | None:
-    """Return why the ruleset does not score the live games of a cell at all, or None."""
+    """Return the reason why the ruleset does not score the live games of a cell, or None if they are eligible."""
     scope = ruleset.scope
     game, kind = facts.texts[cell.game], facts.texts[cell.kind]
     if game not in scope.game:
@@ -65,14 +66,14 @@ def explain_ineligible_cell(facts: Facts, cell: Cell, ruleset: Ruleset) -> str |
 
 
 def explain_kind_mismatch(ruleset: Ruleset, kind: str) -> str | None:
-    """Return why the ruleset scores no games of a kind, or None."""
+    """Return the reason why the ruleset scores no games of a kind, or None if it scores them."""
     if kind in ruleset.scope.kind:
         return None
     return f"{ruleset.name} scores only games of kind {', '.join(ruleset.scope.kind)}; this one is of kind {kind}"
 
 
 def explain_size_mismatch(ruleset: Ruleset, seats: int) -> str | None:
-    """Return why the ruleset scores no games with this many seats, or None."""
+    """Return the reason why the ruleset scores no games with this number of seats, or None if it scores them."""
     players_min, players_max = ruleset.scope.players_min, ruleset.scope.players_max
     if players_min <= seats and (players_max is None or seats <= players_max):
         return None
@@ -84,19 +85,22 @@ def explain_size_mismatch(ruleset: Ruleset, seats: int) -> str | None:
     return f"{ruleset.name} scores only games of {players} players; this one has {seats}"
 
 
-# The kinds of seats in the masks: by status, then by status again for seats that a substitute took over.
+# The number of kinds of seats in masks: one for each status, and again one for each status of a replaced participant.
 SEAT_KINDS = 2 * len(STATUSES)
-# The tiers of players' accounts, of which the first is that of players without an event about their account.
+# The account tiers. Players without an event about their account have the first tier.
 ACCOUNT_TIERS = ("premium", "free")
 
 
 def number_seat_kind(status: int, replaced: int) -> int:
-    """Return the number of a kind of seat, given the number of its status."""
+    """Return the number of a kind of seat: by the number of the status, and 1 if a substitute took the seat over."""
     return status + replaced * len(STATUSES)
 
 
 def explain_left_out(facts: Facts, row: int, participant: int, version: Version) -> str | None:
-    """Return why a participant (an index into the participants' arrays) of an eligible game does not count, or None."""
+    """Return the reason why a participant of an eligible game does not count, or None.
+
+    `participant` is an index into the arrays of participants.
+    """
     kind = number_seat_kind(facts.status[participant], facts.replaced[participant])
     if (reason := explain_seat_left_out(kind, version)) is not None or not version.ruleset.scope.exclude_accounts:
         return reason
@@ -104,7 +108,7 @@ def explain_left_out(facts: Facts, row: int, participant: int, version: Version)
 
 
 def explain_seat_left_out(kind: int, version: Version) -> str | None:
-    """Return why the participants in a kind of seat do not count, or None."""
+    """Return the reason why the participants in a kind of seat do not count, or None if they count."""
     replaced, number = divmod(kind, len(STATUSES))
     ruleset, status, substitution = version.ruleset, STATUSES[number], version.params.substitution
     if status in ruleset.scope.exclude_status:
@@ -121,26 +125,26 @@ def explain_seat_left_out(kind: int, version: Version) -> str | None:
 
 
 def explain_tier_left_out(tier: str, version: Version) -> str | None:
-    """Return why participants of an account tier do not count, or None."""
+    """Return the reason why participants of an account tier do not count, or None if they count."""
     if tier in version.ruleset.scope.exclude_accounts:
         return f"{version.ruleset.name} leaves out players with a {tier} account"
     return None
 
 
 def build_seat_mask(versions: Sequence[Version]) -> Column:
-    """Return for every version and kind of seat whether its participants count."""
+    """Return a mask by version and kind of seat: 1 if the participants count."""
     pairs = ((version, kind) for version in versions for kind in range(SEAT_KINDS))
     return array("b", [explain_seat_left_out(kind, version) is None for version, kind in pairs])
 
 
 def build_tier_mask(versions: Sequence[Version]) -> Column:
-    """Return for every version and account tier whether participants of it count."""
+    """Return a mask by version and account tier: 1 if the participants count."""
     pairs = ((version, tier) for version in versions for tier in ACCOUNT_TIERS)
     return array("b", [explain_tier_left_out(tier, version) is None for version, tier in pairs])
 
 
 def list_counted(facts: Facts, row: int, version: Version) -> list[int]:
-    """Return the counted participants of a game in the order of their ids, as indices into the participants' arrays."""
+    """Return the counted participants of a game, sorted by id, as indices into the arrays of participants."""
     participants = sorted(range(facts.start[row], facts.start[row] + facts.count[row]), key=facts.name_of)
     return [p for p in participants if explain_left_out(facts, row, p, version) is None]
 
@@ -159,7 +163,7 @@ class UnreadableGame(NamedTuple):
 
 
 def reads_numbers(version: Version) -> bool:
-    """Tell whether the version reads scores or declares custom numbers, and so may refuse some."""
+    """Tell whether the version reads scores or custom numbers, and so may refuse some of their values."""
     return bool(version.ruleset.numbers) or not SCORES.isdisjoint(version.rule.columns)
 
 
@@ -174,12 +178,15 @@ def rates_teams(version: Version) -> bool:
 
 
 def can_be_unreadable(facts: Facts, version: Version) -> bool:
-    """Tell whether the version may be unable to read some of these games; `explain_unreadable` says why."""
+    """Tell whether the version may be unable to read some of these games. `explain_unreadable` decides for one game."""
     return reads_numbers(version) or (len(facts.optional.get("team", ())) > 0 and not rates_teams(version))
 
 
 def explain_unreadable(facts: Facts, row: int, version: Version, participants: Sequence[int]) -> UnreadableGame | None:
-    """Return why the ruleset cannot read the sides, a score or a number of a game's counted participants, or None."""
+    """Return the reason why the ruleset cannot read a game's counted participants, or None if it can.
+
+    It may be unable to read the sides, a score or a custom number.
+    """
     ruleset = version.ruleset
     if not rates_teams(version) and (reason := _explain_partners(facts, row, version, participants)):
         return UnreadableGame("no-teams", reason)
@@ -214,9 +221,9 @@ def explain_unreadable(facts: Facts, row: int, version: Version, participants: S
 
 
 def _explain_partners(facts: Facts, row: int, version: Version, participants: Sequence[int]) -> str | None:
-    """Return which participants of a game are partners although the rule does not rate teams, or None.
+    """Return a reason that names two partners, because the rule does not rate teams; None for a game without partners.
 
-    Two players of one seat are not partners. Rules for battles read the sides.
+    Two players of one seat are not partners. Battles are ignored, because rules for battles read the sides.
     """
     if facts.label("kind", row) == "battle":
         return None
@@ -231,7 +238,7 @@ def _explain_partners(facts: Facts, row: int, version: Version, participants: Se
 
 
 def explain_not_scored(facts: Facts, row: int, version: Version, participants: Sequence[int]) -> str | None:
-    """Return why the rule does not score an eligible game with these counted participants, or None.
+    """Return the reason why the rule does not score an eligible game with these counted participants, or None.
 
     Raises `RuleFailure`.
     """
@@ -253,9 +260,11 @@ def explain_not_scored(facts: Facts, row: int, version: Version, participants: S
 
 
 class Eligibility(NamedTuple):
-    """Whether a ruleset counts a game: the version that decides, the counted participants, and the reason if not.
+    """The decision whether a ruleset counts a game.
 
-    Participants are indices into the participants' arrays, sorted by id.
+    version:      the version that decides; None if no version was in force
+    participants: the counted participants, sorted by id, as indices into the arrays of participants
+    reason:       the reason why the game does not count; None if it counts
     """
 
     version: Version | None
@@ -290,7 +299,7 @@ _SEASON = re.compile(r"(\d{4})-([1-9]\d?)", re.ASCII)
 
 
 def explain_out_of_season(facts: Facts, row: int, version: Version) -> str | None:
-    """Return why a game is dated outside its season, or None; `season_months` sets the seasons of a year."""
+    """Return a reason if a game is dated outside its season, else None. The param `season_months` sets the seasons."""
     starts = getattr(version.params, "season_months", [])
     season = _SEASON.fullmatch(facts.label("season", row) or "")
     if season is None or "season" not in version.ruleset.partition.by or int(season[2]) > len(starts):
@@ -305,9 +314,10 @@ def explain_out_of_season(facts: Facts, row: int, version: Version) -> str | Non
 
 
 def find_league_starts(facts: Facts, versions: Sequence[Version]) -> dict[int, int]:
-    """Return when each league began: at its creation, otherwise with its first game.
+    """Return the instant at which each league began: its creation, or else its first game.
 
-    Keys are text numbers of league labels. Only eligible games count, and only leagues of games in scope.
+    Keys are the text numbers of league labels. Leagues of games outside the scope, and games that are not rated, are
+    ignored.
     """
     positions = tuple(version.position for version in versions)
     if positions not in facts.league_starts:
@@ -324,7 +334,7 @@ def _compute_league_starts(facts: Facts, versions: Sequence[Version]) -> dict[in
 
 
 def list_cell_leagues(facts: Facts, versions: Sequence[Version]) -> list[int]:
-    """Return for each cell the league whose start its games can set under the versions of a ruleset, or NONE."""
+    """Return, by cell, the league that may start with a game of the cell; `NONE` if no version scores such games."""
     scopes = [version.ruleset.scope for version in versions]
     game_numbers = {facts.text_numbers.get(name) for scope in scopes for name in scope.game}
     kinds = {facts.text_numbers.get(name) for scope in scopes for name in scope.kind}
@@ -337,10 +347,10 @@ def list_cell_leagues(facts: Facts, versions: Sequence[Version]) -> list[int]:
 
 
 def _find_first_games(facts: Facts, leagues: list[int]) -> dict[int, int]:
-    """Return when the first game of each league was played, voided games left out.
+    """Return the instant of the first game of each league, without voided games.
 
     Args:
-        leagues: the league of each cell, or NONE.
+        leagues: the league of each cell, or `NONE`
     """
     if all(league == NONE for league in leagues):
         return {}
@@ -354,18 +364,19 @@ def _find_first_games(facts: Facts, leagues: list[int]) -> dict[int, int]:
 
 
 def explain_no_version(ruleset_id: str, first_day: str | None) -> str:
-    """Return the reason if no version of a ruleset was in force; `first_day` is that of its first version, if any.
+    """Return the reason for games before the first version of a ruleset, which applies from `first_day`, if ever.
 
-    The reason has no day of the game, because notes count the games with equal reasons.
+    The reason does not include the day of the game, because notes count the games with equal reasons.
     """
-    first = f"; its first applies from {first_day}" if first_day else ""
-    return f"{ruleset_id} had no version in force then{first}"
+    if first_day is None:
+        return f"{ruleset_id} has no version in force"
+    return f"{ruleset_id} was not in force yet; its first version applies from {first_day}"
 
 
 def find_scoring_instant(facts: Facts, row: int, versions: Sequence[Version]) -> int:
-    """Return the instant whose version scores a game.
+    """Return the instant that decides which version scores a game: the version in force at this instant.
 
-    It is the end of the game or, if the ruleset fixes its version at the start of a league, the start of its league.
+    This is the end of the game or, if leagues keep the version of their start (`freeze`), the start of its league.
     """
     played: int = facts.occurred_at[row]
     if versions[0].ruleset.freeze == "none":
@@ -377,7 +388,11 @@ PART_GAMES = 250_000  # games per part; with two or more parts, two threads sele
 
 
 class SelectedGames(NamedTuple):
-    """Games with their counted participants: those of game g are `slot[offset[g]:offset[g + 1]]`, sorted by id."""
+    """The selected games and their counted participants.
+
+    row, version: by game, its row in the facts, and the index of the version that scores it
+    offset, slot: the counted participants of game g, sorted by id, are `slot[offset[g]:offset[g + 1]]`
+    """
 
     row: Column
     version: Column
@@ -410,11 +425,11 @@ def select_games(
     """Return the games that a ruleset counts, in replay order.
 
     Args:
-        facts: all games.
-        versions: the versions of the ruleset.
-        order_rows: returns the rows of the games to select from, in replay order; called only if any may count.
-        is_on_ladder: whether the games of a cell are on a requested ladder.
-        failures: gets the games at which their rule's check fails, by row; they are included.
+        facts: all games
+        versions: the versions of the ruleset
+        order_rows: returns the rows of the games to select from, in replay order; called only if any game may count
+        is_on_ladder: tells whether the games of a cell are on a requested ladder
+        failures: receives, by row, the error of each game at which the rule's check fails; these games are included
     """
     if facts.unchecked is not None:
         facts.check()
@@ -474,16 +489,16 @@ def select_games(
 def _select_in_parts(
     facts: Facts, rows: Column, run: Callable[[Column, Sequence[Any]], int], buffers: Sequence[Any]
 ) -> int:
-    """Select from two parts of the rows at a time, each into its own range of the buffers, then close the gaps.
+    """Select games in two threads, each from one part of the rows into its own range of the buffers; close the gaps.
 
-    Memory pages of files are released after each part. Returns the number of games.
+    Memory pages of files are released after each part. Returns the number of selected games.
     """
     row, version, offset, slot = map(arrays.as_numpy, buffers)
     counts, ordered = arrays.as_numpy(facts.count), arrays.as_numpy(rows)
     games = slots = slots_from = 0
     waiting = deque[tuple[int, int, Any, Future[int]]]()
     with ThreadPoolExecutor(2) as threads:
-        # two more rounds drain the queue
+        # the two rounds without a part drain the queue
         for first in (*range(0, len(rows), PART_GAMES), None, None):
             if first is not None:
                 part = ordered[first : first + PART_GAMES]
@@ -519,7 +534,7 @@ def _drop_voided(facts: Facts, rows: Column) -> Column:
 
 
 def _build_cell_mask(facts: Facts, versions: Sequence[Version], is_on_ladder: Callable[[Cell], bool]) -> Column:
-    """Return for every version and cell whether its games are eligible and on a ladder."""
+    """Return a mask by version and cell: 1 if the games of the cell are eligible and on a requested ladder."""
     game_numbers = {facts.text_numbers.get(name) for version in versions for name in version.ruleset.scope.game}
     is_requested = [cell.game in game_numbers and is_on_ladder(cell) for cell in facts.cells]
     return array(
@@ -533,9 +548,9 @@ def _build_cell_mask(facts: Facts, versions: Sequence[Version], is_on_ladder: Ca
 
 
 def _list_account_changes(facts: Facts, versions: Sequence[Version]) -> tuple[Column, Column, Column]:
-    """Return per-person offsets, start times and tier codes of account changes.
+    """Return the account changes of all persons: bounds by person, then the time and the tier code of each change.
 
-    They are empty if no version leaves out a tier, because then no loop reads them.
+    The columns are empty if no version leaves out a tier, because then the loop does not read them.
     """
     first, since, code = array("q", [0]), array("q"), array("q")
     if not any(version.ruleset.scope.exclude_accounts for version in versions):
@@ -549,7 +564,10 @@ def _list_account_changes(facts: Facts, versions: Sequence[Version]) -> tuple[Co
 
 
 def version_starts(versions: Sequence[Version]) -> tuple[list[int], list[int]]:
-    """Return instants in order, and the index of the version in force from each instant (NONE before the first)."""
+    """Return the starts of versions in order, and the index of the version in force from each start on.
+
+    The first entry is a start before all games, with the index `NONE`.
+    """
     instants = sorted({version.effective_from for version in versions if version.effective_from is not None})
     chosen = [in_force(versions, instant) for instant in instants]
     indices = {id(version): index for index, version in enumerate(versions)}
@@ -559,7 +577,7 @@ def version_starts(versions: Sequence[Version]) -> tuple[list[int], list[int]]:
 def _drop_unscorable(
     facts: Facts, versions: Sequence[Version], selected: SelectedGames, failures: dict[int, Exception]
 ) -> SelectedGames:
-    """Return the games without those that their rule cannot score."""
+    """Return the selected games without games that their rule cannot score."""
     selected = _drop_unreadable(facts, versions, selected)
     is_checked = [needs_check(version) for version in versions]
     if not any(is_checked):
@@ -585,7 +603,7 @@ def _drop_unscorable(
 
 
 def _drop_unreadable(facts: Facts, versions: Sequence[Version], selected: SelectedGames) -> SelectedGames:
-    """Return the games without those that their ruleset cannot read; `explain_unreadable` says why."""
+    """Return the selected games without games that their ruleset cannot read; see `explain_unreadable`."""
     if not any(can_be_unreadable(facts, version) for version in versions):
         return selected
     offset = arrays.as_numpy(selected.offset)
@@ -605,9 +623,9 @@ def _drop_unreadable(facts: Facts, versions: Sequence[Version], selected: Select
 
 
 def _are_partners(facts: Facts, row: Any, size: Any, slot: Any) -> Any:
-    """Return for the participants of some games whether they are partners of an earlier participant.
+    """Return a mask by slot: True if the participant is a partner of an earlier participant of the game.
 
-    Participants in battles and players who left their seat are not.
+    Participants in battles and replaced participants are not partners.
     """
     team = read_optional_column(facts, "team", slot)
     is_ignored = (
@@ -622,7 +640,7 @@ def _are_partners(facts: Facts, row: Any, size: Any, slot: Any) -> Any:
 
 
 def _are_unreadable(facts: Facts, version: Version, slot: Any) -> Any:
-    """Return for some participants whether the version cannot read their numbers."""
+    """Return a mask by slot: True if the version cannot read the participant's numbers."""
     is_unreadable = np.zeros(len(slot), dtype=bool)
     for name, limits in version.ruleset.numbers.items():
         number = read_optional_column(facts, f"{NUMBERS}{name}", slot)
@@ -641,7 +659,7 @@ def _are_unreadable(facts: Facts, version: Version, slot: Any) -> Any:
 
 
 def _find_check_keys(facts: Facts, versions: Sequence[Version], selected: SelectedGames) -> Iterable[Any]:
-    """Return a key for every game: games with equal keys have the same result of the rule's check.
+    """Return a key for each game. The rule's check has the same result for games with equal keys.
 
     All keys are None if each game needs its own check.
     """
@@ -701,18 +719,19 @@ def select_slots(
     out_offset: Column,
     out_slot: Column,
 ) -> int:
-    """Write the scored games among `rows` to the output arrays, in the order of the rows; return how many.
+    """Write the counted games among `rows` to the output arrays, in the order of the rows; return their number.
 
     The counted participants of a game are written in the order of their ids.
 
-    rank:           for every player, the rank of their person's id among all ids
+    rank:           by player, the rank of their person's id among all ids
     has_merged_ids: whether two ids of a game may be one person
-    since:          instants from which the versions `version_since` are in force, ascending
-    frozen_at:      for every cell, the instant whose version scores it, if `frozen`
-    admitted:       for every version and cell, whether the game is eligible and on a requested ladder
-    seat_mask:      for every version, whether a seat counts; by status, first kept seats, then replaced ones
-    tier_mask:      for every version and account tier, whether it counts
-    tier_from:      for every person, where their tiers begin in the next two, by time; empty if all tiers count
+    since, version_since: the starts of versions, ascending, and the index of the version in force from each start on
+    frozen_at:      by cell, if `frozen`: the instant that decides which version scores its games
+    cell_mask:      by version and cell, whether the games are eligible and on a requested ladder
+    seat_mask:      by version and kind of seat (see `number_seat_kind`), whether the participants count
+    tier_mask:      by version and account tier, whether the participants count
+    tier_from:      by person, the bounds of their account changes in `tier_since` and `tier_code`, which are sorted by
+                    time; empty if all tiers count
     """
     games = 0
     slots = 0

@@ -722,7 +722,7 @@ def compute_changes(
     points_before: Numbers,
     adjustment_slots: Numbers,
     adjustment_players: Numbers,
-    states_before_adjustments: Numbers,
+    points_before_adjustments: Numbers,
     points: Numbers,
     changes: Numbers,
 ) -> None:
@@ -733,7 +733,7 @@ def compute_changes(
     adjustment = len(adjustment_slots) - 1
     for slot in range(len(points_before) - 1, -1, -1):
         while adjustment >= 0 and adjustment_slots[adjustment] > slot:
-            points[adjustment_players[adjustment]] = states_before_adjustments[adjustment]
+            points[adjustment_players[adjustment]] = points_before_adjustments[adjustment]
             adjustment -= 1
         player = player_of_slot[slot]
         changes[slot] = points[player] - points_before[slot]

@@ -67,4 +67,4 @@ def test_games_count_from_31_january_2009(explained, day, counts):
     """
     _, why_not = explained(catan("a 1", "b 2", day=day, year=2009))
 
-    assert why_not == (None if counts else "catan-elo had no version in force then; its first applies from 2009-01-31")
+    assert why_not == (None if counts else "catan-elo was not in force yet; its first version applies from 2009-01-31")

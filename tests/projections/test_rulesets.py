@@ -117,7 +117,7 @@ def test_games_before_rules_do_not_count(ratings, ledger_url):
     rules["data"]["effective_from"] = "2020-01-05"
     fill(ledger_url, [rules, club_game("g1", "a b", day=4), club_game("g2", "a b", day=5)])
     told = json.loads(ratings("explain", "g1", "club-catan-elo/all", "--format", "json", db=ledger_url).stdout)
-    assert told["why_not"] == "club-catan-elo had no version in force then; its first applies from 2020-01-05"
+    assert told["why_not"] == "club-catan-elo was not in force yet; its first version applies from 2020-01-05"
     rows = json.loads(ratings("standings", "club-catan-elo/all", "--format", "json", db=ledger_url).stdout)["rows"]
     assert [row["games"] for row in rows] == [1, 1]
 
