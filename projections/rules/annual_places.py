@@ -17,7 +17,10 @@ from ratings_ledger.projections.contract import Changes, Columns, Numbers, Param
 
 
 class AnnualPlacesParams(Params):
-    """Parameters. `of` is the ruleset of the monthly lists, which are partitioned by city, group and month."""
+    """Parameters. `of` is the ruleset of the monthly lists, which are partitioned by city, group and month.
+
+    With `cap_at_missing`, a place worse than `missing` counts as `missing`.
+    """
 
     of: str
     months: Annotated[int, Field(ge=1, le=12)] = 4
@@ -29,10 +32,13 @@ class AnnualPlacesParams(Params):
 
 
 def refuse_params(params: AnnualPlacesParams, players_max: int) -> str | None:
-    """Refuse parameters of running points, which an annual list does not have. Sums of places are small."""
+    """Refuse parameters of running points, which an annual list does not have.
+
+    No overflow check is needed, because sums of places are small.
+    """
     for key in ("start", "min_games", "carry_over", "substitution"):
         if getattr(params, key) != AnnualPlacesParams.model_fields[key].default:
-            return f"params.{key}: the monthly lists decide that; an annual list has no games of its own"
+            return f"params.{key}: an annual list has no games of its own; leave it out, the monthly lists decide it"
     return None
 
 

@@ -8,8 +8,8 @@
 floor(pot * sum of shares / (100 * number of tied players)). Victory points are minted; the rest of the pot is burned.
 
 "If more than one person qualifies for a victory then the winners share the ante for their placings." With
-`winners = "share"`, all players with a major victory are tied, and all with a standard one below them; power and
-influence separate all other players. With `"by_power"` they separate the winners as well. Example: two standard
+`winners = "share"`, all players with a major victory are tied, and below them all players with a standard victory;
+power and influence separate all other players. With `"by_power"`, the winners as well. Example: two standard
 victories at power 21 and 18 in a game of four with a pot of 40 give 14 each (share), or 16 and 12 (by_power).
 
 Games larger than the largest row of `shares` use that row. Only ties among counted players matter. Example: a player
@@ -98,7 +98,7 @@ def place_column(params: AntePoolParams) -> int:
 
 
 def check(n: int, columns: Columns, params: AntePoolParams) -> str | None:
-    """Return why a game cannot be scored (too few seats, or two rated players in one seat), or None."""
+    """Return the reason why a game cannot be scored (too few seats, or two counted players in one seat), or None."""
     place, seats, status = columns[PLACE], columns[SEATS], columns[STATUS]
     if seats[0] < (players_min := min(map(int, params.shares))):
         return f"this game has {seats[0]} players; `params.shares` starts at {players_min}"

@@ -1,8 +1,8 @@
 """Blue Max: points for the kind of victory, for the best player of a side, and for every unit destroyed or lost.
 
-    strategic victory   exactly one side has units left
-    tactical victory    otherwise: it lost the smaller share of its units
-    marginal victory    otherwise: its game points exceed the enemy's by more than `marginal_margin` %
+    strategic victory   the side is the only one with units left
+    tactical victory    otherwise: the side lost the smaller share of its units
+    marginal victory    otherwise: the side's game points exceed the enemy's by more than `marginal_margin` %
     draw                otherwise, or by agreement
 
     change = the victory's points, to every player of the winning side
@@ -80,7 +80,7 @@ class BlueMaxParams(TableParams):
 
 
 def refuse_params(params: BlueMaxParams, players_max: int) -> str | None:
-    """Return why the parameters cannot be used, or None.
+    """Return the problem with the parameters, or None.
 
     With up to 4,096 players of at most 10^4 units and 10^6 game points each, every product is below 10^16.
     """
@@ -106,7 +106,7 @@ def prepare(params: BlueMaxParams) -> tuple[int, ...]:
 
 
 def check(n: int, columns: Columns, params: BlueMaxParams) -> str | None:
-    """Return why a game cannot be scored (a player destroyed more units than the other side lost), or None."""
+    """Return the reason why a game cannot be scored: a player destroyed more units than the enemy lost. Else None."""
     for kills, lost in zip(columns[KILLS], columns[ENEMY_LOST], strict=True):
         if kills > lost and params.impossible_kills == "refuse":
             return f"a player destroyed {kills} enemy units, but the other side lost {lost}"
@@ -114,7 +114,7 @@ def check(n: int, columns: Columns, params: BlueMaxParams) -> str | None:
 
 
 def exceeds(more: int, less: int, margin: int, strictly: int) -> bool:
-    """Tell whether `more` is at least `margin` percent above `less`, or with `strictly` more than that."""
+    """Tell whether `more` is at least `margin` percent above `less`; with `strictly`, more than `margin` percent."""
     return more * 100 > less * (100 + margin) or (not strictly and more * 100 == less * (100 + margin))
 
 
@@ -135,7 +135,7 @@ def result(i: int, columns: Columns, margin: int) -> int:
 
 
 def is_best(i: int, columns: Columns, margin: int, strictly: int) -> bool:
-    """Tell whether participant i is the best player of their side. A player without teammates is not."""
+    """Tell whether participant i is the best player of their side. A player without teammates is never the best."""
     mine = columns[GAME_POINTS][i]
     return columns[SIDE_SEATS][i] > 1 and mine > 0 and exceeds(mine, columns[MATES_BEST][i], margin, strictly)
 
@@ -159,7 +159,7 @@ def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: 
 def explain(
     n: int, names: Sequence[str], points: Numbers, columns: Columns, params: BlueMaxParams, change: Numbers
 ) -> list[list[Term]]:
-    """Return for every player terms for the side's result, for the best of the side, for kills and for losses."""
+    """Return for every player the terms for the side's result, for the best of the side, for kills and for losses."""
     terms = []
     for i, (kills, lost) in enumerate(zip(columns[KILLS], columns[LOST], strict=True)):
         player_terms = [_explain_result(i, columns, params), *_explain_best(i, columns, params)]

@@ -53,7 +53,7 @@ def prepare(params: CDiploParams) -> tuple[int, ...]:
 
 
 def powers_ahead(i: int, columns: Columns) -> int:
-    """Return how many powers in the game of participant i have more centres."""
+    """Count the powers in the game of participant i that have more centres."""
     ahead = 0
     for place in range(POWERS):
         ahead += int(columns[FIRST + place][i] > columns[CENTRES][i])
@@ -61,7 +61,7 @@ def powers_ahead(i: int, columns: Columns) -> int:
 
 
 def powers_level(i: int, columns: Columns) -> int:
-    """Return how many powers in the game of participant i have the same number of centres, including their own."""
+    """Count the powers in the game of participant i with the same number of centres, including the participant's."""
     level = 0
     for place in range(POWERS):
         level += int(columns[FIRST + place][i] == columns[CENTRES][i])
@@ -106,7 +106,7 @@ def _explain_player(i: int, columns: Columns, constants: Numbers) -> list[Term]:
             return [Term("solo of another", 0, f"with {first} centres")]
         return [Term("solo", constants[SOLO_POINTS] * SCALE, f"{first} centres, {constants[SOLO]} are needed")]
     return [
-        Term("taking part", constants[PARTICIPATION] * SCALE, "for everybody"),
+        Term("taking part", constants[PARTICIPATION] * SCALE, "for every player"),
         Term("centres", constants[PER_CENTRE] * centres * SCALE, f"{constants[PER_CENTRE]} for each of {centres}"),
         _explain_placement(i, columns, constants),
     ]

@@ -44,7 +44,7 @@ class CatanPointsParams(PeriodParams):
 
 
 def refuse_params(params: CatanPointsParams, players_max: int) -> str | None:
-    """Why the parameters cannot be used, or None; six places have at most 6 * 10^6 points, so products stay small."""
+    """Return the problem with the parameters, or None. Six places have at most 6 * 10^6 points: products stay small."""
     return refuse_rows("params.points", params.points, "numbers", PLAYERS_MAX)
 
 
@@ -54,7 +54,7 @@ def prepare(params: CatanPointsParams) -> tuple[int, ...]:
 
 
 def check(n: int, columns: Columns, params: CatanPointsParams) -> str | None:
-    """Why a game cannot be scored: there is no row for its number of seats."""
+    """Return the reason why a game cannot be scored (no row for its number of seats), or None."""
     seats = columns[1][0]
     if str(seats) not in params.points:
         return f"Catan points are defined for {told_sizes(params.points)} players, this game has {seats}"
@@ -62,7 +62,7 @@ def check(n: int, columns: Columns, params: CatanPointsParams) -> str | None:
 
 
 def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: Numbers, change: Changes) -> int:
-    """Fill in the changes; returns their sum, which is minted."""
+    """Fill in the changes. Return their sum, which is minted."""
     place, seats, tied = columns[0], columns[1], columns[2]
     minted = 0
     for i in range(n):

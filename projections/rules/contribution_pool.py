@@ -53,11 +53,11 @@ class ContributionPoolParams(Params):
     bonus: Annotated[int, Field(ge=0, le=1_000_000)] = 100
     bonus_seconds: Annotated[int, Field(ge=0, le=1_000_000_000)] = 600
     dust: Literal["burn", "winner"] = "burn"
-    timers: ClockTimers = ClockTimers()  # of the clocks of the games, not of their points
+    timers: ClockTimers = ClockTimers()  # for the clocks of the games; the points do not depend on them
 
 
 def refuse_params(params: ContributionPoolParams, players_max: int) -> str | None:
-    """Why the parameters cannot be used, or None.
+    """Return the problem with the parameters, or None.
 
     With up to 99 players of at most 10^16 units each, percentages up to 100 keep every product, and every sum of
     contributions and bonuses, within 10^18, which a signed 64-bit integer holds.
@@ -67,7 +67,8 @@ def refuse_params(params: ContributionPoolParams, players_max: int) -> str | Non
     for name, row in params.contributions.items():
         if row[0] != 0:
             return (
-                f"params.contributions.{name}: the first contributes 0, not {row[0]}: nobody is placed better to get it"
+                f"params.contributions.{name}: the first player must contribute 0, not {row[0]}, because no player is "
+                "placed better"
             )
     return None
 
@@ -78,7 +79,7 @@ def prepare(params: ContributionPoolParams) -> tuple[int, ...]:
 
 
 def check(n: int, columns: Columns, params: ContributionPoolParams) -> str | None:
-    """Why a game cannot be scored: no row for its number of seats, or both players of a seat count."""
+    """Return the reason why a game cannot be scored (no row for its size, or two players in a seat), or None."""
     place, seats, _, status = columns
     if str(seats[0]) not in params.contributions:
         sizes = told_sizes(params.contributions)
@@ -138,7 +139,7 @@ def explain(
     dust = -sum(term.amount for mine in terms for term in mine)
     winners = [i for i in range(n) if place[i] == 1]
     if params.dust == "winner" and len(winners) == 1 and dust:
-        terms[winners[0]].append(Term("dust", dust, "what rounding down left of all contributions", "", ("dust",)))
+        terms[winners[0]].append(Term("dust", dust, "the rest of all contributions after rounding down", "", ("dust",)))
     elif len(winners) == 1 and dust:  # burned, instead of given to the winner
         terms[winners[0]][-1] = terms[winners[0]][-1]._replace(assumes=("dust",))
     for i in range(n):

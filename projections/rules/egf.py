@@ -45,13 +45,14 @@ HANDICAP_MAX = 9
 WEIGHT_MAX = 10
 COLUMNS = ("place", "numbers.handicap", "numbers.weight")
 PLACE, HANDICAP, WEIGHT = range(len(COLUMNS))
-# The rows of a period: the opponent, the number of the game, the player's columns, and the opponent's columns.
+# The columns of a period's rows: the opponent, the number of the game, the player's columns, the opponent's columns.
 OPPONENT, OWN, OTHER = 0, 2, 5
 
 
 class EgfParams(Params):
-    """`weight_one` is the value of `numbers.weight` that counts as a whole game, as in an event of class A; a game
-    without weight is a whole one. With fewer than `provisional_games` games a rating is provisional.
+    """Parameters. `weight_one` is the value of `numbers.weight` for a whole game, as in an event of class A.
+
+    A game without a weight counts as a whole game. With fewer than `provisional_games` games, a rating is provisional.
     """
 
     start: Annotated[int, Field(ge=-1_000_000, le=3_000)] = 100
@@ -65,7 +66,7 @@ def refuse_params(params: EgfParams, players_max: int) -> str | None:
 
 
 def prepare(params: EgfParams) -> tuple[int, ...]:
-    """Return what counts as one game."""
+    """Return the weight that counts as one game."""
     return (params.weight_one,)
 
 
@@ -75,21 +76,21 @@ def start(params: EgfParams) -> StateValues:
 
 
 def check(n: int, columns: Columns, params: EgfParams) -> str | None:
-    """Return why a game cannot be scored, or None."""
+    """Return the reason why a game cannot be scored, or None."""
     handicap, weights = columns[HANDICAP], columns[WEIGHT]
     if n != 2:
-        return f"the game has {n} players, and not 2"
+        return f"the game has {n} players; the rule scores games of 2"
     if columns[PLACE][0] == 0:
         return "the game has no places"
     for stones in handicap:
         if stones != MISSING and not 0 <= stones <= HANDICAP_MAX:
-            return f"numbers.handicap is from 0 to {HANDICAP_MAX}, not {stones}"
+            return f"numbers.handicap is {stones}; it must be from 0 to {HANDICAP_MAX}"
     if min(handicap) > 0:
-        return "both players have a handicap; it belongs to the one who took the stones"
+        return "both players have a handicap; record it only for the player who took the stones"
     if weights[0] != weights[1]:
         return "the players of a game have different weights"
     if weights[0] != MISSING and not 0 <= weights[0] <= WEIGHT_MAX * params.weight_one:
-        return f"numbers.weight is from 0 to {WEIGHT_MAX * params.weight_one}, not {weights[0]}"
+        return f"numbers.weight is {weights[0]}; it must be from 0 to {WEIGHT_MAX * params.weight_one}"
     return None
 
 
@@ -120,7 +121,7 @@ def bonus_of(rating: int) -> float:
 
 
 def weight_of(weight: int, constants: Numbers) -> float:
-    """Return how many games a game counts as."""
+    """Return the weight of a game as a factor; 1 if it has no weight."""
     return 1.0 if weight == MISSING else real(weight, constants[0])
 
 
@@ -130,7 +131,7 @@ def score_of(place: int, other: int) -> float:
 
 
 def game_points(own: int, stones: int, other: int, other_stones: int, result: float) -> float:
-    """Return by how many points a game of full weight changes a rating."""
+    """Return the change of a rating, in points, by a game of full weight."""
     return con_of(own) * (result - expect(own, stones, other, other_stones)) + bonus_of(own)
 
 
@@ -147,7 +148,7 @@ def score(n: int, before: Any, columns: Columns, constants: Numbers, table: Numb
 
 
 def row_points(row: int, p: int, before: Any, rows: Any) -> float:
-    """Return by how many points a result of a period, of full weight, changes player p's rating."""
+    """Return the change of player p's rating, in points, by one result of a period at full weight."""
     result = score_of(rows[OWN + PLACE][row], rows[OTHER + PLACE][row])
     other = before[0][rows[OPPONENT][row]]
     return game_points(before[0][p], rows[OWN + HANDICAP][row], other, rows[OTHER + HANDICAP][row], result)
@@ -190,7 +191,7 @@ def explain(
 def explain_period(
     p: int, names: Sequence[str], before: Any, offsets: Numbers, rows: Any, params: EgfParams, after: Any
 ) -> list[tuple[int, Term]]:
-    """Return the terms of player p's games, two for each, and one for rounding their sum."""
+    """Return two terms for each game of player p, and one for the rounding of their sum."""
     terms: list[tuple[int, Term]] = []
     for row in range(offsets[p], offsets[p + 1]):
         rival = rows[OPPONENT][row]
@@ -220,7 +221,7 @@ def _text(value: float) -> str:
 
 
 def provisional(state: StateValues, games: int, params: EgfParams) -> bool:
-    """Return whether a player has played too few games."""
+    """Tell whether a player has played too few games."""
     return games < params.provisional_games
 
 

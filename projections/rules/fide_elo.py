@@ -8,11 +8,11 @@ decide on K: 40 below 30 games; else 10 for players who ever had 2400; else 40 u
 turn 18 while rated below 2300; else 20. If K times the games of the month exceeds 700, K is the largest whole number
 that keeps it within 700.
 
-A difference of more than 400 counts as 400. Three parameters cover what changed between versions of the regulations.
+A difference of more than 400 counts as 400. Three parameters cover the changes between versions of the regulations.
 `difference_max_for`: the limit helps the stronger player in every game, or only in the game of a league with the
 largest difference (the weaker player's difference is always limited). `full_difference_from`: from this rating on, a
-player's own differences count in full. `lift`: how far players between two ratings are lifted, once, when the version
-takes effect.
+player's own differences count in full. `lift`: players between two ratings are lifted by this percentage of the way to
+the upper one, once, when the version takes effect.
 
 Players below the floor are unrated, and so is a player without a seed. Games of an unrated player change no rating and
 do not count towards 700. Initial ratings are not computed. Every step but the final rounding is exact: K and 100 E are
@@ -52,7 +52,7 @@ STATE = (
 RATING, BORN, REACHED = range(len(STATE))
 COLUMNS = ("place", "games_before", "league", "year")
 PLACE, GAMES_BEFORE, LEAGUE, YEAR = range(len(COLUMNS))
-# The rows of a period: the opponent, the game, the player's columns, the opponent's columns.
+# The columns of a period's rows: the opponent, the game, the player's columns, the opponent's columns.
 OPPONENT, OWN, OTHERS = 0, 2, 2 + len(COLUMNS)
 # The constants in order. Ratings and differences are in units.
 (
@@ -73,7 +73,7 @@ OPPONENT, OWN, OTHERS = 0, 2, 2 + len(COLUMNS)
     LIFT_FROM,
     LIFT_TO,
 ) = range(16)
-# Table 8.1.2: the largest difference at which the stronger player expects 0.50, 0.51 ... 0.99; beyond, 1.
+# Table 8.1.2: the largest differences at which the stronger player expects 0.50, 0.51 ... 0.99; above 735, 1.
 LARGEST_DIFFERENCES = (
     *(3, 10, 17, 25, 32, 39, 46, 53, 61, 68),
     *(76, 83, 91, 98, 106, 113, 121, 129, 137, 145),
@@ -90,10 +90,10 @@ Points = Annotated[int, Field(ge=0, le=100_000)]
 class FideEloParams(Params):
     """The regulations since October 2025. Ratings and differences are in points, `lift` is a percentage.
 
-    A difference above `difference_max` counts as that: for the weaker player always, for the stronger one as
-    `difference_max_for` says, in every game or in one game of a league. From a rating of `full_difference_from` on, a
-    player's differences count in full; 0: no player's do. `lift` moves players from `lift_from` to below `lift_to` up
-    once, when the version takes effect, by that part of what they lack to `lift_to`; 0: no player is lifted.
+    A difference above `difference_max` counts as `difference_max`: always for the weaker player; for the stronger
+    player in every game or in one game of a league (`difference_max_for`). From a rating of `full_difference_from` on,
+    a player's differences count in full; 0 turns this off. `lift` raises players from `lift_from` to below `lift_to`
+    once, when the version takes effect, by this percentage of their distance to `lift_to`; 0 lifts no player.
     """
 
     floor: Points = 1400
@@ -115,15 +115,15 @@ class FideEloParams(Params):
 
 
 def refuse_params(params: FideEloParams, players_max: int) -> str | None:
-    """Return why the parameters cannot be used, or None; prove that everything fits a signed 64-bit integer.
+    """Return the problem with the parameters, or None. All results fit a signed 64-bit integer.
 
-    A gap is below 2 * 10^16 units, and twice that is formed at most. A player's month is at most `k_games_max` points,
-    10^11 units, and a lift forms less than 200 * 10^11 units. Sums over all players stay below 10^17.
+    A gap is below 2 * 10^16 units, and is at most doubled. A player's month is at most `k_games_max` points, 10^11
+    units, and a lift computes less than 200 * 10^11 units. Sums over all players stay below 10^17.
     """
     if params.lift and params.lift_from >= params.lift_to:
-        return f"params.lift_from: nobody is between {params.lift_from} and lift_to, {params.lift_to}"
+        return f"params.lift_from: must be below lift_to, {params.lift_to}, not {params.lift_from}"
     if params.high_from <= params.floor:
-        return f"params.high_from: {params.high_from} is not above the floor, {params.floor}"
+        return f"params.high_from: must be above the floor, {params.floor}, not {params.high_from}"
     return None
 
 
@@ -151,8 +151,9 @@ def prepare(params: FideEloParams) -> tuple[int, ...]:
 
 @cache
 def expected_percentages() -> Numbers:
-    """Return the stronger player's expected score in hundredths, by difference in points; the last entry serves all
-    larger differences.
+    """Return the stronger player's expected score in hundredths, by difference in points.
+
+    The last entry is for all larger differences.
     """
     limits = (-1, *LARGEST_DIFFERENCES)
     steps = range(len(LARGEST_DIFFERENCES))
@@ -160,17 +161,17 @@ def expected_percentages() -> Numbers:
 
 
 def start(params: FideEloParams) -> StateValues:
-    """Return the state of a player without a seed: unrated, as long as `start` is below the floor."""
+    """Return the state of a player without a seed, who is unrated if `start` is below the floor."""
     return params.start * SCALE, 0, 0
 
 
 def check(n: int, columns: Columns, params: FideEloParams) -> str | None:
-    """Return why a game cannot be rated: it is not one of two players."""
-    return None if n == 2 else f"FIDE rates games of two players, this game has {n}"
+    """Return the reason why a game cannot be rated (it does not have two players), or None."""
+    return None if n == 2 else f"FIDE rates games of two players; this game has {n}"
 
 
 def round_to_points(units: int) -> int:
-    """Round units to whole points, half away from zero; the result is still in units."""
+    """Round units to whole points, half away from zero. Return the result in units, too."""
     size = (2 * abs(units) + SCALE) // (2 * SCALE) * SCALE
     return -size if units < 0 else size
 
@@ -183,7 +184,7 @@ def expected_percentage(gap: int, table: Numbers) -> int:
 
 
 def factor_of(rating: int, born: int, reached: int, games: int, year: int, constants: Numbers) -> int:
-    """Return K of a player with this state and this number of earlier games, for a month of this year."""
+    """Return K for a player with this state and this number of earlier games, in a month of this year."""
     if games < constants[NEW_GAMES]:
         return constants[K_NEW]
     if reached > 0 or rating >= constants[HIGH_FROM]:
@@ -209,7 +210,10 @@ def is_rated(rating: int, constants: Numbers) -> bool:
 
 
 def is_largest(p: int, row: int, before: Columns, offsets: Numbers, rows: Columns, constants: Numbers) -> bool:
-    """Tell whether this is the first of player p's rated games in its league with the largest difference."""
+    """Tell whether the game of a row has the largest difference among player p's rated games in its league.
+
+    Of games with equal differences, only the first one counts as the largest.
+    """
     league, weakest = rows[OWN + LEAGUE][row], before[RATING][rows[OPPONENT][row]]
     if league == MISSING:
         return True
@@ -251,7 +255,7 @@ def period_factor(p: int, before: Columns, offsets: Numbers, rows: Columns, cons
 
 
 def limit_factor(factor: int, games: int, constants: Numbers) -> int:
-    """Return K, lowered where K times the games of a period would exceed its limit."""
+    """Return K, lowered if K times the games of a period would exceed `k_games_max`."""
     return constants[K_GAMES_MAX] // games if factor * games > constants[K_GAMES_MAX] else factor
 
 
@@ -276,11 +280,11 @@ def score_period(
             if is_rated(before[RATING][rows[OPPONENT][row]], constants):
                 gap = counted_gap(p, row, before, offsets, rows, constants)
                 exact += change_of_game(factor, rows[OWN + PLACE][row], rows[OTHERS + PLACE][row], gap, table)
-        total += finish(p, exact, before, constants, after)
+        total += store_rating(p, exact, before, constants, after)
     return max(total, 0)
 
 
-def finish(p: int, exact: int, before: Columns, constants: Numbers, after: Any) -> int:
+def store_rating(p: int, exact: int, before: Columns, constants: Numbers, after: Any) -> int:
     """Fill in the state of a rated player after an exact change. Return the rounded change."""
     change = round_to_points(exact)
     after[RATING][p] = before[RATING][p] + change
@@ -294,11 +298,13 @@ def score(n: int, before: Columns, columns: Columns, constants: Numbers, table: 
     total = 0
     if is_rated(before[RATING][0], constants) and is_rated(before[RATING][1], constants):
         for i in range(2):
-            total += finish(i, single_change(i, before, columns, constants, table), before, constants, after)
+            total += store_rating(
+                i, change_of_single_game(i, before, columns, constants, table), before, constants, after
+            )
     return max(total, 0)
 
 
-def single_change(i: int, before: Columns, columns: Columns, constants: Numbers, table: Numbers) -> int:
+def change_of_single_game(i: int, before: Columns, columns: Columns, constants: Numbers, table: Numbers) -> int:
     """Return the exact change of participant i by a single game between two rated players."""
     own, games, year = before[RATING][i], columns[GAMES_BEFORE][i], columns[YEAR][i]
     factor = factor_of(own, before[BORN][i], before[REACHED][i], games, year, constants)
@@ -325,7 +331,7 @@ def provisional(state: StateValues, games: int, params: FideEloParams) -> bool:
 def chance(i: int, j: int, before: Columns, columns: Columns, constants: Numbers, table: Numbers) -> int:
     """Return the expected score of player i against player j, by the table and the full difference.
 
-    The table's last step stands for at least 0.995, which keeps the chance below 1. Without a rating it is 1/2.
+    An expected score of 1 is lowered to 0.995, because a chance must be below 1. If a player is unrated, it is 1/2.
     """
     own, others = before[RATING][i], before[RATING][j]
     if not (is_rated(own, constants) and is_rated(others, constants)):
@@ -336,7 +342,7 @@ def chance(i: int, j: int, before: Columns, columns: Columns, constants: Numbers
 
 
 def sample(n: int, random: Random, params: FideEloParams) -> Columns:
-    """Return columns of a random game: won or drawn, in one of three leagues or in none."""
+    """Return the columns of a random game, won or drawn, in one of three leagues or in none."""
     winner = random.randint(-1, n - 1)
     place = [1 if winner in (i, -1) else 2 for i in range(n)]
     league, year = random.choice([MISSING, 0, 1, 2]), random.randint(1990, 2030)
@@ -346,7 +352,7 @@ def sample(n: int, random: Random, params: FideEloParams) -> Columns:
 def explain(
     n: int, names: Sequence[str], before: Any, columns: Columns, params: FideEloParams, after: Any
 ) -> list[list[Term]]:
-    """Return the terms of a single game for both players, and one for rounding to whole points."""
+    """Return for both players the term of a single game, and one for rounding to whole points."""
     rows = [[1, 0], [0, 0], *columns, *([column[1], column[0]] for column in columns)]
     terms = []
     for i in range(n):

@@ -1,4 +1,4 @@
-"""Glicko: each player has a rating and a deviation, the uncertainty of the rating; updated by game or by period.
+"""Glicko: each player has a rating and a deviation (its uncertainty), updated after each game or rating period.
 
     q = ln 10 / 400;  g(RD) = 1 / sqrt(1 + 3 q^2 RD^2 / pi^2);  E = 1 / (1 + 10^(-g(RD_j) (r - r_j) / 400))
     1 / d^2 = q^2 * sum of g(RD_j)^2 E (1 - E)
@@ -46,16 +46,17 @@ SCALE = 1_000_000
 # The kernels compute in units, because converting each number would take longer than the formulas.
 Q = 0.0057564627324851142 / 1_000_000
 THREE_OVER_PI_SQUARED = 0.30396355092701331
-# Leads are limited to this one, which already gives an expected score of 1.
+# Larger leads count as this one, because both give an expected score of 1.
 LEAD_MAX = 10**15
 DEVIATION_MAX = 10_000
 
 
 class Glicko1Params(Params):
-    """`start_deviation` is the deviation of a new player, and the most that inactivity can raise one to. `c` is its
-    growth in a day, or in a whole period of a week or a month: 50 grows to 350 in five years of days.
-    `deviation_floor` is the smallest deviation; above `provisional_deviation` a rating is provisional. All have at
-    most six decimals.
+    """Parameters, with at most six decimals.
+
+    `start_deviation` is the deviation of a new player, and the limit to which inactivity can raise a deviation. `c` is
+    the growth of a deviation in a day, or in a rating period: with the default, 50 grows to 350 in five years of days.
+    `deviation_floor` is the smallest deviation. Above `provisional_deviation`, a rating is provisional.
     """
 
     start: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 1500
@@ -70,9 +71,15 @@ def refuse_params(params: Glicko1Params, players_max: int) -> str | None:
     for name in ("start_deviation", "c", "deviation_floor", "provisional_deviation"):
         value = Fraction(getattr(params, name))
         if value > DEVIATION_MAX or (value * SCALE).denominator > 1:
-            return f"params.{name}: must be a number up to {DEVIATION_MAX:,} with at most six decimals"
+            return (
+                f"params.{name}: must be at most {DEVIATION_MAX:,}, with at most six decimals, not "
+                f"{getattr(params, name)}"
+            )
     if Fraction(params.deviation_floor) > Fraction(params.start_deviation):
-        return f"params.deviation_floor: must not exceed start_deviation, {params.start_deviation}"
+        return (
+            f"params.deviation_floor: must not exceed start_deviation, {params.start_deviation}, "
+            f"but it is {params.deviation_floor}"
+        )
     return None
 
 

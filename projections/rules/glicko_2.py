@@ -1,4 +1,4 @@
-"""Glicko-2: every player has a rating, a deviation and a volatility, by game or by period.
+"""Glicko-2: each player has a rating, a deviation and a volatility, updated after each game or rating period.
 
     mu = (r - 1500) / 173.7178;  phi = RD / 173.7178;  g(phi) = 1 / sqrt(1 + 3 phi^2 / pi^2)
     E = 1 / (1 + e^(-g(phi_j) (mu - mu_j)));  V = 1 / v = sum of g(phi_j)^2 E (1 - E);  S = sum of g(phi_j) (s - E)
@@ -61,10 +61,11 @@ HALVINGS = 64
 
 
 class Glicko2Params(Params):
-    """`start_deviation` and `start_volatility` are those of a new player; no time without games makes a deviation
-    larger than that. `tau` limits how fast volatilities change. `aging` is how often the square of the volatility is
-    added for a further day, or a further whole period. Above `provisional_deviation` a rating is provisional. All have
-    at most six decimals.
+    """Parameters, with at most six decimals.
+
+    `start_deviation` and `start_volatility` are a new player's. Time without games raises a deviation at most to
+    `start_deviation`. `tau` limits how fast volatilities change. For each further day or whole period, `aging` times
+    the square of the volatility is added. Above `provisional_deviation`, a rating is provisional.
     """
 
     start: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 1500
@@ -76,12 +77,12 @@ class Glicko2Params(Params):
 
 
 def refuse_params(params: Glicko2Params, players_max: int) -> str | None:
-    """Return why the parameters cannot be used, or None."""
+    """Return the problem with the parameters, or None."""
     most = {"start_volatility": 1, "tau": TAU_MAX}
     for name in ("start_deviation", "start_volatility", "tau", "aging", "provisional_deviation"):
         value, limit = Fraction(getattr(params, name)), most.get(name, DEVIATION_MAX)
         if value > limit or (value * SCALE).denominator > 1:
-            return f"params.{name}: must be a number up to {limit:,} with at most six decimals"
+            return f"params.{name}: must be at most {limit:,}, with at most six decimals, not {getattr(params, name)}"
     return None
 
 
@@ -96,7 +97,7 @@ def start(params: Glicko2Params) -> StateValues:
 
 
 def age(state: StateValues, elapsed: int, constants: Numbers) -> StateValues:
-    """Return the state after `elapsed` days or periods, where the game or period itself covers the first."""
+    """Return the state after `elapsed` days or periods. The next game or period accounts for the first of them."""
     deviation, volatility = real(state[1], 1), POINTS * TO_SIGMA * real(state[2], 1)
     further = real(max(elapsed - 1, 0), 1) * real(constants[2], SCALE)
     grown = root(deviation * deviation + further * volatility * volatility)
@@ -191,7 +192,7 @@ def bisect_volatility(variance: float, square: float, surprise: float, informati
 def update(
     deviation: int, volatility: int, surprise: float, information: float, tau: float
 ) -> tuple[float, float, float]:
-    """Return the units that a rating moves for a surprise of 1, the new deviation and volatility in units."""
+    """Return the change of the rating for a surprise of 1, the new deviation and the new volatility, all in units."""
     phi, sigma = TO_PHI * real(deviation, 1), TO_SIGMA * real(volatility, 1)
     ratio = exp(0.5 * solve_volatility(sigma * sigma, phi * phi, surprise, information, tau))
     square = phi * phi + sigma * ratio * (sigma * ratio)

@@ -60,9 +60,9 @@ Award = Annotated[int, Field(ge=0, le=10_000)]
 
 
 class ItaliaParams(TableParams):
-    """Points, `placement` from first place on; `tss` is a percentage, `no_break_bonus` may be one.
+    """Points. `placement` begins with first place; `tss` is a percentage, `no_break_bonus` may be one.
 
-    The losers of a solo get what eliminated players get.
+    After a solo, all other players get `eliminated` points, as eliminated players do.
     """
 
     placement: Annotated[list[Award], Field(min_length=1, max_length=POWERS)] = [70, 34, 16]
@@ -80,7 +80,7 @@ class ItaliaParams(TableParams):
 
 
 def refuse_params(params: ItaliaParams, players_max: int) -> str | None:
-    """Return why the parameters cannot be used, or None. M is below 10^6 and every product below 10^14.
+    """Return the problem with the parameters, or None. M is below 10^6 and every product below 10^14.
 
     M * (1 + 10 %) * (1 + TSS) in hundredths is whole if the product of both percentages is a multiple of 100.
     """
@@ -136,7 +136,7 @@ def base_points(i: int, columns: Columns, constants: Numbers) -> int:
 
 
 def no_break_points(i: int, columns: Columns, constants: Numbers, base: int) -> int:
-    """Return the points of participant i, in hundredths, for no break, given their M without them."""
+    """Return the points of participant i for no break, in hundredths. `base` is their M without these points."""
     place, variant = columns[PLACE][i], constants[VARIANT]
     if place == 1 or is_break(i, columns, constants) or (variant == SECOND_ONLY and place > 2):
         return 0
@@ -144,7 +144,7 @@ def no_break_points(i: int, columns: Columns, constants: Numbers, base: int) -> 
 
 
 def count_survivors(i: int, columns: Columns, constants: Numbers) -> int:
-    """Return how many powers in the game of participant i have at least `tss_centres`."""
+    """Count the powers in the game of participant i that have at least `tss_centres` centres."""
     count = 0
     for place in range(POWERS):
         count += int(columns[FIRST + place][i] >= constants[TSS_CENTRES])
@@ -152,7 +152,7 @@ def count_survivors(i: int, columns: Columns, constants: Numbers) -> int:
 
 
 def tss_points(i: int, columns: Columns, constants: Numbers, base: int, extra: int) -> int:
-    """Return what TSS adds for participant i, in hundredths, given their M and their points for no break."""
+    """Return the points that TSS adds for participant i, in hundredths, given M and the points for no break."""
     percentage = constants[TSS] * max(count_survivors(i, columns, constants) - 1, 0)
     if constants[VARIANT] in (PCT_ADD, POST_TSS):
         return base * percentage
@@ -175,7 +175,7 @@ def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: 
 def explain(
     n: int, names: Sequence[str], points: Numbers, columns: Columns, params: ItaliaParams, change: Numbers
 ) -> list[list[Term]]:
-    """Return for every player the bonuses in the order of the formula, and what TSS adds to their sum."""
+    """Return for every player the bonuses in the order of the formula, and the points that TSS adds to their sum."""
     return [_explain_player(i, columns, prepare(params)) for i in range(n)]
 
 
@@ -194,7 +194,7 @@ def _explain_player(i: int, columns: Columns, constants: Numbers) -> list[Term]:
     return [
         Term("centres", each * centres * SCALE, f"{each} for each of {centres}", "", ("per_centre",)),
         *_explain_placement(i, columns, constants),
-        Term("participation", constants[PARTICIPATION] * SCALE, "for everybody with a centre"),
+        Term("participation", constants[PARTICIPATION] * SCALE, "for every player with a centre"),
         *[term for term in ([added, lost] if constants[VARIANT] == POST_TSS else [lost, added]) if term.amount],
     ]
 

@@ -1,4 +1,4 @@
-"""Pairwise Elo: every two players of a game are compared as if they had played each other.
+"""Pairwise Elo: each pair of players in a game is compared as if they had played a game of two.
 
     change(A against B) = K * (S - E),  E = 1 / (1 + 10^((R_B - R_A) / scale)),  S = 1 better placed, 1/2 tied, 0 worse
 
@@ -43,11 +43,11 @@ K_MAX = 400
 
 
 class PairwiseEloParams(Params):
-    """`k_per_pair` is K; with `k_total` instead, K = k_total / (seats - 1). `scale` is in points.
+    """Parameters. `k_per_pair` is K; with `k_total` instead, K = k_total / (seats - 1). `scale` is in points.
 
     `rounding` rounds each pair's change (`pair`) or a player's sum (`total`) to whole points. With `update =
-    "sequential"` a player's own rating moves from opponent to opponent, in the order of their ids; then changes need
-    not sum to zero.
+    "sequential"`, a player's own rating moves after each opponent, in the order of the opponents' ids; then the changes
+    need not sum to zero.
     """
 
     start: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 1000
@@ -59,14 +59,14 @@ class PairwiseEloParams(Params):
 
 
 def refuse_params(params: PairwiseEloParams, players_max: int) -> str | None:
-    """Return why the parameters cannot be used, or None. Prove that products fit a signed 64-bit integer."""
+    """Return the problem with the parameters, or None. Products must fit a signed 64-bit integer."""
     if (params.k_per_pair is None) == (params.k_total is None):
         return "params: give either k_per_pair (K of every pair) or k_total (K is k_total / (n - 1))"
     if params.update == "sequential" and params.rounding == "total":
-        return "params.rounding: with update = sequential every step is rounded, so rounding is none or pair"
+        return 'params.rounding: must be "none" or "pair" with update = "sequential", which rounds each step'
     k = Fraction(params.k_per_pair or params.k_total or 0)
     if k > K_MAX:
-        return f"params: K is at most {K_MAX}; above, a change could be off by more than 0.000001 point"
+        return f"params: K must be at most {K_MAX}, not {k}, so that changes are exact to 0.000001 point"
     pairs = players_max if params.rounding == "total" else 1
     unit = SCALE if params.rounding == "none" else 1
     numerator = 2 * k.numerator * unit * ONE * pairs
@@ -77,7 +77,9 @@ def refuse_params(params: PairwiseEloParams, players_max: int) -> str | None:
 
 
 def prepare(params: PairwiseEloParams) -> tuple[int, ...]:
-    """Return the numerator and denominator of K, whether K is divided by n - 1, the scale in micropoints, the rounding
+    """Return the constants.
+
+    They are the numerator and denominator of K, whether K is divided by n - 1, the scale in micropoints, the rounding
     (0, 1 or 2), whether the update is sequential, and 2^59 / scale.
     """
     k = Fraction(params.k_per_pair or params.k_total or 0)
@@ -98,8 +100,10 @@ def chance(points: int, others: int, constants: Numbers, table: Numbers) -> int:
     return expected(points - others, constants[3], constants[6], table)
 
 
-def lead(gap: int, twice_scored: int, scale: int, inverse: int, rounding: int, table: Numbers) -> tuple[int, int]:
-    """Return the score minus the expected score, and one whole score, in the same unit; `twice_scored` is 0, 1 or 2."""
+def compare_with_expected(
+    gap: int, twice_scored: int, scale: int, inverse: int, rounding: int, table: Numbers
+) -> tuple[int, int]:
+    """Return the score minus the expected score, and a score of 1 in the same unit; `twice_scored` is 0, 1 or 2."""
     whole, chance = ONE, expected(gap, scale, inverse, table)
     if rounding == 1 and gap % scale == 0 and abs(gap) < EXPECTED_SCALES * scale:
         # E is rational here. The last bit of the table must not decide how an exact half is rounded.
@@ -109,7 +113,7 @@ def lead(gap: int, twice_scored: int, scale: int, inverse: int, rounding: int, t
 
 
 def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: Numbers, change: Changes) -> int:
-    """Fill in the changes. Return what the sequential update or rounding in total minted."""
+    """Fill in the changes. Return the points that the sequential update or the rounding in total minted."""
     place, seats = columns[0], columns[1]
     k, k_denominator, shared = constants[0], constants[1], constants[2]
     scale, rounding, sequential, inverse = constants[3], constants[4], constants[5], constants[6]
@@ -127,7 +131,7 @@ def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: 
                 ahead = scored * (ONE // 2) - expected(gap, scale, inverse, table)
                 amount = rounded(ahead * k * SCALE, divisor, ONE)
             else:
-                ahead, whole = lead(gap, scored, scale, inverse, rounding, table)
+                ahead, whole = compare_with_expected(gap, scored, scale, inverse, rounding, table)
                 amount = ahead if rounding == 2 else rounded(ahead * k, divisor, whole) * SCALE
             change[i] += amount
             if not sequential:
@@ -154,7 +158,7 @@ def explain(
         own, player_terms = points[i], []
         for j in (*range(i), *range(i + 1, n)):
             scored = 2 if place[i] < place[j] else 0 if place[i] > place[j] else 1
-            ahead, whole = lead(own - points[j], scored, scale, inverse, rounding, expected_scores())
+            ahead, whole = compare_with_expected(own - points[j], scored, scale, inverse, rounding, expected_scores())
             amount = rounded(ahead * k * (SCALE // step), divisor, whole) * step
             chance = scored * whole // 2 - ahead
             note = f"rated {decimal(own, SCALE)} against {decimal(points[j], SCALE)}"

@@ -63,7 +63,7 @@ WEIGHT_MAX = 100
 CHANGE_MAX = 10**9
 COLUMNS = ("place", "status", "team", "home", "side_score", "games_before", "numbers.weight")
 PLACE, STATUS, TEAM, HOME, SIDE_SCORE, GAMES_BEFORE, WEIGHT = range(len(COLUMNS))
-# The constants. A fraction takes two places; K and the table of factors come last.
+# Offsets of the constants. A fraction takes two entries; K and the table of factors come last.
 SPAN, HOME_POINTS, KAPPA, DIVISOR, SLOPE, OFFSET, EXPONENT, REVERSION, MEAN = range(0, 18, 2)
 MARGIN, MARGIN_UNIT, WEIGHT_ONE, BY_SUM, K_FORMULA, FACTORS, K = range(18, 25)
 MARGINS = ("none", "ln", "power", "table")
@@ -95,14 +95,15 @@ KOfGames = Annotated[PositiveFraction | KFormula | list[KStep], needs(K_FORMS)]
 
 
 class PairwiseElo2Params(Params):
-    """`k` is a number, a list of steps by games played such as `[{below = 30, k = 40}, {k = 20}]`, or
-    `{numerator = 250, offset = 5, power = "0.4"}`: numerator / (games + offset)^power. `home` is in points. `kappa`
-    above 0 expects draws.
+    """Parameters. `home` is in points. With `kappa` above 0, the rule expects draws.
 
-    `margin_divisor` (d) and `margin_slope` default to the constants of their margin; `margin_unit` is how many units of
-    the score make 1. `weight_one` is the value of `numbers.weight` that counts as one game, and a game without weight
-    is one. `teams` says whether a side has the mean or the sum of its members' ratings. With fewer than
-    `provisional_games` games a rating is provisional.
+    `k` is a number, a list of steps by games played such as `[{below = 30, k = 40}, {k = 20}]`, or
+    `{numerator = 250, offset = 5, power = "0.4"}`: numerator / (games + offset)^power.
+
+    `margin_divisor` (d) and `margin_slope` default to the constants of their margin; `margin_unit` is the number of
+    units of the score in a margin of 1. `weight_one` is the value of `numbers.weight` that counts as one game; a game
+    without a weight counts as one game. With `teams`, the rating of a side is the mean or the sum of its members'
+    ratings. With fewer than `provisional_games` games, a rating is provisional.
     """
 
     start: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 1500
@@ -125,7 +126,7 @@ class PairwiseElo2Params(Params):
 
 
 def steps_of(params: PairwiseElo2Params) -> list[tuple[int, Fraction]]:
-    """Return K by games played: (fewer games than this, K)."""
+    """Return K by games played, as (limit, K): K is for players with fewer games than the limit."""
     if isinstance(params.k, KFormula):
         return []
     if isinstance(params.k, list):
@@ -134,16 +135,20 @@ def steps_of(params: PairwiseElo2Params) -> list[tuple[int, Fraction]]:
 
 
 def refuse_params(params: PairwiseElo2Params, players_max: int) -> str | None:
-    """Return why the parameters cannot be used, or None."""
+    """Return the problem with the parameters, or None."""
     bounds = [below for below, _ in steps_of(params)]
     if not isinstance(params.k, KFormula) and (bounds[-1:] != [-MISSING] or sorted({*bounds}) != bounds):
-        return "params.k: steps have growing `below`, and the last one none, such as [{below = 30, k = 40}, {k = 20}]"
+        return (
+            "params.k: each step but the last must have a larger `below` than the step before, and the last step none, "
+            "such as [{below = 30, k = 40}, {k = 20}]"
+        )
     if Fraction(params.reversion) > 1:
-        return "params.reversion: it is a part of the way to the mean, at most 1"
+        return f"params.reversion: must be at most 1, the whole way to the mean, not {params.reversion}"
     if (params.margin == "table") != bool(params.margin_factors):
-        return 'params.margin_factors: factors are needed with margin = "table", and only there'
-    if Fraction(params.home) > 100_000 or Fraction(params.kappa) > 1_000:
-        return "params: home is at most 100000, kappa at most 1000"
+        return 'params.margin_factors: factors must be given with margin = "table", and only then'
+    for name, limit in (("home", 100_000), ("kappa", 1_000)):
+        if Fraction(getattr(params, name)) > limit:
+            return f"params.{name}: must be at most {limit}, not {getattr(params, name)}"
     constants = prepare(params)
     try:
         # A tie and a large upset have the largest factors.
@@ -192,17 +197,17 @@ def new_season(state: StateValues, constants: Numbers) -> StateValues:
     """Return the rating, moved towards the mean."""
     if constants[REVERSION] == 0:
         return state
-    old = real(bounded(state[0]), SCALE)
+    old = real(clamp_rating(state[0]), SCALE)
     return (state[0] + units(fraction(constants, REVERSION) * (fraction(constants, MEAN) - old), SCALE),)
 
 
 def fraction(constants: Numbers, at: int) -> float:
-    """Return the constant at a place."""
+    """Return the fraction at an offset of the constants."""
     return real(constants[at], constants[at + 1])
 
 
-def bounded(rating: int) -> int:
-    """Return a rating within the range of exact arithmetic."""
+def clamp_rating(rating: int) -> int:
+    """Limit a rating to the range of exact arithmetic."""
     return max(min(rating, RATING_MAX), -RATING_MAX)
 
 
@@ -212,7 +217,7 @@ def is_same_side(i: int, j: int, team: Numbers) -> bool:
 
 
 def is_first(i: int, team: Numbers) -> bool:
-    """Tell whether a participant is the first of a side, who represents it."""
+    """Tell whether a participant is the first of their side. The first participant represents the side."""
     if team[i] != MISSING:
         for j in range(i):
             if team[j] == team[i]:
@@ -221,7 +226,7 @@ def is_first(i: int, team: Numbers) -> bool:
 
 
 def count_sides(n: int, team: Numbers) -> int:
-    """Return how many sides a game has."""
+    """Count the sides of a game."""
     sides = 0
     for i in range(n):
         if is_first(i, team):
@@ -231,17 +236,17 @@ def count_sides(n: int, team: Numbers) -> int:
 
 def side_rating(i: int, n: int, before: Any, team: Numbers, constants: Numbers) -> float:
     """Return the rating of a participant's side, in points."""
-    total, members = bounded(before[0][i]), 1
+    total, members = clamp_rating(before[0][i]), 1
     if team[i] != MISSING:
         for j in range(n):
             if j != i and team[j] == team[i]:
-                total += bounded(before[0][j])
+                total += clamp_rating(before[0][j])
                 members += 1
     return real(total, SCALE) if constants[BY_SUM] else real(total, SCALE) / real(members, 1)
 
 
 def side_gap(a: int, b: int, n: int, before: Any, columns: Columns, constants: Numbers) -> float:
-    """Return by how many points the side of a is ahead of that of b, home advantage included."""
+    """Return the lead of a's side over b's side, in points, including home advantage."""
     gap = side_rating(a, n, before, columns[TEAM], constants) - side_rating(b, n, before, columns[TEAM], constants)
     if columns[HOME][a] == 1:
         gap = gap + fraction(constants, HOME_POINTS)
@@ -260,7 +265,10 @@ def expect(gap: float, constants: Numbers) -> tuple[float, float]:
 
 
 def margin_factor(ahead: int, margin: int, gap: float, constants: Numbers) -> float:
-    """Return the factor for a margin in units of the score; `ahead` is the sign of the result, as `gap` sees it."""
+    """Return the factor for a margin in units of the score.
+
+    `ahead` is 1 if the side that `gap` belongs to won, -1 if it lost, and 0 for a tie.
+    """
     unit, kind = constants[MARGIN_UNIT], constants[MARGIN]
     margin = max(min(margin, MARGIN_MAX * unit), 0)
     if kind == 0:
@@ -280,12 +288,12 @@ def margin_factor(ahead: int, margin: int, gap: float, constants: Numbers) -> fl
 
 
 def weight_of(weight: int, constants: Numbers) -> float:
-    """Return how many games a game counts as."""
+    """Return the weight of a game as a factor; 1 if it has no weight."""
     return 1.0 if weight == MISSING else real(weight, constants[WEIGHT_ONE])
 
 
 def k_of(games: int, constants: Numbers) -> float:
-    """Return K of a player with this many counted games."""
+    """Return K for a player with this number of counted games."""
     if constants[K_FORMULA]:
         size = power(real(games, 1) + fraction(constants, K + 2), fraction(constants, K + 4))
         return fraction(constants, K) / size
@@ -309,7 +317,7 @@ def compare(a: int, b: int, n: int, before: Any, columns: Columns, constants: Nu
 
 
 def side_lead(a: int, b: int, n: int, before: Any, columns: Columns, constants: Numbers) -> float:
-    """Return what a's side gains from b's side, for a K of 1 and two sides."""
+    """Return the gain of a's side from b's side, for a K of 1 in a game of two sides."""
     scored, expected, factor = compare(a, b, n, before, columns, constants)
     return (scored - expected) * factor * weight_of(columns[WEIGHT][a], constants)
 
@@ -331,7 +339,7 @@ def score(n: int, before: Any, columns: Columns, constants: Numbers, table: Numb
 
 
 def pay(side: int, n: int, lead: float, columns: Columns, constants: Numbers, after: Any) -> int:
-    """Add a lead times K to the ratings of a side, given by its first member. Return the sum."""
+    """Add a lead times K to the ratings of a side, given by its first member. Return the sum of the changes."""
     team, total = columns[TEAM], 0
     for i in range(side, n if team[side] != MISSING else side + 1):
         if is_same_side(i, side, team):
@@ -358,18 +366,18 @@ def draw(i: int, j: int, before: Any, columns: Columns, constants: Numbers, tabl
 
 
 def check(n: int, columns: Columns, params: PairwiseElo2Params) -> str | None:
-    """Return why a game cannot be scored, or None."""
+    """Return the reason why a game cannot be scored, or None."""
     place, team, weights = columns[PLACE], columns[TEAM], columns[WEIGHT]
     if place[0] == 0:
         return "the game has no places"
     if count_sides(n, team) < 2:
         return "all players are on one side"
     if params.margin != "none" and MISSING in columns[SIDE_SCORE]:
-        return f'a score is missing, which margin = "{params.margin}" needs'
+        return f'a score is missing; margin = "{params.margin}" needs the scores of all sides'
     if any(weight != weights[0] for weight in weights):
         return "the participants of a game have different weights"
     if weights[0] != MISSING and not 0 <= weights[0] <= WEIGHT_MAX * params.weight_one:
-        return f"numbers.weight is from 0 to {WEIGHT_MAX * params.weight_one}, not {weights[0]}"
+        return f"numbers.weight is {weights[0]}; it must be from 0 to {WEIGHT_MAX * params.weight_one}"
     return None if team[0] != MISSING else refuse_two_in_a_seat(place, columns[STATUS])
 
 

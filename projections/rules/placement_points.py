@@ -34,10 +34,10 @@ def prepare(params: PlacementPointsParams) -> tuple[int, ...]:
 
 
 def check(n: int, columns: Columns, params: PlacementPointsParams) -> str | None:
-    """Return why a game cannot be scored (the points are defined for up to 8 players), or None."""
+    """Return the reason why a game cannot be scored (more than 8 players), or None."""
     seats = columns[1][0]
     if seats > PLAYERS_MAX:
-        return f"placement points are defined for 2 to {PLAYERS_MAX} players, this game has {seats}"
+        return f"placement points are defined for 2 to {PLAYERS_MAX} players; this game has {seats}"
     return None
 
 

@@ -1,14 +1,15 @@
 """Placement points of a championship: fixed points by place, bonuses, shared seats, half and double points.
 
-    points of place k = points[k], nothing beyond the last
+    points of place k = points[k]; places after the last entry get nothing
 
 A game's points are multiplied by `numbers.percent`: 50 for a race that was cut short, 200 for double points. Tied
 players get the mean of the points of the tied places. A leaver holds a place and gets no points for it, unless a
 substitute took the seat over. A guest (`numbers.guest`) holds a place, and the players behind move up for points.
 
-Players who shared a seat share its points in equal parts (`shared = "divide"`) or get none ("none"). They are a leaver
-and the substitute. If more players took turns, or one of them is recorded elsewhere, `numbers.drivers` is their number.
-A player is recorded once in a game; points from another seat are `numbers.other_points`, in units of 1/840.
+Players who shared a seat share its points in equal parts (`shared = "divide"`) or get none ("none"). Usually they are a
+leaver and the substitute. If more players took turns, or one of them is recorded at another seat, `numbers.drivers` is
+the number of players who shared. A player is recorded once in a game; points from another seat are
+`numbers.other_points`, in units of 1/840.
 
 The bonuses go to the players whose `numbers.fastest_lap` or `numbers.pole` is 1; several share one in equal parts.
 
@@ -63,15 +64,18 @@ class ChampionshipParams(BestOfParams):
 
 
 def refuse_params(params: ChampionshipParams, players_max: int) -> str | None:
-    """Return why the parameters cannot be used (points too large or too fine, or given to no player), or None."""
+    """Return the problem with the parameters, or None: points too large or too fine, or points that no player gets."""
     for key, value in [*(("points", value) for value in params.points), *params.bonus.items()]:
         where = f"params.{key}" if key == "points" else f"params.bonus.{key}"
         if Fraction(value) > POINTS_MAX:
-            return f"{where}: {value} points; at most {POINTS_MAX:,} are possible"
+            return f"{where}: must be at most {POINTS_MAX:,} points, not {value}"
         if (Fraction(value) * SCALE).denominator != 1:
             return f"{where}: {value} is finer than 1/{SCALE} of a point"
     if params.substitution == "leaver":
-        return 'params.substitution: "leaver" would give nobody the points of a seat that a substitute took over'
+        return (
+            'params.substitution: with "leaver", no player would get the points of a seat that a substitute took over; '
+            'use "both", "substitute" or "none"'
+        )
     return None
 
 
@@ -97,7 +101,10 @@ def start(params: ChampionshipParams) -> StateValues:
 
 
 def check(n: int, columns: Columns, params: ChampionshipParams) -> str | None:
-    """Return why a game cannot be scored (a number out of range, or a shared seat among tied ones), or None."""
+    """Return the reason why a game cannot be scored, or None.
+
+    A number may be out of range, or a shared seat may be tied with another seat.
+    """
     for name, column, low, high in (
         ("fastest_lap", FASTEST, 0, 1),
         ("pole", POLE, 0, 1),
@@ -108,12 +115,12 @@ def check(n: int, columns: Columns, params: ChampionshipParams) -> str | None:
     ):
         for value in columns[column][:n]:
             if value != MISSING and not low <= value <= high:
-                return f"numbers.{name} is {value}; it is from {low:,} to {high:,}"
+                return f"numbers.{name} is {value}; it must be from {low:,} to {high:,}"
     for i in range(n):
         if columns[STATUS][i] == SUBSTITUTE and columns[TIED][i] > 1 and columns[DRIVERS][i] == MISSING:
             return (
-                f"a seat at place {columns[PLACE][i]} was shared and is tied with another; "
-                "numbers.drivers says how many shared it"
+                f"a seat at place {columns[PLACE][i]} was shared and is tied with another; record the number of its "
+                "players as numbers.drivers"
             )
     return None
 
@@ -142,7 +149,7 @@ def points_place(n: int, columns: Columns, i: int) -> int:
 
 
 def tied_seats(n: int, columns: Columns, i: int) -> int:
-    """Return how many seats share the place of participant i, not counting guests."""
+    """Count the seats that share the place of participant i, without guests."""
     tied = columns[TIED][i]
     for j in range(n):
         if has_flag(columns, GUEST, j) and columns[STATUS][j] != SUBSTITUTE and columns[PLACE][j] == columns[PLACE][i]:
@@ -151,7 +158,7 @@ def tied_seats(n: int, columns: Columns, i: int) -> int:
 
 
 def drivers_of(n: int, columns: Columns, i: int) -> int:
-    """Return how many players shared the seat of participant i."""
+    """Return the number of players who shared the seat of participant i."""
     if columns[DRIVERS][i] != MISSING:
         return columns[DRIVERS][i]
     if columns[TIED][i] > 1:
@@ -183,7 +190,7 @@ def points_for_place(n: int, columns: Columns, constants: Numbers, i: int) -> in
 
 
 def count_holders(n: int, columns: Columns, column: int) -> int:
-    """Return how many players who are not guests share a bonus."""
+    """Count the players who share a bonus, without guests."""
     holders = 0
     for j in range(n):
         if has_flag(columns, column, j) and not has_flag(columns, GUEST, j):

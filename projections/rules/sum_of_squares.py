@@ -1,7 +1,7 @@
 """Sum of squares: a hundred points for every game of Diplomacy, shared in proportion to the squares of the centres.
 
     solo:   100 for the winner, nothing for the other players
-    else:   100 * c^2 / S,  c the centres of a power at the end, S the sum of the squares of all seven
+    else:   100 * c^2 / S;  c: the centres of the power at the end;  S: the sum of c^2 over all seven powers
 
 (The Diplomacy Association of Australia and New Zealand describes it as Squares Scoring System.) Powers with the same
 number of centres get the same points, whatever they held in earlier years.
@@ -47,7 +47,7 @@ def prepare(params: SumOfSquaresParams) -> tuple[int, ...]:
 
 
 def check(n: int, columns: Columns, params: SumOfSquaresParams) -> str | None:
-    """Return why a game cannot be scored (no power holds a centre, so there are no shares), or None."""
+    """Return the reason why a game cannot be scored (no power holds a centre, so there are no shares), or None."""
     return None if sum_of_squares(0, columns) else "no power holds a centre at the end, so there are no shares"
 
 

@@ -8,15 +8,15 @@ Approximation Method for Online Ranking, Journal of Machine Learning Research 12
                    p = 1 / (1 + e^((mu_q - mu_i) / c)),  s = 1 placed better, 1/2 tied, 0 worse
                    omega += sigma_i^2 / c * (s - p),  delta += (sigma_i / c)^3 * p * (1 - p)
     Plackett-Luce  c^2 = the sum of sigma^2 + beta^2 over all sides
-                   for every place down to one's own: p = e^(mu_i / c) / the sum of e^(mu / c) over the sides there or
-                   below; s = 0, at one's own place 1 / (the number of sides there)
+                   for every place from the first down to side i's: p = e^(mu_i / c) / the sum of e^(mu / c) over the
+                   sides at this place or a worse one; s = 0, but at side i's place 1 / (the number of sides at it)
                    omega += sigma_i^2 / c * (s - p),  delta += (sigma_i / c)^3 * p * (1 - p)
     each player j  mu_j += sigma_j^2 / sigma_i^2 * omega
                    sigma_j^2 *= max(1 - sigma_j^2 / sigma_i^2 * delta, kappa)
 
-Everything is computed from the states before the game, in doubles; ratings and deviations are stored in millionths. A
-side more than 300 c behind the best counts as 300 c behind. Changes need not sum to zero; the difference is minted or
-burned.
+All changes are computed from the states before the game, in doubles; ratings and deviations are stored in millionths.
+A side that is more than 300 c weaker than the best counts as 300 c weaker. Changes need not sum to zero; the difference
+is minted or burned.
 
     25 +- 25/3 beats 25 +- 25/3: 27.635389 and 22.364611, both +- 8.065901 (by either rule)
 """
@@ -55,11 +55,11 @@ PARAM_MAX = 1_000_000
 
 
 class WengLinParams(Params):
-    """`start` and `sigma` are the rating and the deviation of a new player; `beta` is the standard
-    deviation of a single performance.
+    """Parameters. `start` and `sigma` are the rating and the deviation of a new player.
 
-    tau^2 is added to the variance before every game. The ladder ranks by mu - `rank_deviations` * sigma. A player whose
-    deviation is above `provisional_deviation` is provisional.
+    `beta` is the standard deviation of a single performance. tau^2 is added to the variance before every game, and a
+    game shrinks a variance at most by the factor `kappa`. The ladder ranks by mu - `rank_deviations` * sigma. Above
+    `provisional_deviation`, a rating is provisional.
     """
 
     start: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 25
@@ -76,11 +76,11 @@ def refuse_params(params: WengLinParams, players_max: int) -> str | None:
     for name in ("sigma", "beta", "kappa", "tau", "provisional_deviation"):
         value = Fraction(getattr(params, name))
         if value > PARAM_MAX:
-            return f"params.{name}: {value} is more than {PARAM_MAX:,}"
+            return f"params.{name}: must be at most {PARAM_MAX:,}, not {value}"
         if max(value.numerator, value.denominator) >= 2**53:
             return f"params.{name}: {value} has too long a numerator or denominator; use fewer digits"
     if Fraction(params.kappa) > 1:
-        return "params.kappa: must not exceed 1: it limits how far a game may shrink a variance"
+        return f"params.kappa: must be at most 1, not {params.kappa}; it limits how far a game shrinks a variance"
     return None
 
 
@@ -96,17 +96,17 @@ def start(params: WengLinParams) -> StateValues:
 
 
 def check(n: int, columns: Columns, params: WengLinParams) -> str | None:
-    """Return why a game cannot be scored, or None."""
+    """Return the reason why a game cannot be scored, or None."""
     place, team, status = columns
     if 0 in [place[i] for i in range(n)]:
         return "the game has no places"
     if team[0] != MISSING and all(team[i] == team[0] for i in range(n)):
-        return "all players who count are on one side"
+        return "all counted players are on one side"
     return refuse_two_in_a_seat(place, status)
 
 
 def is_first(i: int, team: Numbers) -> bool:
-    """Tell whether a player is the first of a side, who represents it."""
+    """Tell whether a player is the first of their side. The first player represents the side."""
     if team[i] != MISSING:
         for j in range(i):
             if team[j] == team[i]:
@@ -147,17 +147,17 @@ def side_variance(i: int, before: Any, team: Numbers, constants: Numbers) -> flo
 
 
 def win_chance(gap: float) -> float:
-    """Return the probability that a side wins that is stronger by `gap` c."""
+    """Return the probability that a side wins which is stronger by `gap`, in units of c."""
     return 1.0 / (1.0 + exp(min(max(-gap, -GAP_MAX), GAP_MAX)))
 
 
 def strength(gap: float) -> float:
-    """Return e^gap for a side whose gap to the best side, in c, is zero or negative."""
+    """Return e^gap, where `gap` is a side's mean minus the best side's, in units of c; it is at most 0."""
     return exp(max(gap, -GAP_MAX))
 
 
 def lead(i: int, q: int, before: Any, team: Numbers, constants: Numbers) -> tuple[float, float]:
-    """Return c of the sides of two players in Bradley-Terry, and the probability that i's side wins."""
+    """Return c for the sides of two players by Bradley-Terry, and the probability that i's side wins."""
     beta = real(constants[0], constants[1])
     both = side_variance(i, before, team, constants) + side_variance(q, before, team, constants)
     c = root(both + 2.0 * beta * beta)
@@ -215,7 +215,7 @@ def score_btf(n: int, before: Any, columns: Columns, constants: Numbers, table: 
 
 
 def common_scale(n: int, before: Any, columns: Columns, constants: Numbers) -> tuple[float, float]:
-    """Return c of Plackett-Luce, and the strength of the best side."""
+    """Return c of Plackett-Luce, and the mean of the best side."""
     team, beta = columns[1], real(constants[0], constants[1])
     total, best = 0.0, side_mean(0, before, team)
     for i in range(n):
@@ -235,7 +235,7 @@ def next_place(n: int, last: int, place: Numbers) -> int:
 
 
 def stage(at: int, c: float, best: float, before: Any, columns: Columns) -> tuple[int, float]:
-    """Return how many sides have place `at`, and the sum of the strengths of these and all sides placed worse."""
+    """Return the number of sides at place `at`, and the sum of the strengths of these and all sides placed worse."""
     place, team, tied, total = columns[0], columns[1], 0, 0.0
     for i in range(len(place)):
         if place[i] >= at and is_first(i, team):
@@ -248,7 +248,7 @@ def score_pl(n: int, before: Any, columns: Columns, constants: Numbers, table: N
     """Fill in the states by Plackett-Luce. Return the sum of the rating changes, at least 0."""
     place, team, total, at = columns[0], columns[1], 0, 0
     c, best = common_scale(n, before, columns, constants)
-    inverse, inverse_square = 0.0, 0.0  # summed over the places down to this one
+    inverse, inverse_square = 0.0, 0.0  # sums over the places from the first down to `at`
     for _ in range(n):
         following = next_place(n, at, place)
         if following == at:
@@ -293,7 +293,10 @@ def explain_btf(
 def explain_pl(
     n: int, names: Sequence[str], before: Any, columns: Columns, params: WengLinParams, after: Any
 ) -> list[list[Term]]:
-    """Return for every player a term per place down to their own, except a last one with one side left."""
+    """Return for every player a term per place from the first down to their own.
+
+    A last place with a single side has no term.
+    """
     constants, (place, team) = prepare(params), columns[:2]
     c, best = common_scale(n, before, columns, constants)
     terms = []
@@ -320,7 +323,10 @@ def explain_pl(
 def split_change(
     parts: Sequence[tuple[float, Term]], i: int, variance: float, before: Any, team: Numbers, constants: Numbers
 ) -> list[Term]:
-    """Return a player's terms with amounts that sum to the rounded change: differences of the rounded running omega."""
+    """Return a player's terms with amounts that sum to the rounded change of the rating.
+
+    `parts` has for each term the running omega, of which each amount is a rounded difference.
+    """
     share = player_variance(i, before, constants) / variance
     has_mates = sum(is_mate(j, i, team) for j in range(len(team))) > 1
     note = f"; {share:.6f} of the side's change" if has_mates else ""
@@ -353,7 +359,7 @@ def is_provisional(state: StateValues, games: int, params: WengLinParams) -> boo
 
 
 def sample(n: int, random: Random, params: WengLinParams) -> Columns:
-    """Return columns of a game of n players: each for themselves or on sides, with ties."""
+    """Return the columns of a game of n players, each for themselves or on sides, with ties."""
     is_team_game = n > 2 and random.random() < 0.5
     sides = list(range(n))
     if is_team_game:

@@ -1,7 +1,7 @@
 """Wooden Ships & Iron Men: points for the result of a side, regardless of ships lost or destroyed.
 
     victory   the only side with ships left, otherwise the one with more game points; overwhelming with twice as many
-    tie       equal game points, and both sides or neither have ships left
+    tie       equal game points, with ships left on both sides or on neither
     draw      by agreement
 
 (Youplay, the administrator's forum posts on WS&IM leagues: the trial, and the rules for leagues from 7150.) Players
@@ -9,9 +9,9 @@ who surrendered get `surrendered` whatever the result. The comparisons are liter
 against 0 is at least twice as many, but not more.
 
 The trial has three more rules. Only `survivors`, who finished with ships left, get the points for an overwhelming
-victory. `top_scorer` goes to the one player of the sides that did not win (in a tie: of both) with more game points
-than all others there, unless they surrendered or the battle was drawn. `sunk_without_points` goes to winners who
-scored nothing and lost all their ships.
+victory. Among the players of the side that did not win (in a tie: of both sides), `top_scorer` goes to the player with
+more game points than all others, unless they surrendered or the battle was drawn. `sunk_without_points` goes to winners
+who scored nothing and lost all their ships.
 
     20 against 10: overwhelming if at least twice as many are enough, a victory if it must be more
 """
@@ -71,7 +71,7 @@ Award = Annotated[int, Field(ge=0, le=1_000)]
 
 
 class WoodenShipsParams(TableParams):
-    """Points by result. The defaults are those of leagues from 7150, which have no points for individual players.
+    """Points by result. The defaults are the points of leagues from 7150, which have none for individual players.
 
     A victory is overwhelming with at least (`>=`) or more than (`>`) `overwhelming_factor` times the enemy's points.
     """
@@ -166,7 +166,7 @@ def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: 
 def explain(
     n: int, names: Sequence[str], points: Numbers, columns: Columns, params: WoodenShipsParams, change: Numbers
 ) -> list[list[Term]]:
-    """Return for every player the result of their side and why, and their individual points."""
+    """Return for every player a term for the result of their side, and one for their individual points."""
     constants = prepare(params)
     terms = []
     for i in range(n):
@@ -208,8 +208,8 @@ def _describe_reason(i: int, columns: Columns, params: WoodenShipsParams, outcom
 
 def _explain_bonus(i: int, columns: Columns, amount: int) -> Term:
     if mine := columns[GAME_POINTS][i]:
-        return Term("top scorer", amount, f"{mine} game points, more than anybody else who did not win")
-    return Term("sunk without points", amount, f"no game points, and {columns[LOST][i]} of his ships lost, all of them")
+        return Term("top scorer", amount, f"{mine} game points, more than any other player who did not win")
+    return Term("sunk without points", amount, f"no game points, and all {columns[LOST][i]} ships lost")
 
 
 def remark(n: int, names: Sequence[str], columns: Columns, params: WoodenShipsParams) -> str:

@@ -249,7 +249,7 @@ def test_game_that_a_rule_cannot_score_counts_for_no_club(tmp_path: Path) -> Non
         assert reasons == [
             None,
             "no counted participant played for a club",
-            "numbers.percent is 5000; it is from 1 to 1,000",
+            "numbers.percent is 5000; it must be from 1 to 1,000",
         ]
         assert ledger.at().standings("sum/2001").games == 1
 

@@ -202,7 +202,7 @@ BAD = {
     "more than all": ({"2": [0, 101]}, "params.contributions.2: a percentage is a whole number from 0 to 100, not 101"),
     "less than nothing": ({"2": [0, -1]}, "from 0 to 100, not -1"),
     "beyond 64 bits": ({"2": [0, 10**30]}, "from 0 to 100, not 1000000000000000000000000000000"),
-    "the first pays": ({"2": [1, 16]}, "params.contributions.2: the first contributes 0, not 1"),
+    "the first pays": ({"2": [1, 16]}, "params.contributions.2: the first player must contribute 0, not 1"),
 }
 
 
@@ -264,7 +264,8 @@ def test_explained_parts_name_their_source():
 
 def test_dust_is_explained_to_its_winner():
     """Dust is explained only for the winner who gets it."""
-    for dust, last in (("winner", ("dust", 1, "what rounding down left of all contributions", "")), ("burn", None)):
+    term = "dust", 1, "the rest of all contributions after rounding down", ""
+    for dust, last in (("winner", term), ("burn", None)):
         told = explained([1000] * 5, [1, 2, 3, 4, 5], dust=dust)
         assert [term for mine in told for term in mine if term[0] == "dust"] == ([last] if last else [])
 

@@ -177,7 +177,7 @@ def test_explanations_show_the_formula() -> None:
     terms, remark = explained(C_DIPLO, "17 17 0 0 0 0 0")
     assert remark == "no solo: 17 centres against 17 of the second"
     assert terms["austria"] == [
-        ("taking part", "1", "for everybody"), ("centres", "17", "1 for each of 17"),
+        ("taking part", "1", "for every player"), ("centres", "17", "1 for each of 17"),
         ("place 1", "26", "38 + 14 of places 1 and 2, shared by 2"),
     ]  # fmt: skip
     assert terms["italy"][-1] == ("place 3", "1.4", "7 of places 3 to 7, shared by 5")

@@ -138,12 +138,12 @@ def test_ratings_out_of_all_bounds_are_rated_all_the_same() -> None:
 @pytest.mark.parametrize(
     ("columns", "reason"),
     [
-        ([[1, 2, 3], [0] * 3, [MISSING] * 3], "the game has 3 players, and not 2"),
+        ([[1, 2, 3], [0] * 3, [MISSING] * 3], "the game has 3 players; the rule scores games of 2"),
         (game([0, 0]), "the game has no places"),
-        (game([1, 2], [10, 0]), "numbers.handicap is from 0 to 9, not 10"),
-        (game([1, 2], [2, 2]), "both players have a handicap; it belongs to the one who took the stones"),
+        (game([1, 2], [10, 0]), "numbers.handicap is 10; it must be from 0 to 9"),
+        (game([1, 2], [2, 2]), "both players have a handicap; record it only for the player who took the stones"),
         ([[1, 2], [0, 0], [50, 100]], "the players of a game have different weights"),
-        (game([1, 2], weight=-1), "numbers.weight is from 0 to 1000, not -1"),
+        (game([1, 2], weight=-1), "numbers.weight is -1; it must be from 0 to 1000"),
     ],
 )
 def test_games_that_cannot_be_scored(columns: list[list[int]], reason: str) -> None:

@@ -316,7 +316,7 @@ def test_single_game_is_a_period_of_its_own() -> None:
     bound = RULE.params()
     constants = RULE.prepare(bound)
     assert RULE.check is not None
-    assert RULE.check(3, [], bound) == "FIDE rates games of two players, this game has 3"
+    assert RULE.check(3, [], bound) == "FIDE rates games of two players; this game has 3"
     for _ in range(300):
         players = [random_player(chance) for _ in range(2)]
         month = month_of(players, [Game(0, 1, chance.choice([0, 0.5, 1]))])
@@ -467,8 +467,8 @@ def test_compiled_months_are_the_interpreted_ones() -> None:
 
 # parameters, and why they are refused
 REFUSED = {
-    "nobody to lift": ({"lift": 40, "lift_from": 2000}, "params.lift_from: nobody is between 2000 and lift_to, 2000"),
-    "floor above 2400": ({"floor": 2400}, "params.high_from: 2400 is not above the floor, 2400"),
+    "nobody to lift": ({"lift": 40, "lift_from": 2000}, "params.lift_from: must be below lift_to, 2000, not 2000"),
+    "floor above 2400": ({"floor": 2400}, "params.high_from: must be above the floor, 2400, not 2400"),
 }
 
 

@@ -114,7 +114,7 @@ def test_annual_list_refuses_game_params(line: str, ratings: Ratings, tmp_path: 
 
     told = ratings("rules", "check", tmp_path / "annual.toml")
     assert told.exit_code == 1
-    assert f"params.{line.partition(' ')[0]}: the monthly lists decide that" in told.stdout
+    assert f"params.{line.partition(' ')[0]}: an annual list has no games of its own" in told.stdout
 
 
 def test_monthly_list_refuses_a_start(ratings: Ratings, tmp_path: Path) -> None:

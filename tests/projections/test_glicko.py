@@ -434,17 +434,21 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     (
         "glicko-1/1",
         {"start_deviation": 10_001},
-        "params.start_deviation: must be a number up to 10,000 with at most six decimals",
+        "params.start_deviation: must be at most 10,000, with at most six decimals, not 10001",
     ),
-    ("glicko-1/1", {"c": "1/3"}, "params.c: must be a number up to 10,000 with at most six decimals"),
-    ("glicko-1/1", {"deviation_floor": 351}, "params.deviation_floor: must not exceed start_deviation, 350"),
-    ("glicko-2/1", {"tau": "2.1"}, "params.tau: must be a number up to 2 with at most six decimals"),
+    ("glicko-1/1", {"c": "1/3"}, "params.c: must be at most 10,000, with at most six decimals, not 1/3"),
+    (
+        "glicko-1/1",
+        {"deviation_floor": 351},
+        "params.deviation_floor: must not exceed start_deviation, 350, but it is 351",
+    ),
+    ("glicko-2/1", {"tau": "2.1"}, "params.tau: must be at most 2, with at most six decimals, not 2.1"),
     (
         "glicko-2/1",
         {"start_volatility": "0.0000001"},
-        "params.start_volatility: must be a number up to 1 with at most six",
+        "params.start_volatility: must be at most 1, with at most six decimals, not 0.0000001",
     ),
-    ("glicko-2/1", {"aging": "100000"}, "params.aging: must be a number up to 10,000 with at most six decimals"),
+    ("glicko-2/1", {"aging": "100000"}, "params.aging: must be at most 10,000, with at most six decimals, not 100000"),
 ]
 
 

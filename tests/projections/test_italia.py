@@ -277,13 +277,13 @@ def test_terms_follow_the_formula_order():
         ("centres", "36", "4 for each of 9"),
         ("place 1", "70", tied),
         ("break", "0", "9 centres, the second has 9; 3 more are needed"),
-        ("participation", "1", "for everybody with a centre"),
+        ("participation", "1", "for every player with a centre"),
         ("TSS", "214/5", f"{alive} of 107"),
     ]
     assert told["italy"] == [
         ("centres", "28", "4 for each of 7"),
         ("place 3", "16", "by centres"),
-        ("participation", "1", "for everybody with a centre"),
+        ("participation", "1", "for every player with a centre"),
         ("no break", "10", "the first has 9 centres, the second 9"),
         ("TSS", "22", f"{alive} of 55"),
     ]
@@ -320,7 +320,7 @@ def test_explanation_gives_the_lead():
     assert told["austria"][2:5] == [
         ("break", "30", "part of a solo"),
         ("solo", "170", "18 centres, 18 are needed"),
-        ("participation", "1", "for everybody with a centre"),
+        ("participation", "1", "for every player with a centre"),
     ]
     assert told["germany"] == [("solo of another", "1", "with 18 centres")]
     assert told["italy"] == [("eliminated", "1", "no centre left")]

@@ -246,8 +246,8 @@ def test_ratings_out_of_all_bounds_are_rated_all_the_same() -> None:
     [
         (game([0, 0]), {}, "the game has no places"),
         (game([1, 1], team=[3, 3]), {}, "all players are on one side"),
-        (game([1, 2], [NONE, 3]), NFL, 'a score is missing, which margin = "ln" needs'),
-        (game([1, 2], weight=-1), {}, "numbers.weight is from 0 to 100, not -1"),
+        (game([1, 2], [NONE, 3]), NFL, 'a score is missing; margin = "ln" needs the scores of all sides'),
+        (game([1, 2], weight=-1), {}, "numbers.weight is -1; it must be from 0 to 100"),
         ([[1, 1], [1, 2], *game([1, 1])[2:]], {}, "a seat changed hands and both its players would count; the rule "
          "takes one player per seat"),
     ],

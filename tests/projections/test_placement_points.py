@@ -108,7 +108,7 @@ def test_players_of_seat_get_its_points():
 
 
 @pytest.mark.parametrize(("seats", "reason"), [
-    (2, None), (8, None), (9, "placement points are defined for 2 to 8 players, this game has 9"), (40, "game has 40"),
+    (2, None), (8, None), (9, "placement points are defined for 2 to 8 players; this game has 9"), (40, "game has 40"),
 ])  # fmt: skip
 def test_games_need_2_to_8_seats(seats, reason):
     """Only games of 2 to 8 seats can be scored."""

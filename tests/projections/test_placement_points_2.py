@@ -136,12 +136,12 @@ def test_explanations_say_why():
 
 
 @pytest.mark.parametrize(("numbers", "reason"), [
-    ({"fastest_lap": 2}, "numbers.fastest_lap is 2; it is from 0 to 1"),
+    ({"fastest_lap": 2}, "numbers.fastest_lap is 2; it must be from 0 to 1"),
     ({"pole": -1}, "numbers.pole is -1"),
     ({"guest": 7}, "numbers.guest is 7"),
-    ({"drivers": 0}, "numbers.drivers is 0; it is from 1 to 100"),
-    ({"other_points": -1}, "numbers.other_points is -1; it is from 0 to 840,000,000"),
-    ({"percent": 0}, "numbers.percent is 0; it is from 1 to 1,000"),
+    ({"drivers": 0}, "numbers.drivers is 0; it must be from 1 to 100"),
+    ({"other_points": -1}, "numbers.other_points is -1; it must be from 0 to 840,000,000"),
+    ({"percent": 0}, "numbers.percent is 0; it must be from 1 to 1,000"),
 ])  # fmt: skip
 def test_numbers_out_of_range_are_refused(numbers, reason):
     """A game with a number that means nothing cannot be scored, and the reason names it."""
@@ -155,14 +155,14 @@ def test_tie_of_a_shared_seat_needs_the_drivers():
     seats = [(1, LEFT, {}), (1, SUBSTITUTE, {}), (1, 0, {})]
     params = RULE.params.model_validate(POINTS)
 
-    assert "numbers.drivers says how many shared it" in RULE.check(3, board(*seats), params)
+    assert "record the number of its players as numbers.drivers" in RULE.check(3, board(*seats), params)
     known = [(place, status, {"drivers": 2 - (status == 0)}) for place, status, _ in seats]
     assert scored(board(*known)) == [Fraction(7, 2), Fraction(7, 2), 7]
 
 
 @pytest.mark.parametrize(("values", "reason"), [
     ({"points": ["1/11"]}, "params.points: 1/11 is finer than 1/840 of a point"),
-    ({"points": [1_000_001]}, "params.points: 1000001 points; at most 1,000,000 are possible"),
+    ({"points": [1_000_001]}, "params.points: must be at most 1,000,000 points, not 1000001"),
     ({"points": [1], "bonus": {"pole": "1/9"}}, "params.bonus.pole: 1/9 is finer"),
     ({"points": [1], "substitution": "leaver"}, "params.substitution"),
 ])  # fmt: skip

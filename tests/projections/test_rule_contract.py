@@ -269,7 +269,7 @@ def test_rule_behaviour_never_changes(pytestconfig):
     [
         ({}, "either k_per_pair"),
         ({"k_per_pair": 8, "k_total": 64}, "either k_per_pair"),
-        ({"k_per_pair": 8, "rounding": "total", "update": "sequential"}, "every step is rounded"),
+        ({"k_per_pair": 8, "rounding": "total", "update": "sequential"}, "which rounds each step"),
         ({"k_per_pair": 401}, "at most 400"),
         ({"k_per_pair": "123456789/987654321"}, "exact 64-bit arithmetic"),
     ],

@@ -287,9 +287,9 @@ def test_parameters_out_of_range_are_refused() -> None:
     }
     assert refusals.pop("sigma") is None
     assert refusals == {
-        "kappa": "params.kappa: must not exceed 1: it limits how far a game may shrink a variance",
-        "beta": "params.beta: 1000001 is more than 1,000,000",
-        "tau": "params.tau: 123456789123456789/1000000000 is more than 1,000,000",
+        "kappa": "params.kappa: must be at most 1, not 2; it limits how far a game shrinks a variance",
+        "beta": "params.beta: must be at most 1,000,000, not 1000001",
+        "tau": "params.tau: must be at most 1,000,000, not 123456789123456789/1000000000",
     }
     long = weng_lin.refuse_params(weng_lin.WengLinParams(tau="999999.123456789"), 8)
     assert long is None or "fewer digits" in long
@@ -297,7 +297,7 @@ def test_parameters_out_of_range_are_refused() -> None:
 
 REFUSALS: list[tuple[Columns, str]] = [
     ([[0, 0], [MISSING] * 2, [0, 0]], "the game has no places"),
-    ([[1, 1], [0, 0], [0, 0]], "all players who count are on one side"),
+    ([[1, 1], [0, 0], [0, 0]], "all counted players are on one side"),
     (
         [[1, 2, 2], [MISSING] * 3, [0, LEAVERS[0], SUBSTITUTE]],
         "a seat changed hands and both its players would count; the rule takes one player per seat",

@@ -246,12 +246,12 @@ def test_trial_result_is_explained():
     assert told["A"] == [("overwhelming victory", 4, f"{why}, and a survivor with ships left")]
     assert told["A2"] == [
         ("overwhelming victory", 3, f"{why}, and not a survivor with ships left"),
-        ("sunk without points", -1, "no game points, and 2 of his ships lost, all of them"),
+        ("sunk without points", -1, "no game points, and all 2 ships lost"),
     ]
     assert told["A3"] == [("surrendered", 0, "whatever the result, here overwhelming victory")]
     assert told["B"] == [
         ("defeat", 0, "the enemy is the only side with ships left; 10 game points against 20"),
-        ("top scorer", 1, "7 game points, more than anybody else who did not win"),
+        ("top scorer", 1, "7 game points, more than any other player who did not win"),
     ]
     assert said == "overwhelming victory of A, A2 and A3"
 
