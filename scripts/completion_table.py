@@ -13,7 +13,7 @@ import click
 
 from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.projections.rulesets.registry import rule_names
-from ratings_ledger.projections.rulesets.shipped_rulesets import shipped_rulesets, systems
+from ratings_ledger.projections.rulesets.shipped_rulesets import list_systems, shipped_rulesets
 
 # the kinds for each name of a parameter
 KINDS = {
@@ -31,7 +31,7 @@ OF_COMMAND = {
         "game": "ids players ladders", "ladder": "ladders players ids", "before": _COORDINATES, "after": _COORDINATES,
     },
     "history": {"player": "players ladders", "ladder": "ladders players"},
-    "init": {"system": " ".join(f"={name}" for name in systems())},
+    "init": {"system": " ".join(f"={name}" for name in list_systems())},
     "league": {"name": "league", "ladder": "league ladders"},
     "log": {"subject": "ids players", "types": " ".join(f"={name}" for name in TYPES)},
     "rebuild": {"names": "ladders rulesets"},

@@ -28,8 +28,7 @@ from ratings_ledger.cli.main import ratings
 from ratings_ledger.ledger import errors, rejections, verification
 from ratings_ledger.projections.contract import COMMON_COLUMNS, NUMBERS, STATE_RULE_COLUMNS, Rule, joined
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
-from ratings_ledger.projections.rulesets.registry import BUILT_IN
-from ratings_ledger.projections.rulesets.registry import rule as find_rule
+from ratings_ledger.projections.rulesets.registry import BUILT_IN, find_rule
 from ratings_ledger.projections.rulesets.templates import describe_values
 from ratings_ledger.projections.stored.views import MEANINGS
 from ratings_ledger.web.openapi import render_openapi

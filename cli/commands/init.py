@@ -23,7 +23,7 @@ from ratings_ledger.projections.admission.home_zones import set_home_zone
 from ratings_ledger.projections.admission.publishing_rulesets import ALL_SHIPPED, load_shipped_texts, publish_missing
 from ratings_ledger.projections.contract import joined
 from ratings_ledger.projections.queries.coordinates import load_times
-from ratings_ledger.projections.rulesets.shipped_rulesets import read_rated_game, shipped_rulesets, systems
+from ratings_ledger.projections.rulesets.shipped_rulesets import list_systems, read_rated_game, shipped_rulesets
 from ratings_ledger.projections.rulesets.versions import ELO
 
 # a longer list of published rulesets is only counted
@@ -32,7 +32,7 @@ LISTED_MAX = 6
 
 def _read_system(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     """Validate `--system`: a rating system that works for any game, on ladders like those of Elo."""
-    if value is None or value in systems():
+    if value is None or value in list_systems():
         return value
     rulesets = shipped_rulesets()
     if value in rulesets:
@@ -40,7 +40,8 @@ def _read_system(context: click.Context, parameter: click.Parameter, value: str 
         remedy = f"to publish its own ladders: ratings rules publish --shipped {value}{games}"
         raise click.BadParameter(f"--system does not accept {value}, which has ladders of its own; {remedy}")
     raise click.BadParameter(
-        f"unknown rating system {quote(value)}; choose from {joined(systems())}{did_you_mean(value, systems())}"
+        f"unknown rating system {quote(value)}; choose from {joined(list_systems())}"
+        f"{did_you_mean(value, list_systems())}"
     )
 
 

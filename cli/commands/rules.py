@@ -55,7 +55,7 @@ from ratings_ledger.projections.contract import joined
 from ratings_ledger.projections.diff.impact import Impact
 from ratings_ledger.projections.queries.coordinates import load_times
 from ratings_ledger.projections.queries.ruleset_states import list_shipped
-from ratings_ledger.projections.rulesets.registry import rule, rule_names
+from ratings_ledger.projections.rulesets.registry import find_rule, rule_names
 from ratings_ledger.projections.rulesets.ruleset_files import read_file
 from ratings_ledger.projections.rulesets.shipped_rulesets import find_shipped, find_shipped_text, shipped_rulesets
 from ratings_ledger.projections.rulesets.versions import ELO, RulesetProblem
@@ -154,7 +154,7 @@ def _build_template(rule_id: str, game: str, zone: str) -> str:
     from ratings_ledger.projections.rulesets.templates import build_template
 
     try:
-        template_rule = rule(rule_id)
+        template_rule = find_rule(rule_id)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     if template_rule is None:

@@ -398,7 +398,7 @@ def _suggest_shipped(ruleset_id: str) -> str:
     """Return the command that publishes a shipped system for a game, if the id has this form, as elo-chess; else ""."""
     from ratings_ledger.projections.rulesets.shipped_rulesets import systems  # needed only for unknown ladders
 
-    for system in sorted(systems(), key=len, reverse=True):
+    for system in sorted(list_systems(), key=len, reverse=True):
         if ruleset_id.startswith(f"{system}-"):
             game = ruleset_id.removeprefix(f"{system}-")
             return f"; to add it: ratings rules publish --shipped {system} --game {game}"

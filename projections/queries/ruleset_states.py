@@ -26,7 +26,7 @@ from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, INLINE, NAMED_FROM, Absent, Answer, Result, Rows
 from ratings_ledger.projections.replay.eligibility import reads_teams
 from ratings_ledger.projections.rulesets.assumptions import assumptions_of
-from ratings_ledger.projections.rulesets.registry import rule
+from ratings_ledger.projections.rulesets.registry import find_rule
 from ratings_ledger.projections.rulesets.shipped_rulesets import shipped_rulesets
 from ratings_ledger.projections.rulesets.versions import Version, bind, in_force, newest
 

@@ -1,9 +1,9 @@
 """Check that a kernel of contract 2 computes bit-identical results on every machine, interpreted and compiled.
 
 Floating-point results are identical everywhere if doubles are only added, subtracted, multiplied, divided, compared and
-passed to the functions of the contract. So each value of a kernel must be known to be a whole number or a double: types
-are inferred through the source of its functions, from the arguments that the contract defines. Anything that cannot be
-inferred is rejected.
+passed to the functions of the contract. So each value of a kernel must be known to be a whole number or a double. Types
+are inferred through the source of the kernel's functions, from the arguments that the contract defines. A value whose
+type cannot be inferred is rejected.
 """
 
 import ast
@@ -51,7 +51,10 @@ class Nondeterminism(NamedTuple):
 
 
 def find_nondeterminism(rule: Rule) -> list[Nondeterminism]:
-    """Return every construct in the kernels of a rule with state whose result may differ, by file and line."""
+    """Return every construct in a stateful rule's kernels that may give different results on different machines.
+
+    The constructs are sorted by file and line.
+    """
     checker = _Checker()
     for name, types in ARGUMENTS.items():
         if (function := getattr(rule, name)) is not None:
@@ -65,7 +68,7 @@ def _parse(file: str) -> ast.Module:
 
 
 def _find_definition(function: FunctionType) -> ast.FunctionDef | None:
-    """Return the definition of a function in its file, or None; a lambda is converted to a function definition."""
+    """Return the definition of a function in its file, or None. A lambda is converted to a function definition."""
     code = function.__code__
     try:
         tree = _parse(code.co_filename)
@@ -78,20 +81,20 @@ def _find_definition(function: FunctionType) -> ast.FunctionDef | None:
             definitions += [node] if first == code.co_firstlineno else []
         elif isinstance(node, ast.Lambda) and code.co_name == "<lambda>" and node.lineno == code.co_firstlineno:
             body: list[ast.stmt] = [ast.copy_location(ast.Return(node.body), node.body)]
-            if tuple(_parameter_names(node.args)) == code.co_varnames[: len(_parameter_names(node.args))]:
+            if tuple(_list_parameter_names(node.args)) == code.co_varnames[: len(_list_parameter_names(node.args))]:
                 definitions.append(ast.copy_location(ast.FunctionDef("<lambda>", node.args, body, []), node))
-    # two lambdas in a line with the same arguments cannot be told apart
+    # two lambdas on one line with the same arguments cannot be told apart
     return definitions[0] if len(definitions) == 1 else None
 
 
-def _parameter_names(arguments: ast.arguments) -> list[str]:
+def _list_parameter_names(arguments: ast.arguments) -> list[str]:
     """Return the names of positional parameters, including `*args`."""
     last = [arguments.vararg] if arguments.vararg else []
     return [argument.arg for argument in (*arguments.posonlyargs, *arguments.args, *last)]
 
 
 class _Checker:
-    """Checks the kernels of a rule: each function once for every combination of types that it is called with."""
+    """A checker of a rule's kernels. It checks each function once for each combination of argument types."""
 
     def __init__(self) -> None:
         self.problems: set[Nondeterminism] = set()
@@ -125,7 +128,7 @@ class _Checker:
 
 
 class _FunctionChecker:
-    """Checks one function: infers the types of its values from those of its arguments."""
+    """A checker of one function, which infers the types of the function's values from the types of its arguments."""
 
     def __init__(self, checker: _Checker, function: FunctionType, node: ast.FunctionDef) -> None:
         self.problems: set[Nondeterminism] = set()
@@ -134,15 +137,15 @@ class _FunctionChecker:
         self._return_type: Type = None
         self._is_final_pass = False
         self._in_loop = False
-        self._in_test = False  # under a comparison of doubles in the innermost loop
-        self._in_any_test = False  # under a comparison of doubles in any enclosing loop
+        self._under_float_condition = False  # within an `if` on doubles that is in the innermost loop
+        self._under_any_float_condition = False  # within an `if` on doubles that is in any enclosing loop
 
     def run(self, types: Sequence[Type]) -> Type:
-        """Return the type of the result. Problems are collected in a final pass, after types reach a fixed point."""
+        """Return the type of the result. Problems are collected in a final pass, after the types stop changing."""
         arguments = self._node.args
         if arguments.kwarg or arguments.kwonlyargs:
             return self._report(self._node, "takes keyword arguments", always=True)
-        parameter_names, argument_types = _parameter_names(arguments), [*types]
+        parameter_names, argument_types = _list_parameter_names(arguments), [*types]
         if arguments.vararg:
             argument_types[len(parameter_names) - 1 :] = [tuple(argument_types[len(parameter_names) - 1 :])]
         defaults = [self._infer(default) for default in arguments.defaults]
@@ -187,14 +190,14 @@ class _FunctionChecker:
         self._infer(statement.test)
 
     def _check_return(self, statement: ast.Return) -> None:
-        self._check_loop_exit(statement, self._in_any_test)
+        self._check_loop_exit(statement, self._under_any_float_condition)
         type_ = OTHER if statement.value is None else self._infer(statement.value)
         if self._return_type is not None:
             type_ = self._join_types(statement, self._return_type, type_, "returns")
         self._return_type = type_
 
     def _check_break(self, statement: ast.Break) -> None:
-        self._check_loop_exit(statement, self._in_test)
+        self._check_loop_exit(statement, self._under_float_condition)
 
     def _check_loop_exit(self, statement: ast.stmt, depends_on_float: bool) -> None:
         if depends_on_float:
@@ -214,12 +217,12 @@ class _FunctionChecker:
         self._assign(statement.target, self._infer(ast.copy_location(value, statement)))
 
     def _check_if(self, statement: ast.If) -> None:
-        saved_flags = self._in_test, self._in_any_test
+        saved_flags = self._under_float_condition, self._under_any_float_condition
         if self._depends_on_float(statement.test) and self._in_loop:
-            self._in_test = self._in_any_test = True
+            self._under_float_condition = self._under_any_float_condition = True
         self._check_statements(statement.body)
         self._check_statements(statement.orelse)
-        self._in_test, self._in_any_test = saved_flags
+        self._under_float_condition, self._under_any_float_condition = saved_flags
 
     def _check_while(self, statement: ast.While) -> None:
         if self._depends_on_float(statement.test):
@@ -227,18 +230,18 @@ class _FunctionChecker:
         self._check_loop(statement)
 
     def _depends_on_float(self, condition: ast.expr) -> bool:
-        """Return whether a condition compares doubles; the truth of a double compares it with zero."""
+        """Tell whether a condition compares doubles. A double as a condition is compared with zero."""
         return self._infer(condition) in (FLOAT_COMPARISON, FLOAT)
 
     def _check_for(self, statement: ast.For) -> None:
-        self._assign(statement.target, self._element_type(statement.iter, self._infer(statement.iter)))
+        self._assign(statement.target, self._infer_element_type(statement.iter, self._infer(statement.iter)))
         self._check_loop(statement)
 
     def _check_loop(self, statement: ast.While | ast.For) -> None:
-        saved_flags = self._in_loop, self._in_test
-        self._in_loop, self._in_test = True, False
+        saved_flags = self._in_loop, self._under_float_condition
+        self._in_loop, self._under_float_condition = True, False
         self._check_statements(statement.body)
-        self._in_loop, self._in_test = saved_flags
+        self._in_loop, self._under_float_condition = saved_flags
         self._check_statements(statement.orelse)
 
     def _assign(self, target: ast.expr, type_: Type) -> None:
@@ -255,7 +258,7 @@ class _FunctionChecker:
         elif isinstance(target, ast.Subscript):
             target_type = self._infer(target)
             if type_ == FLOAT and target_type != FLOAT:
-                self._report(target, "stores a double as a state; units(value, scale) makes it a whole number")
+                self._report(target, "stores a double as a state; convert it with units(value, scale)")
             elif type_ != target_type and UNKNOWN not in (type_, target_type):
                 self._report(target, f"stores a value of a different type: {ast.unparse(target)}")
         else:
@@ -270,7 +273,7 @@ class _FunctionChecker:
         return handle(node)
 
     def _join_types(self, node: ast.AST, first: Type, second: Type, verb: str) -> Type:
-        """Return the common type of two branches; `verb` says in a message what the function does with them."""
+        """Return the common type of two values; `verb` is what the function does with them, for a message."""
         if first == second or second == UNKNOWN:
             return first
         if first == UNKNOWN or {first, second} == {INT, FLOAT_COMPARISON}:
@@ -280,10 +283,12 @@ class _FunctionChecker:
         if isinstance(first, tuple) and isinstance(second, tuple) and len(first) == len(second):
             return tuple(self._join_types(node, *pair, verb) for pair in zip(first, second, strict=True))
         if {first, second} == {INT, FLOAT}:
-            return self._report(node, f"{verb} a whole number and a double; write whole numbers as 0.0 or 1.0")
+            return self._report(
+                node, f"{verb} values of two types, a whole number and a double; write 0.0 instead of 0"
+            )
         return self._report(node, f"{verb} values of different types")
 
-    def _element_type(self, node: ast.expr, type_: Type, verb: str = "loops over") -> Type:
+    def _infer_element_type(self, node: ast.expr, type_: Type, verb: str = "loops over") -> Type:
         """Return the type of any member of a sequence."""
         if isinstance(type_, tuple):
             element = type_[0] if type_ else UNKNOWN
@@ -308,11 +313,11 @@ class _FunctionChecker:
         if node.id in self._function.__code__.co_varnames:
             return self._report(node, f"uses {node.id} before it has a value")
         if node.id not in self._function.__globals__:
-            return self._report(node, f"uses {node.id} as a value")
+            return self._report(node, f"uses {node.id} without calling it; a kernel can only call functions")
         return self._infer_global(node, self._function.__globals__[node.id])
 
     def _infer_global(self, node: ast.Name, value: Any) -> Type:
-        """Return the type of a constant of the module. Its doubles must be literals there, not computed elsewhere."""
+        """Return the type of a constant of the module. Doubles must be literals in the module, not computed values."""
         type_ = _infer_value(value)
         parts = _flatten(type_)
         if UNKNOWN in parts:
@@ -328,18 +333,18 @@ class _FunctionChecker:
 
     def _infer_list(self, node: ast.List) -> Type:
         types = tuple(self._infer(part) for part in node.elts)
-        return self._sequence_type(node, self._element_type(node, types, "lists"))
+        return self._infer_sequence_type(node, self._infer_element_type(node, types, "lists"))
 
     def _infer_listcomp(self, node: ast.ListComp | ast.GeneratorExp) -> Type:
         for part in node.generators:
-            self._assign(part.target, self._element_type(part.iter, self._infer(part.iter)))
+            self._assign(part.target, self._infer_element_type(part.iter, self._infer(part.iter)))
             for condition in part.ifs:
                 self._infer(condition)
-        return self._sequence_type(node, self._infer(node.elt))
+        return self._infer_sequence_type(node, self._infer(node.elt))
 
     _infer_generatorexp = _infer_listcomp
 
-    def _sequence_type(self, node: ast.expr, element: Type) -> Type:
+    def _infer_sequence_type(self, node: ast.expr, element: Type) -> Type:
         if element in _SEQUENCE_TYPES:
             return _SEQUENCE_TYPES[element]
         return self._report(node, "builds a sequence of non-numbers")
@@ -382,15 +387,15 @@ class _FunctionChecker:
             return self._report(
                 node,
                 f"divides with / where {ast.unparse(wrong)} may not be a double; "
-                "// divides whole numbers, real(units, scale) makes a double",
+                "divide whole numbers with //, or make a double with real(units, scale)",
             )
         if left == right == INT or (UNKNOWN in (left, right) and FLOAT not in (left, right)):
             return self._infer_integer_operation(node, UNKNOWN if UNKNOWN in (left, right) else INT)
         if isinstance(node.op, ast.Pow | ast.FloorDiv | ast.Mod):
             is_power = isinstance(node.op, ast.Pow)
-            remedy = "use the contract's power(base, exponent)" if is_power else "it takes whole numbers only"
             symbol = _OPERATOR_SYMBOLS[type(node.op)]
-            return self._report(node, f"uses {symbol} on doubles: {ast.unparse(node)}; {remedy}")
+            remedy = "the contract's power(base, exponent)" if is_power else f"{symbol} only on whole numbers"
+            return self._report(node, f"uses {symbol} on doubles: {ast.unparse(node)}; use {remedy}")
         if isinstance(node.op, ast.Add | ast.Sub | ast.Mult) and FLOAT in (left, right):
             operand, operand_type = (node.right, right) if left == FLOAT else (node.left, left)
             if operand_type in (FLOAT, UNKNOWN) or (operand_type == INT and _is_small_integer(operand)):
@@ -405,7 +410,7 @@ class _FunctionChecker:
         return self._report(node, f"does arithmetic on a value that may not be a number: {ast.unparse(node)}")
 
     def _infer_integer_operation(self, node: ast.BinOp, type_: Type) -> Type:
-        """Return the type of an operation on whole numbers; a negative exponent would give a double."""
+        """Return the type of an operation on whole numbers. An exponent must be a literal: it may be negative."""
         is_literal = isinstance(node.right, ast.Constant) and _is_small_integer(node.right)
         if isinstance(node.op, ast.Pow) and not is_literal:
             return self._report(node, f"uses ** with an exponent that is not a literal: {ast.unparse(node)}")
@@ -419,7 +424,7 @@ class _FunctionChecker:
             index = _read_integer(node.slice)
             if index is not None and -len(type_) <= index < len(type_):
                 return type_[index]
-            return self._element_type(node, type_, "indexes")
+            return self._infer_element_type(node, type_, "indexes")
         if self._infer(node.slice) not in (INT, UNKNOWN):
             return self._report(node, f"has an index that is not a whole number: {ast.unparse(node)}")
         if type_ in _ELEMENT_TYPES or type_ == UNKNOWN:
@@ -451,11 +456,11 @@ class _FunctionChecker:
         if module in _CONTRACT_MODULES:
             return self._infer_contract(node, name, function.__name__, types)
         return self._report(
-            node, f"calls {name} of {module}; a kernel calls its own file and the contract's arithmetic"
+            node, f"calls {name} of {module}; a kernel may call only functions of its own file and of the contract"
         )
 
     def _find_function(self, node: ast.expr) -> tuple[Any, str]:
-        """Return the function that a call names, or None, and the name of its module."""
+        """Return the function that a call names and the name of the function's module; None without a function."""
         namespace, local = self._function.__globals__, self._function.__code__.co_varnames
         if isinstance(node, ast.Name) and node.id not in local:
             function = namespace.get(node.id, getattr(builtins, node.id, None))
@@ -464,12 +469,12 @@ class _FunctionChecker:
             owner = namespace.get(node.value.id)
             if isinstance(owner, ModuleType):
                 function = getattr(owner, node.attr, None)
-                # a method, such as that of the shared generator of `random`, has no module of its own
+                # a method, such as `random.random` of the shared generator, has no module of its own
                 return function, str(getattr(function, "__module__", None) or owner.__name__)
         return None, ""
 
     def _infer_contract(self, node: ast.Call, name: str, function: str, types: list[Type]) -> Type:
-        """Return what a function of the contract returns; all but a few take and return whole numbers."""
+        """Return the type that a function of the contract returns. All but a few take and return whole numbers."""
         expected_types: list[Type] = [INT] * len(types)
         if function in _FLOAT_FUNCTIONS:
             expected_types = [FLOAT] * len(types)
@@ -481,14 +486,14 @@ class _FunctionChecker:
         return FLOAT if function in _FLOAT_FUNCTIONS or function == "real" else INT
 
     def _infer_builtin(self, node: ast.Call, name: str, types: list[Type]) -> Type:
-        """Return what a built-in function returns."""
-        numbers = {*types}
+        """Return the type that a built-in function returns."""
+        operand_types = {*types}
         if len(types) == 1:
-            numbers = {*types[0]} if isinstance(types[0], tuple) else {_ELEMENT_TYPES.get(types[0], types[0])}
-        if name in ("min", "max") and len(numbers) == 1:
-            return numbers.pop()
+            operand_types = {*types[0]} if isinstance(types[0], tuple) else {_ELEMENT_TYPES.get(types[0], types[0])}
+        if name in ("min", "max") and len(operand_types) == 1:
+            return operand_types.pop()
         if name in ("min", "max"):
-            hint = "; write whole numbers as 0.0" if FLOAT in numbers else ""
+            hint = "; write whole numbers as 0.0" if FLOAT in operand_types else ""
             return self._report(node, f"calls {name} with values of different types{hint}")
         if name == "abs":
             return types[0] if types else UNKNOWN
@@ -501,8 +506,8 @@ class _FunctionChecker:
         if name == "float" and types and types[0] in (INT, FLOAT, UNKNOWN):
             return FLOAT
         if name == "enumerate" and len(types) == 1:
-            # a tuple stands for a sequence: looping over two equal members gives the type of either
-            return (INT, self._element_type(node, types[0])), (INT, self._element_type(node, types[0]))
+            # return a tuple of two equal pairs: looping over it then gives the type of one pair
+            return (INT, self._infer_element_type(node, types[0])), (INT, self._infer_element_type(node, types[0]))
         if name == "sum" and [*map(_widen_tuple, types)] == [INT_SEQUENCE]:
             return INT
         why = {
@@ -514,12 +519,12 @@ class _FunctionChecker:
 
 
 def _widen_tuple(type_: Type) -> Type:
-    """Return the type of a tuple of whole numbers as that of any sequence of them; any other type unchanged."""
+    """Return the type of any sequence of whole numbers for a tuple of them; any other type unchanged."""
     return INT_SEQUENCE if isinstance(type_, tuple) and {*type_} == {INT} else type_
 
 
 def _with_conversion(whole: ast.expr) -> str:
-    """Return an expression for a whole number, with the call that converts it to a double."""
+    """Format a whole-number expression for a message, with the call that converts it to a double."""
     text = ast.unparse(whole)
     return f"{text}; use real({text}, 1)"
 
@@ -529,7 +534,7 @@ def _first_line(node: ast.stmt) -> str:
 
 
 def _is_small_integer(node: ast.expr) -> bool:
-    """Return whether an expression is an integer literal small enough to convert to a double exactly."""
+    """Tell whether an expression is an integer literal that converts to a double exactly."""
     value = _read_integer(node)
     return value is not None and abs(value) <= 2**53
 
@@ -560,12 +565,12 @@ def _infer_value(value: Any) -> Type:
 
 
 def _flatten(type_: Type) -> set[Type]:
-    """Return the types in a type: those of the members of a tuple and of tuples within it, or the type itself."""
+    """Return all types within a type: the types in a tuple, including nested tuples, or only the type itself."""
     return {part for member in type_ for part in _flatten(member)} if isinstance(type_, tuple) else {type_}
 
 
 def _find_constant_expression(file: str, name: str) -> ast.expr | None:
-    """Return the expression that a file assigns to a name, if it does so once."""
+    """Return the expression that a file assigns to a name; None unless it assigns exactly one."""
     values: list[ast.expr] = []
     for node in _parse(file).body:
         targets = (
@@ -582,7 +587,7 @@ def _find_constant_expression(file: str, name: str) -> ast.expr | None:
 
 
 def _is_literal_expression(node: ast.expr) -> bool:
-    """Return whether a constant consists of literals combined with + - * /, whose results are exactly rounded."""
+    """Tell whether a constant consists of literals combined with + - * /, which round the same way everywhere."""
     if isinstance(node, ast.Tuple):
         return all(map(_is_literal_expression, node.elts))
     if isinstance(node, ast.UnaryOp):

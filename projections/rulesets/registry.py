@@ -1,4 +1,4 @@
-"""The registry of rules by name and number: this program's own, and those that packages register as entry points.
+"""Find rules by name and number: the rules of this program, and rules that packages register as entry points.
 
 A package registers a rule in the entry-point group `ratings_ledger.rules`, under its full name such as `my-rule/1`.
 """
@@ -25,7 +25,7 @@ from ratings_ledger.projections.rulesets.rule_errors import (
     describe_error,
 )
 
-# Functions of contract 2. All are optional except `start`. A function that scores needs the one that explains.
+# Functions of contract 2. All are optional except `start`. `score_period` and `explain_period` need each other.
 STATE_FUNCTIONS = (
     "start",
     "score_period",
@@ -41,7 +41,7 @@ DECIMALS_MAX = 16
 ENTRY_POINT_GROUP = "ratings_ledger.rules"
 CONTRACT, FORMER_CONTRACT = "ratings_ledger.rules", "projections.contract"
 
-# The module of each rule; in a module with several rules, the member after a colon.
+# The module of each rule. In a module with several rules, a colon and the name of the rule's constant follow.
 BUILT_IN = {
     "annual-places/1": "ratings_ledger.projections.rules.annual_places",
     "ante-pool/1": "ratings_ledger.projections.rules.ante_pool",
@@ -67,10 +67,10 @@ BUILT_IN = {
 
 
 @cache
-def rule(name: str) -> Rule | None:
-    """Return the rule with this name and number, or None.
+def find_rule(name: str) -> Rule | None:
+    """Return the rule with this name and number, or None if none is registered.
 
-    Raises `ValueError` if two packages register it, if it cannot be loaded, or if it is not a rule.
+    Raises `ValueError` if several packages register it, if it cannot be loaded, or if it is not a rule.
     """
     if name in BUILT_IN:
         module, _, member = BUILT_IN[name].partition(":")
@@ -92,9 +92,9 @@ def rule(name: str) -> Rule | None:
             f"the rule {name} cannot be loaded from {outside[0].value}: {describe_error(error, None)}"
         ) from error
     if not isinstance(loaded, Rule) or (loaded.name, loaded.number) != tuple(_split_name(name)):
-        raise ValueError(f"the entry point {name} ({outside[0].value}) does not lead to a rule of that name")
-    if wrong := next(find_malformed_members(loaded), None):
-        raise ValueError(f"the rule {name} ({outside[0].value}) {wrong}")
+        raise ValueError(f"the entry point {name} ({outside[0].value}) does not name a rule {name}")
+    if problem := next(find_malformed_members(loaded), None):
+        raise ValueError(f"the rule {name} ({outside[0].value}) {problem}")
     return loaded
 
 
@@ -112,9 +112,9 @@ class _FormerContract(ModuleType):
 
 @contextmanager
 def _former_names() -> Iterator[None]:
-    """Let old packages import the contract as `projections.contract`, its former name.
+    """Let old packages import the contract as `projections.contract`, its former name, while they are loaded.
 
-    Only while a package is loaded, and only if no installed module has this name.
+    The name is not provided if an installed module has it.
     """
     ours, theirs = import_module("ratings_ledger.projections"), find_spec("projections")
     former: dict[str, ModuleType] = {FORMER_CONTRACT: _FormerContract(FORMER_CONTRACT)}
@@ -137,13 +137,13 @@ def _split_name(name: str) -> Iterator[str | int]:
 
 
 def find_malformed_members(rule: Rule) -> Iterator[str]:
-    """Yield the problems of a rule's members, whatever they contain."""
+    """Yield the problems of a rule's members. The members may be any values."""
     if not isinstance(rule.scale, int) or not 1 <= rule.scale <= UNITS_MAX:
         yield f"has the scale {rule.scale!r}; a whole number of units in a point is needed"
     if not isinstance(rule.columns, tuple) or not all(isinstance(name, str) for name in rule.columns):
         yield f"has the columns {rule.columns!r}; a tuple of names is needed, such as ('place', 'seats')"
     if not isinstance(rule.params, type) or not issubclass(rule.params, Params):
-        yield "has params that are not derived from projections.contract.Params"
+        yield f"has params that are not derived from {CONTRACT}.Params"
     if not isinstance(rule.ranking, str) or not isinstance(rule.counted_min, int) or rule.counted_min < 1:
         yield f"has the ranking {rule.ranking!r} and counted_min {rule.counted_min!r}; a name and a number are needed"
     by_period_alone = rule.score is None and rule.state and rule.score_period is not None
@@ -166,26 +166,27 @@ def _find_malformed_state(rule: Rule) -> Iterator[str]:
     """Yield the problems of the members of a rule with state."""
     state = rule.state
     if not isinstance(state, tuple) or not all(isinstance(column, State) for column in state):
-        yield f"has the state {state!r}; a tuple such as (State('rating', 1_000_000), State('deviation', 1_000_000))"
+        yield f"has the state {state!r}; a tuple such as (State('rating', 1_000_000), State('deviation', 1)) is needed"
         return
     if len(state) > STATE_COLUMNS_MAX:
-        yield f"keeps {len(state)} numbers about a player; it may keep {STATE_COLUMNS_MAX}"
+        yield f"has {len(state)} state columns; at most {STATE_COLUMNS_MAX} are possible"
     for column in state:
         if not isinstance(column.name, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", column.name, re.ASCII):
-            yield f"calls a column of its state {column.name!r}; a name of small letters, digits and _ is needed"
+            yield f"has a state column {column.name!r}; a name of small letters, digits and _ is needed"
         elif not isinstance(column.scale, int) or not 1 <= column.scale <= UNITS_MAX:
             yield f"has the scale {column.scale!r} for {column.name}; a whole number of units is needed"
         elif not isinstance(column.decimals, int) or not 0 <= column.decimals <= DECIMALS_MAX:
             yield f"shows {column.decimals!r} decimals of {column.name}; a number from 0 to {DECIMALS_MAX} is needed"
         elif not (isinstance(column.low, int) and isinstance(column.high, int) and column.low <= column.high):
-            yield f"takes {column.name} from {column.low!r} to {column.high!r}; whole numbers of units are needed"
+            bounds = f"{column.low!r} to {column.high!r}"
+            yield f"has the range {bounds} for {column.name}; whole numbers, the lower first, are needed"
     names = [column.name for column in state]
     if len(set(names)) < len(names):
-        yield f"has two columns of one name in its state: {', '.join(map(str, names))}"
+        yield f"has two state columns with the same name: {', '.join(map(str, names))}"
     if state[0].scale != rule.scale:
-        yield f"has the scale {rule.scale!r}, and {names[0]}, which its books are kept of, has {state[0].scale!r}"
+        yield f"has the scale {rule.scale!r}, but its first column {names[0]} has {state[0].scale!r}; make them equal"
     if not isinstance(rule.shown, tuple) or not {*rule.shown} <= {*names}:
-        yield f"shows {rule.shown!r}; a tuple of columns of its state is needed: {', '.join(map(str, names))}"
+        yield f"shows {rule.shown!r}; a tuple of its state columns is needed: {', '.join(map(str, names))}"
     for member in STATE_FUNCTIONS:
         function = getattr(rule, member)
         if not callable(function) and (function is not None or member == "start"):
@@ -196,24 +197,24 @@ def _find_malformed_state(rule: Rule) -> Iterator[str]:
         ("draw", "chance"),
     ):
         if getattr(rule, member) is not None and getattr(rule, counterpart) is None:
-            yield f"has {member} and no {counterpart}"
+            yield f"has {member} but no {counterpart}"
     if callable(rule.chance) and count_arguments(rule.chance) != PLAYERS_ARGUMENTS:
         yield "has a chance that does not take (i, j, before, columns, constants, table)"
 
 
 def give_up_rule(name: str, reason: str) -> None:
-    """Prevent this process from loading a package's rule that failed in another process."""
+    """Stop loading a package's rule in this process, because the rule failed in another process."""
     _abandoned[name] = reason
-    rule.cache_clear()
+    find_rule.cache_clear()
 
 
 _abandoned: dict[str, str] = {}
 
 
 def find_contested_rules() -> dict[str, str]:
-    """Return the rules that several packages register, or a package besides this program, with a message for each.
+    """Return a message for each rule that several packages, or this program and a package, register.
 
-    A rule of this program takes precedence over one of a package.
+    A rule of this program takes precedence over a package's rule.
     """
     outside: dict[str, list[EntryPoint]] = {}
     for entry in entry_points(group=ENTRY_POINT_GROUP):
@@ -225,8 +226,8 @@ def find_contested_rules() -> dict[str, str]:
 def _describe_contested(name: str, outside: Iterable[EntryPoint]) -> str:
     values = ", ".join(entry.value for entry in outside)
     if name in BUILT_IN:
-        return f"the rule {name} comes with this program, and a package registers it, too: {values}, which is not used"
-    return f"the rule {name} is registered by several packages: {values}"
+        return f"the rule {name} comes with this program, so the package's rule is not used: {values}"
+    return f"the rule {name} is registered by several packages: {values}; uninstall all but one of them"
 
 
 def rule_names() -> list[str]:

@@ -1,4 +1,4 @@
-"""Errors of rules: what they raise, wrong results, and inexact numbers, each described in one line with its place."""
+"""Describe errors of rules in one line with a location: exceptions, wrong results, and inexact numbers."""
 
 import dis
 import os
@@ -16,7 +16,7 @@ from ratings_ledger.ledger.rejections import escape_unprintable, quote
 from ratings_ledger.projections.contract import INT64_MAX, UNITS_MAX, Numbers, Rule, StateValues
 from ratings_ledger.projections.rulesets.kernel_determinism import find_nondeterminism
 
-# Everything that a rule may raise. Code that catches it calls `describe_error`, which re-raises interruptions.
+# All exceptions that a rule may raise. Code that catches them calls `describe_error`, which re-raises interruptions.
 RULE_ERRORS = (BaseException,)
 INTERRUPTIONS = (KeyboardInterrupt, GeneratorExit)
 MESSAGE_MAX = 500
@@ -26,7 +26,7 @@ POINTS_ARGUMENTS, PLAYERS_ARGUMENTS = 4, 6
 
 
 class ContractError(Exception):
-    """A rule broke the contract."""
+    """An error of a rule that broke the contract."""
 
 
 def describe_error(error: BaseException, function: Any) -> str:
@@ -58,7 +58,7 @@ def _to_printable(value: Any) -> str:
 
 
 def _find_line(traceback: TracebackType | None, file: str) -> int | None:
-    """Return the innermost line of a file in a traceback."""
+    """Return the line of a file in the innermost frame of a traceback; None if no frame is in the file."""
     line = None
     while traceback is not None:
         if traceback.tb_frame.f_code.co_filename == file:
@@ -69,19 +69,19 @@ def _find_line(traceback: TracebackType | None, file: str) -> int | None:
 
 def is_built_in(rule: Rule) -> bool:
     """Tell whether a rule comes with this program."""
-    scoring = getattr(rule, "score", None) or rule.score_period  # a rule that scores periods alone has no score
+    scoring = getattr(rule, "score", None) or rule.score_period  # a rule that scores only periods has no `score`
     return str(getattr(scoring, "__module__", "")).startswith(BUILT_IN_PREFIX)
 
 
 def redirect_output(*rules: Rule) -> AbstractContextManager[Any]:
-    """Redirect what rules of packages print to standard error, because programs read standard output."""
+    """Redirect output that rules of packages print to standard error, because programs read standard output."""
     outside = [rule.id for rule in rules if not is_built_in(rule)]
     return call_packages(*outside) if outside else nullcontext()
 
 
 @contextmanager
 def call_packages(*names: str) -> Iterator[None]:
-    """Run code of packages with these rules: printing goes to standard error, and `os._exit` raises `SystemExit`."""
+    """Run code of the packages with these rules: it prints to standard error, and `os._exit` raises `SystemExit`."""
     before = getattr(_calls, "names", ())
     os._exit = _exit  # also for modules that a package has imported
     _calls.names = names
@@ -95,13 +95,13 @@ def call_packages(*names: str) -> Iterator[None]:
 
 
 class RuleWatch:
-    """An observer of calls into code of packages; `names` are the rules of the call, or of the call around it."""
+    """An observer of calls into code of packages."""
 
     def begin(self, names: tuple[str, ...]) -> None:
-        """Note that a call begins."""
+        """Note that a call into the packages with these rules begins."""
 
     def end(self, names: tuple[str, ...]) -> None:
-        """Note that a call ends; `names` is empty unless another call is around it."""
+        """Note that a call ends; `names` are the rules of the enclosing call, if there is one."""
 
 
 def _exit(status: int) -> NoReturn:
@@ -148,13 +148,13 @@ def describe_value(value: Any) -> str:
 
 @cache
 def count_arguments(function: Callable[..., Any]) -> int:
-    """Return how many positional arguments a function takes."""
+    """Count the positional arguments that a function takes."""
     positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
     return sum(parameter.kind in positional for parameter in signature(function).parameters.values())
 
 
 def rule_table(rule: Rule) -> Numbers:
-    """Return the table of a rule; that of a package is read once, for all games. Raises `ContractError`."""
+    """Return the table of a rule. A package's table is read only once, for all games. Raises `ContractError`."""
     return rule.table() if is_built_in(rule) else _read_table(rule.table)
 
 
@@ -165,7 +165,7 @@ def _read_table(build: Callable[[], Numbers]) -> Numbers:
 
 
 def read_integers(values: Any, what: str) -> tuple[int, ...]:
-    """Return constants of a rule. Raises `ContractError` unless they are integers of 64 bits."""
+    """Return the integers in a value from a rule. Raises `ContractError` unless all are integers of 64 bits."""
     try:
         numbers = tuple(values)
     except TypeError:
@@ -177,20 +177,20 @@ def read_integers(values: Any, what: str) -> tuple[int, ...]:
 
 
 def can_compile(rule: Rule) -> bool:
-    """Tell whether a rule may run as compiled code: all do, except a package's rule with inexact numbers."""
+    """Tell whether a rule may run as compiled code: any rule but a package's rule with inexact numbers."""
     return is_built_in(rule) or find_inexact_place(rule) is None
 
 
 def find_inexact_place(rule: Rule) -> str | None:
-    """Return the first place that `list_inexact_places` returns, or None."""
+    """Return the first result of `list_inexact_places`, or None."""
     return next(iter(list_inexact_places(rule)), None)
 
 
 def list_inexact_places(rule: Rule) -> tuple[str, ...]:
-    """Return the places where a rule's numbers may differ between machines.
+    """Return the places in a rule's source where its numbers may differ between machines, each with a description.
 
-    A rule of contract 1 may use only integers in its scoring function and the functions that it calls. A rule with
-    state may use doubles, as `find_nondeterminism` allows.
+    The scoring function of a rule of contract 1, and functions that it calls, may use only integers. A rule with state
+    may use doubles within the limits of `find_nondeterminism`.
     """
     if rule.state:
         return _find_inexact_kernels(rule)

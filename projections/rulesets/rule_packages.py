@@ -1,4 +1,4 @@
-"""Scaffold a package with a rule: the files of the template, under a chosen name."""
+"""Create a package with a rule: copy the files of the template and fill in a chosen name."""
 
 import keyword
 import os
@@ -16,7 +16,7 @@ _TEMPLATE_SUFFIX = ".txt"
 
 
 def find_package_name_problem(name: str) -> str | None:
-    """Return why a slug cannot name a package with a rule, or None if it can."""
+    """Return the reason why a slug cannot be the name of a rule package, or None if it can."""
     module = _to_module_name(name)
     if not module.isidentifier() or keyword.iskeyword(module):
         return f"{quote(name)} cannot be the name of a Python module; begin with a letter, as in my-{name}"
@@ -28,9 +28,9 @@ def find_package_name_problem(name: str) -> str | None:
 
 
 def write_rule_package(name: str, folder: str, game: str, time_zone: str) -> list[str]:
-    """Write a package with a rule of this name into a new folder, and return the names of its files.
+    """Write a package with a rule of this name into a new folder. Return the names of the files.
 
-    Raises `BadArgument` for a name that cannot be used, `FileExistsError` if the folder exists.
+    Raises `BadArgument` for a name that cannot be used, and `FileExistsError` if the folder exists.
     """
     if reason := find_package_name_problem(name):
         raise BadArgument(reason, "name")

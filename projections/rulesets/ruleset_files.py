@@ -5,10 +5,10 @@ from typing import Any
 
 from ratings_ledger.ledger.events.canonical import drop_nulls
 from ratings_ledger.ledger.events.types import Ruleset
-from ratings_ledger.ledger.rejections import Refused
+from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.projections.rulesets.versions import (
     CHARACTERS_MAX,
-    NESTED,
+    NESTED_TOO_DEEPLY,
     RulesetProblem,
     is_nested_too_deeply,
     parse_toml,
@@ -16,12 +16,12 @@ from ratings_ledger.projections.rulesets.versions import (
     read_toml,
 )
 
-# The most bytes that this many characters take in UTF-8.
+# A character takes at most 4 bytes in UTF-8.
 BYTES_MAX = 4 * CHARACTERS_MAX
 
 
 def read_file(name: str) -> tuple[Ruleset | None, list[RulesetProblem]]:
-    """Return the ruleset in a file (TOML or JSON), or all its problems."""
+    """Return the ruleset in a file (TOML or JSON), or all problems of the file."""
     text, problems = _read_text(name)
     if text is None or not name.endswith(".json"):
         return (None, problems) if text is None else read_toml(text)
@@ -30,7 +30,7 @@ def read_file(name: str) -> tuple[Ruleset | None, list[RulesetProblem]]:
 
 
 def read_tables(name: str) -> tuple[dict[str, Any] | None, list[RulesetProblem]]:
-    """Return the tables of a ruleset file, unchecked, or why it cannot be read."""
+    """Return the tables of a ruleset file, unchecked, or the problems because of which it cannot be read."""
     text, problems = _read_text(name)
     return (None, problems) if text is None else _parse(name, text)
 
@@ -45,7 +45,8 @@ def _read_text(name: str) -> tuple[str | None, list[RulesetProblem]]:
             ]
         return content.decode("utf-8-sig"), []
     except UnicodeDecodeError as error:
-        return None, [RulesetProblem("", f"not UTF-8: {error.reason} at byte {error.start + 1}")]
+        message = f"not UTF-8: {error.reason} at byte {error.start + 1}; save the file as UTF-8"
+        return None, [RulesetProblem("", message)]
 
 
 def _parse(name: str, text: str) -> tuple[dict[str, Any] | None, list[RulesetProblem]]:
@@ -62,7 +63,7 @@ def _parse(name: str, text: str) -> tuple[dict[str, Any] | None, list[RulesetPro
     except ValueError as error:
         return None, [RulesetProblem("", f"not JSON: {error}")]
     except RecursionError:
-        return None, [NESTED]
+        return None, [NESTED_TOO_DEEPLY]
     if not isinstance(data, dict):
-        return None, [RulesetProblem("", "not a JSON object")]
-    return (None, [NESTED]) if is_nested_too_deeply(data) else (data, [])
+        return None, [RulesetProblem("", f"a ruleset file must be a JSON object {{ ... }}, not {quote(text[:40])}")]
+    return (None, [NESTED_TOO_DEEPLY]) if is_nested_too_deeply(data) else (data, [])

@@ -1,4 +1,4 @@
-"""Rulesets as programs name them: a model, tables, a TOML text, a file, or the name of a shipped system."""
+"""Read rulesets in the forms that programs pass: a model, tables, TOML text, a file, or the name of a shipped one."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.projections.rulesets.ruleset_files import read_file
-from ratings_ledger.projections.rulesets.shipped_rulesets import shipped_texts_named
+from ratings_ledger.projections.rulesets.shipped_rulesets import find_shipped_texts
 from ratings_ledger.projections.rulesets.versions import RulesetProblem, read_ruleset, read_toml
 
 RulesetSource = Ruleset | Mapping[str, object] | str | os.PathLike[str]
@@ -22,19 +22,21 @@ class SourcedRuleset(NamedTuple):
 
 
 def read_sources(sources: Iterable[RulesetSource], zone: str) -> list[SourcedRuleset]:
-    """Return the rulesets that programs name, each with all its versions.
+    """Return the rulesets that a program names. A shipped ruleset gives one for each of its versions.
 
     Args:
-        sources: the rulesets. A text with a line break or a `=` is TOML, a text that ends in `.toml` or `.json` names a
-            file, and any other text names a shipped ruleset; one for any game has the game in its name: `elo-chess`.
-        zone: the time zone of shipped rulesets that leave it open.
+        sources: the rulesets. Text with a line break or a `=` is TOML, text that ends in `.toml` or `.json` names a
+            file, and any other text names a shipped ruleset. The name of a ruleset for any game includes the game:
+            `elo-chess`.
+        zone: the time zone for shipped rulesets that leave it open.
 
     Raises:
-        BadArgument: (`rulesets`) a ruleset has problems, all of which are listed, or there is none with this name.
+        BadArgument: (`rulesets`) a ruleset has problems, which the message lists, or no shipped ruleset has this name.
         Refused: (bad-slug) a game's name is not valid.
     """
     if isinstance(sources, str | bytes | os.PathLike | Mapping | Ruleset) or not isinstance(sources, Iterable):
-        raise BadArgument(f"rulesets are a list, such as ['elo-chess'], not {type(sources).__name__}", "rulesets")
+        message = f"rulesets must be a list, such as ['elo-chess'], not {type(sources).__name__}"
+        raise BadArgument(message, "rulesets")
     try:
         return [ruleset for source in sources for ruleset in read_source(source, zone)]
     except BadArgument as problem:
@@ -42,12 +44,12 @@ def read_sources(sources: Iterable[RulesetSource], zone: str) -> list[SourcedRul
 
 
 def read_source(source: RulesetSource, zone: str) -> list[SourcedRuleset]:
-    """Return one ruleset that a program names, as `read_sources` does: several if it is shipped in versions."""
+    """Read one source of `read_sources`. A shipped ruleset gives one ruleset for each of its versions."""
     if isinstance(source, Ruleset):
         return [_require_valid(*read_ruleset(_dump_ruleset(source)), source.name)]
     if isinstance(source, Mapping):
         if not all(isinstance(key, str) for key in source):
-            raise BadArgument("the keys of a ruleset are texts", "ruleset")
+            raise BadArgument("the keys of a ruleset must be strings", "ruleset")
         return [_require_valid(*read_ruleset(dict(source)), "")]
     if isinstance(source, str) and ("\n" in source or "=" in source) and not source.endswith(FILES):
         return [_require_valid(*read_toml(source), "")]
@@ -55,12 +57,12 @@ def read_source(source: RulesetSource, zone: str) -> list[SourcedRuleset]:
         return [_read_path(os.fspath(source))]
     if isinstance(source, str):
         try:
-            texts = shipped_texts_named(source, zone)
+            texts = find_shipped_texts(source, zone)
         except BadArgument as problem:
             raise BadArgument(str(problem), "ruleset") from None
         return [_require_valid(*read_toml(text), source)._replace(is_shipped=True) for text in texts]
-    forms = "a Ruleset, a dictionary, a TOML text, a file or the name of a shipped one"
-    raise BadArgument(f"a ruleset is {forms}, not {type(source).__name__}", "ruleset")
+    forms = "a Ruleset, a dictionary, TOML text, a file name or the name of a shipped ruleset"
+    raise BadArgument(f"a ruleset must be {forms}, not {type(source).__name__}", "ruleset")
 
 
 def _dump_ruleset(ruleset: Ruleset) -> dict[str, Any]:

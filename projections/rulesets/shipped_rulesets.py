@@ -1,6 +1,6 @@
-"""The rulesets that come with this program: those that `init` publishes, and templates published on request.
+"""Find the rulesets that come with this program: `init` publishes some of them, others are published on request.
 
-In the files of templates GAME and ZONE stand for a game and a time zone.
+Some files leave the game or the time zone open: GAME and ZONE in their text are filled in when they are published.
 """
 
 import tomllib
@@ -20,9 +20,9 @@ class ShippedRuleset(NamedTuple):
     """A ruleset that comes with this program, by the name under which it is published on request.
 
     texts: the files of its versions, in the order in which they are published
-    rule, description, source, games: of the newest version
-    takes_game, takes_zone: whether its files leave them open
-    makes_ladders: whether `init --system` offers it: game by game, with the ladders that Elo has for any game
+    rule, description, source, games: members of the newest version
+    takes_game, takes_zone: whether its files leave the game or the time zone open
+    makes_ladders: whether `init --system` offers it, because it makes the same ladders for any game as Elo
     """
 
     id: str
@@ -38,22 +38,22 @@ class ShippedRuleset(NamedTuple):
     makes_ladders: bool
 
     def fill_in(self, game: str = "", zone: str = "UTC") -> list[str]:
-        """Return the files of its versions for a game, a slug, and a time zone."""
+        """Return the files of its versions, filled in for a game (a slug) and a time zone."""
         return [text.replace("GAME", game).replace("ZONE", zone) for text in self.texts]
 
     def refuse_choice(self, has_games: bool, has_zone: bool) -> None:
-        """Raise `BadArgument` if a game is missing, or where a game or a zone cannot be chosen."""
+        """Raise `BadArgument` if a game is missing, or if a game or a zone is given that cannot be chosen."""
         if has_games and not self.takes_game:
-            raise BadArgument(f"{self.id} rates {joined(self.games)} alone", "games")
+            raise BadArgument(f"{self.id} rates only {joined(self.games)}; leave out games", "games")
         if self.takes_game and not has_games:
-            raise BadArgument(f"{self.id} rates one game: name it", "games")
+            raise BadArgument(f"{self.id} needs the name of a game; pass it as games", "games")
         if has_zone and not self.takes_zone:
-            raise BadArgument(f"{self.id} has its own time zone", "zone")
+            raise BadArgument(f"{self.id} has its own time zone; leave out zone", "zone")
 
 
 @cache
 def shipped_rulesets() -> dict[str, ShippedRuleset]:
-    """Return the shipped rulesets by name: those that `init` publishes, then Elo, then the others on request."""
+    """Return the shipped rulesets by name: first those that `init` publishes, then Elo, then all others."""
     files: dict[str, list[str]] = {}
     for name in (*SHIPPED, *sorted(ON_REQUEST, key=lambda name: (not name.startswith(f"{ELO}-"), name))):
         text = read_shipped_text(name)
@@ -82,18 +82,18 @@ def _describe(name: str, texts: list[str], on_request: bool, ladders: object) ->
 
 
 def _read_ladders(text: str) -> object:
-    """Return what decides which ladders a ruleset has, and when they are scored."""
+    """Return the members that decide which ladders a ruleset has, and when they are scored."""
     data = tomllib.loads(text)
     return data.get("partition"), data.get("period", "game"), data["scope"].get("kind"), data.get("entrant", "player")
 
 
-def systems() -> list[str]:
+def list_systems() -> list[str]:
     """Return the names of the rulesets that `init --system` offers for any game, Elo first."""
     return [ruleset.id for ruleset in shipped_rulesets().values() if ruleset.makes_ladders]
 
 
 def read_rated_game(ruleset_id: str, game: str) -> str:
-    """Return a game for which a shipped ruleset can be published. Raises `Refused` (bad-slug)."""
+    """Check the name of a game for which a shipped ruleset is published, and return it. Raises `Refused` (bad-slug)."""
     return read_slug(f"{ruleset_id}-{game}")[len(ruleset_id) + 1 :]
 
 
@@ -102,15 +102,15 @@ def find_shipped(name: str) -> ShippedRuleset:
     known = shipped_rulesets()
     if name not in known:
         hint = did_you_mean(name, known)
-        message = f"no shipped ruleset is called {quote(name)}; see: ratings rules list --shipped{hint}"
+        message = f"no shipped ruleset is called {quote(name)}; to list them: ratings rules list --shipped{hint}"
         raise BadArgument(message, "ruleset_id")
     return known[name]
 
 
-def shipped_texts_named(name: str, zone: str) -> list[str]:
-    """Return the files of a shipped ruleset by the id that it will have: of a template with its game, as elo-chess.
+def find_shipped_texts(name: str, zone: str) -> list[str]:
+    """Return the files of a shipped ruleset, filled in, by the id that it will have, such as elo-chess.
 
-    Raises `BadArgument` if there is none, `Refused` (bad-slug) for what cannot be a game's name.
+    Raises `BadArgument` if no shipped ruleset can have this id, and `Refused` (bad-slug) for an invalid game name.
     """
     templates = [ruleset for ruleset in shipped_rulesets().values() if ruleset.takes_game]
     for template in sorted(templates, key=lambda ruleset: -len(ruleset.id)):
@@ -118,7 +118,7 @@ def shipped_texts_named(name: str, zone: str) -> list[str]:
             return template.fill_in(read_rated_game(template.id, name[len(template.id) + 1 :]), zone)
     ruleset = find_shipped(name)
     if ruleset.takes_game:
-        raise BadArgument(f"{name} rates one game: name it, as in {name}-chess", "ruleset")
+        raise BadArgument(f"{name} needs the name of a game, as in {name}-chess", "ruleset")
     return ruleset.fill_in(zone=zone)
 
 
@@ -129,6 +129,6 @@ def find_shipped_text(name: str) -> str:
     if not at:
         return ruleset.texts[-1]
     if version not in ruleset.versions:
-        message = f"{ruleset.id} has no version {quote(version)}; there are {', '.join(ruleset.versions)}"
+        message = f"{ruleset.id} has no version {quote(version)}; its versions are {', '.join(ruleset.versions)}"
         raise BadArgument(message + did_you_mean(version, ruleset.versions), "ruleset_id")
     return ruleset.texts[ruleset.versions.index(version)]

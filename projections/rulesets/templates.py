@@ -1,4 +1,4 @@
-"""Render rulesets as TOML: a published one, or a commented template for a new one. A template contains lines like:
+"""Format rulesets as TOML: a published ruleset, or a commented template for a new one. A template has lines such as:
 
 [params]
 k_total = 32                       # a whole number or a fraction in quotes ("64/3")
@@ -41,7 +41,7 @@ def _format_table(name: str, table: dict[str, Any]) -> Iterator[str]:
 def build_template(rule: Rule, game: str, time_zone: str) -> str:
     """Return a template ruleset for a game under this rule. Every key has a comment; optional keys are commented out.
 
-    The values are those of a shipped ruleset with the rule. Without such a ruleset, required values are left blank.
+    The values come from a shipped ruleset with the rule. Without such a ruleset, required values are left blank.
     """
     example = _find_example(rule, game)
     scope, partition, params = (example.get(table, {}) for table in ("scope", "partition", "params"))
@@ -173,5 +173,5 @@ def _describe_choice(schema: dict[str, Any], is_one_of_several: bool) -> str:
         return f"a whole number{limits}" + ("" if high is None else f" to {high:,}")
     text = 'a fraction in quotes (`"64/3"`)' if is_one_of_several else "a text"
     kinds = {"string": text, "boolean": "`true`, `false`", "object": "a table", "array": "a list"}
-    # a table of its own is a reference to its model
+    # the schema of a table is a reference to a model, without a type
     return kinds.get(schema.get("type", "object"), "a value")

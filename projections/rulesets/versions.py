@@ -37,7 +37,7 @@ from ratings_ledger.projections.contract import (
 from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.lists import LISTS, RankingList
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
-from ratings_ledger.projections.rulesets.registry import rule, rule_names
+from ratings_ledger.projections.rulesets.registry import find_rule, rule_names
 from ratings_ledger.projections.rulesets.rule_errors import (
     RULE_ERRORS,
     ContractError,
@@ -80,7 +80,7 @@ ON_REQUEST = tuple(
 )
 # Limits of a ruleset file, far above what any ruleset needs.
 NESTED_MAX, CHARACTERS_MAX = 200, 200_000
-INEXACT = (
+INEXACT_MESSAGE = (
     'must be a whole number, or a string such as "7.5" where a rule takes fractions; floats and times are not allowed'
 )
 # A ruleset for any game: its text has GAME and ZONE for the game and a time zone.
@@ -143,7 +143,7 @@ class RulesetProblem(NamedTuple):
     line: int | None = None
 
 
-NESTED = RulesetProblem("", "the brackets are nested too deeply")
+NESTED_TOO_DEEPLY = RulesetProblem("", "the brackets are nested too deeply")
 
 
 def parse_toml(text: str) -> tuple[dict[str, Any] | None, list[RulesetProblem]]:
@@ -159,14 +159,14 @@ def parse_toml(text: str) -> tuple[dict[str, Any] | None, list[RulesetProblem]]:
     try:
         data = tomllib.loads(text)
     except RecursionError:
-        return None, [NESTED]
+        return None, [NESTED_TOO_DEEPLY]
     except tomllib.TOMLDecodeError as error:
         line = re.search(r"at line (\d+)", str(error))
         return None, [RulesetProblem("", str(error), int(line.group(1)) if line else None)]
     except ValueError:
         return None, [RulesetProblem("", "a number has too many digits")]
     if is_nested_too_deeply(data):
-        return None, [NESTED]
+        return None, [NESTED_TOO_DEEPLY]
     if isinstance(data.get("effective_from"), date):
         data["effective_from"] = data["effective_from"].isoformat()
     return data, []
@@ -193,8 +193,8 @@ def read_toml(text: str) -> tuple[Ruleset | None, list[RulesetProblem]]:
 def read_ruleset(data: dict[str, Any]) -> tuple[Ruleset | None, list[RulesetProblem]]:
     """Return the ruleset in some data if a registered rule can run it, or all its problems."""
     if is_nested_too_deeply(data):
-        return None, [NESTED]
-    if problems := [RulesetProblem(key, INEXACT) for key in _find_inexact_keys(data)]:
+        return None, [NESTED_TOO_DEEPLY]
+    if problems := [RulesetProblem(key, INEXACT_MESSAGE) for key in _find_inexact_keys(data)]:
         return None, problems
     try:
         ruleset = Ruleset.model_validate(data)
@@ -216,7 +216,7 @@ def _describe_missing_rule(ruleset: Ruleset) -> RulesetProblem:
 def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[RulesetProblem]]:
     """Bind a ruleset to its rule: return the version with checked parameters, or all problems."""
     try:
-        bound_rule = rule(ruleset.rule)
+        bound_rule = find_rule(ruleset.rule)
     except ValueError as error:
         return None, [RulesetProblem("rule", str(error))]
     if bound_rule is None:
@@ -584,7 +584,7 @@ def _suggest_key(key: str, table: str, model: type[BaseModel]) -> str:
 def _list_rules() -> Iterator[Rule]:
     for name in rule_names():
         with suppress(ValueError):
-            if installed := rule(name):
+            if installed := find_rule(name):
                 yield installed
 
 

@@ -151,6 +151,6 @@ def test_name_of_a_shipped_rule_is_refused(played: Played, tmp_path: Path, monke
     for command in ("check", "publish"):
         said = shell.run(f"$ ratings rules {command} pool.toml  # exit 1")
         assert "the rule contribution-pool/1 comes with this program" in said
-        assert "flat_points:RULE, which is not used" in " ".join(said.split())
+        assert "the package's rule is not used: flat_points:RULE" in " ".join(said.split())
     assert "contribution-pool/1 is registered twice" in shell.run("$ ratings doctor  # exit 1")
     assert "Aïssa     1160" in shell.run("$ ratings standings galactic-points")

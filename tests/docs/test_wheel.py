@@ -60,8 +60,8 @@ def test_package_of_old_finds_the_contract(site: Path, tmp_path: Path) -> None:
     assert "anna" in run_in_environment(site, tmp_path, "ratings", "standings", "petanque-points")
     script = (
         "import sys, projections\n"
-        "from ratings_ledger.projections.rulesets.registry import rule\n"
-        "print(rule('flat-points/1').name, projections.WHOSE, 'projections.contract' in sys.modules)\n"
+        "from ratings_ledger.projections.rulesets.registry import find_rule\n"
+        "print(find_rule('flat-points/1').name, projections.WHOSE, 'projections.contract' in sys.modules)\n"
     )
     printed = run_in_environment(site, tmp_path, "python", "-c", script)
     assert printed == "flat-points the site has its own projections False\n"

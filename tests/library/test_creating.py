@@ -59,8 +59,8 @@ def test_open_creates_only_a_missing_ledger(tmp_path: Path) -> None:
     [
         ({"zone": "Mars"}, "zone", "'Mars' is not a time zone"),
         ({"zone": 1}, "zone", "zone must be a string"),
-        ({"rulesets": "elo-chess"}, "rulesets", "rulesets are a list, such as ['elo-chess']"),
-        ({"rulesets": ["elo"]}, "rulesets", "elo rates one game: name it, as in elo-chess"),
+        ({"rulesets": "elo-chess"}, "rulesets", "rulesets must be a list, such as ['elo-chess']"),
+        ({"rulesets": ["elo"]}, "rulesets", "elo needs the name of a game, as in elo-chess"),
         ({"rulesets": ["elo-ches", "glico-chess"]}, "rulesets", "no shipped ruleset is called 'glico-chess'"),
         ({"rulesets": [3]}, "rulesets", "not int"),
         ({"rulesets": ["id = 'x'"]}, "rulesets", "version: missing key"),

@@ -98,7 +98,7 @@ def test_tie_breaks_by_place_need_a_rule_that_reads_places(monkeypatch):
     rule = load_built_in_rule("placement-points/2")
     blind = rule._replace(columns=tuple(name for name in rule.columns if name != "place"))
     ruleset_of_cup = read_ruleset(CUP)
-    monkeypatch.setattr("ratings_ledger.projections.rulesets.versions.rule", lambda name: blind)
+    monkeypatch.setattr("ratings_ledger.projections.rulesets.versions.find_rule", lambda name: blind)
 
     _, problems = bind(ruleset_of_cup)
     assert [problem.key for problem in problems] == ["params.tie_breaks"], json.dumps(problems)

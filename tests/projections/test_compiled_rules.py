@@ -22,7 +22,7 @@ from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
 from ratings_ledger.projections.replay.streams import Stream, StreamAdjustment
 from ratings_ledger.projections.replay.trace import Trace
-from ratings_ledger.projections.rulesets.registry import rule
+from ratings_ledger.projections.rulesets.registry import find_rule
 from ratings_ledger.projections.rulesets.versions import Version
 from ratings_ledger.rules import Rule
 
@@ -92,7 +92,7 @@ def plain(trace: Trace) -> dict[str, Any]:
 @pytest.mark.parametrize("name", PARAMS)
 def test_compiled_replay_equals_interpreted(name, monkeypatch):
     """A compiled replay of random games gives exactly what the interpreted one gives."""
-    stream = stream_of_rule(rule(name), seed=7)
+    stream = stream_of_rule(find_rule(name), seed=7)
     assert {*stream.version} == {*range(len(stream.versions))}
     with monkeypatch.context() as patched:
         patched.setattr(replaying, "replay_interpreted", None)  # what cannot be compiled would be interpreted
@@ -131,7 +131,7 @@ def score_with_fractions(n, points, columns, constants, table, change):
 @pytest.mark.parametrize("at", [0, 57, 99, None])
 def test_compiled_rule_fails_at_same_game(score, at, monkeypatch):
     """A rule that fails does so at the same game when it is compiled."""
-    found = rule("pairwise-elo/1")._replace(score=score)
+    found = find_rule("pairwise-elo/1")._replace(score=score)
     stream = plain_stream(found, 100, at)
     interpreted, compiled = both(stream, monkeypatch)
     assert compiled == interpreted
@@ -157,7 +157,7 @@ def plain_stream(found: Rule, games: int, at: int | None) -> Stream:
 @compiles
 def test_uncompilable_rule_is_interpreted(monkeypatch, caplog):
     """A rule that cannot be compiled is interpreted, and one line says so."""
-    found = rule("pairwise-elo/1")._replace(score=score_with_fractions)
+    found = find_rule("pairwise-elo/1")._replace(score=score_with_fractions)
     with caplog.at_level(logging.WARNING):
         interpreted, compiled = both(plain_stream(found, 50, None), monkeypatch)
     assert compiled == interpreted
@@ -167,7 +167,7 @@ def test_uncompilable_rule_is_interpreted(monkeypatch, caplog):
 def test_without_numba_replay_is_interpreted(monkeypatch):
     """Without numba, a long history is replayed by the interpreted rule."""
     monkeypatch.setattr(compiling, "is_available", lambda: False)
-    interpreted, compiled = both(stream_of_rule(rule("pairwise-elo/1"), seed=4), monkeypatch)
+    interpreted, compiled = both(stream_of_rule(find_rule("pairwise-elo/1"), seed=4), monkeypatch)
     assert compiled == interpreted
 
 
@@ -184,7 +184,7 @@ def numbers(*values):
 
 for name in sys.argv[1:]:
     begin, states = np.zeros((2, 1, 2), dtype=np.int64)
-    rule = registry.rule("pairwise-elo/1")._replace(score=import_module(name).score)
+    rule = registry.find_rule("pairwise-elo/1")._replace(score=import_module(name).score)
     compiling.compile_with_rule(loops.run_ladders, rule, loops.find_rule_parts(rule))(
         numbers(), numbers(), numbers(0, 1), numbers(0, 2), numbers(0, 2), numbers(0, 2), numbers(0, 1),
         np.zeros((1, 2), dtype=np.int64), begin, states, numbers(0, 0), np.zeros(2, dtype=np.int8),

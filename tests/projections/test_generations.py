@@ -5,7 +5,7 @@ from histories import club_game, facts_of, fill, random_games, ruleset, standing
 from sqlalchemy import text
 
 from ratings_ledger import AlreadyRunning
-from ratings_ledger.projections.rulesets.registry import rule
+from ratings_ledger.projections.rulesets.registry import find_rule
 from ratings_ledger.projections.stored import generations
 from ratings_ledger.projections.stored.generations import list_ladder_rows, read_live_generation
 from ratings_ledger.projections.stored.rebuild_lock import hold_rebuild_lock
@@ -122,15 +122,17 @@ def test_failing_rule_keeps_its_old_standings(ledger_url, ledger, monkeypatch):
     rebuild(ledger, ticking())
     before = stored(ledger), stored(ledger, "club-catan-elo/3-4")
     fill(ledger_url, [club_game("bad", "anna ben cleo dora emil", day=28)])
-    found = rule("pairwise-elo/1")
+    found = find_rule("pairwise-elo/1")
 
     def broken(n, points, columns, constants, table, change):
         if n == 5:
             raise ZeroDivisionError("five is too many")
         return found.score(n, points, columns, constants, table, change)
 
-    monkeypatch.setitem(rule.__wrapped__.__globals__, "BUILT_IN", {})
-    monkeypatch.setattr("ratings_ledger.projections.rulesets.versions.rule", lambda name: found._replace(score=broken))
+    monkeypatch.setitem(find_rule.__wrapped__.__globals__, "BUILT_IN", {})
+    monkeypatch.setattr(
+        "ratings_ledger.projections.rulesets.versions.find_rule", lambda name: found._replace(score=broken)
+    )
     done = rebuild(ledger, ticking())
     assert {failure.ladder for failure in done.failures} == {"club-catan-elo/all", "club-catan-elo/5-6"}
     assert "five is too many" in done.failures[0].message
@@ -146,7 +148,7 @@ def test_failing_rule_keeps_its_old_standings(ledger_url, ledger, monkeypatch):
 
 def test_unbalanced_rule_is_stopped(ledger, monkeypatch):
     """A rule that hands out more points than it takes fails because the books do not balance."""
-    found = rule("pairwise-elo/1")
+    found = find_rule("pairwise-elo/1")
 
     def generous(n, points, columns, constants, table, change):
         change[0] = 5
@@ -155,7 +157,7 @@ def test_unbalanced_rule_is_stopped(ledger, monkeypatch):
         return 0
 
     monkeypatch.setattr(
-        "ratings_ledger.projections.rulesets.versions.rule", lambda name: found._replace(score=generous)
+        "ratings_ledger.projections.rulesets.versions.find_rule", lambda name: found._replace(score=generous)
     )
     assert "books do not balance" in rebuild(ledger, ticking()).failures[0].message
 

@@ -85,8 +85,8 @@ REFUSED: dict[str, tuple[str, str]] = {
     "power": ("x = 2.0\ny = x ** 2.0", "uses ** on doubles: x ** 2.0; use the contract's power(base, exponent)"),
     "power of a whole number": ("x = 2.0\ny = x ** 2", "uses ** on doubles: x ** 2"),
     "power that may be a fraction": ("k = n\ny = 10 ** k", "uses ** with an exponent that is not a literal: 10 ** k"),
-    "remainder": ("x = 2.0\ny = x % 1.0", "uses % on doubles: x % 1.0; it takes whole numbers only"),
-    "floor division": ("x = 2.0\ny = x // 1.0", "uses // on doubles: x // 1.0; it takes whole numbers only"),
+    "remainder": ("x = 2.0\ny = x % 1.0", "uses % on doubles: x % 1.0; use % only on whole numbers"),
+    "floor division": ("x = 2.0\ny = x // 1.0", "uses // on doubles: x // 1.0; use // only on whole numbers"),
     "sum": ("x = 2.0\ny = sum([x, x])", "calls sum; Python 3.12 changed how sum adds doubles"),
     "round": ("x = 2.0\ny = round(x)", "calls round; units(value, scale) rounds"),
     "pow": ("x = 2.0\ny = pow(x, 2.0)", "calls pow; use the contract's power(base, exponent)"),
@@ -94,7 +94,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     "math": ("x = 2.0\ny = math.exp(x)", "calls math.exp of the module math; use exp, ln, power and root"),
     "constants of math": ("x = 2.0\ny = x * math.pi", "uses an expression that kernels do not allow: math.pi"),
     "numpy": ("x = 2.0\ny = np.exp(x)", "calls np.exp of numpy, whose results differ between machines"),
-    "another module": ("x = 2.0\ny = random.random()", "calls random.random of random; a kernel calls its own file"),
+    "another module": ("x = 2.0\ny = random.random()", "calls random.random of random; a kernel may call only"),
     "the rest of the contract": (
         "x = 2.0\ny = joined(table)",
         "calls joined of ratings_ledger.projections.contract; a",
@@ -136,13 +136,19 @@ REFUSED: dict[str, tuple[str, str]] = {
         "mixes a double with the whole number 9007199254740993",
     ),
     "a comparison of both": ("x = 1.0\ny = x < before[0][0]", "compares a double with the whole number before[0][0]"),
-    "a name for both": ("x = 0\nx = 1.5", "uses x for a whole number and a double; write whole numbers as 0.0"),
-    "a choice of both": ("x = 1.0\ny = x if n > 2 else 0", "chooses between a whole number and a double"),
+    "a name for both": (
+        "x = 0\nx = 1.5",
+        "uses x for values of two types, a whole number and a double; write 0.0 instead of",
+    ),
+    "a choice of both": (
+        "x = 1.0\ny = x if n > 2 else 0",
+        "chooses between values of two types, a whole number and a double",
+    ),
     "the larger of both": (
         "x = 1.0\ny = max(x, 0)",
         "calls max with values of different types; write whole numbers as 0.0",
     ),
-    "a double as a state": ("x = 1.0\nafter[0][0] = x", "stores a double as a state; units(value, scale) makes it"),
+    "a double as a state": ("x = 1.0\nafter[0][0] = x", "stores a double as a state; convert it with"),
     "a column as a state": ("x = 1.0\nafter[0][0] = columns[0]", "stores a value of a different type: after[0][0]"),
     "a constant of a logarithm": ("x = 1.0\ny = x * Q", "reads Q, a double that is not a literal in the same file"),
     "a constant from elsewhere": (
@@ -160,7 +166,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     "a dict within a constant": ("x = 1\ny = TABLES[1]", "reads TABLES, which is not a numeric constant"),
     "a double of the kit as a whole number": (
         "x = kit.real(n, 1)\ny = x // 2",
-        "uses // on doubles: x // 2; it takes whole numbers only",
+        "uses // on doubles: x // 2; use // only on whole numbers",
     ),
     "a member of the kit that is none": (
         "x = 1.0\ny = kit.absent(x)",
@@ -193,7 +199,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     ),
     "a helper of two results": (
         "x = 1\ny = some(n)\n\n\ndef some(n):\n    if n > 1:\n        return 0\n    return 1.0",
-        "returns a whole number and a double; write whole numbers as 0.0 or 1.0",
+        "returns values of two types, a whole number and a double; write 0.0 instead of 0",
     ),
     "a helper of arguments by name": (
         "x = 1\ny = some()\n\n\ndef some(*, n=1):\n    return 0",

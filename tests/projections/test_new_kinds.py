@@ -137,9 +137,11 @@ def test_kind_of_list_is_a_module_and_a_line(
 ) -> None:  # fmt: skip
     """A new kind of list is ranked, explained, published, compared, stored and verified like the others."""
     monkeypatch.chdir(tmp_path)
-    own = registry.rule("placement-points/1")
+    own = registry.find_rule("placement-points/1")
     assert own is not None
-    monkeypatch.setattr("ratings_ledger.projections.rulesets.versions.rule", lambda name: own._replace(ranking="best"))
+    monkeypatch.setattr(
+        "ratings_ledger.projections.rulesets.versions.find_rule", lambda name: own._replace(ranking="best")
+    )
     monkeypatch.setitem(LISTS, "best", RankingList(rank_best, explain_best))
     games = [
         [{"player": name, "place": place} for place, name in enumerate(names, 1)]

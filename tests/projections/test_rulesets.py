@@ -8,7 +8,7 @@ from own_rules import find_shipped_text
 
 from ratings_ledger import Ruleset
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.rulesets.registry import rule
+from ratings_ledger.projections.rulesets.registry import find_rule
 from ratings_ledger.projections.rulesets.versions import bind, in_force, read_shipped_texts, read_toml
 from ratings_ledger.projections.stored.generations import list_ladder_rows
 
@@ -156,9 +156,9 @@ def test_missing_rule_stops_only_its_ladders(ratings, ledger_url, monkeypatch):
     """
     other = ruleset()
     other["data"] = other["data"] | {"id": "other", "rule": "outside/1"}
-    found = rule("pairwise-elo/1")
+    found = find_rule("pairwise-elo/1")
     with monkeypatch.context() as patch:
-        patch.setattr("ratings_ledger.projections.rulesets.versions.rule", lambda name: found)
+        patch.setattr("ratings_ledger.projections.rulesets.versions.find_rule", lambda name: found)
         fill(ledger_url, [ruleset(), other, club_game("g1", "a b")])
         assert ratings("rebuild", db=ledger_url).exit_code == 0
     assert ratings("standings", "club-catan-elo/all", db=ledger_url).exit_code == 0

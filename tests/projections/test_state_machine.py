@@ -161,7 +161,7 @@ def cases(log: Log) -> Counter[str]:
 @pytest.fixture
 def template(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A ledger with the rulesets that every history begins with, to be copied."""
-    monkeypatch.setattr(versions, "rule", lambda wanted: RULES.get(wanted) or registry.rule(wanted))
+    monkeypatch.setattr(versions, "find_rule", lambda wanted: RULES.get(wanted) or registry.find_rule(wanted))
     path = tmp_path / "template.db"
     upgrade(str(path))
     assert enter(open_ledger(str(path)), base_log()).rejected == []

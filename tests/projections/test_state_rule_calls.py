@@ -9,7 +9,7 @@ from state_rules import BY_GAME, BY_PERIOD, SCALE
 
 from ratings_ledger.projections.replay import rule_calls
 from ratings_ledger.projections.replay.rule_calls import PeriodResults, RuleFailure
-from ratings_ledger.projections.rulesets.registry import rule as registered
+from ratings_ledger.projections.rulesets.registry import find_rule as registered
 from ratings_ledger.projections.rulesets.versions import Version
 from ratings_ledger.rules import ONE, UNITS_MAX, Rule, Term, units
 

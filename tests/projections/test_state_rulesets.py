@@ -8,7 +8,7 @@ from own_rules import find_shipped_text
 from ratings_ledger import Ruleset
 from ratings_ledger.ledger.events.types import read_data
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
-from ratings_ledger.projections.rulesets.registry import rule
+from ratings_ledger.projections.rulesets.registry import find_rule
 from ratings_ledger.projections.rulesets.versions import bind, find_kinds, find_sequel_problem, read_toml
 from ratings_ledger.rules import STATE_RULE_COLUMNS, Rule, State
 
@@ -21,7 +21,7 @@ DEFAULTS = {
 
 def with_state(**members: object) -> Rule:
     """The Elo rule as one with a state of two columns that scores periods."""
-    found = rule("pairwise-elo/1")
+    found = find_rule("pairwise-elo/1")
     assert found is not None
     state = (State("rating", found.scale), State("deviation", 1_000))
     return found._replace(state=state, score_period=lambda *arguments: 0, **members)  # type: ignore[arg-type]
@@ -31,7 +31,7 @@ def with_state(**members: object) -> Rule:
 def stateful(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let rulesets be bound to a rule with state."""
     found = with_state(columns=("place", "team", "score", "days_since", "numbers.length"), adds=True)
-    monkeypatch.setattr("ratings_ledger.projections.rulesets.versions.rule", lambda name: found)
+    monkeypatch.setattr("ratings_ledger.projections.rulesets.versions.find_rule", lambda name: found)
 
 
 def written(members: str = "", table: str = "") -> str:
@@ -108,7 +108,7 @@ def test_rule_without_state_has_no_columns_of_state(monkeypatch: pytest.MonkeyPa
     """A column that needs state, or a custom number with an impossible name, is refused by what there is instead."""
     for columns, hint in ((("place", "team"), "tied"), (("numbers.Length",), "numbers.NAME")):
         found = with_state(columns=columns)._replace(state=() if "team" in columns else with_state().state)
-        monkeypatch.setattr("ratings_ledger.projections.rulesets.versions.rule", lambda name, found=found: found)
+        monkeypatch.setattr("ratings_ledger.projections.rulesets.versions.find_rule", lambda name, found=found: found)
         _, problems = read_toml(GOOD)
         assert (problems[0].key, "which no game type has" in problems[0].message) == ("rule", True)
         assert hint in problems[0].message

@@ -365,7 +365,7 @@ def test_numbers_carry_over_by_name_to_a_rule_that_keeps_others(
     game, with entries and adjustments, and shown with the numbers that each version keeps.
     """
     rules = {"lifting/1": LIFTING, "wider/1": WIDER}
-    monkeypatch.setattr(own_rules.versions, "rule", lambda wanted: rules.get(wanted) or registry.rule(wanted))
+    monkeypatch.setattr(own_rules.versions, "find_rule", lambda wanted: rules.get(wanted) or registry.find_rule(wanted))
     games = draw_games(Random(11))
     turns = [("lifting/1", VERSIONS[0]), ("wider/1", VERSIONS[1]), ("lifting/1", VERSIONS[3])]
     for rule, version in turns:
