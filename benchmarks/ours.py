@@ -28,7 +28,7 @@ from ratings_ledger.ledger.store.log import head, read_live
 from ratings_ledger.ledger.store.opening import Ledger as Store
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.validation.names import find_close_names as close
-from ratings_ledger.projections.facts.column_cache import folder_of
+from ratings_ledger.projections.facts.column_cache import name_cache_folder
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.ladders_at import Ladders
@@ -46,7 +46,7 @@ LADDER = "bench-elo"
 def delete_columns(url: str) -> None:
     """Delete the cached columns of a ledger."""
     with open_ledger(url).reading() as connection:
-        name = folder_of(connection)
+        name = name_cache_folder(connection)
     shutil.rmtree(Path(os.environ[measuring.CACHES]) / "ratings-ledger" / name, ignore_errors=True)
 
 

@@ -1,6 +1,6 @@
-"""Columns of integers: arrays, memoryviews of numpy arrays, or columns in files that are verified when read.
+"""Compute with columns of integers: arrays, memoryviews of numpy arrays, or columns in files, verified when read.
 
-Indexing a column returns Python integers. The functions here process all numbers of a column at once.
+Indexing a column returns Python integers. The functions of this module process all numbers of a column at once.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ __all__ = [
     "equal",
     "exclusive_cumsum",
     "find_spans",
-    "in_memory",
     "is_within",
     "largest",
+    "load_into_memory",
     "np",
     "rewind",
     "shift",
@@ -53,16 +53,16 @@ __all__ = [
     "zeros",
 ]
 
-# The number of games from which importing numpy pays off for shell completion and a piped import.
+# For shell completion and a piped import, importing numpy pays off from this number of games on.
 LONG_HISTORY = 12_000
-# The number of single lookups, and of sequential reads, from which importing numpy pays off.
+# Importing numpy pays off from this number of single look-ups, or of sequential reads, on.
 LOOKUPS_MIN, READS_MIN = 30_000, 1_000_000
 # Integers: an array, or any object that supports the same indexing and slicing, such as a column in a file.
 Column: TypeAlias = Any
 
 
 def should_use_numpy(count: int, count_min: int = LOOKUPS_MIN) -> bool:
-    """Tell whether to process `count` numbers with numpy: it is imported already, or importing it pays off."""
+    """Tell whether to process `count` numbers with numpy: it is already imported, or importing it pays off."""
     return "numpy" in sys.modules or count >= count_min
 
 
@@ -71,16 +71,18 @@ def zeros(code: str, length: int) -> Column:
     return as_column(np.zeros(length, dtype=code))  # untouched pages take no memory
 
 
-def in_memory(column: Column) -> Column:
-    """Return a column with all of its numbers in memory: a column of a file is read and verified. Integers pass."""
-    return column if isinstance(column, array | memoryview | int) or not hasattr(column, "whole") else column.whole()
+def load_into_memory(column: Column) -> Column:
+    """Return a column with all of its numbers in memory. A column of a file is read; integers pass unchanged."""
+    if isinstance(column, array | memoryview | int) or not hasattr(column, "read_whole"):
+        return column
+    return column.read_whole()
 
 
 def as_numpy(column: Column) -> Any:
-    """Return a column as a numpy array that shares its memory. Integers pass unchanged."""
+    """Return a column as a numpy array that shares its memory. An integer is returned unchanged."""
     if isinstance(column, int | np.ndarray):
         return column
-    column = in_memory(column)
+    column = load_into_memory(column)
     if isinstance(column, np.ndarray):  # a column of a file with more than one dimension
         return column
     dtype = np.dtype(memoryview(column).format)
@@ -122,20 +124,20 @@ def rewind(
     before: Sequence[Column],
     slot: int,
 ) -> Column:
-    """Rewind the states and numbers of games of all players, in place, to those before a slot.
+    """Rewind the states and game counts of all players, in place, to the point before a slot.
 
     Args:
-        states: the state columns, one entry per player.
-        games: the number of games of each player.
-        start, end, order: the slots of player p are `order[start[p]:end[p]]`, in ascending order.
-        before: the state columns with one entry per slot: the player's state before it.
-        slot: the first slot to undo.
+        states: the state columns, with one entry per player
+        games: by player, the number of games
+        start, end, order: the slots of player p are `order[start[p]:end[p]]`, in ascending order
+        before: the state columns, with one entry per slot: the player's state before the slot
+        slot: the first slot to undo
 
     Returns:
-        For each player the index into `order` of the first slot that was undone.
+        By player, the index into `order` of the first slot that was undone.
     """
     slots, low, high = as_numpy(order), as_numpy(start).copy(), as_numpy(end).copy()
-    # bisect for all players at once, until no player's range has more than one candidate
+    # bisect for all players at once, until each player's range is empty
     unsettled = np.flatnonzero(low < high)
     while len(unsettled):
         middle = (low[unsettled] + high[unsettled]) // 2
@@ -165,17 +167,20 @@ def shift(column: Column, by: int) -> Column:
     return as_column(as_numpy(column) + by)
 
 
-def take(numbers: Column, column: Column) -> Column:
-    """Return the numbers at the indices that `column` holds. From a column of a file, only these are read."""
-    if not should_use_numpy(len(column)):
+def take(numbers: Column, indices: Column) -> Column:
+    """Return the numbers at some indices. From a column of a file, only the blocks with these numbers are read."""
+    if not should_use_numpy(len(indices)):
         code = numbers.format if isinstance(numbers, memoryview) else numbers.typecode
-        return array(code, [numbers[index] for index in column])
-    indices = as_numpy(column)
-    return as_column(numbers.take(indices) if hasattr(numbers, "take") else as_numpy(numbers)[indices])
+        return array(code, [numbers[index] for index in indices])
+    positions = as_numpy(indices)
+    return as_column(numbers.take(positions) if hasattr(numbers, "take") else as_numpy(numbers)[positions])
 
 
 def find_spans(starts: Column, numbers: Column) -> Column:
-    """Return for each number the index of the span that holds it: the last of the ascending `starts` not above it."""
+    """Return, for each number, the index of its span: the span with the largest start that is not above the number.
+
+    `starts` must be in ascending order.
+    """
     if not should_use_numpy(len(numbers) * len(starts).bit_length()):
         return array("q", [bisect_right(starts, number) - 1 for number in numbers])
     # Bisect for all numbers at once, so only the compared entries of a column in a file are read.
@@ -189,7 +194,7 @@ def find_spans(starts: Column, numbers: Column) -> Column:
 
 
 def change_indices(column: Column) -> list[int]:
-    """Return the indices of the numbers that differ from their predecessor, including index 0."""
+    """Return the indices of the numbers that differ from their predecessor, and index 0 if there are numbers."""
     numbers = as_numpy(column)
     changes: list[int] = (np.flatnonzero(numbers[1:] != numbers[:-1]) + 1).tolist()
     return [0, *changes] if len(numbers) else []
@@ -213,7 +218,7 @@ def span_indices(start: Column, count: Column) -> Column:
 
 
 def exclusive_cumsum(count: Column) -> Column:
-    """Return for each number of a column the sum of all numbers before it."""
+    """Return, for each number of a column, the sum of all numbers before it."""
     size = as_numpy(count).astype(np.int64)
     return as_column(np.cumsum(size) - size)
 

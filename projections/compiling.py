@@ -1,7 +1,8 @@
-"""Compile loops and scoring functions with numba, which is loaded only for histories long enough to pay for it.
+"""Compile loops and scoring functions with numba, which is loaded only for histories that are long enough.
 
 Compiled code is kept on disk beside the source (numba's own cache), so only the first process on a machine compiles.
-The same source is interpreted and compiled; with integers only, and no fast-math, the results are the same.
+The same source is interpreted or compiled. The results are the same, because it uses only integers or the operations
+of `deterministic_math`, and no fast-math.
 """
 
 from __future__ import annotations
@@ -30,9 +31,10 @@ from ratings_ledger.projections.rulesets.rule_errors import (
     redirect_output,
 )
 
-# Replaying a shorter history takes less time than loading numba. Once numba is loaded, 1/LOADED_PART of it is enough.
+# Replaying fewer games takes less time than loading numba. If numba is already loaded, the limit is divided by
+# LOADED_DIVISOR.
 COMPILED_GAMES = 12_000
-LOADED_PART = 12
+LOADED_DIVISOR = 12
 
 logger = logging.getLogger(__name__)
 Options = dict[str, Any]  # keyword arguments of numba's `njit`
@@ -48,7 +50,7 @@ def is_available() -> bool:
 
 @contextmanager
 def force_interpreted() -> Iterator[None]:
-    """Run all loops interpreted within this context, so that compiled results can be compared with theirs."""
+    """Run all loops interpreted within this context, to compare compiled results with interpreted ones."""
     token = _interpreted_forced.set(True)
     try:
         yield
@@ -67,14 +69,14 @@ def is_allowed() -> bool:
 
 
 def is_worthwhile(games: int) -> bool:
-    """Tell whether compiled loops are allowed and pay off for a history of this many games."""
-    games_min = COMPILED_GAMES if "numba" not in sys.modules else max(1, COMPILED_GAMES // LOADED_PART)
+    """Tell whether compiled loops are allowed and pay off for this number of games."""
+    games_min = COMPILED_GAMES if "numba" not in sys.modules else max(1, COMPILED_GAMES // LOADED_DIVISOR)
     return games >= games_min and is_allowed()
 
 
 @cache
 def compile_loop(loop: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a compiled version of a loop over arrays. Each call compiles for new argument types."""
+    """Return a compiled version of a loop over arrays. A call with new argument types compiles the loop for them."""
 
     def run(*arguments: Any) -> Any:
         return _compile_for_types(loop, (), _describe_types(arguments), trusted=True)(*arguments)
@@ -87,8 +89,8 @@ def compile_with_rule(loop: Callable[..., Any], rule: Rule, parts: Parts) -> Cal
     """Return a loop of `loops` compiled together with a rule's functions.
 
     Args:
-        parts: pairs of a name and a function, which replaces the function of that name in `loops`. The first function
-            is the rule's own.
+        parts: (name, function) pairs: each function replaces the function of this name in `loops`. The first pair has
+            the rule's own scoring function.
 
     Returns:
         A function that returns the loop's result, or None if numba cannot compile the loop or the rule fails.
@@ -130,7 +132,7 @@ def extract_reason(problem: str) -> str:
 
 
 def protect_from_rule(numbers: Any, rule: Rule) -> Any:
-    """Return an array as a rule gets it: a read-only view for rules of packages, itself for the program's own rules."""
+    """Return an array in the form that a rule gets: for rules of packages a read-only view, else the array itself."""
     if is_built_in(rule):
         return numbers
     view = numbers.view()
@@ -139,7 +141,7 @@ def protect_from_rule(numbers: Any, rule: Rule) -> Any:
 
 
 def _describe_types(arguments: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the properties of arguments that decide which code numba generates: integer, or array type and layout."""
+    """Return the properties of arguments that decide which code numba generates: None for integers, else the layout."""
     return tuple(
         None
         if isinstance(value, int)
@@ -245,5 +247,5 @@ def run_loop(loop: Callable[..., Any], *arguments: Any, as_compiled: bool) -> An
     """Run a loop over columns and integers, interpreted or compiled. Return the loop's result."""
     if not as_compiled:
         # interpreted loops read a column of a file many times faster from memory
-        return loop(*(column.whole() if hasattr(column, "whole") else column for column in arguments))
+        return loop(*(column.read_whole() if hasattr(column, "read_whole") else column for column in arguments))
     return compile_loop(loop)(*map(as_numpy, arguments))

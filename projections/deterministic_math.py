@@ -12,7 +12,7 @@ fit.
 
 from math import sqrt
 
-# beyond this, some whole numbers are not doubles
+# larger whole numbers may not be doubles
 WHOLE_MAX = 2**53
 _LN2_HIGH = 6.93147180369123816490e-01  # its last bits are zero, so multiples below 2^21 are exact
 _LN2_LOW = 1.90821492927058770002e-10
@@ -41,7 +41,7 @@ def units(value: float, scale: int) -> int:
 
 
 def exp(value: float) -> float:
-    """Return e to the power of `value`, which must be from -700 to 700. Raises `OverflowError` beyond.
+    """Return e to the power of `value`, which must be from -700 to 700. Raises `OverflowError` for other values.
 
     value = k ln 2 + rest with |rest| <= ln 2 / 2; e^rest is computed by its power series.
     """
@@ -102,7 +102,7 @@ def logistic(value: float) -> float:
 
 
 def power(base: float, exponent: float) -> float:
-    """Return a positive base to the power of an exponent. Raises `ValueError` and `OverflowError` as `ln` and `exp`."""
+    """Return a positive base to the power of an exponent. Raises the errors of `ln` and `exp`."""
     return exp(exponent * ln(base))
 
 
@@ -114,7 +114,7 @@ def root(value: float) -> float:
 
 
 FIXED_SCALE_MAX = 10**12
-# the largest factor, so that a product fits two numbers of 60 bits
+# the largest factor whose products fit two numbers of 60 bits
 _FACTOR_MAX = (1 << 61) - 1
 _ONE = 1 << 60
 _PART, _PART_MASK = 30, (1 << 30) - 1
@@ -222,7 +222,7 @@ def fixed_ln(value: int, scale: int) -> int:
 def _check_scale(scale: int) -> None:
     """Raise `ValueError` for a scale out of range."""
     if not 0 < scale <= FIXED_SCALE_MAX:
-        raise ValueError("a scale is at least 1 and at most 10^12")
+        raise ValueError(f"the scale must be from 1 to 10^12, not {scale}")
 
 
 def _multiply_wide(left: int, right: int) -> tuple[int, int]:

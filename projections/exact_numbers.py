@@ -1,4 +1,4 @@
-"""Exact numbers of results: fractions that format as floats do, on every supported Python.
+"""Define the exact numbers of results: fractions that format like floats, on every supported Python.
 
     >>> points = ExactNumber(67_333_947, 62_500)
     >>> f"{points:.2f}", f"{-points:>12,.1f}", f"{points:+.0f}", f"{points}"
@@ -23,24 +23,24 @@ FORMAT = re.compile(
     r"(?s:(?P<fill>.)?(?P<align>[<>=^]))?(?P<sign>[-+ ]?)z?(?P<zero>0?)(?P<width>[0-9]*)"
     r"(?P<group>[,_]?)(?:\.(?P<places>[0-9]+))?(?P<kind>[eEfFgG%]?)"
 )
-PLACES = 6  # the default of floats
-DIGITS_MAX = 10_000  # more decimals are certainly a mistake
+PLACES = 6  # the default number of decimals, as for floats
+DIGITS_MAX = 10_000  # a request for more decimals is a mistake
 EXACT_CONTEXT = Context(MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX)
 PLACES_SHOWN_MAX = 12  # a number with more decimals is shown as a fraction
 
 
 class ExactNumber(Fraction):
-    """A fraction that formats as a float does: `f"{points:.2f}"`."""
+    """A fraction that formats like a float: `f"{points:.2f}"`."""
 
     __slots__ = ()
 
     def __repr__(self) -> str:
-        """Return a Python expression for the exact value, which is written as a decimal if that is short."""
+        """Return a Python expression for the exact value, with a decimal if it is short, else with a fraction."""
         places = _decimal_places(self.denominator)
         return f"ExactNumber('{self if places is None else f'{self:.{places}f}'}')"
 
     def __format__(self, spec: str) -> str:
-        """Format the number as a float would be; without a type and a precision, as a fraction.
+        """Format the number like a float; without a type and a precision, format it as a fraction.
 
         Raises `ValueError` for a specification that floats do not support.
         """
@@ -77,7 +77,7 @@ def as_exact(fraction: Fraction) -> ExactNumber:
 
 
 def _format_decimal(value: Decimal, spec: str, format_parts: re.Match[str]) -> str:
-    """Format a decimal, also with `_` between thousands, which decimals support only from Python 3.14 on."""
+    """Format a decimal. Supports `_` between thousands, which decimals support only from Python 3.14 on."""
     if format_parts["group"] != "_":
         return format(value, spec)
     marks = format(value, spec[: format_parts.start("group")] + "," + spec[format_parts.end("group") :])
@@ -98,12 +98,12 @@ def _align(sign: str, digits: str, format_parts: re.Match[str]) -> str:
 
 
 def _decimal_places(denominator: int) -> int | None:
-    """Return the number of decimals of an exact fraction; None if there are more than PLACES_SHOWN_MAX."""
+    """Return the number of decimals of an exact fraction; None if it has more than PLACES_SHOWN_MAX."""
     return next((places for places in range(PLACES_SHOWN_MAX + 1) if 10**places % denominator == 0), None)
 
 
 def _return_exact(operation: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap an operation of fractions so that it returns an exact number where it returned a fraction."""
+    """Wrap an operation of fractions so that it returns an `ExactNumber` instead of a `Fraction`."""
 
     def operate(*operands: Any) -> Any:
         result = operation(*operands)

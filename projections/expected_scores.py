@@ -1,6 +1,6 @@
-"""Expected scores in integers, interpolated from a table, for rules that compare players.
+"""Compute expected scores in integers, interpolated from a table, for rules that compare players.
 
-Rules import this from `projections.contract`.
+Rules import these names from `ratings_ledger.rules` or `projections.contract`.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ Numbers = Sequence[int]
 # An expected score of 1.
 ONE = 1 << 32
 STEPS_PER_SCALE = 8_192
-# From a gap of this many scales on, the weaker player's expected score is taken to be 2^-32.
+# From a gap of this many scales on, the weaker player's expected score counts as 2^-32.
 EXPECTED_SCALES = 10
 INVERSE, PER_STEP, PER_ONE = 1 << 59, (1 << 59) // STEPS_PER_SCALE, (1 << 59) // ONE
 TABLE_SHA256 = "4b3af97fdbfc303936ffa5cd0c99148bd501dd8c9e9ad86e47f7a3a6e259134d"
@@ -34,8 +34,8 @@ def read_table(path: Path, digest: str) -> Numbers:
 def expected_scores() -> Numbers:
     """Return the expected scores of the weaker player, in units of 2^-32, from scripts/make_elo_table.py.
 
-    Entry k is for a gap of k/8192 of the scale; the last one is for ten times the scale. A rule that calls `expected`
-    has this function as its `table`.
+    Entry k is for a gap of k/8192 of the scale; the last entry is for ten times the scale. A rule that calls `expected`
+    must have this function as its `table`.
     """
     return read_table(Path(__file__).with_name("expected_scores.bin"), TABLE_SHA256)
 
@@ -52,7 +52,7 @@ def expected(gap: int, scale: int, inverse: int, table: Numbers) -> int:
     size = abs(gap)
     weaker = 1
     if size < EXPECTED_SCALES * scale:
-        # the inverse is too small, relatively by less than 2e-7, so the quotient is exact or too small by one
+        # the inverse is too small by a relative error below 2e-7, so the quotient is exact or too small by one
         index = size * inverse // PER_STEP
         rest = size * STEPS_PER_SCALE - index * scale
         if rest >= scale:
@@ -66,7 +66,7 @@ def expected(gap: int, scale: int, inverse: int, table: Numbers) -> int:
 
 
 def rounded(numerator: int, divisor: int, whole: int) -> int:
-    """Return the integer nearest to numerator / (divisor * whole), half away from zero; both are positive."""
+    """Return the integer nearest to numerator / (divisor * whole), half away from zero. Both divisors are positive."""
     # Dividing in two steps gives the same result, and is fast if one divisor is a power of two.
     if numerator < 0:
         return -((2 * -numerator + divisor * whole) // (2 * whole) // divisor)

@@ -1,4 +1,4 @@
-"""The identity of the program: a digest of everything, besides the log, that determines results.
+"""Identify the program by a digest of everything, apart from the log, that determines results.
 
 Stored rows and workers are trusted only if they have the same digest.
 """

@@ -17,7 +17,7 @@ def read_file(path: Path) -> tuple[dict[str, array[int]], dict[str, Any]]:
     """Return the columns of a file and its metadata."""
     file = open_file(path)
     assert file is not None
-    columns = {name: array(column.typecode, column.load().tolist()) for name, column in file.columns.items()}
+    columns = {name: array(column.typecode, column.read_uncached().tolist()) for name, column in file.columns.items()}
     return columns, file.about
 
 

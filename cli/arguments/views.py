@@ -12,7 +12,7 @@ from ratings_ledger.cli.completion.names import is_up_to_date, write_names
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.store.log import Head, head, list_newest_subject_ids
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
-from ratings_ledger.projections.facts.column_files import Damaged, Unreadable
+from ratings_ledger.projections.facts.column_files import DamagedFile, UnreadableFile
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import catch_up, decode
 from ratings_ledger.projections.queries.ladders_at import LadderCache, Ladders

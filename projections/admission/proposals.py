@@ -29,7 +29,7 @@ from ratings_ledger.projections.admission.voided_games import describe_voided_ga
 from ratings_ledger.projections.diff.impact import Impact, compute_impact
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.facts.players import Players, games_played, is_of_clubs, knows_club
+from ratings_ledger.projections.facts.players import Players, games_played, knows_club, ranks_clubs
 from ratings_ledger.projections.queries.ladders_at import Ladders
 
 # with more games or events than this, an impact that the user did not request would take too long
@@ -84,7 +84,7 @@ class Known:
     def ranks_club(self, connection: Connection, ladder: str, name: str) -> bool:
         """Tell whether a ladder ranks clubs and a club of this name has played."""
         facts = self.facts(connection)
-        return is_of_clubs(facts, ladder) and knows_club(facts, name)
+        return ranks_clubs(facts, ladder) and knows_club(facts, name)
 
     def players(self, connection: Connection) -> Collection[str]:
         """Return the ids of the players in the ledger."""

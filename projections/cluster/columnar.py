@@ -37,7 +37,7 @@ class _ObjectBytes:
         self._objects, self._name = objects, name
         size = objects.size(name)
         if size is None:
-            raise self.damaged("is missing")
+            raise self.make_damage_error("is missing")
         self.size: int = size
 
     def column(self, name: str, place: ColumnPlace) -> StoredColumn:
@@ -49,7 +49,7 @@ class _ObjectBytes:
         try:
             return self._objects.read(self._name, first, length)
         except FileNotFoundError:
-            raise self.damaged("is missing") from None
+            raise self.make_damage_error("is missing") from None
         except OSError as problem:
             # not a `DamagedObject`, because a damaged object would be deleted and created again
             raise StoreUnavailable(
@@ -60,10 +60,10 @@ class _ObjectBytes:
         """Return exactly `length` bytes from index `first`, in memory. Raises `DamagedObject`."""
         content = memoryview(self.read(first, length))
         if len(content) < length:
-            raise self.damaged("is too short")
+            raise self.make_damage_error("is too short")
         return content
 
-    def damaged(self, why: str, column: str = "", alone: bool = True) -> DamagedObject:
+    def make_damage_error(self, why: str, column: str = "", alone: bool = True) -> DamagedObject:
         """Build the error for a damaged object."""
         return DamagedObject(self._name, f"{why} ({column})" if column else why)
 
@@ -78,7 +78,7 @@ class OpenedObject(ColumnFile):
 
     def column(self, name: str) -> Array:
         """Check a column and return it as a numpy array. Raises `DamagedObject`."""
-        return arrays.as_numpy(self.columns[name].whole())
+        return arrays.as_numpy(self.columns[name].read_whole())
 
 
 @lru_cache(OPENED_MAX)

@@ -53,7 +53,7 @@ from ratings_ledger.projections.cluster.tasks import (
     write_pack_plan,
 )
 from ratings_ledger.projections.cluster.worker_checks import CODE, Proof, compute_golden_digest, prove
-from ratings_ledger.projections.facts.column_cache import folder_of
+from ratings_ledger.projections.facts.column_cache import name_cache_folder
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode, decode_changes_after
 from ratings_ledger.projections.facts.games import number_cell
@@ -113,7 +113,7 @@ def open_ledger_objects(ledger: Ledger, url: str | None) -> Objects:
         folder = cache_folder()
         if folder is None:
             raise StoreUnavailable("this account has no cache folder; pass --segments URL", "file")
-        root = Path(folder) / folder_of(connection)
+        root = Path(folder) / name_cache_folder(connection)
         with suppress(OSError):  # the first write to the folder reports the error
             root.mkdir(mode=0o700, parents=True, exist_ok=True)
         refuse_other_accounts(root)

@@ -247,7 +247,7 @@ def _list_parts(runs: list[tuple[int, int]], size: int) -> list[int]:
 
 
 def _read_part(segment: OpenedObject, number: int, games: int) -> Games:
-    content, offset = segment.columns[f"part.{number}"].load(), 0
+    content, offset = segment.columns[f"part.{number}"].read_uncached(), 0
     present, slots = (int(segment.column(name)[number]) for name in ("part_says", "part_slots"))
     part: dict[str, dict[str, Array]] = {"rows": {}, "slots": {}}
     for bit, (name, code, table, _) in enumerate(PART_COLUMNS):

@@ -1,7 +1,7 @@
 """Decode the log into columns page by page: plain games with the compiled scanner, all other records one by one.
 
-Needs the extra `fast`. From the first page with an invalid name, or without exactly one record for each position, all
-records are decoded one by one: another program has then written to the database.
+Needs the extra `fast`. If a page has an invalid name, or not exactly one record for each position, another program has
+written to the database. From this page on, all records are decoded one by one.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from ratings_ledger.projections.facts import record_scanner
 from ratings_ledger.projections.facts.columns import LABELS, Facts
 from ratings_ledger.projections.facts.games import number_cell, number_player
 
-# about two megabytes; PostgreSQL sends pages of ten megabytes at a third of the speed
+# a page of about two megabytes; PostgreSQL sends pages of ten megabytes at a third of the speed
 PAGE_EVENTS = 5_000
 CELLS_GROWTH = 64
-PAGE_BYTES = 10_000_000  # the length of a page of a text
-LANES = 2
-PAGES_AHEAD, PAGES_FIRST = 8, 80
+PAGE_BYTES = 10_000_000  # the length of the pages into which a text is split
+LANES = 2  # threads that scan
+PAGES_AHEAD, PAGES_FIRST = 8, 80  # pages to read ahead, and while the libraries are loading
 COLUMN_CODES = {
     "occurred_at": "q",
     "size": "q",
@@ -110,19 +110,19 @@ class _Texts:
 
 
 def _choose_table_length(items: int) -> int:
-    """Return the length of a hash table for so many items: a power of two that leaves at least half of it empty."""
+    """Return the length of a hash table for a number of items: a power of two, so that at least half stays empty."""
     return 1 << (2 * items).bit_length()
 
 
 def _grow(column: Any, length_min: int) -> Any:
-    """Return the numbers in a longer array with room for at least `length_min` numbers."""
+    """Copy a column into a longer array with room for at least `length_min` numbers."""
     grown = np.empty((max(length_min, 2 * len(column)), *column.shape[1:]), dtype=column.dtype)
     grown[: len(column)] = column
     return grown
 
 
 class Scanner:
-    """Scans pages one after another. Names, labels and cells are numbered across pages."""
+    """A scanner of consecutive pages. Names, labels and cells are numbered across pages."""
 
     def __init__(self) -> None:
         self.names, self.labels = _Texts(), _Texts()
@@ -228,7 +228,7 @@ class Scanner:
         return np.concatenate(([0], ends + 1))
 
     def _get_work_columns(self, slots_max: int) -> Any:
-        """Return three columns of work space for so many participants."""
+        """Return three columns of work space for at least `slots_max` participants."""
         if slots_max > self.work_columns.shape[1]:
             self.work_columns = np.empty((3, slots_max + slots_max // 8), dtype=np.int64)
         return self.work_columns
@@ -252,14 +252,14 @@ class Scanner:
 
 
 class FactNumbers:
-    """The numbers in the facts of a scanner's codes for names and cells."""
+    """The facts' numbers of names and cells, by the codes that a scanner gave them."""
 
     def __init__(self) -> None:
         self.players, self.cells = array("i"), array("i")
 
 
 class Lane(NamedTuple):
-    """A thread that scans every second page, with its scanner."""
+    """A thread that scans every second page, with its scanner and the numbers of the scanner's codes."""
 
     thread: ThreadPoolExecutor
     scanner: Scanner
@@ -269,8 +269,9 @@ class Lane(NamedTuple):
 def decode_pages(facts: Facts, connection: Connection, until: int, apply_record: ApplyRecord) -> int:
     """Decode the events after the facts up to a position. Return the last position decoded.
 
-    Decoding stops before the first page whose records must be decoded one by one. A thread reads pages while others
-    scan them in turn; the results are applied in log order. More pages are read ahead while the libraries are loading.
+    Decoding stops before the first page whose records must be decoded one by one. A thread reads pages while other
+    threads scan pages in turn; the results are applied in log order. While the libraries are loading, more pages are
+    read ahead.
 
     `apply_record` applies a record that is not a plain game.
     """
@@ -306,12 +307,12 @@ def _scan_when_read(scanner: Scanner, text: Future[bytes], after: int) -> Scanne
 
 
 def decode_lines(facts: Facts, text: Any, apply_record: ApplyRecord) -> None:
-    """Decode the events after the facts from a text, one record per line, without gaps, on one thread."""
+    """Decode the events after the facts, on one thread, from a text with one record per line, without gaps."""
     decode_contents(facts, split_into_pages(text), facts.position, apply_record)
 
 
 def decode_contents(facts: Facts, contents: Iterable[bytes], after: int, apply_record: ApplyRecord) -> None:
-    """Decode the events after a position from pages of text, one record per line, without gaps, on one thread."""
+    """Decode the events after a position, on one thread, from pages with one record per line, without gaps."""
     scanner, numbers, is_scannable = Scanner(), FactNumbers(), True
     for content in contents:
         page = scanner.scan(content, after) if is_scannable else None
@@ -392,7 +393,7 @@ def decode_page(facts: Facts, page: ScannedPage, apply_record: ApplyRecord, numb
 def _append_games(
     facts: Facts, page: ScannedPage, games: slice, slots: slice, position: int, numbers: FactNumbers
 ) -> None:
-    """Append a run of plain games to the facts. `position` is that of the first game."""
+    """Append a run of plain games to the facts. `position` is the position of the first of them."""
     base_rows, base_slots = (facts.base.rows, facts.base.slots) if facts.base else (0, 0)
     if facts.rows:
         _set_rows(facts, page, games, base_rows + len(facts.first_position))
@@ -428,7 +429,7 @@ def _number_cell(facts: Facts, cell: tuple[Any, ...]) -> int:
 
 
 def _set_rows(facts: Facts, page: ScannedPage, games: slice, row: int) -> None:
-    """Set the rows of the games in `facts.rows`. `row` is that of the first game."""
+    """Set the rows of games that are in `facts.rows`. `row` is the row of the first of the games."""
     for begin, end in page.game_id_spans[games].tolist():
         game_id = _decode_text(page.text[begin:end])
         if game_id in facts.rows:

@@ -41,15 +41,15 @@ from ratings_ledger.projections import arrays
 from ratings_ledger.projections.contract import NUMBERS, PLAYERS_MAX
 from ratings_ledger.projections.facts.column_files import (
     ColumnFile,
-    Damaged,
-    Unreadable,
-    about_file,
+    DamagedFile,
+    UnreadableFile,
     delete_file,
     encode_columns,
     encode_lines,
-    files_in,
+    list_files,
     open_file,
     prune_files,
+    read_about,
     write_file,
 )
 from ratings_ledger.projections.facts.columns import (
@@ -58,7 +58,7 @@ from ratings_ledger.projections.facts.columns import (
     ROW_COLUMNS,
     SLOT_COLUMNS,
     TOO_FINE,
-    Base,
+    CacheSizes,
     Cell,
     Column,
     Facts,
@@ -66,12 +66,12 @@ from ratings_ledger.projections.facts.columns import (
     find_optional_column,
     find_row_at,
 )
-from ratings_ledger.projections.facts.stored_columns import ANY, LayeredColumn, check_all, pieces
+from ratings_ledger.projections.facts.stored_columns import ANY, LayeredColumn, check_all, list_pieces
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 
 LOCK_TRIES, LOCK_PAUSE_S = 400, 0.05
-# a segment is merged with all later segments if it is at most MERGE_RATIO times as long as they are together; with more
-# than SEGMENTS_MAX segments, if it is at most as long
+# a segment is merged with all later segments if it is at most MERGE_RATIO times as long as all of these together; from
+# SEGMENTS_MAX segments on, a segment is also merged if it is at most as long as they are
 MERGE_RATIO, SEGMENTS_MAX = 8, 16
 ROW_CODES = {"first_position": "q", "occurred_at": "q", "start": "q", "count": "i", "cell": "i", "kind_start": "q"}
 SLOT_CODES = {"player": "i", "place": "i", "status": "b", "replaced": "b"}
@@ -119,32 +119,35 @@ class Cache:
         return _parse_positions(self.segments[-1])[1] if self.segments else 0
 
     def open_next(self, name: str) -> bool:
-        """Open the next segment. Return whether it exists. Raises `Damaged`, `Unreadable`."""
+        """Open the next segment. Return whether it exists. Raises `DamagedFile`, `UnreadableFile`."""
         segment = open_file(self.folder / name)
         if segment is not None:
             if not _has_expected_columns(segment.codes):
-                raise Damaged(f"{name} has unexpected columns", self.folder / name)
-            if (segment.about.get("ledger"), segment.about.get("after")) != (self.ledger, self._dictionary_digest()):
-                raise Damaged(f"{name} does not continue the previous segment", self.folder / name)
+                raise DamagedFile(f"{name} has unexpected columns", self.folder / name)
+            if (segment.about.get("ledger"), segment.about.get("after")) != (self.ledger, self._digest_dictionaries()):
+                raise DamagedFile(f"{name} does not continue the previous segment", self.folder / name)
             self.segments.append(segment)
         return segment is not None
 
-    def _dictionary_digest(self) -> str:
-        """Return the digest of the numbered texts and the lengths of columns that the next segment builds on."""
+    def _digest_dictionaries(self) -> str:
+        """Return the digest of the texts and column lengths on which the next segment depends."""
         return str(self.segments[-1].about.get("numbered")) if self.segments else ""
 
     def _count_items(self, name: str) -> int:
         return sum(len(segment.columns[name]) for segment in self.segments if name in segment.columns)
 
     def _list_optional(self) -> list[str]:
-        """Return the names of the optional columns, which may be shorter than the others."""
+        """Return the names of the optional columns, including columns of custom numbers."""
         custom = {name for segment in self.segments for name in segment.columns if name not in COLUMN_CODES}
         return [*OPTIONAL, *sorted(custom)]
 
     # -- reading
 
     def _read_column(self, name: str, items: int | None = None, limits: tuple[int, int] = ANY) -> LayeredColumn:
-        """Return the first `items` numbers of a column, which must be within limits. Raises `ValueError` for fewer."""
+        """Return the first `items` numbers of a column, which must be within limits.
+
+        Raises `ValueError` if the column is shorter.
+        """
         available = self._count_items(name)
         if items is not None and not 0 <= items <= available:
             raise ValueError(f"{name} has {available} numbers instead of {items}")
@@ -152,7 +155,7 @@ class Cache:
         return LayeredColumn([part.limit_to(*limits) for part in parts], items)
 
     def _read_lines(self, name: str, count: int | None = None) -> list[Any]:
-        """Return the first `count` values of a column of JSON lines. Raises `Damaged`."""
+        """Return the first `count` values of a column of JSON lines. Raises `DamagedFile`."""
         values = list[Any]()
         for segment in self.segments:
             if (segment.name, name) not in self._values:
@@ -169,10 +172,10 @@ class Cache:
         facts.cell_numbers = dict(zip(facts.cells, range(len(facts.cells)), strict=True))
         facts.person = array("i", range(len(facts.players)))
 
-    def facts(self, position: int) -> Facts:
+    def read_facts(self, position: int) -> Facts:
         """Return the facts up to a position above 0. The caller must apply their `other_records` and `changes`.
 
-        Columns are checked when they are read. Raises `Damaged`.
+        Columns are checked when they are read. Raises `DamagedFile`.
         """
         with self._translate_errors():
             facts = self._map_facts(position)
@@ -185,7 +188,7 @@ class Cache:
         try:
             yield
         except (ValueError, LookupError, TypeError, AttributeError) as error:
-            raise Damaged(f"its columns are invalid: {error}", self.folder) from None
+            raise DamagedFile(f"its columns are invalid: {error}", self.folder) from None
 
     def _map_facts(self, position: int) -> Facts:
         facts = Facts(position, b"", unchecked=check_columns)
@@ -241,12 +244,12 @@ class Cache:
 
     # -- growing
 
-    def delta(self) -> Facts:
-        """Return empty facts to which the events after the cache can be applied. Raises `Damaged`."""
+    def start_delta(self) -> Facts:
+        """Return facts without games, to which the events after the cache can be applied. Raises `DamagedFile`."""
         facts = Facts(self.position, b"")
         with self._translate_errors():
             self._fill_dictionaries(facts)
-        facts.base = Base(
+        facts.base = CacheSizes(
             rows=self._count_items("first_position"),
             slots=self._count_items("player"),
             players=len(facts.players),
@@ -258,7 +261,7 @@ class Cache:
         return facts
 
     def append(self, delta: Facts) -> bool:
-        """Write a delta as a new segment. Return whether it was written. Raises `Damaged`, `Unreadable`."""
+        """Write a delta as a new segment. Return whether it was written. Raises `DamagedFile`, `UnreadableFile`."""
         base = delta.base
         assert base is not None
         lines = {
@@ -284,7 +287,7 @@ class Cache:
             new_columns[name] = (
                 array(code, [default]) * (base.slots - self._count_items(name)) + column if is_used else array(code)
             )
-        dictionary_digest = hashlib.sha256(self._dictionary_digest().encode())
+        dictionary_digest = hashlib.sha256(self._digest_dictionaries().encode())
         for name in TEXT_COLUMNS:
             dictionary_digest.update(f"{name} {len(lines[name])} ".encode() + lines[name])
         for name in sorted(delta.optional):
@@ -292,7 +295,7 @@ class Cache:
             dictionary_digest.update(f"{name} {self._count_items(name) + len(new_columns[name])} ".encode())
         is_written = self._replace_segments(
             len(self.segments),
-            _name_suffix(delta.position, delta.chain_hash),
+            _make_name_suffix(delta.position, delta.chain_hash),
             {name: [column] for name, column in new_columns.items()},
             dictionary_digest.hexdigest(),
         )
@@ -301,9 +304,9 @@ class Cache:
         return is_written
 
     def merge(self, ratio: int) -> None:
-        """Merge the first segment that is at most `ratio` times as long as all later segments with them.
+        """Find the first segment that is at most `ratio` times as long as all later segments, and merge it with these.
 
-        Raises `Damaged`, `Unreadable`.
+        Raises `DamagedFile`, `UnreadableFile`.
         """
         for index, segment in enumerate(self.segments[:-1]):
             first, last = _parse_positions(segment)
@@ -313,7 +316,7 @@ class Cache:
                 columns = {
                     name: [segment.columns[name] for segment in merged if name in segment.columns] for name in names
                 }
-                self._replace_segments(index, merged[-1].name.partition("-")[2], columns, self._dictionary_digest())
+                self._replace_segments(index, merged[-1].name.partition("-")[2], columns, self._digest_dictionaries())
                 return
 
     def _replace_segments(
@@ -323,7 +326,7 @@ class Cache:
         replaced = self.segments[index:]
         del self.segments[index:]
         new_name = f"{self.position}-{suffix}"
-        about = {"name": new_name, "ledger": self.ledger, "after": self._dictionary_digest()}
+        about = {"name": new_name, "ledger": self.ledger, "after": self._digest_dictionaries()}
         about["numbered"] = dictionary_digest
         custom = {name: find_optional_column(name).code for name in sorted(columns.keys() - COLUMN_CODES.keys())}
         column_parts = {name: (code, columns[name]) for name, code in (COLUMN_CODES | custom).items()}
@@ -353,12 +356,12 @@ def _parse_positions(segment: ColumnFile) -> tuple[int, int]:
     return int(first), int(last)
 
 
-def _name_suffix(last: int, chain_hash: bytes | None) -> str:
-    """Return a segment's file name without the first position."""
+def _make_name_suffix(last: int, chain_hash: bytes | None) -> str:
+    """Return the file name of a segment without the first position."""
     return f"{last}-{(chain_hash or b'').hex()}-{FORMAT}"
 
 
-def folder_of(connection: Connection) -> str:
+def name_cache_folder(connection: Connection) -> str:
     """Return the name of a ledger's cache folder: the ledger's id (a UUID) and a hash of its location."""
     location = json.dumps(dialect_of(connection).identify_database(connection)).encode()
     return f"{ledger_id(connection)}-{hashlib.sha256(location).hexdigest()[:16]}"
@@ -367,30 +370,31 @@ def folder_of(connection: Connection) -> str:
 def refuse_shared_cache(connection: Connection) -> None:
     """Raise `StoreUnavailable` if other accounts have any rights in the cache of a ledger."""
     if (folder := cache_folder()) is not None:
-        refuse_other_accounts(Path(folder) / folder_of(connection))
+        refuse_other_accounts(Path(folder) / name_cache_folder(connection))
 
 
 def find_cache(connection: Connection, newest: int, locked: bool = False) -> Cache | None:
     """Return the part of a ledger's cache that matches the log; None without a readable cache.
 
-    With `locked`, delete and log segments that do not match the log. The caller then rebuilds them.
+    With `locked`, which means that the caller holds the lock, segments that do not match are deleted and logged. The
+    caller then rebuilds them.
     """
     ledger, folder = ledger_id(connection), cache_folder()
     if folder is None or connection.get_execution_options().get("in_memory"):
         return None
-    cache = Cache(Path(folder) / folder_of(connection), ledger)
-    longest_first = sorted(files_in(cache.folder, f"-{FORMAT}"), reverse=True)
+    cache = Cache(Path(folder) / name_cache_folder(connection), ledger)
+    longest_first = sorted(list_files(cache.folder, f"-{FORMAT}"), reverse=True)
     names = {path.name: last for last, path in longest_first}
-    suffixes = {last: _name_suffix(last, read_chain_hash(connection, last)) for last in names.values()}
+    suffixes = {last: _make_name_suffix(last, read_chain_hash(connection, last)) for last in names.values()}
     try:
         while next_names := [name for name, last in names.items() if name == f"{cache.position}-{suffixes[last]}"]:
             del names[next_names[0]]
             try:
                 cache.open_next(next_names[0])
-            except Damaged as error:
+            except DamagedFile as error:
                 if locked:
                     error.discard()
-    except Unreadable as error:
+    except UnreadableFile as error:
         logger.warning("ratings: the cache in %s is not used: %s", cache.root, error)
         return None
     if locked:
@@ -401,10 +405,10 @@ def find_cache(connection: Connection, newest: int, locked: bool = False) -> Cac
 def _delete_unused(cache: Cache, newest: int, suffixes: Mapping[int, str]) -> None:
     """Delete the segments that are not part of the cache. Log the reason if they belong to another log."""
     used, reason = {segment.name for segment in cache.segments}, ""
-    for last, path in [*files_in(cache.folder, f"-{FORMAT}")]:
+    for last, path in [*list_files(cache.folder, f"-{FORMAT}")]:
         if path.name in used:
             continue
-        if about_file(path).get("ledger", cache.ledger) != cache.ledger:
+        if read_about(path).get("ledger", cache.ledger) != cache.ledger:
             reason = "it belongs to another ledger"
         elif last > newest:
             reason = f"it is at position {last}, but the log ends at {newest}"
@@ -417,7 +421,7 @@ def _delete_unused(cache: Cache, newest: int, suffixes: Mapping[int, str]) -> No
 
 @contextmanager
 def lock_cache(root: Path) -> Iterator[bool]:
-    """Hold the lock of a cache within the context. Yield whether it was obtained."""
+    """Hold the lock of a cache within the context. Yield whether the lock was obtained."""
     try:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock_file = open_own(root / "lock", "ab") if is_own_folder(root) else None
@@ -440,20 +444,20 @@ def _try_lock(lock_file: IO[bytes]) -> bool:
 
 
 def check_columns(facts: Facts) -> None:
-    """Raise `Damaged` if a number in the columns is not a valid index.
+    """Raise `DamagedFile` if a number in the columns is not a valid index.
 
-    `check_changes` checks the changes by later events. Columns are checked piece by piece, without copying them.
+    Later changes are checked by `check_changes`. Columns are checked piece by piece, without copying them.
     """
     rows = [getattr(facts, name) for name in ROW_COLUMNS]
     slots = [getattr(facts, name) for name in SLOT_COLUMNS]
     check_all([*rows, *slots, *facts.optional.values(), *facts.of_kind.values()])
     if len({*map(len, rows)}) > 1 or len({*map(len, slots)}) > 1:
         raise _make_index_error(facts)
-    spans = [*zip(*map(pieces, (facts.start, facts.count)), strict=True)]
+    spans = [*zip(*map(list_pieces, (facts.start, facts.count)), strict=True)]
     slot_count = max((arrays.largest(_find_ends(*span)) for span in spans), default=0)
     if slot_count > len(facts.player):
         raise _make_index_error(facts)
-    for piece in pieces(facts.player):
+    for piece in list_pieces(facts.player):
         if not arrays.is_within(piece[: max(slot_count, 0)], 0, len(facts.players)):
             raise _make_index_error(facts)
         slot_count -= len(piece)
@@ -461,14 +465,14 @@ def check_columns(facts: Facts) -> None:
         is_of_type = array("b", [facts.texts[cell.kind] == game_type for cell in facts.cells])
         if any(is_of_type):
             lengths = {len(facts.of_kind[name]) for name in names}
-            spans = [*zip(*map(pieces, (facts.cell, facts.kind_start, facts.count)), strict=True)]
+            spans = [*zip(*map(list_pieces, (facts.cell, facts.kind_start, facts.count)), strict=True)]
             end = max((arrays.largest(_find_ends_of_kind(is_of_type, *span)) for span in spans), default=0)
             if len(lengths) > 1 or end > min(lengths):
                 raise _make_index_error(facts)
 
 
 def _make_index_error(facts: Facts) -> Exception:
-    problem: Exception = facts.start.damaged("has an index out of range")
+    problem: Exception = facts.start.make_damage_error("has an index out of range")
     return problem
 
 
@@ -504,7 +508,7 @@ def _find_ends(start: Column, count: Column) -> Column:
 
 
 def _find_ends_of_kind(is_of_type: Column, cell: Column, start: Column, count: Column) -> Column:
-    """Return the ends of the spans of the games whose cells are of a game type; -1 for a negative start."""
+    """Return the ends of the spans of the games of a game type; -1 for a negative start."""
     selected = arrays.as_numpy(is_of_type).astype(bool)[arrays.as_numpy(cell)]
     starts = arrays.as_numpy(start)[selected]
     return arrays.as_column((starts + arrays.as_numpy(count)[selected]) * (starts >= 0) - (starts < 0))

@@ -2,9 +2,9 @@
 
     COLUMN ... FOOTER LENGTH CRC MAGIC
 
-The footer is JSON: a description of the columns, and the type, shape, place and checksums of each. A file is written
-under a temporary name and then linked to its own name, so it is never incomplete. An object store may hold the same
-bytes. Everything is checked before use: the file's owner, the length, the checksums, and the range of the numbers.
+The footer is JSON: a description of the columns, and the type, shape, offset and checksums of each. A file is written
+under a temporary name and then linked to its final name, so it is never incomplete. An object store may hold the same
+bytes. Before use, a file's owner, its length, the checksums and the range of the numbers are checked.
 
 In a cache folder, file names have the form SUBJECT-POSITION-DIGESTS-FORMAT. Any file of a cache may be deleted at any
 time.
@@ -45,19 +45,19 @@ from ratings_ledger.projections.facts.stored_columns import (
 
 MAGIC = b"ratings2"
 TRAILER = struct.Struct("<QI8s")
-TAIL_BYTES = 1 << 16  # the bytes to read first, which include most footers
+TAIL_BYTES = 1 << 16  # the last bytes of a file, read first because most footers fit into them
 ALIGNMENT = 8  # every column starts at a multiple of this
 TRACES = "traces"  # the folder of cached traces
-UNUSED_S = 7 * 86_400  # older files in another format are deleted: they are left over from other program versions
-POSITION_DIGITS_MAX = 19  # a position has fewer digits
-# errors that mean that the file is damaged; all others may be temporary
+UNUSED_S = 7 * 86_400  # older files in the format of another program version are deleted
+POSITION_DIGITS_LIMIT = 19  # a position has fewer digits
+# errors that mean that a file is damaged; all other errors may be temporary
 DAMAGE_ERRNOS = (errno.ENOENT, errno.EINVAL, errno.ELOOP, errno.EPERM, errno.EIO, errno.ENXIO)
 
 logger = logging.getLogger(__name__)
 
 
-class Damaged(Exception):
-    """A file does not have the content that was written. `path`, the file or its folder, should be deleted."""
+class DamagedFile(Exception):
+    """A file does not have the content that was written; `path`, the file or its folder, should be deleted."""
 
     def __init__(self, message: str, path: Path) -> None:
         super().__init__(message)
@@ -65,7 +65,7 @@ class Damaged(Exception):
 
     def discard(self) -> None:
         """Delete the damaged file or folder, and log a warning."""
-        # the text and not the error, because a log record would keep the file open by the error's traceback
+        # log the text instead of the error, whose traceback would keep the file open
         logger.warning("ratings: a damaged file in %s is not used: %s", self.path.parent, str(self))
         for open_path in [*_OPEN]:
             if self.path in (open_path, *open_path.parents):
@@ -73,8 +73,8 @@ class Damaged(Exception):
         delete_file(self.path)
 
 
-class Unreadable(Exception):
-    """A file cannot be read now. Its content may be valid."""
+class UnreadableFile(Exception):
+    """A file cannot be read now; its content may be valid."""
 
 
 def encode_columns(columns: Mapping[str, tuple[str, Iterable[Column]]], about: Mapping[str, Any]) -> Iterator[Bytes]:
@@ -88,7 +88,7 @@ def encode_columns(columns: Mapping[str, tuple[str, Iterable[Column]]], about: M
     for name, (code, parts) in columns.items():
         crcs, byte_count, item_shape = list[int](), 0, tuple[int, ...]()
         for part in parts:
-            column = part if isinstance(part, StoredColumn) else memoryview(arrays.in_memory(part))
+            column = part if isinstance(part, StoredColumn) else memoryview(arrays.load_into_memory(part))
             item_shape = (column.shape or ())[1:]
             blocks: Iterable[Bytes] = column.blocks() if isinstance(column, StoredColumn) else [column]
             for data in (memoryview(block).cast("B") for block in blocks if len(column)):
@@ -108,15 +108,15 @@ def read_footer(source: Source) -> bytes:
     """Return the footer of a file. Raises the source's error for damage."""
     tail = bytes(source.read(max(0, source.size - TAIL_BYTES), min(source.size, TAIL_BYTES)))
     if len(tail) < TRAILER.size:
-        raise source.damaged("is too short")
+        raise source.make_damage_error("is too short")
     length, crc, magic = TRAILER.unpack(tail[-TRAILER.size :])
     if magic != MAGIC or length + TRAILER.size > source.size:
-        raise source.damaged("does not end like a file of columns")
+        raise source.make_damage_error("does not end like a file of columns")
     if length + TRAILER.size > len(tail):
         tail = bytes(source.read(source.size - length - TRAILER.size, length + TRAILER.size))
     footer = tail[-TRAILER.size - length : -TRAILER.size]
     if zlib.crc32(footer) != crc:
-        raise source.damaged("has a footer with a wrong checksum")
+        raise source.make_damage_error("has a footer with a wrong checksum")
     return footer
 
 
@@ -136,12 +136,12 @@ class ColumnFile:
                 raise ValueError("it was written by a machine with another byte order")
             self.columns = {column: self._column(source, column, place) for column, place in places.items()}
         except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
-            raise source.damaged(f"cannot be read: {error}") from None
+            raise source.make_damage_error(f"cannot be read: {error}") from None
 
     def _column(self, source: Source, name: str, place: ColumnPlace) -> StoredColumn:
         numbers = [place.begin, *place.shape, *place.crcs]
         if place.code not in CODES or not place.shape or not all(type(number) is int for number in numbers):
-            raise ValueError(f"its footer has an invalid place for {name}")
+            raise ValueError(f"its footer has an invalid entry for {name}")
         return source.column(name, place)
 
     @property
@@ -151,7 +151,9 @@ class ColumnFile:
 
     def lines(self, name: str) -> list[Any]:
         """Return the values of a column of JSON lines."""
-        values: list[Any] = json.loads(b"[" + b",".join(bytes(self.columns[name].load()).split(b"\n")[:-1]) + b"]")
+        values: list[Any] = json.loads(
+            b"[" + b",".join(bytes(self.columns[name].read_uncached()).split(b"\n")[:-1]) + b"]"
+        )
         return values
 
     def check(self) -> None:
@@ -168,7 +170,7 @@ class _OwnFile:
     """An open file of this account. Facts that use the same file share it."""
 
     def __init__(self, path: Path) -> None:
-        """Raises `Damaged`, `Unreadable`, `FileNotFoundError`."""
+        """Raises `DamagedFile`, `UnreadableFile`, `FileNotFoundError`."""
         self._path = path
         try:
             with open_own(path, "rb") as file:
@@ -202,26 +204,30 @@ class _OwnFile:
         try:
             pages = mmap.mmap(self._descriptor, length + shift, access=mmap.ACCESS_COPY, offset=first - shift)
         except ValueError:
-            raise self.damaged("is too short") from None
+            raise self.make_damage_error("is too short") from None
         except OSError as error:
             raise self._make_read_error(error) from None
         return memoryview(pages)[shift:]
 
-    def _make_read_error(self, error: OSError) -> Damaged | Unreadable:
+    def _make_read_error(self, error: OSError) -> DamagedFile | UnreadableFile:
         reason = f"cannot be read: {error.strerror}"
-        return self.damaged(reason) if error.errno in DAMAGE_ERRNOS else Unreadable(f"{self._path.name} {reason}")
+        return (
+            self.make_damage_error(reason)
+            if error.errno in DAMAGE_ERRNOS
+            else UnreadableFile(f"{self._path.name} {reason}")
+        )
 
-    def damaged(self, why: str, column: str = "", alone: bool = True) -> Damaged:
+    def make_damage_error(self, why: str, column: str = "", alone: bool = True) -> DamagedFile:
         """Return the error for a damaged file. Unless `alone`, the whole folder is to be deleted."""
         name = f"{self._path.name}/{column}" if column else self._path.name
-        return Damaged(f"{name} {why}", self._path if alone else self._path.parent)
+        return DamagedFile(f"{name} {why}", self._path if alone else self._path.parent)
 
 
 _OPEN: WeakValueDictionary[Path, _OwnFile] = WeakValueDictionary()
 
 
 def open_file(path: Path) -> ColumnFile | None:
-    """Open a file of this account. Return None if it does not exist. Raises `Damaged`, `Unreadable`."""
+    """Open a file of this account. Return None if it does not exist. Raises `DamagedFile`, `UnreadableFile`."""
     if not is_own_folder(path.parent):
         return None
     try:
@@ -235,7 +241,7 @@ def open_file(path: Path) -> ColumnFile | None:
 
 
 def write_file(path: Path, content: Iterable[Bytes]) -> None:
-    """Write a file unless it exists. Raises `OSError`, and `Damaged` if `content` comes from damaged files."""
+    """Write a file unless it exists. Raises `OSError`, and `DamagedFile` if `content` comes from damaged files."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not is_own_folder(path.parent):
         raise PermissionError(errno.EPERM, "not a folder of this account", str(path.parent))
@@ -245,22 +251,22 @@ def write_file(path: Path, content: Iterable[Bytes]) -> None:
             file.write(data)
 
 
-def files_in(folder: Path, own_format: str = "", prefix: str = "*") -> Iterator[tuple[int, Path]]:
+def list_files(folder: Path, own_format: str = "", prefix: str = "*") -> Iterator[tuple[int, Path]]:
     """Yield (position, path) for the files of columns in a folder.
 
-    `own_format` and `prefix` restrict the ends and the beginnings of their names.
+    The names must end with `own_format` and begin with `prefix`, a glob pattern.
     """
     for path in folder.glob(f"{prefix}-*-*{own_format}") if is_own_folder(folder) else ():
         position = path.name.split("-")[1]
-        if position.isdecimal() and len(position) < POSITION_DIGITS_MAX:
+        if position.isdecimal() and len(position) < POSITION_DIGITS_LIMIT:
             yield int(position), path
 
 
-def about_file(path: Path) -> dict[str, Any]:
+def read_about(path: Path) -> dict[str, Any]:
     """Return the description in a file's footer; empty if the file cannot be read."""
     try:
         file = open_file(path)
-    except (Damaged, Unreadable):
+    except (DamagedFile, UnreadableFile):
         return {}
     return file.about if file else {}
 

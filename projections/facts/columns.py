@@ -1,8 +1,8 @@
-"""The facts that replays need, as columns, up to a log position.
+"""Hold the facts that replays need, as columns, up to a log position.
 
-Games are rows of parallel arrays. The participants of all games are in further arrays; a game has `count` of them from
-`start` on. A corrected game keeps its row and gets new participants. Texts (players, games, groups ...) are interned
-and stored as numbers, -1 for none. `projections.facts.decoding` fills in the columns from the log.
+Games are rows of parallel arrays. The participants of all games are in further arrays: those of a game are `count`
+entries from `start` on. A corrected game keeps its row and gets new participants. Texts (players, games, groups ...)
+are interned and stored as numbers, -1 for none. `projections.facts.decoding` fills in the columns from the log.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ratings_ledger.projections.rulesets.versions import Version
 UNRATED, ABORTED = 1, 2
 LABELS = ("game", "kind", "group", "city", "league", "season")
 NONE = -1
-SAME = -(2**63)  # `occurred_at` of a change that keeps the game's time
+SAME = -(2**63)  # the value of `GameChange.occurred_at` if the change keeps the game's time
 
 
 class Cell(NamedTuple):
@@ -46,7 +46,7 @@ class Cell(NamedTuple):
 
 
 class GameChange(NamedTuple):
-    """A later change of the game in a row: it is voided (if `voided`), corrected (with a `start`) or reinstated."""
+    """A later change of the game in a row: voided (if `voided`), corrected (if `start` is not `NONE`) or reinstated."""
 
     position: int
     row: int
@@ -72,7 +72,7 @@ class Seed(NamedTuple):
     """A `player.seeded` event: the state with which a player starts on a ladder.
 
     state: decimal strings by the name of the state column
-    games: the number of games that the player played elsewhere
+    games: the number of games that the player had played before, outside this ladder
     """
 
     position: int
@@ -108,7 +108,7 @@ class ClubRename(NamedTuple):
 
 
 class LeagueFacts(NamedTuple):
-    """A `league.created` event: the league of a game starts at `occurred_at`. Both names are text numbers."""
+    """A `league.created` event. The league starts at `occurred_at`. `league` and `game` are text numbers."""
 
     occurred_at: int
     position: int
@@ -140,7 +140,7 @@ class RecordedFacts:
     clocks: dict[str, list[tuple[int, int, str, dict[str, Any]]]] = field(default_factory=dict)
     # the positions of these events by id
     positions: dict[str, int] = field(default_factory=dict)
-    # for each `event.voided`, the event that it withdraws or restores, at the end of the chain of voidings
+    # by position of each `event.voided`, the position of the event that it withdraws or restores in the end
     roots: dict[int, int] = field(default_factory=dict)
     withdrawn: set[int] = field(default_factory=set)
 
@@ -154,7 +154,7 @@ Column: TypeAlias = arrays.Column
 
 
 class OptionalColumn(NamedTuple):
-    """A column of participants that may end early: its type code, and the value of the participants after its end."""
+    """A column of participants that may end early: its type code, and the value for participants after its end."""
 
     code: str
     default: int
@@ -171,16 +171,16 @@ OPTIONAL = {
 }
 # values of `score_decimals` for a score that no ruleset can read: it has too many decimals, or it is too large
 TOO_FINE, TOO_LARGE = 127, 126
-# how to read scores in whole points, and custom numbers as recorded
+# reads scores in whole points, and custom numbers as recorded
 RECORDED = Reading(())
 ROW_COLUMNS = ("first_position", "live_position", "occurred_at", "start", "count", "cell", "kind_start")
 SLOT_COLUMNS = ("player", "place", "status", "replaced")
 
 
-class Base(NamedTuple):
-    """The sizes of a cache before a delta: the numbers of its games, participants, players, texts and cells.
+class CacheSizes(NamedTuple):
+    """The counts of a cache that a delta extends: its games, participants, players, texts and cells.
 
-    of_kind: the lengths of the columns of game types
+    of_kind: the lengths of the columns of game types, by name
     """
 
     rows: int
@@ -232,7 +232,7 @@ class Facts:
         default_factory=lambda: {name: array(column.code) for name, column in OPTIONAL.items()}
     )
 
-    # columns of participants that only some game types have; a game's values start at its `kind_start`
+    # columns of participants for single game types; a game's values start at its `kind_start`
     of_kind: dict[str, Column] = field(
         default_factory=lambda: {name: _create_column() for columns in COLUMNS_OF.values() for name in columns}
     )
@@ -250,11 +250,11 @@ class Facts:
     # the rows of the games with more than one event, by game_id
     rows: dict[str, int] = field(default_factory=dict)
     recorded: RecordedFacts = field(default_factory=RecordedFacts)
-    # for a delta, which extends a cache: the sizes of the cache, the changes of games, and the records of other events
-    base: Base | None = None
+    # only in a delta, which extends a cache: the counts of the cache, the changes of games, and records of other events
+    base: CacheSizes | None = None
     changes: list[GameChange] = field(default_factory=list)
     other_records: list[tuple[int, str]] = field(default_factory=list)
-    # checks all columns; None after the check. Until then, each part is checked when it is read
+    # a function that checks all columns; None after it was called. Before, each part is checked when it is read
     unchecked: Callable[[Facts], None] | None = None
     # the folder of the cache, the chain hashes at the positions of its files, and the opened files
     cache: Path | None = None
@@ -262,16 +262,16 @@ class Facts:
     segments: dict[Path, Any] = field(default_factory=dict)
     # whether unrecorded events were applied
     proposed: bool = False
-    # the time of the last record, if a ruleset has rating periods, which this time closes
+    # the time of the last record, which closes rating periods; set only if a ruleset has rating periods
     recorded_until: int = INSTANT_MAX
 
-    # why events are ignored, by position: they are invalid, or rename in a circle
+    # by position, the reason why an event is ignored: it is invalid, or it renames in a circle
     unread: dict[int, str] = field(default_factory=dict)
     circular: dict[int, str] = field(default_factory=dict)
 
     # the live facts by person, set by `settle_facts`
     adjustments: list[Adjustment] = field(default_factory=list)
-    # by ladder and person; of several seeds of a person, the first recorded
+    # by ladder and person; if a person has several seeds on a ladder, the first recorded
     seeds: dict[str, dict[int, Seed]] = field(default_factory=dict)
     # the current name of a club, by old name
     clubs: dict[str, str] = field(default_factory=dict)
@@ -279,9 +279,9 @@ class Facts:
     rulesets: dict[str, list[Version]] = field(default_factory=dict)
     unusable: dict[str, UnusableVersion] = field(default_factory=dict)
     leagues: list[LeagueFacts] = field(default_factory=list)
-    # for the positions of a ruleset's versions: the instants at which leagues began, by the numbers of their labels
+    # by the positions of a ruleset's versions: by league (a text number), the instant at which it began
     league_starts: dict[tuple[int, ...], dict[int, int]] = field(default_factory=dict)
-    # for facts whose participants are clubs: the games of their players
+    # in facts whose participants are clubs: the games of the clubs' players
     club_games: ClubGames | None = None
     # the seconds played according to the game's clock, rounded up, by participant
     clock_seconds: dict[int, int] = field(default_factory=dict)
@@ -331,7 +331,7 @@ class Facts:
         slots, starts = arrays.span_indices(arrays.take(self.start, rows), count), arrays.exclusive_cumsum(count)
         columns = {name: arrays.take(getattr(self, name), rows) for name in ROW_COLUMNS}
         slot_columns = {name: arrays.take(getattr(self, name), slots) for name in SLOT_COLUMNS}
-        # every participant gets a value, even in games of other types, so `kind_start` is `start`
+        # in the result, every participant has a value, even in games of other types, so `kind_start` equals `start`
         of_kind = {
             name: self._take_of_kind(name, rows) if len(column) else column for name, column in self.of_kind.items()
         }
@@ -378,7 +378,7 @@ class Facts:
                 column.release_pages()
 
     def check(self) -> None:
-        """Check all columns that have not been checked yet. Raises `Damaged`."""
+        """Check all columns that have not been checked yet. Raises `DamagedFile`."""
         if self.unchecked is None:
             return
         self.unchecked(self)
@@ -545,12 +545,12 @@ class Member(NamedTuple):
 class ClubGames(NamedTuple):
     """The games of players from which facts about clubs were built.
 
-    people:   the facts about the players, in which games have the same rows
+    people:   the facts about the players; games have the same rows as in the facts about clubs
     versions: the versions of the ruleset for persons
-    offsets:  the members of the club that is participant p are the entries offsets[p] to offsets[p + 1] of the next
-              three columns, best first
-    members, gains, places: the columns of `Member`
-    failures: by row, why the rule cannot score a game; later games of the ladder are not scored either
+    offsets:  the members of the club that is participant p are the entries offsets[p] to offsets[p + 1] of `members`,
+              `gains` and `places`, best first
+    members, gains, places: by member, the values of `Member`
+    failures: by row, the error at a game that the rule cannot score; later games of the ladder are not scored either
     """
 
     people: Facts

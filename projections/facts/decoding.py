@@ -1,4 +1,4 @@
-"""Decode the log into facts: apply all events in order, in bulk if there are many, and settle withdrawals.
+"""Decode the log into facts: apply all events in order (in bulk if there are many), then settle the facts.
 
 `settle_facts` drops withdrawn events and merges the ids of each person. A new type of event needs an entry in `APPLY`.
 """
@@ -39,7 +39,7 @@ from ratings_ledger.projections.facts.columns import (
     NONE,
     AccountEntry,
     Adjustment,
-    Base,
+    CacheSizes,
     ClubRename,
     Facts,
     LeagueFacts,
@@ -66,8 +66,8 @@ if TYPE_CHECKING:
 # logs of at least CACHED_EVENTS are cached; the cache grows by DELTA_EVENTS at a time
 CACHED_EVENTS = 20_000
 DELTA_EVENTS = 1_000_000
-REPAIRS_MAX = 8  # a cache with more damaged places is not used
-# at least so many events are decoded in bulk; for fewer, loading the libraries takes too long
+REPAIRS_MAX = 8  # a cache is not used if it is still damaged after this number of repairs
+# fewer events are decoded one by one, because loading the libraries for bulk decoding takes longer
 BULK_EVENTS = 10_000
 CHANGES = ("game.corrected", "game.voided", "game.reinstated")
 
@@ -79,9 +79,9 @@ def decode(
 
     Args:
         known_at: the position; by default the head of the log
-        ahead: the caller may later extend the facts up to this position
+        ahead: a later position up to which the caller may extend the facts
         cached: read a long log from the cache
-        lazily: check columns of the cache only when they are read; reading may then raise `Damaged`, and the caller
+        lazily: check columns of the cache only when they are read; if reading then raises `DamagedFile`, the caller
             must decode again
     """
     log_head = head(connection)
@@ -109,7 +109,7 @@ def decode_to_store(connection: Connection, position: int | None = None) -> Fact
 
 
 def read_rulesets_at(connection: Connection, position: int) -> Facts:
-    """Return facts with only the rulesets at a position. The length of the log does not matter."""
+    """Return facts with only the rulesets at a position. No other events are read, so this is fast for any log."""
     facts = Facts(position, read_chain_hash(connection, position) or ZERO)
     for event in read_live(connection, until=position, type_name="ruleset.published"):
         apply(facts, event.position or 0, event)
@@ -123,17 +123,17 @@ def _read_from_cache(connection: Connection, newest: int, position: int, lazily:
     Extends the cache to the head if necessary, and rebuilds a damaged cache once.
     """
     from ratings_ledger.projections.facts import column_cache  # imported only for long logs
-    from ratings_ledger.projections.facts.column_files import Damaged, Unreadable
+    from ratings_ledger.projections.facts.column_files import DamagedFile, UnreadableFile
 
     cache = column_cache.find_cache(connection, newest)
     if cache is None:
         return None
     try:
         if 0 < position <= cache.position:
-            with suppress(Damaged):
+            with suppress(DamagedFile):
                 return _complete_cached_facts(connection, cache, position, lazily)
         return _grow_cache(connection, cache.root, newest, position, lazily)
-    except (Damaged, Unreadable, StoreDamaged) as error:
+    except (DamagedFile, UnreadableFile, StoreDamaged) as error:
         column_cache.logger.warning("ratings: the cache in %s is not used: %s", cache.root, str(error))
         return None
 
@@ -141,10 +141,10 @@ def _read_from_cache(connection: Connection, newest: int, position: int, lazily:
 def _grow_cache(connection: Connection, root: Path, newest: int, position: int, lazily: bool) -> Facts | None:
     """Extend the cache to the head. Return the facts at a position; None if the cache cannot be extended.
 
-    Raises `Damaged`, `Unreadable`, `StoreDamaged` if the cache is damaged even after it was rebuilt.
+    Raises `DamagedFile`, `UnreadableFile`, `StoreDamaged` if the cache is damaged even after it was rebuilt.
     """
     from ratings_ledger.projections.facts import column_cache
-    from ratings_ledger.projections.facts.column_files import Damaged
+    from ratings_ledger.projections.facts.column_files import DamagedFile
 
     with column_cache.lock_cache(root) as is_locked:
         for tries_left in reversed(range(REPAIRS_MAX)) if is_locked else ():
@@ -153,7 +153,7 @@ def _grow_cache(connection: Connection, root: Path, newest: int, position: int, 
             try:
                 while cache is not None and cache.position < newest:
                     until = cache.position + DELTA_EVENTS
-                    if newest - until < DELTA_EVENTS // 8:  # the rest is too short for its own segment
+                    if newest - until < DELTA_EVENTS // 8:  # the rest is too short for a segment of its own
                         until = newest
                     # segments cannot cover absent positions, and billions of positions may be absent
                     if read_chain_hash(connection, until) is None or not cache.append(
@@ -165,7 +165,7 @@ def _grow_cache(connection: Connection, root: Path, newest: int, position: int, 
                 cache.merge(column_cache.MERGE_RATIO)
                 trim_heap()  # saves a sixth of the memory for a long history
                 return _complete_cached_facts(connection, cache, position, lazily)
-            except Damaged as error:
+            except DamagedFile as error:
                 error.discard()
                 if not tries_left:
                     raise
@@ -174,7 +174,7 @@ def _grow_cache(connection: Connection, root: Path, newest: int, position: int, 
 
 def _read_delta(connection: Connection, cache: column_cache.Cache, until: int) -> Facts:
     """Return the facts recorded after the end of a cache, up to a position."""
-    delta = cache.delta()
+    delta = cache.start_delta()
     _request_game_rows(connection, delta, until, cache.row_of)
     _apply_pages(delta, connection, until)
     delta.position, delta.chain_hash = until, read_chain_hash(connection, until) or ZERO
@@ -182,21 +182,21 @@ def _read_delta(connection: Connection, cache: column_cache.Cache, until: int) -
 
 
 def _complete_cached_facts(connection: Connection, cache: column_cache.Cache, position: int, lazily: bool) -> Facts:
-    """Return the facts at a position from a cache. Applies the changes and other events that the cache holds."""
-    from ratings_ledger.projections.facts.column_files import TRACES, Damaged, files_in
+    """Return the facts at a position from a cache, with the cached changes of games and other events applied."""
+    from ratings_ledger.projections.facts.column_files import TRACES, DamagedFile, list_files
 
-    facts = cache.facts(position)
+    facts = cache.read_facts(position)
     facts.chain_hash = read_chain_hash(connection, position) or ZERO
     try:
         for event_position, record in facts.other_records:
             apply_event(facts, event_position, record)
     except StoreDamaged as error:
-        raise Damaged(str(error), cache.folder) from None
+        raise DamagedFile(str(error), cache.folder) from None
     unread_records = {
         event_position: record for event_position, record in facts.other_records if event_position in facts.unread
     }
     if unread_records != read_records_at(connection, list(unread_records)):
-        raise Damaged("its events differ from the events in the log", cache.folder)
+        raise DamagedFile("its events differ from the events in the log", cache.folder)
     clock_positions = find_first_positions(connection, facts.recorded.clocks)
     facts.rows.update(
         {
@@ -213,7 +213,7 @@ def _complete_cached_facts(connection: Connection, cache: column_cache.Cache, po
     settle_facts(facts)
     set_recorded_until(facts, connection)
     facts.cache, facts.proposed = cache.root, False
-    for event_position, _ in files_in(cache.root / TRACES):
+    for event_position, _ in list_files(cache.root / TRACES):
         # a trace beyond the end of the log belongs to the log before a restore
         if (chain_hash := read_chain_hash(connection, event_position)) is not None:
             facts.hashes[event_position] = chain_hash
@@ -224,9 +224,9 @@ def _complete_cached_facts(connection: Connection, cache: column_cache.Cache, po
 def _request_game_rows(
     connection: Connection, facts: Facts, until: int, row_of: Callable[[int], int] | None = None
 ) -> None:
-    """Enter into `facts.rows` the games that later events name, because applying these events needs their rows.
+    """Enter into `facts.rows` the games that events up to `until` refer to, because applying these needs the rows.
 
-    `until` is the position of the last such event; `row_of` finds the row of a game by its first position.
+    `row_of` finds the row of a game by its first position; the default searches the facts.
     """
     names = _find_changed_games(connection, facts.position, until, (*CHANGES, "clock.started"))
     facts.rows.update(dict.fromkeys(names - facts.rows.keys(), NONE))
@@ -237,12 +237,12 @@ def _request_game_rows(
 
 
 def _find_changed_games(connection: Connection, after: int, until: int, types: Sequence[str]) -> set[str]:
-    """Return the ids of the games that events of some types between two positions refer to."""
+    """Return the ids of the games to which events of some types refer, from after `after` up to `until`."""
     return {event.data["game_id"] for event in read_types(connection, types, until=until, after=after)}
 
 
 def extend(facts: Facts, connection: Connection, until: int, chain_hash: bytes | None = None) -> None:
-    """Apply the events recorded after the facts, up to a position. `chain_hash` is that of the position, if known."""
+    """Apply the events recorded after the facts, up to a position. `chain_hash` is the hash there, if it is known."""
     _apply_pages(facts, connection, until)
     facts.position, facts.chain_hash = until, chain_hash or read_chain_hash(connection, until) or ZERO
     settle_facts(facts)
@@ -250,7 +250,7 @@ def extend(facts: Facts, connection: Connection, until: int, chain_hash: bytes |
 
 
 def set_recorded_until(facts: Facts, connection: Connection) -> None:
-    """Set `recorded_until` to the time of the last record, if a ruleset has rating periods, which this time closes."""
+    """Set `recorded_until` to the time of the last record, if a ruleset has rating periods that it closes."""
     if any(version.ruleset.period != "game" for versions in facts.rulesets.values() for version in versions):
         record = read_records_at(connection, [facts.position]).get(facts.position)
         facts.recorded_until = INSTANT_MAX if record is None else parse_record_instant(from_json(record)["recorded_at"])
@@ -274,14 +274,14 @@ def catch_up(facts: Facts, connection: Connection, until: int, chain_hash: bytes
 
 
 def decode_text(text: Any, after: int, until: int) -> Facts:
-    """Decode a text of records, one per line, with the events after position `after` and up to `until`.
+    """Decode the events after position `after`, up to `until`, from a text with one record per line.
 
-    The facts hold games as first recorded, numbered from 0, and the records of all other events in `other_records`.
+    The facts hold games as first recorded, in rows from 0 on, and the records of all other events in `other_records`.
     Needs the extra `fast`. Raises `StoreDamaged`.
     """
     from ratings_ledger.projections.facts import bulk_decoding
 
-    facts = Facts(after, b"", base=Base(0, 0, 0, 0, 0, dict.fromkeys(Facts(0, b"").of_kind, 0)))
+    facts = Facts(after, b"", base=CacheSizes(0, 0, 0, 0, 0, dict.fromkeys(Facts(0, b"").of_kind, 0)))
     bulk_decoding.decode_lines(facts, text, apply_event)
     facts.position = until
     return facts
@@ -311,7 +311,7 @@ def extend_with_drafts(facts: Facts, drafts: Iterable[Draft], apply_draft: Calla
                 draft.subject.removeprefix("game:") for draft in page_drafts.values() if draft.type == "game.recorded"
             )
             facts.rows.update((game_id, NONE) for game_id in games if game_id not in facts.rows)
-            # facts do not contain the account and time of recording
+            # facts do not contain the recorder and the time of recording, so any values will do
             yield "".join(
                 f"{build_record(draft, position, 0, '-')}\n" for position, draft in page_drafts.items()
             ).encode()
@@ -328,7 +328,7 @@ def extend_with_drafts(facts: Facts, drafts: Iterable[Draft], apply_draft: Calla
 def decode_changes_after(
     connection: Connection, earlier: Sequence[tuple[int, str]], position: int, until: int
 ) -> Facts:
-    """Return the facts up to `until`, but omit the games up to `position` that no later event changed.
+    """Return the facts up to `until`, without games recorded up to `position` that no event changed.
 
     `earlier` holds all events up to `position` except the first records of games. Later events are read from the log.
     Raises `StoreDamaged`.
@@ -350,7 +350,7 @@ def decode_changes_after(
 
 
 def _list_game_changes(records: Sequence[tuple[int, str]]) -> Iterator[KnownEvent]:
-    """Yield the events in some records that change games."""
+    """Yield the events that change games, from some records."""
     for position, record in records:
         if any(name in record for name in CHANGES):
             with suppress(Refused, LookupError):
@@ -371,7 +371,7 @@ def _apply_pages(facts: Facts, connection: Connection, until: int) -> None:
 
 
 def apply_event(facts: Facts, position: int, record: str) -> None:
-    """Apply a record. Skip an invalid record, which only direct SQL can append, and enter the reason into `unread`."""
+    """Apply a record. For an invalid record, which only direct SQL can append, enter the reason into `unread`."""
     try:
         event = read_known_event(position, record)
         if facts.base is not None and event.type not in GAME_EVENTS:
@@ -400,7 +400,7 @@ def apply(facts: Facts, position: int, event: KnownEvent) -> None:
 
 
 def settle_facts(facts: Facts) -> None:
-    """Drop withdrawn events and set the person of every id. Call it again after applying more events."""
+    """Drop withdrawn events and set the person of every id. Call this again after applying more events."""
     recorded, withdrawn = facts.recorded, facts.recorded.withdrawn
 
     def select_live(entries: Iterable[Any]) -> list[Any]:
@@ -442,7 +442,7 @@ def replay_clock_of(facts: Facts, game_id: str) -> GameClock | None:
 
 
 def _measure_played_seconds(facts: Facts) -> dict[int, int]:
-    """Return, by participant, the seconds played according to the game's clock, rounded up, without pauses."""
+    """Return, by participant, the seconds played according to the game's clock: without pauses, rounded up."""
     seconds: dict[int, int] = {}
     for game_id in facts.recorded.clocks:
         clock, row = replay_clock_of(facts, game_id), facts.rows.get(game_id, NONE)

@@ -27,7 +27,7 @@ from ratings_ledger.projections.rulesets.columns import derive_numbers
 
 # members of participants that few games have
 _RARE_MEMBERS = frozenset({"team", "club", "home", "numbers"})
-# the most decimals of a score that a ruleset can read
+# a ruleset cannot read a score with more decimals
 _DECIMALS_MAX = 6
 
 
@@ -76,7 +76,7 @@ def record_game(facts: Facts, position: int, occurred_at: int, game: dict[str, A
 
 
 def _append_participants(facts: Facts, game: dict[str, Any]) -> tuple[int, int, int, int]:
-    """Append a game's participants. Return the new values of `start`, `count`, `cell` and `kind_start` for its row."""
+    """Append a game's participants. Return `start`, `count`, `cell` and `kind_start` for the game's row."""
     participants = game["participants"]
     start, kind_start = len(facts.player), 0
     facts.place.extend(places(game))
@@ -148,7 +148,7 @@ def _read_score(score: int | str | None) -> tuple[int, int]:
 def _find_row(facts: Facts, game_id: str) -> int:
     row = facts.rows.get(game_id, NONE)
     if row == NONE:
-        raise LookupError(f"no earlier event records a game {game_id!r}")
+        raise LookupError(f"no earlier event records the game {game_id!r}")
     return row
 
 
@@ -173,7 +173,7 @@ def update_row(facts: Facts, change: GameChange) -> None:
 
 
 def correct_game(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
-    """Replace the row of a game by the corrected game. The game keeps its time unless the time was corrected."""
+    """Replace the content of a game's row by the corrected game. The game keeps its time unless that was corrected."""
     row = _find_row(facts, data["game_id"])
     game, new_occurred_at = read_corrected_game(data, SAME)
     start, size, cell, kind_start = _append_participants(facts, game)

@@ -1,4 +1,4 @@
-"""The days of many instants in a zone, at once."""
+"""Compute the local days of many instants at once."""
 
 from typing import Any
 
@@ -9,9 +9,9 @@ DAY = 86_400_000_000
 
 
 def local_days(instants: Any, zone: str) -> Any:
-    """Return for every instant the day in a zone, as days since 1970.
+    """Return the day of each instant in a zone, in days since 1970.
 
-    A zone's offset is looked up once for a day on which it stays the same, which are nearly all.
+    On most days a zone's offset does not change, so it is looked up only at the start and the end of each day.
     """
     if not len(instants):
         return np.zeros(0, dtype=np.int64)

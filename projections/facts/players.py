@@ -1,4 +1,4 @@
-"""Find the known players of a ledger, which are the players named by live events, and count and list their games."""
+"""Find the known players of a ledger (the players that live events name), and count and list their games."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from ratings_ledger.projections.facts.columns import NONE, Facts
 class Players(Collection[str]):
     """The known players of facts, and players added later.
 
-    A player whose first game is live is known by that game. The search lists all players only if that fails.
+    A search first looks at the player's first game: if the game is live, the player is known. Only otherwise are all
+    players listed.
     """
 
     def __init__(self, facts: Facts, list_all: Callable[[], set[str]]) -> None:
-        """Store the facts. `list_all` returns all their known players."""
+        """Store the facts. `list_all` returns all known players of the facts."""
         self._facts, self._list_all = facts, list_all
         self._added: set[str] = set()
 
@@ -55,7 +56,7 @@ def known_players(facts: Facts) -> set[str]:
     numbers |= {
         adjustment.player
         for adjustment in facts.recorded.adjustments
-        if adjustment.position not in withdrawn and not is_of_clubs(facts, adjustment.ladder)
+        if adjustment.position not in withdrawn and not ranks_clubs(facts, adjustment.ladder)
     }
     numbers |= {seed.player for seed in facts.recorded.seeds if seed.position not in withdrawn}
     numbers |= {account.player for account in facts.recorded.accounts if account.position not in withdrawn}
@@ -65,14 +66,14 @@ def known_players(facts: Facts) -> set[str]:
     return {facts.players[number] for number in numbers}
 
 
-def is_of_clubs(facts: Facts, ladder: str) -> bool:
-    """Tell whether a ladder ranks clubs, whose ids are not players' ids except in facts about clubs."""
+def ranks_clubs(facts: Facts, ladder: str) -> bool:
+    """Tell whether a ladder ranks clubs, so that its ids are not players' ids. False for facts about clubs."""
     versions = facts.rulesets.get(ladder.partition("/")[0], ())
     return facts.club_games is None and any(version.ruleset.entrant == "club" for version in versions)
 
 
 def knows_club(facts: Facts, name: str) -> bool:
-    """Tell whether a player has played for a club with this name, or for one renamed from or to this name."""
+    """Tell whether a club has this name: a player has played for it, or a club was renamed from or to it."""
     if name in facts.clubs or name in facts.clubs.values():
         return True
     text_number, club_labels = (
@@ -104,7 +105,7 @@ def _count_participations(facts: Facts) -> dict[int, int]:
     start, count, player = map(arrays.as_numpy, (facts.start, facts.count, facts.player))
     count = count.copy()
     count[array("q", facts.voided)] = 0
-    # the running sum is 1 for participants of live games, because the ranges of games never overlap
+    # steps add up to 1 at participants of live games and to 0 elsewhere, because the ranges of games never overlap
     steps = np.zeros(len(player) + 1, dtype=np.int8)
     steps[start[count > 0]] += 1
     steps[(start + count)[count > 0]] -= 1
@@ -114,8 +115,8 @@ def _count_participations(facts: Facts) -> dict[int, int]:
     return dict(zip(players_with_games.tolist(), games[players_with_games].tolist(), strict=True))
 
 
-def rows_with(facts: Facts, players: Collection[int]) -> list[int]:
-    """Return the rows of the games of some players, given the numbers of their ids, in log order."""
+def list_rows_of(facts: Facts, players: Collection[int]) -> list[int]:
+    """Return the rows of the games in which some players took part, in log order. `players` are the numbers of ids."""
     if not players:
         return []
     if facts.unchecked is not None:
@@ -123,7 +124,7 @@ def rows_with(facts: Facts, players: Collection[int]) -> list[int]:
     start, count, player = map(arrays.as_numpy, (facts.start, facts.count, facts.player))
     is_selected = np.zeros(len(facts.players), dtype=bool)
     is_selected[[*players]] = True
-    selected_before = np.zeros(len(player) + 1, dtype=np.int32)  # by participant, the number of selected players before
+    selected_before = np.zeros(len(player) + 1, dtype=np.int32)  # by participant, how many selected ones come before
     np.cumsum(is_selected[player], out=selected_before[1:])
     rows: list[int] = np.flatnonzero(selected_before[start + count] > selected_before[start]).tolist()
     return rows

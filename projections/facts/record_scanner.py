@@ -1,8 +1,8 @@
 """Read records of plain games byte by byte into columns. `projections.facts.bulk_decoding` compiles this module.
 
 A game is plain if it has places or whole scores, no seat changed hands, no text needs a backslash, and the game is
-valid by `ledger.events.game_types.placing`. All other records are left to the general decoder. The validity of names is
-not checked here. The code is plain Python over bytes and integers.
+valid by `ledger.events.game_types.placing`. All other records are left to the general decoder. Callers check the
+validity of names. The code is plain Python over bytes and integers.
 
 A record is accepted only in canonical form: its members are in order, and numbers and times are written as the program
 writes them.
@@ -65,8 +65,8 @@ NONE = -1
 DIGITS_MAX = 16
 GAME_ID_MAX, SEAT_MAX, SECONDS_MAX, PLACE_MAX = 123, 10_000, 10**9, 10_000
 ID_MAX, BY_MAX, RECORD_MAX = 128, 2_000, 65_535
-PARTICIPANT_BYTES = 14  # the least that a participant takes
-NAMES_MAX = RECORD_MAX // PARTICIPANT_BYTES  # names in a record
+PARTICIPANT_BYTES = 14  # the shortest possible participant
+NAMES_MAX = RECORD_MAX // PARTICIPANT_BYTES  # the largest number of names in a record
 INSTANT_BYTES = 27
 DELETE, CONTROL_LEAD, CONTROL_FROM, CONTROL_UNTIL = 0x7F, 0xC2, 0x80, 0xA0  # U+0080 to U+009F are 0xC2 and one byte
 PLAIN, PLAIN_IF_ID_IS_VALID = 1, 2  # the values of `plain`; 0 if not plain
@@ -86,7 +86,7 @@ def find_string_end(text: Numbers, cursor: int) -> int:
 
 
 def match_word(text: Numbers, begin: int, end: int, words: Numbers, word_from: Numbers, first: int, last: int) -> int:
-    """Return the word from `first` to before `last` that equals `text[begin:end]`; -1 without such a word."""
+    """Return the word that equals `text[begin:end]`, among the words `first` to `last` - 1; -1 without such a word."""
     length = end - begin
     for index in range(first, last):
         word_begin = word_from[index]
@@ -100,7 +100,7 @@ def match_word(text: Numbers, begin: int, end: int, words: Numbers, word_from: N
 
 
 def match_member(text: Numbers, cursor: int, words: Numbers, word_from: Numbers, first: int, last: int) -> int:
-    """Return the word from `first` to before `last` that is at the cursor and followed by a quote; -1 without one."""
+    """Return the word at the cursor that a quote follows, among the words `first` to `last` - 1; -1 without one."""
     for index in range(first, last):
         begin = word_from[index]
         length = word_from[index + 1] - begin
@@ -113,7 +113,7 @@ def match_member(text: Numbers, cursor: int, words: Numbers, word_from: Numbers,
 
 
 def find_number_end(text: Numbers, cursor: int) -> int:
-    """Return the end of the whole number at the cursor; -1 without a number, or if it is too long or not canonical."""
+    """Return the end of the whole number at the cursor; -1 if there is none, or if it is too long or not canonical."""
     digits_begin = cursor + (text[cursor] == MINUS)
     cursor = digits_begin
     while DIGIT_0 <= text[cursor] <= DIGIT_9:
@@ -228,7 +228,7 @@ def intern_text(
 
 
 def rebuild_text_table(known_count: int, table: Numbers, pool: Numbers, begins: Numbers, ends: Numbers) -> None:
-    """Fill a new hash table, which must be zero, with the known texts."""
+    """Fill a new hash table with the known texts. The table must be filled with 0."""
     table_size = len(table)
     for code in range(known_count):
         bucket = hash_text(pool, begins[code], ends[code]) & (table_size - 1)
@@ -264,7 +264,7 @@ def intern_cell(cell: Numbers, known_count: int, table: Numbers, cells: Numbers)
 
 
 def rebuild_cell_table(known_count: int, table: Numbers, cells: Numbers) -> None:
-    """Fill a new hash table, which must be zero, with the known cells."""
+    """Fill a new hash table with the known cells. The table must be filled with 0."""
     table_size = len(table)
     for code in range(known_count):
         bucket = hash_cell(cells[code], table_size)
@@ -351,7 +351,7 @@ def parse_participant(text: Numbers, cursor: int, words: Numbers, word_from: Num
 
 
 def rank_seats(keys: Numbers, first: int, last: int, sign: int, places: Numbers) -> None:
-    """Fill in competition places (1, 2, 2, 4) by keys, from `first` to before `last`; with `sign` -1, high keys win."""
+    """Fill in the places (1, 2, 2, 4) of participants `first` to `last` - 1 by keys. With `sign` -1, high keys win."""
     for own in range(first, last):
         rank = 1
         for opponent in range(first, last):
@@ -369,7 +369,7 @@ def is_valid_ranking(
     last: int,
     known_values: int,
 ) -> bool:
-    """Tell whether the participants from `first` to before `last` form a valid game.
+    """Tell whether the participants `first` to `last` - 1 form a valid game.
 
     A player must not occur twice. Places must have no gap (1, 2, 2, 4 or 1, 2, 2, 3). A better place must not have a
     worse score.
@@ -399,8 +399,8 @@ def is_valid_ranking(
     return known_values == 0 or are_competition_places or key_max == distinct_keys
 
 
-# compiled: numba takes flat arrays, so every array is an argument; long, because it is a single walk over the bytes,
-# whose state is in local variables
+# compiled: numba takes flat arrays, so every array is an argument; long, because it walks over the bytes once and keeps
+# its state in local variables
 def scan(
     text: Numbers,
     after: int,
@@ -438,19 +438,19 @@ def scan(
 ) -> None:
     """Scan the records of a page, one per line, and fill in the columns of its plain games.
 
-    The scan continues where the previous call stopped. It stops before a record for whose names, labels or cell there
-    may be no room.
+    The scan continues where the previous call stopped. It stops before a record whose names, labels or cell may not fit
+    into the tables.
 
     after:        the position before the first record of the page
     line_starts:  the bounds of the lines; each starts after a newline
     plain:        receives `PLAIN`, `PLAIN_IF_ID_IS_VALID` or 0, by record
     values, cell, keys, merits: work space for a participant, for a cell, and for the slots of the page
     occurred_at, size, cell_of_game, game_id_spans: receive a value for each plain game
-    player, place, status, seat, seconds, score: receive a value for each slot of the plain games
+    player, place, status, seat, seconds, score: receive a value for each participant of the plain games
     name_table, label_table, cell_table: hash tables of the texts and cells, whose codes the columns use
     game_of_name: receives, for every new name, the index of its first plain game on the page
-    counts:       updated: the numbers of slots, names, labels, cells, plain games and records read; and the number of
-                  names before the page
+    counts:       updated: the numbers of participants, names, labels, cells, plain games and records read; and, not
+                  updated, the number of names before the page
     """
     slot_count, known_names, known_labels, known_cells = int(counts[0]), int(counts[1]), int(counts[2]), int(counts[3])
     game_count, records_read, names_before = int(counts[4]), int(counts[5]), int(counts[6])
@@ -526,7 +526,7 @@ def scan(
                         name_ends,
                     )
                     if code < 0:
-                        is_plain = 0  # there is no room, because the record is too long
+                        is_plain = 0  # the names do not fit, because the record is too long
                         break
                     if code == new_names:
                         game_of_name[code - names_before] = game_count
@@ -608,7 +608,7 @@ def scan(
                         text, cursor + 1, end, new_labels, label_table, label_pool, label_begins, label_ends
                     )
                     if code < 0:
-                        is_plain = 0  # there is no room, because the record is too long
+                        is_plain = 0  # the labels do not fit, because the record is too long
                         break
                     new_labels += code == new_labels
                     cell[LABEL_OF[member]] = code

@@ -1,4 +1,4 @@
-"""Read columns from files. Several stored columns and later changes in memory form a single layered column.
+"""Read columns from files. A layered column combines several stored columns with later changes in memory.
 
 Blocks are checked when they are read. Blocks that a query does not need are neither read nor checked.
 """
@@ -26,7 +26,7 @@ Bytes = Any  # bytes or a memoryview
 
 
 class ColumnPlace(NamedTuple):
-    """The place of a column in a file: its type code, its shape, its first byte, and the CRC-32 of each block."""
+    """The location of a column in a file: its type code, its shape, its first byte, and the CRC-32 of each block."""
 
     code: str
     shape: list[int]
@@ -46,9 +46,9 @@ class Source(Protocol):
         """Return `length` bytes from the byte `first` on; fewer at the end of the file."""
 
     def view(self, first: int, length: int) -> memoryview:
-        """Return the same as `read`, for many bytes. The caller may change them without changing the file."""
+        """Return many bytes, like `read`. Changes to them do not change the file."""
 
-    def damaged(self, why: str, column: str = "", alone: bool = True) -> Exception:
+    def make_damage_error(self, why: str, column: str = "", alone: bool = True) -> Exception:
         """Return the error for a damaged file or column. Unless `alone`, other files of the folder may be the cause."""
 
 
@@ -65,12 +65,12 @@ def add_crcs(crcs: list[int], length: int, data: Bytes) -> None:
 class StoredColumn:
     """Integers in a file, as an array of any shape. A block is read and checked on first access.
 
-    Reading raises the source's error for damage. An index out of range is damage, too, because only damaged data can
-    lead there. The items of a column with several dimensions are numpy arrays.
+    Reading raises the source's error for damage. An index out of range is treated as damage, too, because only damaged
+    data can contain one. The items of a column with several dimensions are numpy arrays.
     """
 
     def __init__(self, source: Source, name: str, place: ColumnPlace) -> None:
-        """Raises the source's error for damage if the file is too short or the place is impossible."""
+        """Raises the source's error for damage if the file is too short or the location is impossible."""
         self.name = name
         self.typecode: Any = place.code
         self._source, self._begin, self._crcs = source, place.begin, place.crcs
@@ -84,20 +84,20 @@ class StoredColumn:
         self._checked_blocks: set[int] = set()  # blocks whose checksums matched
         self._all_items: Any = None
         self._pages: Any = None  # the mapped memory of `_all_items`
-        self._origin: StoredColumn | None = None  # the column whose first items this column has
+        self._origin: StoredColumn | None = None  # if this column has only the first items of another: the other column
         if min(place.shape) < 0 or len(place.crcs) != -(-self._length // BLOCK_BYTES):
-            raise self.damaged("has the wrong number of checksums")
+            raise self.make_damage_error("has the wrong number of checksums")
         if not 0 <= place.begin <= source.size - self._length:
-            raise self.damaged("is too short")
+            raise self.make_damage_error("is too short")
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Return the number of items, followed by the shape of an item."""
         return self._items, *self._row
 
-    def damaged(self, why: str, alone: bool = True) -> Exception:
-        """Return the error for a damaged column; see `Source.damaged`."""
-        return self._source.damaged(why, self.name, alone)
+    def make_damage_error(self, why: str, alone: bool = True) -> Exception:
+        """Return the error for a damaged column; see `Source.make_damage_error`."""
+        return self._source.make_damage_error(why, self.name, alone)
 
     def limit_to(self, low: int, high: int) -> StoredColumn:
         """Treat numbers below `low` or from `high` on as damage. Return the column."""
@@ -108,14 +108,14 @@ class StoredColumn:
         return self._items
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.whole())
+        return iter(self.read_whole())
 
     def __getitem__(self, index: Any) -> Any:
         """Return an item, or the items of a slice with step 1."""
         if isinstance(index, slice):
             return self._slice(*index.indices(self._items)[:2])
         if not 0 <= index < self._items:
-            raise self.damaged("does not have a requested index")
+            raise self.make_damage_error("does not have a requested index")
         if self._all_items is not None:
             return self._all_items[index]
         if self._row:
@@ -123,14 +123,14 @@ class StoredColumn:
         block, offset = divmod(index, self._per_block)
         number = (self._blocks.get(block) or self._load_block(block))[offset]
         if not self._low <= number < self._high:
-            raise self.damaged("has an index out of range")
+            raise self.make_damage_error("has an index out of range")
         return number
 
     def _slice(self, first: int, last: int) -> Any:
         if self._all_items is not None:
             return self._all_items[first:last]
         if first == 0 and last * self._width > self._per_block:
-            shortened = copy(self)  # the copy reads only the blocks that are used, too
+            shortened = copy(self)  # like the original, the copy reads only the blocks that are used
             shortened._items, shortened._origin = last, self
             return shortened
         number_count = (last - first) * self._width
@@ -153,22 +153,22 @@ class StoredColumn:
         begin = block * BLOCK_BYTES
         content = self._source.read(self._begin + begin, min(BLOCK_BYTES, self._length - begin))
         if zlib.crc32(content) != self._crcs[block]:
-            raise self.damaged("is damaged")
+            raise self.make_damage_error("is damaged")
         self._checked_blocks.add(block)
         return content
 
     def _check_limits(self, numbers: Any) -> Any:
         """Return numbers in the shape of the column's items. Raises the error for damage beyond the limits."""
         if (self._low, self._high) != ANY and not arrays.is_within(numbers, self._low, self._high):
-            raise self.damaged("has an index out of range")
+            raise self.make_damage_error("has an index out of range")
         return arrays.as_numpy(numbers).reshape(-1, *self._row) if self._row else numbers
 
     def take(self, indices: Any) -> Any:
         """Return the items at many indices in any order, as a numpy array. Keeps no blocks in memory."""
         if len(indices) and not 0 <= indices.min() <= indices.max() < self._items:
-            raise self.damaged("does not have a requested index")
+            raise self.make_damage_error("does not have a requested index")
         if self._all_items is not None or self._width > self._per_block:
-            return arrays.as_numpy(self.whole())[indices]
+            return arrays.as_numpy(self.read_whole())[indices]
         first_numbers = indices * self._width
         end_blocks = (first_numbers // self._per_block, (first_numbers + self._width - 1) // self._per_block)
         for block in np.unique(end_blocks if self._row else end_blocks[0]).tolist():
@@ -185,39 +185,39 @@ class StoredColumn:
         """Fill `memory` with the first numbers of the column."""
         if self._all_items is not None:
             memory[:] = memoryview(self._all_items).cast("B")[: len(memory)]
-            self.release_pages()  # the caller now has a copy in one piece
+            self.release_pages()  # the caller now has a copy
             return
         for block, begin in enumerate(range(0, len(memory), BLOCK_BYTES)):
             memory[begin : begin + BLOCK_BYTES] = self._read_block(block)[: len(memory) - begin]
         self._check_limits(memory.cast(self.typecode))
 
-    def whole(self) -> Any:
-        """Return all items in the mapped memory of the file, and keep them."""
+    def read_whole(self) -> Any:
+        """Return all items in mapped memory of the file, and keep the memory for later calls."""
         if self._all_items is None and (origin := self._origin) is not None:
-            self._all_items, self._pages = self._check_limits(origin.whole()[: self._items]), origin._pages
+            self._all_items, self._pages = self._check_limits(origin.read_whole()[: self._items]), origin._pages
         if self._all_items is None:
             content = self._view()
             self._all_items, self._pages = self._check_items(content), content.obj
             self._blocks.clear()
         return self._all_items
 
-    def load(self) -> Any:
-        """Return all items without keeping them."""
+    def read_uncached(self) -> Any:
+        """Return all items without keeping their memory."""
         return self._check_items(self._view())
 
     def _check_items(self, content: memoryview) -> Any:
         for block, crc in enumerate(self._crcs):
             begin = block * BLOCK_BYTES
             if zlib.crc32(content[begin : min(begin + BLOCK_BYTES, self._length)]) != crc:
-                raise self.damaged("is damaged")
+                raise self.make_damage_error("is damaged")
         return self._check_limits(content.cast(self.typecode)[: self._items * self._width])
 
     def _view(self) -> memoryview:
         return self._source.view(self._begin, self._length) if self._length else memoryview(b"")
 
     def copy_with(self, changes: Mapping[int, int]) -> Any:
-        """Return all numbers with some changed, given by index. Only the changed pages take extra memory."""
-        self.whole()
+        """Return all numbers with `changes` (by index) applied. Only the changed pages take extra memory."""
+        self.read_whole()
         numbers = self._view().cast(self.typecode)[: self._items]
         for index, number in changes.items():
             numbers[index] = number
@@ -252,7 +252,7 @@ class LayeredColumn:
         return self._items + len(self._tail)
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self.whole())
+        return iter(self.read_whole())
 
     def __getitem__(self, index: Any) -> Any:
         """Return a number, or the numbers of a slice with step 1."""
@@ -284,14 +284,14 @@ class LayeredColumn:
         self._all_items = None
 
     def _find_tail_index(self, index: int) -> int:
-        """Return the index among the appended numbers."""
+        """Convert an index of the column to an index among the appended numbers."""
         if not self._items <= index < len(self):
-            raise self.damaged("does not have a requested index")
+            raise self.make_damage_error("does not have a requested index")
         return index - self._items
 
-    def damaged(self, why: str) -> Exception:
-        """Return the error that these columns do not match others. It does not blame a single file."""
-        return self.bases[0].damaged(why, alone=False)
+    def make_damage_error(self, why: str) -> Exception:
+        """Return the error for columns that do not match others, so that any file of the folder may be damaged."""
+        return self.bases[0].make_damage_error(why, alone=False)
 
     def append(self, number: int) -> None:
         """Append a number."""
@@ -307,12 +307,12 @@ class LayeredColumn:
         self._all_items = None
         self._tail.frombytes(numbers)
 
-    def pieces(self) -> list[Any]:
+    def list_pieces(self) -> list[Any]:
         """Return the numbers of each file, and the appended numbers, without later changes."""
         ends = (self._items - start for start in self._starts)
-        return [*(base.whole()[: max(end, 0)] for base, end in zip(self.bases, ends, strict=True)), self._tail]
+        return [*(base.read_whole()[: max(end, 0)] for base, end in zip(self.bases, ends, strict=True)), self._tail]
 
-    def whole(self) -> Any:
+    def read_whole(self) -> Any:
         """Return all numbers in one piece of memory. A single unchanged file is not copied."""
         all_items = self._all_items
         if all_items is None:
@@ -322,7 +322,7 @@ class LayeredColumn:
     def _build_whole(self) -> Any:
         if len(self.bases) == 1 and not self._tail:
             base = self.bases[0]
-            return (base.copy_with(self.changes) if self.changes else base.whole())[: self._items]
+            return (base.copy_with(self.changes) if self.changes else base.read_whole())[: self._items]
         item_size = self._tail.itemsize
         memory = memoryview(bytearray(item_size * len(self)))
         for start, base in zip(self._starts, self.bases, strict=True):
@@ -336,7 +336,7 @@ class LayeredColumn:
     def take(self, indices: Any) -> Any:
         """Return the numbers at many indices in any order, as a numpy array. Reads no other blocks of the files."""
         if len(indices) and not 0 <= indices.min() <= indices.max() < len(self):
-            raise self.damaged("does not have a requested index")
+            raise self.make_damage_error("does not have a requested index")
         if (all_items := self._all_items) is not None:
             return arrays.as_numpy(all_items)[indices]
         result = np.empty(len(indices), dtype=self.typecode)
@@ -364,11 +364,11 @@ class LayeredColumn:
             base.release_pages()
 
 
-def pieces(column: Any) -> list[Any]:
+def list_pieces(column: Any) -> list[Any]:
     """Return a column as consecutive pieces of memory, without later changes."""
     if not isinstance(column, LayeredColumn):
-        return [column.whole() if isinstance(column, StoredColumn) else column]
-    return column.pieces()
+        return [column.read_whole() if isinstance(column, StoredColumn) else column]
+    return column.list_pieces()
 
 
 def check_all(columns: Iterable[StoredColumn | LayeredColumn]) -> None:
@@ -380,5 +380,5 @@ def check_all(columns: Iterable[StoredColumn | LayeredColumn]) -> None:
 
 
 def _check(column: StoredColumn | LayeredColumn) -> None:
-    pieces(column)
+    list_pieces(column)
     column.release_pages()

@@ -24,7 +24,7 @@ from ratings_ledger.ledger.validation.repeated_games import describe_sets
 from ratings_ledger.projections.contract import Term
 from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.facts.columns import LABELS, NONE, ClubGames, Facts
-from ratings_ledger.projections.facts.players import rows_with
+from ratings_ledger.projections.facts.players import list_rows_of
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinates, Times, moment
 from ratings_ledger.projections.queries.explain_period import ExplainedPeriod, PlayerEffect, explain_period_of_game
 from ratings_ledger.projections.queries.history import (

@@ -29,7 +29,7 @@ from ratings_ledger.ledger.rejections import did_you_mean, quote
 from ratings_ledger.ledger.store.log import head, read_chain_hash
 from ratings_ledger.projections import arrays, compiling
 from ratings_ledger.projections.contract import State
-from ratings_ledger.projections.facts.column_files import Damaged, Unreadable
+from ratings_ledger.projections.facts.column_files import DamagedFile, UnreadableFile
 from ratings_ledger.projections.facts.columns import Column, Facts
 from ratings_ledger.projections.facts.decoding import decode, follow_log
 from ratings_ledger.projections.facts.players import known_players
@@ -129,7 +129,7 @@ class LadderCache:
         ladders = self.load(connection, position, rules)
         try:
             ladders.facts.check()
-        except (Damaged, Unreadable) as problem:
+        except (DamagedFile, UnreadableFile) as problem:
             self.forget(problem)
             return self.load(connection, position, rules)
         return ladders
@@ -138,12 +138,12 @@ class LadderCache:
         """Return the checked ladders at the head of the log."""
         return self.load_checked(connection, head(connection).position)
 
-    def forget(self, problem: Damaged | Unreadable) -> None:
+    def forget(self, problem: DamagedFile | UnreadableFile) -> None:
         """Delete a damaged file and empty the cache.
 
         After that, files are checked before they are used, and unreadable files are ignored.
         """
-        if isinstance(problem, Damaged):
+        if isinstance(problem, DamagedFile):
             problem.discard()
         with self._lock:
             self._lazily = False

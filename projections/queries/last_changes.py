@@ -63,7 +63,7 @@ class LastChanges:
 
 
 def find_last_changes(connection: Connection, facts: Facts) -> LastChanges:
-    """Return the last change to each subject, up to the position of `facts`. Raises `Damaged`."""
+    """Return the last change to each subject, up to the position of `facts`. Raises `DamagedFile`."""
     facts.check()
     recorded, withdrawn = facts.recorded, dict[int, int]()
     for position, root in recorded.roots.items():

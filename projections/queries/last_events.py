@@ -30,7 +30,7 @@ from ratings_ledger.ledger.store.log import recorded_at
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import NONE, Column, Facts
-from ratings_ledger.projections.facts.players import rows_with
+from ratings_ledger.projections.facts.players import list_rows_of
 from ratings_ledger.projections.queries.coordinates import moment
 from ratings_ledger.projections.queries.ladders_at import Ladders, Memo, name_monthly_ladders
 from ratings_ledger.projections.queries.last_changes import GameRevision, LastChanges, find_last_changes
@@ -232,7 +232,7 @@ def _find_first_mention(facts: Facts, changes: LastChanges, number: int) -> int:
     positions = [account.position for account in recorded.accounts if account.player == number]
     positions += [adjustment.position for adjustment in recorded.adjustments if adjustment.player == number]
     positions += [seed.position for seed in recorded.seeds if seed.player == number]
-    positions += [facts.first_position[row] for row in rows_with(facts, [number])[:1]]
+    positions += [facts.first_position[row] for row in list_rows_of(facts, [number])[:1]]
     positions += [revision.until for revision in changes.revisions if number in revision.players]
     return min(positions, default=facts.position)
 

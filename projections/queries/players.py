@@ -25,7 +25,7 @@ from ratings_ledger.ledger.events.games import STATUSES
 from ratings_ledger.ledger.rejections import did_you_mean, quote
 from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.facts.columns import ABORTED, Facts
-from ratings_ledger.projections.facts.players import known_players, rows_with
+from ratings_ledger.projections.facts.players import known_players, list_rows_of
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment
 from ratings_ledger.projections.queries.history import Change, Course, load_course
 from ratings_ledger.projections.queries.ladders_at import Ladders

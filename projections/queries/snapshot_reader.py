@@ -18,7 +18,7 @@ from ratings_ledger.ledger.errors import RuleFailed, Unknown
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.validation.published_lists import PublishedList, read_published_lists, select_newest_list
-from ratings_ledger.projections.facts.column_files import Damaged, Unreadable
+from ratings_ledger.projections.facts.column_files import DamagedFile, UnreadableFile
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.queries.coordinates import (
     UTC_NOON,
@@ -95,7 +95,7 @@ def retry_on_damaged_cache(query: Callable[P, T]) -> Callable[P, T]:
     def run_query(*arguments: P.args, **options: P.kwargs) -> T:
         try:
             return query(*arguments, **options)
-        except (Damaged, Unreadable) as problem:
+        except (DamagedFile, UnreadableFile) as problem:
             snapshot: Any = arguments[0]
             snapshot._cache.forget(problem)
             snapshot._session.queries.clear()

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import Column, Facts
-from ratings_ledger.projections.facts.players import rows_with
+from ratings_ledger.projections.facts.players import list_rows_of
 from ratings_ledger.projections.replay.eligibility import order_rows
 from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.replay import replay
@@ -201,7 +201,7 @@ def _find_changed_people(before: list[list[str]], after: list[list[str]]) -> set
 def _find_first_moment_of_people(facts: Facts, player_ids: set[str]) -> list[tuple[int, int]]:
     """Return the moment of the first game of some players, counted or not, or an empty list."""
     player_numbers = {facts.player_numbers[name] for name in player_ids & facts.player_numbers.keys()}
-    rows = rows_with(facts, player_numbers) if player_numbers else []
+    rows = list_rows_of(facts, player_numbers) if player_numbers else []
     return [min((facts.occurred_at[row], facts.first_position[row]) for row in rows)] if rows else []
 
 

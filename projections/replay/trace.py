@@ -796,4 +796,4 @@ def _find_first_slots(parts: Sequence[Trace]) -> dict[int, int]:
 
 
 def _copy_to_array(column: Column) -> array[int]:
-    return array("q", memoryview(arrays.in_memory(column)).tobytes())
+    return array("q", memoryview(arrays.load_into_memory(column)).tobytes())

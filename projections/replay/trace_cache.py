@@ -25,15 +25,15 @@ from ratings_ledger.projections.contract import UNITS_MAX
 from ratings_ledger.projections.facts.column_files import (
     TRACES,
     ColumnFile,
-    Damaged,
-    Unreadable,
-    about_file,
+    DamagedFile,
+    UnreadableFile,
     delete_file,
     encode_columns,
-    files_in,
+    list_files,
     logger,
     open_file,
     prune_files,
+    read_about,
     write_file,
 )
 from ratings_ledger.projections.facts.columns import Column, Facts
@@ -119,11 +119,11 @@ def find_trace(facts: Facts, ladder: str, versions: Sequence[Version]) -> Trace 
         name = _make_file_name(ladder, versions, position, facts.hashes[position])
         try:
             file = _open_trace_file(folder / name, facts, versions)
-        except Damaged as problem:
+        except DamagedFile as problem:
             problem.discard()
             facts.segments.pop(folder / name, None)
             continue
-        except Unreadable:
+        except UnreadableFile:
             continue
         if file is not None and file.about["names"] == _digest_names(facts, file.columns["person"]):
             inputs = TraceInputs(**file.about["replayed"])
@@ -171,7 +171,7 @@ def store_trace(facts: Facts, trace: Trace, versions: Sequence[Version]) -> None
         "names": _digest_names(facts, persons),
         "replayed": read_trace_inputs(facts, stream.ladder, versions)._asdict(),
     }
-    files = list(files_in(folder, f"-{_digest_program()}", _digest(stream.ladder)))
+    files = list(list_files(folder, f"-{_digest_program()}", _digest(stream.ladder)))
     if any(position > facts.position and position in facts.hashes for position, _ in files):
         return
     try:
@@ -192,8 +192,8 @@ def find_wrong_traces(facts: Facts, uncached_facts: Facts) -> Iterator[tuple[str
     """
     if facts.cache is None:
         return
-    for _, path in list(files_in(facts.cache / TRACES, f"-{_digest_program()}")):
-        ladder = str(about_file(path).get("ladder"))
+    for _, path in list(list_files(facts.cache / TRACES, f"-{_digest_program()}")):
+        ladder = str(read_about(path).get("ladder"))
         versions = facts.rulesets.get(ladder.partition("/")[0])
         if versions is None or (trace := find_trace(facts, ladder, versions)) is None:
             continue
@@ -244,7 +244,7 @@ def list_deciding_modules() -> list[Path]:
 
 
 def _open_trace_file(path: Path, facts: Facts, versions: Sequence[Version]) -> ColumnFile | None:
-    """Return the opened file of a trace; None if the file does not exist. Raises `Damaged`, `Unreadable`.
+    """Return the opened file of a trace; None if the file does not exist. Raises `DamagedFile`, `UnreadableFile`.
 
     Facts and their snapshots share the opened file.
     """
@@ -255,7 +255,7 @@ def _open_trace_file(path: Path, facts: Facts, versions: Sequence[Version]) -> C
         try:
             _check_columns(new_file, facts, versions)
         except (ValueError, LookupError, TypeError) as error:
-            raise Damaged(f"{path.name} does not hold a trace: {error}", path) from None
+            raise DamagedFile(f"{path.name} does not hold a trace: {error}", path) from None
         facts.segments[path] = new_file
     file: ColumnFile = facts.segments[path]
     if facts.unchecked is None:

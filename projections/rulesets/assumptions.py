@@ -1,6 +1,7 @@
-"""What a ruleset assumes where its source is silent: what it marks itself, and what shipped versions left unmarked.
+"""List the assumptions of rulesets where their sources are silent, including some that their texts do not mark.
 
-The text of a published version never changes, so what was recognised as an assumption later is kept here.
+The text of a published version never changes, so assumptions of shipped versions that were recognised later are kept
+in this module.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,11 +25,11 @@ UNMARKED: Mapping[str, Mapping[str, str]] = {
 
 
 def assumptions_of(ruleset: Ruleset) -> dict[str, str]:
-    """Return what a version assumes: by key, why its value is an assumption."""
+    """Return the assumptions of a version: by key, the reason why its value is an assumption."""
     return {**UNMARKED.get(ruleset.name, {}), **ruleset.assumed}
 
 
 def assumptions_among(ruleset: Ruleset, keys: Iterable[str]) -> dict[str, str]:
-    """Return those of some keys that a version assumes, in the order of the keys."""
+    """Return the assumptions of a version about some keys, in the order of the keys."""
     assumed = assumptions_of(ruleset)
     return {key: assumed[key] for key in dict.fromkeys(keys) if key in assumed}

@@ -1,4 +1,4 @@
-"""The columns that rules read for a game type: the ledger's own, and derived ones that only ratings need."""
+"""List the columns that rules can read for each game type, and derive the columns that only ratings need."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ Columns = Mapping[str, Sequence[int]]
 
 
 def _find_best_mates(columns: Columns) -> list[int]:
+    """Return, by player, the most game points of another player of the same side; -1 without one."""
     pairs = list(zip(columns["side"], columns["game_points"], strict=True))
     rest_by_seat = (pairs[:seat] + pairs[seat + 1 :] for seat in range(len(pairs)))
     return [
@@ -22,6 +23,7 @@ def _find_best_mates(columns: Columns) -> list[int]:
 
 
 def _find_best_enemies(columns: Columns) -> list[int]:
+    """Return, by player, the most game points of a player of the other side."""
     best = dict.fromkeys((0, 1), -1)
     for side, points in zip(columns["side"], columns["game_points"], strict=True):
         best[side] = max(best[side], points)
@@ -54,12 +56,12 @@ def derive_numbers(game: dict[str, Any]) -> dict[str, Sequence[int]]:
 
 
 class Reading(NamedTuple):
-    """The columns that the rule of a ruleset reads, and their units. Equal for all rulesets that read the same numbers.
+    """The columns that a ruleset's rule reads, and their units; equal for rulesets that read the same numbers.
 
-    score_unit:  how many units a point of the score has
-    score_sign:  1, or -1 where the lowest score is best
-    absent:      by column of custom numbers, the number to use where none was recorded
-    zone:        the time zone of a game's year, if the rule reads it
+    score_unit: the number of units in a point of the score
+    score_sign: 1, or -1 if the lowest score is best
+    absent:     (column, number) pairs: the number to use if a game has no such custom number
+    zone:       the time zone in which the rule reads the year of a game
     """
 
     columns: tuple[str, ...]

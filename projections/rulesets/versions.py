@@ -1,7 +1,7 @@
-"""Rulesets: from a TOML file or a published event to a version that can score games, and the periods of its lists.
+"""Turn rulesets, from TOML files or published events, into versions that can score games; find the periods of lists.
 
-A file is read into the event model `Ruleset`; `bind` joins it with its rule and reports what does not fit. Problems
-name the key and, in a file, the line.
+A file is read into the event model `Ruleset`; `bind` joins it with its rule and reports mismatches. Problems name the
+key and, in a file, the line.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from ratings_ledger.projections.rulesets.rule_errors import (
     rule_table,
 )
 
-# In the order in which `init` publishes them.
+# The names of the files that `init` publishes, in this order.
 SHIPPED = (
     "galactic-points-1",
     "b5-league-1",
@@ -87,24 +87,24 @@ INEXACT_MESSAGE = (
 ELO = "elo"
 # Members that define ladders, periods, seasons and entrants. All versions of a ruleset share them.
 SHARED_MEMBERS = ("partition", "time_zone", "freeze", "period", "period_by", "season_by", "entrant")
-# The same in every ledger, so that an export of one can be imported into another.
+# The recorded time of shipped rulesets: the same in every ledger, so that one ledger can import another's export.
 SHIPPED_AT = "2026-01-01T00:00:00.000000Z"
 
 
 class Version(NamedTuple):
-    """A version of a ruleset that can score games: with its rule, its parameters, and its position in the log."""
+    """A version of a ruleset that can score games, with its rule, its parameters, and its position in the log."""
 
     ruleset: Ruleset
     rule: Rule
     params: Params
     constants: tuple[int, ...]
-    effective_from: int | None  # microseconds; None: only in force where it is asked for
+    effective_from: int | None  # microseconds since 1970; None: only in force if it is requested
     position: int
     own_start: StateValues = ()  # the initial state from the rule's own `start`, if the rule has state
 
     @property
     def ranking(self) -> RankingList:
-        """Return the kind of list that ranks its points."""
+        """Return the kind of list that ranks the points."""
         return LISTS[self.rule.ranking]
 
     @property
@@ -124,7 +124,7 @@ class Version(NamedTuple):
 
     @property
     def ranked_by(self) -> str | None:
-        """Return in words what its ladders rank by, if that is not the points."""
+        """Return a description of the value by which its ladders rank; None if they rank by points."""
         if self.rule.rank_by is None:
             return None
         return re.sub(r"\{(\w+)\}", lambda name: str(getattr(self.params, name[1], name[0])), str(self.rule.ranked_by))
@@ -143,14 +143,14 @@ class RulesetProblem(NamedTuple):
     line: int | None = None
 
 
-NESTED_TOO_DEEPLY = RulesetProblem("", "the brackets are nested too deeply")
+NESTED_TOO_DEEPLY = RulesetProblem("", f"tables and lists must be nested at most {NESTED_MAX} deep")
 
 
 def parse_toml(text: str) -> tuple[dict[str, Any] | None, list[RulesetProblem]]:
-    """Return the tables of a ruleset file, or why it is not TOML."""
-    for number, written in enumerate(text.splitlines(), 1):
-        # Dotted keys nest tables, and parsing takes quadratic time in their number.
-        if max(map(written.count, ".[{")) > NESTED_MAX:
+    """Return the tables of a ruleset file, or the problems because of which it is not TOML."""
+    for number, line_text in enumerate(text.splitlines(), 1):
+        # Dotted keys nest tables, and parsing takes quadratic time in the number of dots.
+        if max(map(line_text.count, ".[{")) > NESTED_MAX:
             return None, [RulesetProblem("", f"the line has more than {NESTED_MAX} dots or brackets", number)]
     if len(text) > CHARACTERS_MAX:
         return None, [
@@ -164,7 +164,7 @@ def parse_toml(text: str) -> tuple[dict[str, Any] | None, list[RulesetProblem]]:
         line = re.search(r"at line (\d+)", str(error))
         return None, [RulesetProblem("", str(error), int(line.group(1)) if line else None)]
     except ValueError:
-        return None, [RulesetProblem("", "a number has too many digits")]
+        return None, [RulesetProblem("", "a number has too many digits; shorten it")]
     if is_nested_too_deeply(data):
         return None, [NESTED_TOO_DEEPLY]
     if isinstance(data.get("effective_from"), date):
@@ -182,7 +182,7 @@ def is_nested_too_deeply(data: dict[str, Any]) -> bool:
 
 
 def read_toml(text: str) -> tuple[Ruleset | None, list[RulesetProblem]]:
-    """Return the ruleset in a TOML text, or all its problems."""
+    """Return the ruleset in a TOML text, or all problems of the text."""
     data, problems = parse_toml(text)
     if data is None:
         return None, problems
@@ -191,7 +191,7 @@ def read_toml(text: str) -> tuple[Ruleset | None, list[RulesetProblem]]:
 
 
 def read_ruleset(data: dict[str, Any]) -> tuple[Ruleset | None, list[RulesetProblem]]:
-    """Return the ruleset in some data if a registered rule can run it, or all its problems."""
+    """Return the ruleset in some data if a registered rule can run it, or all problems of the data."""
     if is_nested_too_deeply(data):
         return None, [NESTED_TOO_DEEPLY]
     if problems := [RulesetProblem(key, INEXACT_MESSAGE) for key in _find_inexact_keys(data)]:
@@ -214,7 +214,7 @@ def _describe_missing_rule(ruleset: Ruleset) -> RulesetProblem:
 
 # long, because it lists all checks of a ruleset in the order of their messages
 def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[RulesetProblem]]:
-    """Bind a ruleset to its rule: return the version with checked parameters, or all problems."""
+    """Bind a ruleset to its rule. Return the version with checked parameters, or all problems."""
     try:
         bound_rule = find_rule(ruleset.rule)
     except ValueError as error:
@@ -226,7 +226,8 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Rule
     except ValidationError as error:
         return None, _list_problems(error, "params", bound_rule.params, ruleset.params)
     except RULE_ERRORS as error:
-        return None, [RulesetProblem("params", f"{bound_rule.id} cannot read them: {describe_error(error, None)}")]
+        message = f"{bound_rule.id} cannot read the parameters: {describe_error(error, None)}"
+        return None, [RulesetProblem("params", message)]
     problems = [
         *_find_rule_problems(bound_rule, params),
         *(
@@ -259,7 +260,8 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Rule
                 RulesetProblem(f"partition.{key}", "duplicate value; a game would count twice on its ladder")
             )
     if scope.players_max is not None and scope.players_max < scope.players_min:
-        problems.append(RulesetProblem("scope.players_max", f"it is below players_min, {scope.players_min}"))
+        message = f"must be at least players_min, {scope.players_min}, not {scope.players_max}"
+        problems.append(RulesetProblem("scope.players_max", message))
     by_year = "year" in by and "month" not in by and getattr(params, "of", "") != ruleset.id
     if (kind := LISTS.get(bound_rule.ranking)) and kind.sums_lists and not by_year:
         problems.append(
@@ -294,11 +296,11 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Rule
 
 
 def _find_rule_problems(rule: Rule, params: Params) -> Iterator[RulesetProblem]:
-    """Yield the problems that keep a rule from running: its list, or its columns."""
+    """Yield the problems that prevent a rule from running: its list, its columns, or its start points."""
     if rule.ranking not in LISTS:
         hint = did_you_mean(rule.ranking, LISTS)
         yield RulesetProblem(
-            "rule", f"{rule.id} names the list {quote(rule.ranking)}; there are {', '.join(LISTS)}{hint}"
+            "rule", f"{rule.id} names the list {quote(rule.ranking)}; the lists are {', '.join(LISTS)}{hint}"
         )
     elif missing := [name for name in LISTS[rule.ranking].params if name not in type(params).model_fields]:
         yield RulesetProblem(
@@ -315,14 +317,14 @@ def _find_rule_problems(rule: Rule, params: Params) -> Iterator[RulesetProblem]:
     for name in rule.columns:
         if name not in known:
             hint = did_you_mean(name, known)
-            message = f"{rule.id} asks for the column {quote(name)}, which no game type has; there are "
+            message = f"{rule.id} reads the column {quote(name)}, which no game type has; the columns are "
             yield RulesetProblem("rule", message + _describe_columns(rule) + hint)
     if known.issuperset(rule.columns) and not find_kinds(rule):
-        message = f"{rule.id} asks for the columns {', '.join(rule.columns)}, and no game type has all of them"
-        yield RulesetProblem("rule", f"{message}: there are {_describe_columns(rule)}")
+        message = f"{rule.id} reads the columns {', '.join(rule.columns)}, but no game type has all of them"
+        yield RulesetProblem("rule", f"{message}; the columns are {_describe_columns(rule)}")
     if abs(params.start) * rule.scale > UNITS_MAX:
         yield RulesetProblem(
-            "params.start", f"{params.start} points of {rule.scale:,} units are beyond {UNITS_MAX:,} units"
+            "params.start", f"{params.start} points of {rule.scale:,} units are more than {UNITS_MAX:,} units"
         )
 
 
@@ -358,7 +360,7 @@ def _find_unusable_members(ruleset: Ruleset, rule: Rule) -> Iterator[RulesetProb
         )
     if ruleset.takes != "sum" and ruleset.entrant != "club":
         yield RulesetProblem(
-            "takes", 'only valid with entrant = "club", because it says what a club gets from its players'
+            "takes", 'only valid with entrant = "club", because it decides which points of its players a club gets'
         )
     if rule.state:
         return
@@ -370,7 +372,7 @@ def _find_unusable_members(ruleset: Ruleset, rule: Rule) -> Iterator[RulesetProb
 
 
 def _prepare_constants(rule: Rule, params: Params, players_max: int) -> tuple[tuple[int, ...], RulesetProblem | None]:
-    """Prepare a rule's constants, or return why the parameters cannot be used for up to `players_max` players."""
+    """Prepare a rule's constants for up to `players_max` players, or return the problem with the parameters."""
     function: Any = rule.refuse_params
     try:
         with redirect_output(rule):
@@ -392,7 +394,7 @@ def _prepare_constants(rule: Rule, params: Params, players_max: int) -> tuple[tu
 
 
 def _read_start(rule: Rule, params: Params) -> tuple[StateValues, RulesetProblem | None]:
-    """Return the state of a new player by the rule, or the problem with it; empty for rules without state."""
+    """Return the state of a new player from the rule, or the problem with the state; () for rules without state."""
     if rule.start is None:
         return (), None
     try:
@@ -414,36 +416,38 @@ def find_kinds(rule: Rule) -> list[str]:
 
 
 def find_sequel_problem(new: Version, old: Version) -> RulesetProblem | None:
-    """Return why `new` cannot be another version of the ruleset of `old`, or None."""
+    """Return the reason why `new` cannot be a version of the same ruleset as `old`, or None."""
     for member in SHARED_MEMBERS:
         before = getattr(old.ruleset, member)
         if getattr(new.ruleset, member) != before:
             parts = [*before.by, *before.bands] if member == "partition" else before
             what = ", ".join(map(str, parts)) if isinstance(parts, list) else parts
             return RulesetProblem(
-                member, f"{old.ruleset.name} has {what or 'none'}; all versions of a ruleset share it"
+                member, f"{old.ruleset.name} has {what or 'none'}; all versions of a ruleset must have the same"
             )
     if new.rule.ranking != old.rule.ranking:
         return RulesetProblem("rule", f"{new.rule.id} makes a different kind of list from {old.ruleset.name}")
     if new.rule.scale != old.rule.scale:
         return RulesetProblem(
-            "rule", f"{new.rule.id} counts in 1/{new.rule.scale}, {old.ruleset.name} in 1/{old.rule.scale}"
+            "rule",
+            f"{new.rule.id} counts in 1/{new.rule.scale}, but {old.ruleset.name} in 1/{old.rule.scale}; "
+            "all versions of a ruleset must have the same scale",
         )
     # Columns carry over by name, with unchanged numbers.
     scales = {column.name: column.scale for column in old.rule.state}
     for column in new.rule.state:
         if (scale := scales.get(column.name, column.scale)) != column.scale:
             return RulesetProblem(
-                "rule", f"{new.rule.id} counts {column.name} in 1/{column.scale}, {old.ruleset.name} in 1/{scale}"
+                "rule", f"{new.rule.id} counts {column.name} in 1/{column.scale}, but {old.ruleset.name} in 1/{scale}"
             )
     return None
 
 
 def find_months_problem(annual: Version, monthly: Sequence[Version]) -> str | None:
-    """Return why an annual list cannot sum the places on the lists with versions `monthly`, or None."""
+    """Return the reason why an annual list cannot sum the places on the lists with versions `monthly`, or None."""
     of, by = getattr(annual.params, "of", ""), annual.ruleset.partition.by
     if not monthly:
-        return f"no ruleset is called {quote(of)}, whose places it sums"
+        return f"no ruleset is called {quote(of)}; publish the ruleset of the monthly lists first"
     months = monthly[0].ruleset.partition.by
     needed_members = ["month" if part == "year" else part for part in by]
     if sorted(months) != sorted(needed_members) or not monthly[0].ranking.pays_gold:
@@ -452,20 +456,21 @@ def find_months_problem(annual: Version, monthly: Sequence[Version]) -> str | No
 
 
 def in_force(versions: Iterable[Version], instant: int) -> Version | None:
-    """Return the version with the latest effective date up to the instant; of equal dates, the one recorded last."""
+    """Return the version with the latest effective date up to an instant; among equal dates, the last recorded."""
     candidates = [v for v in versions if v.effective_from is not None and v.effective_from <= instant]
     return max(candidates, key=lambda v: (v.effective_from, v.position), default=None)
 
 
 def newest(versions: Iterable[Version]) -> Version:
-    """Return the version in force at the end of time; if none ever is, the one recorded last."""
+    """Return the version in force at the end of time; if none is ever in force, the last recorded version."""
     known = list(versions)
     return in_force(known, 2**63) or max(known, key=lambda version: version.position)
 
 
 def oldest(versions: Iterable[Version]) -> Version:
-    """Return the version that comes into force first (for equal dates, the one recorded last); if none ever does, the
-    one recorded first.
+    """Return the version that comes into force first; among equal dates, the last recorded.
+
+    If none is ever in force, return the first recorded version.
     """
     known = list(versions)
     dated = [version.effective_from for version in known if version.effective_from is not None]
@@ -479,12 +484,12 @@ def read_shipped_texts() -> list[str]:
 
 
 def read_shipped_elo(game: str, time_zone: str = "UTC") -> str:
-    """Return the text of the shipped Elo ruleset for a game, a slug: `elo-chess` for chess."""
+    """Return the text of the shipped Elo ruleset for a game (a slug), such as `elo-chess` for chess."""
     return read_shipped_text("elo-1").replace("GAME", game).replace("ZONE", time_zone)
 
 
 def read_shipped_text(name: str) -> str:
-    """Return the text of a shipped ruleset file, by its name without the ending."""
+    """Return the text of a shipped ruleset file, given the file's name without its ending."""
     return _SHIPPED_FOLDER.joinpath(f"{name}.toml").read_text(encoding="utf-8")
 
 
@@ -497,7 +502,7 @@ def parse_band(band: str) -> tuple[int, int]:
 
 
 def _find_start(day: str, time_zone: str) -> int:
-    # In zones east of Greenwich, the very first day begins before any instant that a record can hold.
+    # In zones east of Greenwich, the first day begins before the first instant that a record can hold.
     return INSTANT_MIN if day == "0001-01-01" else day_start(date.fromisoformat(day), time_zone)
 
 
@@ -532,7 +537,7 @@ def _list_problems(error: ValidationError, table: str, model: type[BaseModel], d
 
 
 def _find_keys(problem: ErrorDetails, data: Any) -> tuple[list[str], bool]:
-    """Return the keys that lead to an error in some data, and whether it concerns one of several forms."""
+    """Return the keys that lead to an error in some data, and whether the error is about one of several forms."""
     keys: list[str] = []
     for index, part in enumerate(problem["loc"]):
         is_missing = problem["type"] == "missing" and index == len(problem["loc"]) - 1
@@ -559,7 +564,7 @@ NEEDED = {
 
 
 def _describe_requirement(problem: ErrorDetails) -> str:
-    """Describe the value that is needed."""
+    """Return a message about the value that a key needs."""
     if problem["loc"][0] == "assumed":
         return "must be a text in quotes that gives the reason for the assumption"
     plain = NEEDED.get(problem["type"].partition("_")[0]) if problem["type"].endswith(("_type", "_parsing")) else None
@@ -589,7 +594,7 @@ def _list_rules() -> Iterator[Rule]:
 
 
 def _find_line(text: str, key: str) -> int | None:
-    """Find the line of a dotted key in a TOML text, or of its table, or None; enough for plain ruleset files."""
+    """Return the line of a dotted key, or else of its table, in a plain TOML text; None if neither is found."""
     *tables, name = key.split(".")
     table, best = "", None
     for number, line in enumerate(text.splitlines(), 1):
@@ -621,7 +626,7 @@ def find_period(ruleset: Ruleset, values: Sequence[str]) -> Period | None:
 
 
 def is_running(period: Period, now: int, as_of: int | None) -> bool:
-    """Return whether the period of a list is still open at `now`, or extends beyond `as_of`."""
+    """Tell whether the period of a list is still open at `now`, or ends after `as_of`."""
     return now <= period.end or (as_of is not None and as_of < period.end)
 
 

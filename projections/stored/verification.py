@@ -22,7 +22,7 @@ from ratings_ledger.ledger.store.runs import DONE, RUNNING, list_runs, record_ru
 from ratings_ledger.ledger.validation.published_lists import PublishedList, read_published_lists
 from ratings_ledger.ledger.verification import Finding, VerifiedCounts, verify_log, verify_order
 from ratings_ledger.projections.admission.ladder_checks import RecordedChecks
-from ratings_ledger.projections.facts.column_files import TRACES, files_in
+from ratings_ledger.projections.facts.column_files import TRACES, list_files
 from ratings_ledger.projections.facts.columns import NONE, Facts
 from ratings_ledger.projections.facts.decoding import decode, extend, read_rulesets_at, replay_clock_of
 from ratings_ledger.projections.game_clock.state import settle_completely
@@ -88,7 +88,7 @@ def verify_clocks(connection: Connection, after: int = 0) -> Generator[Finding, 
 def verify_traces(connection: Connection) -> Generator[Finding, None, None]:
     """Yield a finding for each cached trace that differs from a replay from the first game, and delete the trace."""
     facts = decode(connection)
-    if facts.cache is None or not any(files_in(facts.cache / TRACES)):
+    if facts.cache is None or not any(list_files(facts.cache / TRACES)):
         return
     for ladder, path in find_wrong_traces(facts, decode(connection, facts.position, cached=False)):
         yield Finding("trace", None, f"{path} differs from a replay of {ladder}; it is deleted")

@@ -47,11 +47,11 @@ def raising(*arguments: Any) -> Any:
     ("changed", "message"),
     [
         ({"columns": ("plcae",)},
-         "rule: own/1 asks for the column 'plcae', which no game type has; there are place,"),
+         "rule: own/1 reads the column 'plcae', which no game type has; the columns are place,"),
         ({"columns": ("vp", "side")},
-         "rule: own/1 asks for the columns vp, side, and no game type has all of them: "),
+         "rule: own/1 reads the columns vp, side, but no game type has all of them; "),
         ({"ranking": "tabel"},
-         "rule: own/1 names the list 'tabel'; there are points, table, best-of, period, annual; did you mean"),
+         "rule: own/1 names the list 'tabel'; the lists are points, table, best-of, period, annual; did you mean"),
         ({"ranking": "table"}, "rule: own/1 names the list table, which needs the parameters best_of, tie_break; "
                                "derive its params from TableParams"),
         ({"prepare": lambda params: (0.0,)}, "rule: own/1 fails: prepare: 0.0; a whole number is needed"),
@@ -83,7 +83,9 @@ def test_foreign_parameter_names_its_rules(monkeypatch: pytest.MonkeyPatch) -> N
 def test_start_beyond_bounds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Starting points beyond the bounds are refused."""
     (problem,) = told(monkeypatch, PLAIN._replace(scale=10**12), "params.start = 1000000\n")
-    assert problem == "params.start: 1000000 points of 1,000,000,000,000 units are beyond 10,000,000,000,000,000 units"
+    assert (
+        problem == "params.start: 1000000 points of 1,000,000,000,000 units are more than 10,000,000,000,000,000 units"
+    )
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.facts import stored_columns
-from ratings_ledger.projections.facts.column_files import Damaged, encode_columns, open_file
+from ratings_ledger.projections.facts.column_files import DamagedFile, encode_columns, open_file
 from ratings_ledger.projections.facts.stored_columns import LayeredColumn, StoredColumn
 from ratings_ledger.projections.queries.ladders_at import LadderCache
 from ratings_ledger.projections.replay import trace_cache
@@ -85,7 +85,7 @@ def test_read_columns_are_as_written(tmp_path_factory: pytest.TempPathFactory, d
             indices = np.array([*range(first, last), *range(first, last)][::-1], dtype=np.int64)
             assert found.take(indices).tolist() == [wanted[index] for index in indices.tolist()]
         elif what == "all":
-            assert [*found] == [*found.whole()] == wanted
+            assert [*found] == [*found.read_whole()] == wanted
         elif last > first:
             assert [*found.copy_with({first: 7})] == [*wanted[:first], 7, *wanted[first + 1 :]]
 
@@ -103,12 +103,12 @@ def test_damage_is_told_where_it_is_read(tmp_path_factory: pytest.TempPathFactor
     path.write_bytes(content)
     for index in data.draw(st.permutations(range(len(numbers)))):
         if index * 4 // SMALL_BLOCK == at // SMALL_BLOCK:
-            with pytest.raises(Damaged, match="numbers is damaged"):
+            with pytest.raises(DamagedFile, match="numbers is damaged"):
                 found[index]
         else:
             assert found[index] == numbers[index]
-    with pytest.raises(Damaged):
-        found.whole()
+    with pytest.raises(DamagedFile):
+        found.read_whole()
 
 
 @pytest.mark.slow
@@ -136,18 +136,18 @@ def test_layers_leave_the_files_and_copies_alone(
         first, last = sorted(data.draw(st.tuples(*[st.integers(0, len(wanted))] * 2)))
         assert [*found[first:last]] == wanted[first:last]
         assert at_many(found, [*range(first, last), *range(first, last)][::-1]) == [*wanted[first:last] * 2][::-1]
-        with pytest.raises(Damaged):
+        with pytest.raises(DamagedFile):
             at_many(found, [len(wanted)])
         if data.draw(st.booleans()):
-            assert [*found.whole()] == wanted
+            assert [*found.read_whole()] == wanted
             assert [*found[first:last]] == wanted[first:last]
         if data.draw(st.booleans()):
             found.release_pages()
     assert [*found] == [found[index] for index in range(len(found))] == wanted
     for index in (-1, len(wanted)):
-        with pytest.raises(Damaged):
+        with pytest.raises(DamagedFile):
             found[index]
-        with pytest.raises(Damaged):
+        with pytest.raises(DamagedFile):
             found[index] = 7
     assert {path: path.read_bytes() for path in folder.iterdir()} == content
 
@@ -178,12 +178,12 @@ def test_damage_in_a_chain_is_told_where_it_is_read(
     bad = {start + index for index in range(length) if index * 4 // SMALL_BLOCK == at // SMALL_BLOCK}
     for index in data.draw(st.permutations(range(len(numbers)))):
         if index in bad:
-            with pytest.raises(Damaged, match=f"{path.name}/numbers is damaged"):
+            with pytest.raises(DamagedFile, match=f"{path.name}/numbers is damaged"):
                 found[index]
         else:
             assert found[index] == numbers[index]
-    with pytest.raises(Damaged):
-        found.whole()
+    with pytest.raises(DamagedFile):
+        found.read_whole()
 
 
 @pytest.mark.parametrize("cuts", [None, [], [1], [2]])
@@ -196,8 +196,8 @@ def test_numbers_out_of_range_are_damage(tmp_path: Path, cuts: list[int] | None)
     for one in [found] if cuts is None else found.bases:
         one.limit_to(0, 3)
     assert (found[0], found[2]) == (0, 2)
-    for ask in (lambda: found[1], lambda: found[1:3], lambda: found.whole(), lambda: found[3], lambda: found[-1]):
-        with pytest.raises(Damaged):
+    for ask in (lambda: found[1], lambda: found[1:3], lambda: found.read_whole(), lambda: found[3], lambda: found[-1]):
+        with pytest.raises(DamagedFile):
             ask()
 
 

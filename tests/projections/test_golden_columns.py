@@ -40,7 +40,7 @@ def test_bytes_of_a_file(tmp_path: Path) -> None:
     kept = file.columns["states"]
     assert (kept.shape, kept[1].tolist(), kept[1:].tolist()) == ((3, 2), [2, 3], [[2, 3], [4, 5]])
     assert kept.take(np.array([2, 0])).tolist() == [[4, 5], [0, 1]]
-    assert kept.whole().tolist() == [[0, 1], [2, 3], [4, 5]]
+    assert kept.read_whole().tolist() == [[0, 1], [2, 3], [4, 5]]
 
 
 def test_bytes_of_columns_and_sealed_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,7 +62,7 @@ def test_bytes_of_columns_and_sealed_segments(tmp_path: Path, monkeypatch: pytes
     for name, column in sorted(file.columns.items()):
         if name == "others":  # records, which have the time of today
             continue
-        digest.update(f"{name} {column.typecode} {column.shape}".encode() + bytes(column.load()))
+        digest.update(f"{name} {column.typecode} {column.shape}".encode() + bytes(column.read_uncached()))
     assert (column_cache.FORMAT, digest.hexdigest()[:16]) == ("6", "69c1543b09314e01")
     sealed = hashlib.sha256(b"".join(map(bytes, segments.encode_segment(facts, {})))).hexdigest()
     assert (segments.FORMAT, sealed[:16]) == ("7", "068f99a6921097c2")

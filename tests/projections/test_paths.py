@@ -27,7 +27,7 @@ from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.admission.ladder_checks import Admission
 from ratings_ledger.projections.diff.affected import apply_drafts
 from ratings_ledger.projections.facts import bulk_decoding, column_cache, decoding
-from ratings_ledger.projections.facts.column_cache import folder_of
+from ratings_ledger.projections.facts.column_cache import name_cache_folder
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.explain import explain_player
 from ratings_ledger.projections.queries.ladders_at import Ladders
@@ -272,7 +272,7 @@ def test_cache_of_another_ledger_is_rebuilt(
     one, other = small(tmp_path / "a"), small(tmp_path / "b", seed=5)
     decoded(one)
     with one.reading() as mine, other.reading() as his:
-        (caches / folder_of(mine)).rename(caches / folder_of(his))
+        (caches / name_cache_folder(mine)).rename(caches / name_cache_folder(his))
     with caplog.at_level(logging.WARNING):
         assert decoded(other) == decoded(other, cached=False)
     assert ["another ledger" in record.message for record in caplog.records] == [True]

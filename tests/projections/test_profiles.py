@@ -206,13 +206,13 @@ def test_profile_reads_only_what_its_games_touch(tmp_path: Path, monkeypatch: py
     upgrade(url)
     set_paths(monkeypatch, scanned=False, compiled=False)
     told = asked(url, *events).profile(ALL, "anna").model_dump()
-    whole, read = set(), StoredColumn.whole
+    whole, read = set(), StoredColumn.read_whole
 
     def spied(column: StoredColumn) -> Any:
         whole.add(column.name)
         return read(column)
 
-    monkeypatch.setattr(StoredColumn, "whole", spied)
+    monkeypatch.setattr(StoredColumn, "read_whole", spied)
     with rl.open(url) as ledger:
         assert ledger.at().profile(ALL, "anna").model_dump() == told
     assert "points" in whole
