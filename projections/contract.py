@@ -1,7 +1,7 @@
-"""The rule contract: the only module that rules import besides the standard library.
+"""Define the rule contract: the only module that rules import besides the standard library and pydantic.
 
-A rule is one small pure file that ends in `RULE = Rule(...)`. Its `score` runs over plain arrays of integers only, so
-the same source can be interpreted for short histories and compiled for long ones, with bit-identical results.
+A rule is one small pure file that ends in `RULE = Rule(...)`. Its `score` uses only plain arrays of integers, so the
+same source can be interpreted for short histories and compiled for long ones, with bit-identical results.
 """
 
 import re
@@ -36,9 +36,9 @@ from ratings_ledger.projections.expected_scores import expected_scores as expect
 from ratings_ledger.projections.expected_scores import rounded as rounded
 
 INT64_MAX = 2**63 - 1
-# The limit of a player's points, in units. Beyond it, the products in a rule might overflow 64 bits.
+# The limit of a player's points, in units. With larger points, products in a rule might overflow 64 bits.
 UNITS_MAX = 10**16
-# The value of a missing number in columns of contract 2. Columns of contract 1 hold -1 instead.
+# The value of a missing number in columns of contract 2. Columns of contract 1 have -1 instead.
 MISSING = -(2**62)
 # The most state columns that a rule may declare; known rating systems need fewer.
 STATE_COLUMNS_MAX = 6
@@ -56,21 +56,21 @@ COMMON_COLUMNS = {
 # Further columns for rules with state, in every game type. A custom number is a column `numbers.NAME`.
 STATE_RULE_COLUMNS = {
     "team": "the number of the player's side in its game, from 0 on; missing in games without teams",
-    "home": "1 if the player's side played at home, -1 if the other side did, 0 if neither did or it is not recorded",
+    "home": "1 if the player's side played at home, -1 if the other side did, 0 if neither or if not recorded",
     "score": "the score, in units of the ruleset's score_decimals, negated where low wins; missing if not recorded",
-    "side_score": "the score of the player's side: in a battle the sum, else the one that its members share",
+    "side_score": "the score of the player's side: in a battle the sum of all scores, else the common score",
     "games_before": "the counted games of the player on this ladder before this one, including those of a seed",
-    "days_since": "the calendar days in the ruleset's zone since the player's last counted game there; 0 on the same "
-    "day, missing for the first",
+    "days_since": "the calendar days in the ruleset's zone since the player's last counted game on this ladder; 0 on "
+    "the same day, missing for the first game",
     "first_of_season": "1 for the player's first counted game of a season, else 0",
     "league": "a number that all games of the same league share; missing for a game without a league",
     "year": "the calendar year of the game in the ruleset's zone",
 }
-# Columns of STATE_RULE_COLUMNS that depend on the ladder's earlier games, not on the record of the game itself.
+# Columns of STATE_RULE_COLUMNS that depend on the ladder's earlier games instead of the record of the game.
 HISTORY_COLUMNS = ("games_before", "days_since", "first_of_season")
 # The prefix of columns of custom numbers.
 NUMBERS = "numbers."
-# A record of at most 65,535 bytes has room for fewer participants than this.
+# More than any game has: a record of 65,535 bytes has no room for this number of participants.
 PLAYERS_MAX = 4_096
 # Values of the column `status`.
 FINISHED = STATUSES.index("finished")
@@ -84,8 +84,8 @@ class Params(BaseModel):
 
     start:        the points of a new player, in whole points
     min_games:    players with fewer counted games have no rank yet (not qualified)
-    carry_over:   whether players begin a season with the points they had at the end of their last one, not with `start`
-    substitution: which players of a seat count if the seat changed hands
+    carry_over:   whether players begin a season with the points from the end of their last season instead of `start`
+    substitution: the players of a seat who count if the seat changed hands
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -97,7 +97,7 @@ class Params(BaseModel):
 
 
 class TableParams(Params):
-    """The parameters of a league table: whether it sums all results or the `best_of` best, and the tie-break.
+    """The parameters of a league table. It sums all results of a player, or only the `best_of` best ones.
 
     To subscribe to a league, a player must have finished `active_games` games in the last `active_days` days.
     """
@@ -111,7 +111,9 @@ class TableParams(Params):
 def _check_fraction(text: int | str) -> int | str:
     # check the form before computing the value: "1e999999999" is also a valid number
     if not re.fullmatch(r"(?=0*\.?0*[1-9])\d{1,9}(\.\d{1,9}|/\d{1,9})?", str(text), re.ASCII):
-        message = 'a positive number or fraction is needed, such as 8, "7.5" or "64/3", with at most nine digits a part'
+        message = (
+            'a positive number or fraction is needed, such as 8, "7.5" or "64/3", with at most 9 digits in each part'
+        )
         raise ValueError(message)
     try:
         Fraction(text)
@@ -141,7 +143,7 @@ FractionOrZero = Annotated[PositiveFraction | Literal[0], needs('0, or a positiv
 
 
 class SeasonPart(BaseModel):
-    """A part of a season: its number of games, and how many of a player's best results in it count.
+    """A part of a season: its number of games, and the number of a player's best results that count.
 
     The last part covers all remaining games, even if `rounds` is set.
     """
@@ -165,10 +167,10 @@ class BestOfParams(Params):
     """The parameters of a championship. Its rounds are the ladder's games in order, numbered from 1.
 
     parts:          the parts of the season, each with its number of best results; without parts, all results count
-    weights:        for a round, the factor of its points, applied before the best results are chosen; 1 by default
-    tie_breaks:     the criteria that break ties, applied in this order; players who are still tied share a rank
-    places_counted: how many places, from the first on, the criteria `places` and `first` compare
-    unranked:       for a player who gets no rank in spite of their points, the reason
+    weights:        by round, the factor of its points, applied before the best results are chosen; 1 by default
+    tie_breaks:     the criteria that break ties, in order; players who are still tied share a rank
+    places_counted: the number of places, from the first on, that the criteria `places` and `first` compare
+    unranked:       by player who gets no rank in spite of their points, the reason
     """
 
     parts: Annotated[list[SeasonPart], Field(max_length=100), AfterValidator(_check_parts)] = []
@@ -181,7 +183,7 @@ class BestOfParams(Params):
 class PeriodParams(Params):
     """The parameters of a monthly list: the score, and the gold for the first places.
 
-    With `gold_ties = pool`, tied players split the gold of their places evenly; an indivisible remainder is not paid.
+    With `gold_ties = "pool"`, tied players split the gold of their places evenly; an indivisible remainder is not paid.
     """
 
     # players start with 0, because only games give points
@@ -199,10 +201,11 @@ Rows = dict[str, list[int]]
 class Term(NamedTuple):
     """One part of a change of points: its name, its amount in units of 1/scale point, and how it was computed.
 
-    `assumes` names the parameters that determine the amount. An explanation says so if a ruleset marks one as assumed.
+    `assumes` names the parameters that determine the amount. If a ruleset marks one of them as assumed, explanations
+    say so.
 
-    `values` are numbers of the computation by name. A rule of Elo gives `k`, `expected` and `scored` if the amount is
-    k * (scored - expected); then `explain` says so in a sentence for a game of two.
+    `values` are (name, number) pairs from the computation. An Elo rule gives `k`, `expected` and `scored` if the amount
+    is k * (scored - expected); for a game of two, `explain` then prints this as a sentence.
     """
 
     term: str
@@ -223,7 +226,7 @@ Score = Callable[[int, Any, Columns, Numbers, Numbers, Any], int]
 class State(NamedTuple):
     """A column of a player's state, such as rating or deviation: whole numbers in units of 1/`scale`.
 
-    Output shows `decimals` decimal places. A seed must be from `low` to `high`, in units, because the rule cannot score
+    Output has `decimals` decimal places. A seed must be from `low` to `high`, in units, because the rule cannot score
     values outside this range.
     """
 
@@ -237,49 +240,49 @@ class State(NamedTuple):
 class Rule(NamedTuple):
     """A scoring rule and its number. A change of behaviour gets a new number, and the old rule stays available.
 
-    columns: the names of the participants' numbers that the rule reads, in the order in which `score` gets them
-    prepare: params -> the parameters as the integers (`constants`) that `score` gets
-    table:   () -> a constant table of integers for `score`; empty if it needs none
-    refuse_params: (params, players_max) -> why the parameters are invalid for games of up to `players_max` players,
+    columns: the names of the columns that the rule reads, in the order in which `score` gets them
+    prepare: params -> the integers (`constants`) that `score` gets for these parameters
+    table:   () -> a constant table of integers for `score`; empty if `score` needs none
+    refuse_params: (params, players_max) -> the problem with the parameters for games of up to `players_max` players,
              or None
-    check:   (n, columns, params) -> why a game of n counted players cannot be scored, or None. `check` itself is None
-             if the rule can score every game of two or more players
-    score:   (n, points, columns, constants, table, change) -> points minted. `points` are those before the game, in
-             units. `score` overwrites the first n entries of `change`. Participants are sorted by id. The minted points
-             minus the sum of the changes are burned; this difference is never negative. `score` may call plain
-             functions of its own module.
+    check:   (n, columns, params) -> the reason why a game of n counted players cannot be scored, or None. `check` is
+             None if the rule can score every game of two or more players
+    score:   (n, points, columns, constants, table, change) -> the points minted. `points` are the points before the
+             game, in units. `score` overwrites the first n entries of `change`. Participants are sorted by id. The
+             minted points minus the sum of the changes are burned; this difference must not be negative. `score` may
+             call plain functions of its own module
     explain: (n, names, points, columns, params, change) -> for every participant the terms that sum to their change
-    ranking: the name of the list (`projections.lists`) that ranks the points; by default the running points themselves
+    ranking: the name of the list (`projections.lists`) that ranks the points; by default `points`, the running points
     counted_min: the minimum number of counted players of a scored game
     chance:  (i, j, points, columns, constants, table) -> the expected score of player i against player j, in units of
              2^-32, strictly between 0 and 2^32. None if the rule does not predict results. A function of four arguments
              gets (i's points, j's points, constants, table)
-    remark:  (n, names, columns, params) -> a remark on the game as a whole, such as who won it; or None
+    remark:  (n, names, columns, params) -> a remark on the game as a whole, such as who won it. None: no remarks
 
     A rule of contract 2 declares its `state`. It has `start` and either `score` or `score_period`; the other functions
     are optional. Functions called by the loop get `constants`, as `prepare` returns them, so that they can be compiled.
 
     state:      the columns of every player's state. The ladder ranks by column 0, and its trial balance sums column 0
     start:      params -> the state of a new player
-    score:      (n, before, columns, constants, table, after) -> points minted. `before[c][i]` and `after[c][i]` hold
+    score:      (n, before, columns, constants, table, after) -> the points minted. `before[c][i]` and `after[c][i]` are
                 state column c of participant i; `after` starts as a copy of `before`. The minted points minus the sum
-                of the changes of column 0 are burned; this difference is never negative
+                of the changes of column 0 are burned; this difference must not be negative
     explain:    (n, names, before, columns, params, after) -> for every participant the terms that sum to the change of
                 column 0
-    score_period: (players, before, offsets, rows, constants, table, after) -> points minted. The results of player p
+    score_period: (players, before, offsets, rows, constants, table, after) -> the points minted. Player p's results
                 are rows[k][offsets[p]:offsets[p + 1]], one for each game and opponent: rows[0] is the opponent, as an
                 index into `before[c]`; rows[1] numbers the game within the period; the rule's `columns` of the player
                 follow, and then those of the opponent. `before` holds the states at the period's start
     explain_period: (p, names, before, offsets, rows, params, after) -> (row, term) for every cause of the change of
                 player p's column 0. The row is -1 for a term without a result of its own, such as rounding
     age:        (state, elapsed, constants) -> the state after `elapsed` calendar days without a counted game. With
-                rating periods, `elapsed` counts the periods since the player's last one; it is 1 for the next period.
-                `age` never changes column 0
+                rating periods, `elapsed` counts the periods since the player's last one, so it is 1 in the next period.
+                `age` must not change column 0
     new_season: (state, constants) -> the state with which a player begins another season
     enter:      (state, constants) -> the state of a player when this version of the ruleset takes effect
     rank_by:    (state, params) -> the value to rank by, highest first, in units of column 0. None: rank by column 0
-    ranked_by:  the value of `rank_by` in words; a parameter's name in braces stands for its value
-    shown:      the names of the columns in output; empty: all
+    ranked_by:  a description of the value of `rank_by`; a parameter's name in braces stands for its value
+    shown:      the names of the columns that appear in output; empty: all
     provisional: (state, games, params) -> whether the rating is still provisional
     draw:       (i, j, before, columns, constants, table) -> the probability of a draw, in units of 2^-32. With it,
                 `chance` is the expected score: win + draw / 2
@@ -331,7 +334,7 @@ class Rule(NamedTuple):
 
     @property
     def id(self) -> str:
-        """Return `name/number`, as rulesets refer to the rule."""
+        """Return `name/number`, by which rulesets refer to the rule."""
         return f"{self.name}/{self.number}"
 
 
@@ -360,7 +363,7 @@ def decimal(units: int, scale: int, places: int = 6, signed: bool = False) -> st
 
 
 def align_decimals(numbers: Sequence[str]) -> list[str]:
-    """Write the decimal numbers of one column with as many places as the longest has; other texts stay.
+    """Pad the decimal numbers of a column to the same number of places. Other texts stay unchanged.
 
     >>> align_decimals(["39.15", "6.8", "7", "-", ""])
     ['39.15', '6.80', '7.00', '-', '']
@@ -385,7 +388,7 @@ def joined(names: Sequence[str]) -> str:
 
 
 def no_table() -> Numbers:
-    """Return the empty table of a rule that needs none."""
+    """Return an empty table, for a rule that needs none."""
     return ()
 
 
@@ -393,9 +396,9 @@ def refuse_rows(key: str, rows: Rows, what: str, players_max: int = 99) -> str |
     """Return the problem with the rows of a parameter, or None.
 
     Args:
-        key: the name of the parameter, for messages.
-        what: the noun for the entries of a row, such as "percentages".
-        players_max: the largest number of players that may have a row.
+        key: the name of the parameter, for messages
+        what: the plural noun for the entries of a row, such as "percentages", for messages
+        players_max: the largest number of players that may have a row
     """
     if not rows:
         return f"{key}: a row for at least one number of players is needed"
@@ -413,7 +416,7 @@ def refuse_percentages(key: str, rows: Rows) -> str | None:
         return problem
     for name, row in rows.items():
         if invalid := [percentage for percentage in row if not 0 <= percentage <= 100]:
-            return f"{key}.{name}: a percentage is a whole number from 0 to 100, not {quote(invalid[0])}"
+            return f"{key}.{name}: a percentage must be a whole number from 0 to 100, not {quote(invalid[0])}"
     return None
 
 
@@ -439,7 +442,7 @@ def told_sizes(rows: Rows) -> str:
 
 
 def refuse_two_in_a_seat(place: Numbers, status: Numbers) -> str | None:
-    """Return why a rule that takes one player per seat cannot score these counted participants, or None.
+    """Return the reason why a rule for one player per seat cannot score these counted participants, or None.
 
     A leaver and a substitute with the same place shared a seat.
     """
@@ -450,9 +453,12 @@ def refuse_two_in_a_seat(place: Numbers, status: Numbers) -> str | None:
 
 
 def refuse_all_but_single_players(place: Numbers, team: Numbers, status: Numbers) -> str | None:
-    """Return why a rule that compares all pairs of players by place cannot score these participants, or None."""
+    """Return the reason why a rule that compares all pairs of players by place cannot score a game, or None.
+
+    The columns are those of the counted participants.
+    """
     if 0 in place:
-        return "the game has no places, which say who won"
+        return "the game has no places; the rule needs them to compare the players"
     sides = [side for side in team if side != MISSING]
     if len({*sides}) < len(sides):
         return "two players are on one team; the rule rates individuals who each play against all others"
@@ -474,7 +480,10 @@ def results_of_game(n: int, columns: Columns) -> tuple[list[int], list[list[int]
 
 
 def check_single_players(n: int, columns: Columns, params: Any) -> str | None:
-    """Return why a rule that reads place, team and status, and compares all pairs, cannot score a game, or None."""
+    """Return the reason why a rule that compares all pairs cannot score a game, or None.
+
+    The rule must read the columns place, team and status.
+    """
     place, team, status = columns
     return refuse_all_but_single_players(place, team, status)
 
@@ -488,9 +497,9 @@ class Weighing(NamedTuple):
     """How a rule with ratings and deviations, both in units of 1/`scale`, weighs results.
 
     compare: (rating difference, opponent's deviation, place, opponent's place) -> the weighted surprise of a result
-             (actual minus expected score), and its information
+             (actual minus expected score), and the information of the result
     weaken:  an opponent's deviation, in units -> the weight of the result
-    step:    (sum of surprise, sum of information) -> the units by which the rating changes for a surprise of 1
+    step:    (sum of surprises, sum of information) -> the change of the rating, in units, for a surprise of 1
     assumes: the parameters that determine the weights
     """
 
@@ -506,8 +515,8 @@ def explain_results(
 ) -> list[tuple[int, Term]]:
     """Return (row, term) for every result of player p in a period, and (-1, term) for rounding.
 
-    The rule must have three columns, the first of them `place`: rows 2 and 5 are then the places of the player and of
-    the opponent. The other parameters are those of `explain_period`.
+    The rule must have three columns, and the first must be `place`: rows 2 and 5 are then the places of the player and
+    of the opponent. The other parameters are the same as for `explain_period`.
     """
     scale, total_surprise, total_information, results = weighing.scale, 0.0, 0.0, []
     for row in range(offsets[p], offsets[p + 1]):

@@ -1,4 +1,4 @@
-"""Build facts whose participants are clubs from the facts about their players.
+"""Build facts whose participants are clubs, from the facts about the clubs' players.
 
 A game is scored among all its players. A club then gets the sum of its players' points, or the best of them; players
 without a club are ignored. Games of clubs are replayed, listed and compared like games of persons. Club ids and player
@@ -39,7 +39,7 @@ GAIN_COLUMN = f"{NUMBERS}+"
 
 
 def build_club_facts(people: Facts, versions: Sequence[Version]) -> Facts:
-    """Build the facts of the games between clubs. `versions` are those of a ruleset whose entrants are clubs."""
+    """Build the facts of the games between clubs. `versions` are the versions of a ruleset whose entrants are clubs."""
     ruleset_id = versions[0].ruleset.id
     names, current_club = _name_clubs(people, ruleset_id)
     numbers = {name: number for number, name in enumerate(names)}
@@ -110,7 +110,7 @@ def _read_club_games(
 def _sum_gains(seats: Seats, group_starts: Any, versions: Sequence[Version]) -> Any:
     """Return the points of every club from every game: the sum of its players' gains, or the best gain."""
     takes_best = np.array([version.ruleset.takes == "best" for version in versions])
-    # the best gain of a group comes first
+    # seats are sorted by gain, so the best gain of a group comes first
     return np.where(
         takes_best[seats.version[group_starts]],
         seats.gain[group_starts],
@@ -129,7 +129,7 @@ def _reduce_groups(operation: Any, numbers: Any, group_starts: Any) -> Any:
 
 
 def _name_clubs(people: Facts, ruleset_id: str) -> tuple[list[str], array[int]]:
-    """Return the sorted names of all clubs, former names included, and by name the number of the current name."""
+    """Return the sorted names of all clubs, including former ones, and for each the number of the current name."""
     labels = np.unique(arrays.as_numpy(people.optional.get("club", array("i")))).tolist()
     names = {people.texts[label] for label in labels if label != NONE} | people.clubs.keys() | {*people.clubs.values()}
     names |= {name for rename in people.recorded.club_renames for name in (rename.club, rename.new_club)}
@@ -168,12 +168,12 @@ def _keep_decisions(people: Facts, ruleset_id: str, numbers: dict[str, int]) -> 
 
 
 class Seats(NamedTuple):
-    """Counted participants, as arrays.
+    """Counted participants, as arrays with one entry for each participant.
 
-    row, version: the game's row in the facts, and the index of the version that scores it
+    row, version: the game's row in the facts, and the index of the version that scores the game
     slot:  the participant, as an index into the facts about players
-    gain:  the points that the player gained in the game
-    place: the classified place
+    gain:  the points that the player gained in the game, in units
+    place: the classified place; 0 if not classified
     club:  the number of the player's club; None before clubs are assigned
     """
 
@@ -186,7 +186,7 @@ class Seats(NamedTuple):
 
 
 def _score_people(people: Facts, versions: Sequence[Version]) -> tuple[Seats, dict[int, Exception]]:
-    """Return the points of every counted participant, and by row the failures of the rule."""
+    """Return the seats of all counted participants, without clubs, and the failures of the rule by row."""
     failures: dict[int, Exception] = {}
     unadjusted = replace(people, adjustments=[], seeds={})
     parts = [_score_stream(people, stream, failures) for stream in build_streams(unadjusted, versions).values()]
@@ -199,7 +199,7 @@ def _score_people(people: Facts, versions: Sequence[Version]) -> tuple[Seats, di
 
 
 def _score_stream(people: Facts, stream: Stream, failures: dict[int, Exception]) -> Seats:
-    """Return the results of all players on one ladder. From the first failed game on, gains are 0."""
+    """Return the seats of all players on one ladder. From the first failed game on, gains are 0."""
     rows, sizes = arrays.as_numpy(stream.row), np.diff(arrays.as_numpy(stream.offsets))
     gains = np.zeros(len(stream.players), dtype=np.int64)
     try:
@@ -226,7 +226,7 @@ def _find_places(stream: Stream) -> Any:
 
 
 def _find_participants(people: Facts, stream: Stream) -> Any:
-    """Return the participant at every slot of a stream. Every player occurs only once in a game."""
+    """Return the participant at each slot of a stream. A person occurs only once in a game, so this is unique."""
     rows, person_count = arrays.as_numpy(stream.row), len(people.person) + 1
     counts = arrays.as_numpy(arrays.take(people.count, stream.row))
     slots = arrays.as_numpy(arrays.span_indices(arrays.take(people.start, stream.row), arrays.as_column(counts)))
@@ -254,9 +254,9 @@ def _seat_clubs(people: Facts, scored: Seats, club_of_text: Any) -> Seats:
 
 
 def find_places(facts: Facts, stream: Stream) -> tuple[list[int], dict[int, list[int]]]:
-    """Return the classified place at every slot of a stream, 0 if not classified, and further places by slot.
+    """Return the classified place at each slot of a stream, 0 if not classified, and further places by slot.
 
-    Only clubs that sum the points of their players have further places: those of the other players.
+    Only a club that sums the points of its players has further places: the places of its other players.
     """
     if facts.club_games is None:
         return list_classified_places(stream), {}
@@ -279,7 +279,7 @@ def find_places(facts: Facts, stream: Stream) -> tuple[list[int], dict[int, list
 
 
 def _adapt_version(version: Version) -> Version:
-    """Return the version for games of clubs. It omits the conditions on players, which are applied to persons."""
+    """Return the version for games of clubs, without conditions on players, because these are applied to persons."""
     scope = version.ruleset.scope.model_copy(update={"exclude_status": [], "exclude_accounts": []})
     ruleset = version.ruleset.model_copy(update={"scope": scope, "numbers": {}})
     return version._replace(ruleset=ruleset, rule=_adapt_rule(version.rule))
@@ -311,7 +311,7 @@ def add_gains(n: int, before: Any, columns: Columns, constants: Numbers, table: 
 
 
 def fill_in_gains(n: int, points: Numbers, columns: Columns, constants: Numbers, table: Numbers, change: Any) -> int:
-    """Do what `add_gains` does, for a rule of contract 1."""
+    """Fill in the gains as the changes, for a rule of contract 1. Return the sum of the positive gains."""
     minted = 0
     for i in range(n):
         change[i] = columns[0][i]
@@ -320,7 +320,7 @@ def fill_in_gains(n: int, points: Numbers, columns: Columns, constants: Numbers,
 
 
 def explain_gains(n: int, names: Sequence[str], before: Any, columns: Columns, params: Any, after: Any) -> Any:
-    """Explain the points of every club by one term. `explain_members` returns the terms of the players."""
+    """Return one term for each club. `explain_members` returns the terms of the players."""
     return [[Term("players", columns[0][i], "the points of its players")] for i in range(n)]
 
 
@@ -328,7 +328,7 @@ def explain_gains(n: int, names: Sequence[str], before: Any, columns: Columns, p
 
 
 class MemberTerms(NamedTuple):
-    """The explanation of a game among persons.
+    """The explanation of a game of clubs as a game among persons.
 
     names, terms: by participant, the id and the rule's terms
     unit:         the number of units in a point
@@ -365,7 +365,7 @@ def explain_members(games: ClubGames, row: int, version: Version, ladder: str) -
     names = [people.name_of(participant) for participant in participants]
     reading = find_reading(rule.columns, version.ruleset)
     columns = [people.column(name, row, participants, reading) for name in rule.columns]
-    # the points of such a rule do not depend on states, so the start states will do
+    # the points do not depend on states (`Rule.adds`), so any states give the same terms
     before = [[units] * len(names) for units in version.start_state]
     _, after = score_states(version, ladder, row, before, columns)
     terms = explain_states(version, ladder, row, names, before, columns, after)

@@ -62,7 +62,7 @@ class PlayerNumbers(NamedTuple):
 
 
 def list_cell_values(facts: Facts, cell: Cell, ruleset: Ruleset) -> list[Values]:
-    """Return the partition values of a cell's games, a tuple for each ladder. Values that depend on time are empty."""
+    """Return the partition values of a cell's games: a tuple for each ladder, in which months and years are empty."""
     choices: list[Sequence[str]] = []
     for member in ruleset.partition.by:
         if member == "players":
@@ -78,7 +78,7 @@ def list_cell_values(facts: Facts, cell: Cell, ruleset: Ruleset) -> list[Values]
 
 
 def list_values_at(facts: Facts, cell: Cell, occurred_at: int, ruleset: Ruleset) -> list[tuple[str, ...]]:
-    """Return the partition values of a game of this cell that ended at an instant, a tuple for each ladder."""
+    """Return the partition values of a game of a cell that ended at an instant: a tuple for each ladder."""
     values = list_cell_values(facts, cell, ruleset)
     if not is_partitioned_by_time(ruleset):
         return values
@@ -95,7 +95,7 @@ def is_partitioned_by_time(ruleset: Ruleset) -> bool:
 
 
 def partition_games(facts: Facts, ruleset: Ruleset, selected: SelectedGames, only: Values | None) -> LadderGames:
-    """Return the selected games by ladder. With `only`, return just the ladder with these partition values."""
+    """Return the selected games by ladder; with `only`, return only the ladder with these partition values."""
     keys, values_of_keys = _key_games(facts, ruleset, selected, only)
     names = sorted({values for ladders_of_key in values_of_keys for values in ladders_of_key})
     if len(names) == 1 and all(values_of_keys):
@@ -144,7 +144,7 @@ def _place_on_ladders(
     for ladders_of_key in ladders_of_keys:
         key_ladders.extend(ladders_of_key)
         key_from.append(len(key_ladders))
-    ladders_max = max((len(ladders_of_key) for ladders_of_key in ladders_of_keys), default=0)  # of one game
+    ladders_max = max((len(ladders_of_key) for ladders_of_key in ladders_of_keys), default=0)  # the most for one game
     ladder_from, ladder_games = array("q", [0]) * (ladder_count + 1), arrays.zeros("q", len(selected.row) * ladders_max)
     run_loop = partial(compiling.run_loop, as_compiled=compiling.is_worthwhile(len(selected.row)))
     total = run_loop(loops.assign_games, keys, key_from, key_ladders, ladder_from, ladder_games)
@@ -164,7 +164,7 @@ def _place_on_ladders(
 def _key_games(
     facts: Facts, ruleset: Ruleset, selected: SelectedGames, only: Values | None
 ) -> tuple[Column, list[list[Values]]]:
-    """Return a key for every selected game, and for every key the partition values of its ladders.
+    """Return a key for each selected game, and the partition values of each key's ladders.
 
     Games share a key if they have the same cell and, for monthly or annual ladders, the same month.
     """

@@ -34,7 +34,7 @@ from ratings_ledger.projections.rulesets.versions import Version
 
 
 class RuleFailure(Exception):
-    """A ladder that cannot be replayed: its rule raised or broke its contract at a game, or points went out of bounds.
+    """A ladder cannot be replayed: its rule raised or broke the contract at a game, or points went out of bounds.
 
     ladder:   the name of the ladder or of its ruleset
     row:      the row of the game in the facts; None if no game caused the failure
@@ -79,7 +79,7 @@ def make_failure(
 
 
 def check_game(version: Version, ladder: str, row: int | None, n: int, columns: Columns) -> str | None:
-    """Return why the rule cannot score a game, or None. Raises `RuleFailure`."""
+    """Return the reason why the rule cannot score a game, or None. Raises `RuleFailure`."""
     rule = version.rule
     if rule.check is None:
         return None
@@ -108,7 +108,7 @@ def score_game(
 
 
 def check_balance(n: int, minted: int, changes: array[int]) -> list[int]:
-    """Return the n changes that a rule filled in as a list. Raises `ContractError` if the books do not balance."""
+    """Return as a list the n changes that a rule filled in. Raises `ContractError` if the books do not balance."""
     change_list = changes.tolist()
     if len(change_list) != n:
         raise ContractError(f"score filled in {len(change_list)} of {n} changes")
@@ -250,7 +250,7 @@ class PeriodResults(NamedTuple):
 
     before:  by state column, the states of all players at the start of the period
     offsets: the results of player p are offsets[p] to offsets[p + 1] in each row of `rows`
-    rows:    the opponents, the games, the rule's columns for the player, and the same columns for the opponent
+    rows:    the opponents, the games, the rule's columns for the player, and its columns for the opponent
     """
 
     before: Columns
@@ -261,7 +261,7 @@ class PeriodResults(NamedTuple):
 def score_period_states(
     version: Version, ladder: str, row: int | None, results: PeriodResults
 ) -> tuple[int, list[list[int]]]:
-    """Return the points that the rule mints in a period, and by column the states of all players after it.
+    """Return the points that the rule mints in a period, and the states of all players after the period, by column.
 
     Raises `RuleFailure`, which names the game at `row`.
     """
@@ -277,7 +277,7 @@ def score_period_states(
 
 
 def read_states_after(rule: Rule, before: Columns, after: Columns, minted: int, function_name: str) -> list[list[int]]:
-    """Return the states that a rule filled in, by column, as lists.
+    """Return as lists the states that a rule filled in, by column.
 
     Raises `ContractError` if a state is out of bounds, or if the books do not balance for column 0, the points.
     """
@@ -405,7 +405,7 @@ def _change_state(
 
 
 def find_rank_value(version: Version, ladder: str, state: StateValues) -> int:
-    """Return the value that ranks a player with this state, in units of column 0. Raises `RuleFailure`."""
+    """Return the value by which a player with this state is ranked, in units of column 0. Raises `RuleFailure`."""
     rule = version.rule
     if rule.rank_by is None:
         return state[0]
@@ -447,7 +447,7 @@ def compute_draw_probability(
             probability = read_integer(rule.draw(i, j, before, columns, version.constants, rule_table(rule)), "draw")
         if probability < 0 or not probability < 2 * min(expected, ONE - expected):
             raise ContractError(
-                f"draw returned {probability}, which leaves no room for a win or a loss: chance returned {expected}"
+                f"draw returned {probability}, which is too high for the expected score from chance, {expected}"
             )
         return probability
     except RULE_ERRORS as error:

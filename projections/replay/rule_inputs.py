@@ -15,7 +15,7 @@ from ratings_ledger.projections.rulesets.columns import Reading, find_reading
 from ratings_ledger.projections.rulesets.versions import Version
 
 NARROW_COLUMNS = {"place", "status", "seats", "tied"}  # their values fit into 16 bits
-CHUNK_SIZE = 1_000_000  # values to convert at a time, which bounds the memory of a conversion
+CHUNK_SIZE = 1_000_000  # convert only this many values at a time, to limit memory
 
 
 class GameSlots:
@@ -33,9 +33,9 @@ class GameSlots:
 def read_columns_of_rules(
     facts: Facts, versions: Sequence[Version], games: GameSlots, version: Column
 ) -> Sequence[Column]:
-    """Return the columns that the rules of several versions read, as rows by slot.
+    """Return the columns that the rules of several versions read, each with a value for each slot.
 
-    The rows have the order of the rule that reads the most columns. `version` has for each game an index of `versions`.
+    The columns are in the order of the rule that reads the most columns. `version` has, by game, the version's index.
     """
     readings = [find_reading(version.rule.columns, version.ruleset) for version in versions]
     distinct_readings = sorted(set(readings), key=lambda reading: len(reading.columns))
@@ -56,7 +56,7 @@ def read_columns_of_rules(
 
 
 def read_columns(facts: Facts, reading: Reading, games: GameSlots) -> Any:
-    """Return the columns that a rule reads as the rows of a numpy array of the narrowest type that holds them."""
+    """Return the columns that a rule reads, as the rows of a numpy array with the narrowest type that fits."""
     names = reading.columns
     needs_64_bits = any(
         name in facts.of_kind or name in STATE_RULE_COLUMNS or name.startswith(NUMBERS) for name in names
@@ -123,13 +123,13 @@ def read_optional_column(facts: Facts, name: str, slot: Any) -> Any:
 
 
 def find_battles(facts: Facts, row: Any) -> Any:
-    """Return for each game whether it is a battle, a game whose sides have their own scores."""
+    """Return a mask by game: True for battles, whose sides have scores of their own."""
     is_battle = np.array([facts.texts[cell.kind] == "battle" for cell in facts.cells], dtype=bool)
     return is_battle[arrays.as_numpy(facts.cell)[row]]
 
 
 def _read_battle_column(facts: Facts, name: str, games: GameSlots) -> tuple[Any, Any]:
-    """Return a mask of the slots in battles, and the values of a battle column at these slots."""
+    """Return a mask by slot, True in battles, and the values of a battle column at the slots in battles."""
     row, size, slot = map(arrays.as_numpy, (games.row, games.size, games.slot))
     is_battle = find_battles(facts, row)
     in_battle = np.repeat(is_battle, size)
@@ -154,7 +154,7 @@ def _read_teams(facts: Facts, games: GameSlots) -> Any:
 def _read_scores(facts: Facts, name: str, games: GameSlots, reading: Reading) -> Any:
     """Return the `score` or `side_score` of each slot in units. The two differ only in battles.
 
-    Scores that are too fine or too large for these units occur only in games that `eligibility` excludes.
+    Only games that `eligibility` excludes have scores that are too fine or too large for these units.
     """
     slot = arrays.as_numpy(games.slot)
     raw_scores = read_optional_column(facts, "score", slot).astype(np.int64)
@@ -180,10 +180,10 @@ def count_tied(
     replaced: Any,
     tied: Any,
 ) -> None:
-    """Fill in `tied`: for every slot, the number of seats in its game that share its place.
+    """Fill in `tied`: for each slot, the number of seats in its game with the same place.
 
-    A replaced participant is not counted, because the substitute has the same seat. `slot` lists the slots of all games
-    in a row; game g has `sizes[g]` slots.
+    A replaced participant is not counted, because the substitute has the same seat. `slot` has the slots of all games,
+    game by game; game g has `sizes[g]` slots.
     """
     first_slot = 0
     for game in range(len(row)):

@@ -4,10 +4,10 @@ Each trace is a file of columns:
 
     ~/.cache/ratings-ledger/LEDGER-ID-PLACE/traces/LADDER-POSITION-INPUTS-PROGRAM
 
-A trace depends on the exact history (the chain hash at its position), on the versions that scored it and on this
+A trace depends on the exact history (the chain hash at its position), on the versions that scored the games and on this
 program's rules. The file's name has digests of all three. After later events, a cached trace is continued. Ladders with
 rules from packages are never cached, because changes of these rules cannot be detected. `verify` and `rebuild --check`
-replay without the cache. Deleting the cache changes no result.
+replay without the cache. Results stay the same if the cache is deleted.
 """
 
 from __future__ import annotations
@@ -58,9 +58,10 @@ from ratings_ledger.projections.replay.trace import Slots, Trace
 from ratings_ledger.projections.rulesets.rule_errors import is_built_in
 from ratings_ledger.projections.rulesets.versions import Version
 
-# replaying a shorter ladder takes less time than reading its trace
+# the trace of a shorter ladder is not cached, because a replay takes less time than reading the trace
 TRACED_GAMES = 20_000
 
+# the type codes of the columns in a trace's file
 COLUMN_CODES = {
     "row": "q",
     "version": "h",
@@ -76,7 +77,7 @@ COLUMN_CODES = {
     "states_before_adjustments": "q",
     "began": "q",
 }
-# for each state column after the first: the states at the end, before every game, and before every adjustment
+# the names of three columns for each state column after the first: at the end, before games, and before adjustments
 STATE_COLUMN_NAMES = "state {}", "before {}", "states_before_adjustments {}"
 TOTALS = ("started", "minted", "burned", "adjusted")
 # the folders of all modules that determine points
@@ -127,7 +128,7 @@ def find_trace(facts: Facts, ladder: str, versions: Sequence[Version]) -> Trace 
             continue
         if file is not None and file.about["names"] == _digest_names(facts, file.columns["person"]):
             inputs = TraceInputs(**file.about["replayed"])
-            with suppress(RuleFailure):  # the full replay names the failed game
+            with suppress(RuleFailure):  # the caller then replays the whole ladder, and the error names the failed game
                 return continue_trace(_read_trace(file, facts, ladder, versions), inputs, facts, ladder, versions)
     return None
 
@@ -224,13 +225,13 @@ def _list_codes(versions: Sequence[Version]) -> dict[str, str]:
 
 
 def _digest_names(facts: Facts, persons: Column) -> str:
-    """Return a digest of the ids of persons, because the columns hold only the numbers of persons."""
+    """Return a digest of the ids of persons. The file has only the numbers of persons, which must mean the same ids."""
     return _digest(json.dumps([facts.players[person] for person in persons]))
 
 
 @cache
 def _digest_program() -> str:
-    """Return a digest of all modules that determine points, including the module for column files."""
+    """Return a digest of all modules that determine points."""
     digest = sha256()
     for path in list_deciding_modules():
         digest.update(path.name.encode() + path.read_bytes())
@@ -244,9 +245,9 @@ def list_deciding_modules() -> list[Path]:
 
 
 def _open_trace_file(path: Path, facts: Facts, versions: Sequence[Version]) -> ColumnFile | None:
-    """Return the opened file of a trace; None if the file does not exist. Raises `DamagedFile`, `UnreadableFile`.
+    """Open the file of a trace, unless it is already open. Return None if the file does not exist.
 
-    Facts and their snapshots share the opened file.
+    Facts and their snapshots share the opened file. Raises `DamagedFile`, `UnreadableFile`.
     """
     if path not in facts.segments:
         new_file = open_file(path)

@@ -211,7 +211,7 @@ BAD = {
     "no rows": ({"shares": {}}, "params.shares: a row for at least one number of players"),
     "a word": ({"shares": {"many": [0]}}, "params.shares: 'many' is not a number of players from 2 to 99"),
     "too few": ({"shares": {"3": [50, 50]}}, "params.shares.3: 3 players need 3 percentages"),
-    "less than nothing": ({"shares": {"3": [50, -30, 0]}}, "params.shares.3: a percentage is a whole number from 0"),
+    "less than nothing": ({"shares": {"3": [50, -30, 0]}}, "params.shares.3: a percentage must be a whole number from"),
     "more than the pot": (
         {"shares": {**SHARES, "3": [60, 30, 20]}}, "the shares add up to 110 % of the pot; the maximum is",
     ),

@@ -199,7 +199,10 @@ BAD = {
     "digits of another script": ({"٣": [0, 13, 20]}, "is not a number of players"),
     "too few": ({"3": [0, 13]}, "params.contributions.3: 3 players need 3 percentages, one for each place, not 2"),
     "too many": ({**TABLE, "2": [0, 16, 20]}, "params.contributions.2: 2 players need 2 percentages"),
-    "more than all": ({"2": [0, 101]}, "params.contributions.2: a percentage is a whole number from 0 to 100, not 101"),
+    "more than all": (
+        {"2": [0, 101]},
+        "params.contributions.2: a percentage must be a whole number from 0 to 100, not 101",
+    ),
     "less than nothing": ({"2": [0, -1]}, "from 0 to 100, not -1"),
     "beyond 64 bits": ({"2": [0, 10**30]}, "from 0 to 100, not 1000000000000000000000000000000"),
     "the first pays": ({"2": [1, 16]}, "params.contributions.2: the first player must contribute 0, not 1"),

@@ -407,7 +407,7 @@ def test_new_players_are_provisional(name: str) -> None:
 
 
 REFUSALS: list[tuple[Columns, str]] = [
-    ([[0, 0], [MISSING] * 2, [0, 0]], "the game has no places, which say who won"),
+    ([[0, 0], [MISSING] * 2, [0, 0]], "the game has no places; the rule needs them to compare the players"),
     (
         [[1, 1, 3], [0, 0, 1], [0, 0, 0]],
         "two players are on one team; the rule rates individuals who each play against all others",

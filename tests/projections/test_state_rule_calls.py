@@ -221,7 +221,7 @@ def test_chances_of_players_with_states():
     assert rule_calls.compute_draw_probability(broken(draw=None), *given[1:]) == 0
     greedy = broken(draw=lambda i, j, *others: 2 * likely)
     assert failure_of(lambda: rule_calls.compute_draw_probability(greedy, *given[1:])).startswith(
-        f"draw returned {2 * likely}, which leaves no room for a win or a loss: chance returned {likely}"
+        f"draw returned {2 * likely}, which is too high for the expected score from chance, {likely}"
     )
 
 

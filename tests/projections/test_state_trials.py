@@ -94,7 +94,7 @@ WRONG = {
     "ranks by halves": ({"rank_by": lambda state, params: 0.5}, "", "rank_by returned 0.5; a whole number is needed"),
     "is never sure": ({"provisional": lambda state, games, params: games}, "", "provisional returned "),
     "expects too much": ({"chance": lambda i, j, *rest: 2**32 - 2, "draw": None}, "", "they must sum to 2^32"),
-    "draws too often": ({"draw": lambda i, j, *rest: 2**32}, "", "draw returned 4294967296, which leaves no room"),
+    "draws too often": ({"draw": lambda i, j, *rest: 2**32}, "", "draw returned 4294967296, which is too high"),
     "draws unevenly": ({"draw": lambda i, j, *rest: 1000 * i, "chance": lambda *rest: 2**31}, "", "must be the same"),
     "period without books": ({"score_period": unbalanced}, WEEKLY, "the books do not balance: score_period minted 0"),
     "period explained by no terms": ({"explain_period": lambda *rest: []}, WEEKLY, "terms that sum to 0"),
