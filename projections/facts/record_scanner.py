@@ -113,7 +113,7 @@ def match_member(text: Numbers, cursor: int, words: Numbers, word_from: Numbers,
 
 
 def find_number_end(text: Numbers, cursor: int) -> int:
-    """Return the end of the whole number at the cursor; -1 if there is none, or if it is too long or not canonical."""
+    """Return the end of the whole number at the cursor; -1 without one, or if it is too long or not canonical."""
     digits_begin = cursor + (text[cursor] == MINUS)
     cursor = digits_begin
     while DIGIT_0 <= text[cursor] <= DIGIT_9:

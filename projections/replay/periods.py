@@ -51,7 +51,7 @@ class Periods(NamedTuple):
         return Periods(begin, end, first, last, self.games[:games], self.offsets[: count + 1], self.of_game[:games])
 
     def count_complete(self, games: int) -> int:
-        """Return how many periods have all their games among the first `games`. The games must be sorted by period."""
+        """Count the periods that have all their games among the first `games`. The games must be sorted by period."""
         return int(np.searchsorted(self.offsets, games, "right")) - 1
 
     def order_games(self, count: int) -> tuple[Any, Periods]:
@@ -71,7 +71,7 @@ class Periods(NamedTuple):
         return Periods(begin, end, first, last, np.arange(len(of_game)), offsets, of_game)
 
     def count_closed(self, instant: int) -> int:
-        """Return how many periods end at an instant or earlier."""
+        """Count the periods that end at an instant or earlier."""
         return int(np.searchsorted(self.end, instant + 1, "right"))
 
     def find_first_instant(self, closed: int, default: int | None = None) -> int | None:

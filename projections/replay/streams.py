@@ -166,7 +166,7 @@ class Stream:
         return {person: number for number, person in enumerate(self.persons)}
 
     def count_before(self, facts: Facts, moment: tuple[int, int], limit: int | None = None) -> tuple[int, int]:
-        """Return how many games and adjustments come before a moment; at most `limit` games."""
+        """Count the games and adjustments that come before a moment; at most `limit` games."""
         if self.periods is not None:
             return self._count_closed_before(self.periods, moment, limit)
         return (
@@ -177,7 +177,7 @@ class Stream:
         )
 
     def _count_closed_before(self, periods: Periods, moment: tuple[int, int], limit: int | None) -> tuple[int, int]:
-        """Return how many games and adjustments belong to periods that closed before a moment."""
+        """Count the games and adjustments of the periods that closed before a moment."""
         games = int(periods.offsets[periods.count_closed(moment[0] - 1)])
         games = games if limit is None else min(games, limit)
         adjustments = bisect_left(self.adjustments, moment, key=lambda adjustment: adjustment.moment)

@@ -224,7 +224,7 @@ class Trace:
         return min(filter(None, [part.first_instant_and_kind(facts) for part in parts]), default=None)
 
     def count_before(self, facts: Facts, moment: tuple[int, int], limit: int | None = None) -> tuple[int, int]:
-        """Return how many games and adjustments come before a (time, position); at most `limit` games."""
+        """Count the games and adjustments that come before a moment; at most `limit` games."""
         own_limit = None if limit is None else max(limit - self.earlier_games, 0)
         games, adjustments = self.stream.count_before(facts, moment, own_limit)
         if self.earlier is None:
@@ -270,7 +270,7 @@ class Trace:
         return Slots(memoryview(bounds)[:-1], memoryview(bounds)[1:], sorted_slots)
 
     def find_slot_bounds(self) -> Column:
-        """Return where each player's slots begin and end if they are sorted by player, without sorting them."""
+        """Return the bounds of each player's slots in the order by player, without sorting the slots."""
         bounds = array("q", bytes(8 * (len(self.points) + 1)))
         self._run_loop(loops.count_slots, self.stream.players, bounds)
         return bounds
@@ -477,17 +477,17 @@ class Trace:
                     for step_at_slot in self._list_steps_at_slot(slot, step):
                         yield stream.players[slot], step_at_slot
 
-    def has_same_results(self, other: Trace) -> bool:
+    def has_same_results(self, trace: Trace) -> bool:
         """Tell whether another trace has the same parts, with equal games, states and totals."""
-        if self is other:
+        if self is trace:
             return True
-        left, right = self.stream, other.stream
+        left, right = self.stream, trace.stream
         return (
             (left.names, left.versions, left.adjustments) == (right.names, right.versions, right.adjustments)
-            and self._list_totals() == other._list_totals()
-            and all(map(arrays.equal, self._list_columns(), other._list_columns()))
-            and (self.earlier is None) == (other.earlier is None)
-            and (self.earlier is None or other.earlier is None or self.earlier.has_same_results(other.earlier))
+            and self._list_totals() == trace._list_totals()
+            and all(map(arrays.equal, self._list_columns(), trace._list_columns()))
+            and (self.earlier is None) == (trace.earlier is None)
+            and (self.earlier is None or trace.earlier is None or self.earlier.has_same_results(trace.earlier))
         )
 
     def _list_columns(self) -> tuple[Column, ...]:
@@ -587,9 +587,9 @@ class Trace:
         return tuple(state)
 
     def game_count_and_last_row(self, person: int, games: int) -> tuple[int, int | None]:
-        """Return how many of the first `games` games a person played, and the row in the facts of the last of them.
+        """Return the number of a person's games among the first `games`, and the row of the last one in the facts.
 
-        The row is None if the person played none of them. Games recorded in the person's entry state are not included.
+        The row is None if there is no such game. Games recorded in the person's entry state are not included.
         """
         number, earlier, earlier_games = self.stream.numbers.get(person), self.earlier, self.earlier_games
         if number is None:

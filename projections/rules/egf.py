@@ -102,9 +102,9 @@ def rating_of(rating: int, stones: int) -> float:
     return min(points, 3299.0)
 
 
-def expect(own: int, stones: int, other: int, other_stones: int) -> float:
+def expect(own: int, stones: int, opponent: int, opponents_stones: int) -> float:
     """Return the expected score against another player."""
-    own_left, other_left = 3300.0 - rating_of(own, stones), 3300.0 - rating_of(other, other_stones)
+    own_left, other_left = 3300.0 - rating_of(own, stones), 3300.0 - rating_of(opponent, opponents_stones)
     return 1.0 / (1.0 + exp(7.0 * (ln(own_left) - ln(other_left))))
 
 
@@ -125,14 +125,14 @@ def weight_of(weight: int, constants: Numbers) -> float:
     return 1.0 if weight == MISSING else real(weight, constants[0])
 
 
-def score_of(place: int, other: int) -> float:
+def score_of(place: int, opponents_place: int) -> float:
     """Return the score of a result: 1, 1/2 or 0."""
-    return 1.0 if place < other else 0.0 if place > other else 0.5
+    return 1.0 if place < opponents_place else 0.0 if place > opponents_place else 0.5
 
 
-def game_points(own: int, stones: int, other: int, other_stones: int, result: float) -> float:
+def game_points(own: int, stones: int, opponent: int, opponents_stones: int, result: float) -> float:
     """Return the change of a rating, in points, by a game of full weight."""
-    return con_of(own) * (result - expect(own, stones, other, other_stones)) + bonus_of(own)
+    return con_of(own) * (result - expect(own, stones, opponent, opponents_stones)) + bonus_of(own)
 
 
 def score(n: int, before: Any, columns: Columns, constants: Numbers, table: Numbers, after: Any) -> int:
@@ -150,8 +150,8 @@ def score(n: int, before: Any, columns: Columns, constants: Numbers, table: Numb
 def row_points(row: int, p: int, before: Any, rows: Any) -> float:
     """Return the change of player p's rating, in points, by one result of a period at full weight."""
     result = score_of(rows[OWN + PLACE][row], rows[OTHER + PLACE][row])
-    other = before[0][rows[OPPONENT][row]]
-    return game_points(before[0][p], rows[OWN + HANDICAP][row], other, rows[OTHER + HANDICAP][row], result)
+    opponent = before[0][rows[OPPONENT][row]]
+    return game_points(before[0][p], rows[OWN + HANDICAP][row], opponent, rows[OTHER + HANDICAP][row], result)
 
 
 def score_period(
@@ -183,8 +183,8 @@ def explain(
     """Return two terms for each player: for the result, and for the bonus."""
     terms = []
     for i, j in ((0, 1), (1, 0)):
-        own, other = ((before[0][k], columns[PLACE][k], columns[HANDICAP][k]) for k in (i, j))
-        terms.append(_explain_game(names[j], own, other, weight_of(columns[WEIGHT][i], prepare(params))))
+        own, opponent = ((before[0][k], columns[PLACE][k], columns[HANDICAP][k]) for k in (i, j))
+        terms.append(_explain_game(names[j], own, opponent, weight_of(columns[WEIGHT][i], prepare(params))))
     return terms
 
 
@@ -196,21 +196,25 @@ def explain_period(
     for row in range(offsets[p], offsets[p + 1]):
         rival = rows[OPPONENT][row]
         own = before[0][p], rows[OWN + PLACE][row], rows[OWN + HANDICAP][row]
-        other = before[0][rival], rows[OTHER + PLACE][row], rows[OTHER + HANDICAP][row]
+        opponent = before[0][rival], rows[OTHER + PLACE][row], rows[OTHER + HANDICAP][row]
         weight = weight_of(rows[OWN + WEIGHT][row], prepare(params))
-        terms += [(row, term) for term in _explain_game(names[rival], own, other, weight)]
+        terms += [(row, term) for term in _explain_game(names[rival], own, opponent, weight)]
     rounding = after[0][p] - before[0][p] - sum(term.amount for _, term in terms)
     return [*terms, (-1, Term("rounding", rounding, "the sum of the period is rounded once"))] if rounding else terms
 
 
-def _explain_game(name: str, own: tuple[int, int, int], other: tuple[int, int, int], weight: float) -> list[Term]:
+def _explain_game(name: str, own: tuple[int, int, int], opponent: tuple[int, int, int], weight: float) -> list[Term]:
     """Return the terms of one game; each player is a rating, a place and the stones taken."""
-    result, expected, con = score_of(own[1], other[1]), expect(own[0], own[2], other[0], other[2]), con_of(own[0])
+    result, expected, con = (
+        score_of(own[1], opponent[1]),
+        expect(own[0], own[2], opponent[0], opponent[2]),
+        con_of(own[0]),
+    )
     change = units(weight * (con * (result - expected) + bonus_of(own[0])), SCALE)
     first = units(weight * (con * (result - expected)), SCALE)
     weighed = f" x weight {_text(weight)}" if weight != 1.0 else ""
-    stones = max(own[2], other[2], 0)
-    note = f"rated {decimal(own[0], SCALE)} against {decimal(other[0], SCALE)}"
+    stones = max(own[2], opponent[2], 0)
+    note = f"rated {decimal(own[0], SCALE)} against {decimal(opponent[0], SCALE)}"
     note += f", {'with' if own[2] > 0 else 'against'} handicap {stones}" if stones else ""
     detail = f"con {_text(con)}{weighed}, expected {_text(expected)}, scored {_text(result)}"
     return [Term(f"vs {name}", first, detail, note), Term("bonus", change - first, f"for the game{weighed}")]

@@ -217,10 +217,10 @@ def is_largest(p: int, row: int, before: Columns, offsets: Numbers, rows: Column
     league, weakest = rows[OWN + LEAGUE][row], before[RATING][rows[OPPONENT][row]]
     if league == MISSING:
         return True
-    for other in range(offsets[p], offsets[p + 1]):
-        rating = before[RATING][rows[OPPONENT][other]]
-        is_larger = rating < weakest or (rating == weakest and other < row)
-        if is_larger and rows[OWN + LEAGUE][other] == league and is_rated(rating, constants):
+    for other_row in range(offsets[p], offsets[p + 1]):
+        rating = before[RATING][rows[OPPONENT][other_row]]
+        is_larger = rating < weakest or (rating == weakest and other_row < row)
+        if is_larger and rows[OWN + LEAGUE][other_row] == league and is_rated(rating, constants):
             return False
     return True
 
@@ -333,12 +333,12 @@ def chance(i: int, j: int, before: Columns, columns: Columns, constants: Numbers
 
     An expected score of 1 is lowered to 0.995, because a chance must be below 1. If a player is unrated, it is 1/2.
     """
-    own, others = before[RATING][i], before[RATING][j]
-    if not (is_rated(own, constants) and is_rated(others, constants)):
+    own, opponent = before[RATING][i], before[RATING][j]
+    if not (is_rated(own, constants) and is_rated(opponent, constants)):
         return ONE // 2
-    percentage = expected_percentage(abs(own - others), table)
+    percentage = expected_percentage(abs(own - opponent), table)
     stronger = min(2 * percentage, 199) * ONE // 200
-    return stronger if own >= others else ONE - stronger
+    return stronger if own >= opponent else ONE - stronger
 
 
 def sample(n: int, random: Random, params: FideEloParams) -> Columns:
@@ -404,11 +404,11 @@ def _explain_uncounted(opponent: str, unrated: list[str], params: FideEloParams)
     return Term(f"vs {opponent}", 0, reason, f"a seed of at least {params.floor} makes a player rated", ("floor",))
 
 
-def _describe_ratings(own: int, others: int, gap: int) -> str:
-    note = f"rated {decimal(own, SCALE)} against {decimal(others, SCALE)}"
-    if gap == own - others:
+def _describe_ratings(own: int, opponent: int, gap: int) -> str:
+    note = f"rated {decimal(own, SCALE)} against {decimal(opponent, SCALE)}"
+    if gap == own - opponent:
         return note
-    return f"{note}, a difference of {decimal(abs(own - others), SCALE)} that counts as {decimal(abs(gap), SCALE)}"
+    return f"{note}, a difference of {decimal(abs(own - opponent), SCALE)} that counts as {decimal(abs(gap), SCALE)}"
 
 
 RULE = Rule(

@@ -95,9 +95,9 @@ def prepare(params: PairwiseEloParams) -> tuple[int, ...]:
     )
 
 
-def chance(points: int, others: int, constants: Numbers, table: Numbers) -> int:
-    """Return the expected score of a player with `points` micropoints against `others`, in units of 2^-32."""
-    return expected(points - others, constants[3], constants[6], table)
+def chance(points: int, opponent_points: int, constants: Numbers, table: Numbers) -> int:
+    """Return the expected score of a player with `points` micropoints against `opponent_points`, in units of 2^-32."""
+    return expected(points - opponent_points, constants[3], constants[6], table)
 
 
 def compare_with_expected(

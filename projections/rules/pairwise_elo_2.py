@@ -325,7 +325,7 @@ def side_lead(a: int, b: int, n: int, before: Any, columns: Columns, constants: 
 def score(n: int, before: Any, columns: Columns, constants: Numbers, table: Numbers, after: Any) -> int:
     """Fill in the ratings after the game. Return the points that different K minted."""
     team = columns[TEAM]
-    others = real(max(count_sides(n, team) - 1, 1), 1)
+    opponent_count = real(max(count_sides(n, team) - 1, 1), 1)
     total = 0
     for a in range(n):
         if not is_first(a, team):
@@ -333,7 +333,7 @@ def score(n: int, before: Any, columns: Columns, constants: Numbers, table: Numb
         for b in range(a + 1, n):
             if is_same_side(a, b, team) or not is_first(b, team):
                 continue
-            lead = side_lead(a, b, n, before, columns, constants) / others
+            lead = side_lead(a, b, n, before, columns, constants) / opponent_count
             total += pay(a, n, lead, columns, constants, after) + pay(b, n, -lead, columns, constants, after)
     return max(total, 0)
 

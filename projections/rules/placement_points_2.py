@@ -84,7 +84,7 @@ def _to_units(value: int | str) -> int:
 
 
 def prepare(params: ChampionshipParams) -> tuple[int, ...]:
-    """Return whether shared seats divide, both bonuses, the places that get them (0: all), and the points by place."""
+    """Return the constants: 1 if shared seats divide, both bonuses, the places that get them (0: all), the points."""
     bonuses = [_to_units(params.bonus[name]) if name in params.bonus else 0 for name in ("fastest_lap", "pole")]
     return (
         int(params.shared == "divide"),

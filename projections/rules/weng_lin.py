@@ -226,7 +226,7 @@ def common_scale(n: int, before: Any, columns: Columns, constants: Numbers) -> t
 
 
 def next_place(n: int, last: int, place: Numbers) -> int:
-    """Return the best place worse than `last`; `last` if there is none."""
+    """Return the best place worse than `last`; `last` if no place is worse."""
     following = last
     for i in range(n):
         if place[i] > last and (following == last or place[i] < following):
@@ -325,7 +325,7 @@ def split_change(
 ) -> list[Term]:
     """Return a player's terms with amounts that sum to the rounded change of the rating.
 
-    `parts` has for each term the running omega, of which each amount is a rounded difference.
+    `parts` has the running omega at each term; the amounts are differences of the rounded running values.
     """
     share = player_variance(i, before, constants) / variance
     has_mates = sum(is_mate(j, i, team) for j in range(len(team))) > 1

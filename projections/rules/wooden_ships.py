@@ -142,15 +142,15 @@ def award(i: int, columns: Columns, constants: Numbers, outcome: int) -> int:
 
 def bonus(i: int, columns: Columns, constants: Numbers, outcome: int) -> int:
     """Return participant i's individual points: for the top scorer, or for winners sunk without points."""
-    mine, others = columns[GAME_POINTS][i], columns[MATES_BEST][i]
+    mine, rivals_best = columns[GAME_POINTS][i], columns[MATES_BEST][i]
     if columns[STATUS][i] == SURRENDERED or outcome == DRAW:
         return 0
     if outcome >= VICTORY:
         sunk = mine == 0 and columns[LOST][i] == columns[UNITS][i] and columns[UNITS][i] > 0
         return constants[SUNK] if sunk else 0
     if outcome == TIE:
-        others = max(others, columns[ENEMIES_BEST][i])
-    return constants[TOP_SCORER] if mine > max(others, 0) else 0
+        rivals_best = max(rivals_best, columns[ENEMIES_BEST][i])
+    return constants[TOP_SCORER] if mine > max(rivals_best, 0) else 0
 
 
 def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: Numbers, change: Changes) -> int:

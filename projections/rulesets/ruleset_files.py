@@ -30,7 +30,7 @@ def read_file(name: str) -> tuple[Ruleset | None, list[RulesetProblem]]:
 
 
 def read_tables(name: str) -> tuple[dict[str, Any] | None, list[RulesetProblem]]:
-    """Return the tables of a ruleset file, unchecked, or the problems because of which it cannot be read."""
+    """Return the tables of a ruleset file, unchecked, or the problems that prevent reading it."""
     text, problems = _read_text(name)
     return (None, problems) if text is None else _parse(name, text)
 

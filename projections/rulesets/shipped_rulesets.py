@@ -98,7 +98,7 @@ def read_rated_game(ruleset_id: str, game: str) -> str:
 
 
 def find_shipped(name: str) -> ShippedRuleset:
-    """Return the shipped ruleset of this name. Raises `BadArgument` if there is none."""
+    """Return the shipped ruleset with a name. Raises `BadArgument` for an unknown name."""
     known = shipped_rulesets()
     if name not in known:
         hint = did_you_mean(name, known)

@@ -147,7 +147,7 @@ NESTED_TOO_DEEPLY = RulesetProblem("", f"tables and lists must be nested at most
 
 
 def parse_toml(text: str) -> tuple[dict[str, Any] | None, list[RulesetProblem]]:
-    """Return the tables of a ruleset file, or the problems because of which it is not TOML."""
+    """Return the tables of a ruleset in TOML, or the problems that prevent parsing it."""
     for number, line_text in enumerate(text.splitlines(), 1):
         # Dotted keys nest tables, and parsing takes quadratic time in the number of dots.
         if max(map(line_text.count, ".[{")) > NESTED_MAX:
@@ -510,10 +510,12 @@ def _find_inexact_keys(value: Any, key: str = "") -> list[str]:
     """Return the keys of floats and times, which records cannot hold."""
     if isinstance(value, dict):
         return [
-            found for name, part in value.items() for found in _find_inexact_keys(part, f"{key}.{name}".lstrip("."))
+            inexact_key
+            for name, part in value.items()
+            for inexact_key in _find_inexact_keys(part, f"{key}.{name}".lstrip("."))
         ]
     if isinstance(value, list):
-        return [found for part in value for found in _find_inexact_keys(part, key)]
+        return [inexact_key for part in value for inexact_key in _find_inexact_keys(part, key)]
     return [] if isinstance(value, (str, int)) else [key]
 
 
