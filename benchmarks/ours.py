@@ -172,7 +172,7 @@ def replay_decoded(url: str, name: str) -> Measurement:
         "decode": started - decoding,
         "stream": streamed - started,
         "replay": ended - streamed,
-        "count": len(stream.row),
+        "count": len(stream.rows),
     }
 
 

@@ -77,8 +77,8 @@ def draw_columns(
         persons=[],
         offsets=array("q", [0]),
         players=array("i"),
-        version=array("h"),
-        row=array("q"),
+        version_indices=array("h"),
+        rows=array("q"),
         adjustments=[],
         batch=None,
         trace=None,
@@ -86,7 +86,7 @@ def draw_columns(
     )
     columns = [array("q") for _ in rule.columns]
     games: list[int] = []
-    for game, row in enumerate(stream.row):
+    for game, row in enumerate(stream.rows):
         low, high = stream.offsets[game], stream.offsets[game + 1]
         game_columns = _draw_game(stream, version, game, ranges, rng)
         reason = check_game(version, stream.ladder, row, high - low, game_columns)
@@ -96,8 +96,8 @@ def draw_columns(
         games.append(game)
         scored.players.extend(_renumber(stream, scored, player) for player in stream.players[low:high])
         scored.offsets.append(scored.offsets[-1] + high - low)
-        scored.version.append(0)
-        scored.row.append(row)
+        scored.version_indices.append(0)
+        scored.rows.append(row)
         for column, values in zip(columns, game_columns, strict=True):
             column.extend(values)
     for adjustment in stream.adjustments:

@@ -34,7 +34,7 @@ def try_periods(stream: Stream, call_twice: Callable[..., Any]) -> bool:
     is_compiled = False
     periods, rows = _draw_periods(stream)
     for index in range(len(periods.begin)):
-        row = stream.row[int(periods.games[periods.offsets[index]])]
+        row = stream.rows[int(periods.games[periods.offsets[index]])]
         players, offsets, results_rows = (column.tolist() for column in rows.select_period(index))
         before = [_find_state(stream, row, states.get(player), index % IDLE_PERIODS) for player in players]
         results = PeriodResults([list(column) for column in zip(*before, strict=True)], offsets, results_rows)
@@ -54,7 +54,7 @@ def _draw_periods(stream: Stream) -> tuple[Periods, ResultRows]:
     names = stream.versions[0].rule.columns
     offsets, players = np.array(stream.offsets, dtype=np.int64), np.array(stream.players, dtype=np.int64)
     columns = np.array([list(column) for column in stream.columns], dtype=np.int64).reshape(len(names), len(players))
-    numbers = np.arange(len(stream.row))
+    numbers = np.arange(len(stream.rows))
     periods = number_periods(numbers, "event", "UTC", numbers // PERIOD_GAMES)
     team = columns[names.index("team")] if "team" in names else None
     return periods, build_results(periods, LadderSlots(offsets, players, columns, team))

@@ -228,7 +228,7 @@ def _try_ladder(ladders: Ladders, stream: Stream, problems: dict[str, str]) -> b
     except RuleFailure as failure:
         problems.setdefault("score", _describe_failure(failure))
         return False
-    for game in range(len(stream.row)):
+    for game in range(len(stream.rows)):
         try:
             _try_game(trace, game)
         except RuleFailure as failure:
@@ -249,9 +249,9 @@ def _try_states(trace: Trace) -> None:
     """Call a rule's functions on the states at the end of a ladder. Raises `RuleFailure`."""
     stream = trace.stream
     version, ladder = stream.versions[0], stream.ladder
-    if not version.rule.state or not len(stream.row):
+    if not version.rule.state or not len(stream.rows):
         return
-    row = stream.row[-1]
+    row = stream.rows[-1]
     for player in range(len(trace.games)):
         state, games = trace.state(player), trace.games[player]
         for function_name, call in (
@@ -287,7 +287,7 @@ def _call_twice(stream: Stream, row: int, function_name: str, arguments: Any, ca
 def _try_game(trace: Trace, game: int) -> None:
     """Call all functions of a rule on a replayed game. Raises `RuleFailure`."""
     stream = trace.stream
-    version, row, ladder = stream.versions[stream.version[game]], stream.row[game], stream.ladder
+    version, row, ladder = stream.versions[stream.version_indices[game]], stream.rows[game], stream.ladder
     low, high = stream.offsets[game], stream.offsets[game + 1]
     columns = [
         (trace.gaps.column(name) if name in HISTORY_COLUMNS else column)[low:high].tolist()
@@ -321,14 +321,14 @@ def _try_game(trace: Trace, game: int) -> None:
 def _find_states_before(trace: Trace, game: int) -> list[list[int]]:
     """Return the players' states before a game, by column."""
     stream = trace.stream
-    version, low, high = stream.versions[stream.version[game]], stream.offsets[game], stream.offsets[game + 1]
+    version, low, high = stream.versions[stream.version_indices[game]], stream.offsets[game], stream.offsets[game + 1]
     stored = [column[low:high].tolist() for column in trace.states_before]
     if not version.rule.state:
         return stored
     changes_season, days_since = trace.gaps.column("changes_season"), trace.gaps.column("days_since")
     states = [
         rule_calls.bring_to_game(
-            version, stream.ladder, stream.row[game], state, changes_season[slot], days_since[slot]
+            version, stream.ladder, stream.rows[game], state, changes_season[slot], days_since[slot]
         )
         for slot, state in enumerate(zip(*stored, strict=True), low)
     ]
@@ -424,7 +424,7 @@ def _make_failure(stream: Stream, row: int, function_name: str, message: str) ->
 def _try_compiled(trace: Trace, problems: dict[str, str]) -> bool:
     """Replay with compiled code and compare; return whether the rule could be compiled."""
     stream = trace.stream
-    if is_built_in(stream.rule) or not compiling.is_allowed() or not len(stream.row):
+    if is_built_in(stream.rule) or not compiling.is_allowed() or not len(stream.rows):
         return False
     compiled = replay_compiled(stream, {})
     if compiled is None:

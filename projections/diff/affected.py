@@ -160,8 +160,8 @@ def have_same_points(left: Stream | None, right: Stream | None) -> bool:
     if left.trace is not None and right.trace is not None:
         return bool(left.trace.has_same_results(right.trace))
     return (
-        (left.names, left.offsets, left.players, [*left.columns], left.version, left.versions)
-        == (right.names, right.offsets, right.players, [*right.columns], right.version, right.versions)
+        (left.names, left.offsets, left.players, [*left.columns], left.version_indices, left.versions)
+        == (right.names, right.offsets, right.players, [*right.columns], right.version_indices, right.versions)
         and (left.adjustments, left.seeds) == (right.adjustments, right.seeds)
         and (left.until == right.until or not find_version_changes(left.versions))
         and _have_same_dates(left, right)

@@ -149,7 +149,7 @@ class PlayerState:
     def last_moment(self) -> Moment:
         """Return the moment of the last game or adjustment."""
         adjustments = [adjustment.moment for adjustment in self.stream.adjustments]
-        return max([*map(self.moment, self.stream.row[-1:]), *adjustments], default=(-NEVER, 0))
+        return max([*map(self.moment, self.stream.rows[-1:]), *adjustments], default=(-NEVER, 0))
 
     @cached_property
     def games(self) -> dict[Moment, ReplayedGame]:
@@ -184,7 +184,7 @@ class PlayerState:
             return None
         if number is None:
             return {}
-        game_by_row = {row: game for game, row in enumerate(self.stream.row)}
+        game_by_row = {row: game for game, row in enumerate(self.stream.rows)}
         begins = periods.begin[periods.of_game]
         return {
             int(begins[game_by_row[step.row]]): step.change

@@ -155,7 +155,7 @@ def _list_instants(ladders: Ladders, stream: Stream | None) -> list[int]:
         return []
     stream = ladders.stream(stream.ladder)  # a stream with all games; the given one may have only some
     return [
-        *(ladders.facts.occurred_at[row] for row in stream.row),
+        *(ladders.facts.occurred_at[row] for row in stream.rows),
         *(adjustment.occurred_at for adjustment in stream.adjustments),
     ]
 

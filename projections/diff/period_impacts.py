@@ -93,7 +93,7 @@ def _find_period_end(stream: Stream, game: int) -> int:
 def _describe_games(stream: Stream) -> list[Any]:
     """Return columns with the values that identify each game."""
     positions = np.array([version.position for version in stream.versions], dtype=np.int64)
-    version, row = arrays.as_numpy(stream.version), arrays.as_numpy(stream.row)
+    version, row = arrays.as_numpy(stream.version_indices), arrays.as_numpy(stream.rows)
     periods = stream.periods
     assert periods is not None
     return [row, positions[version], np.diff(arrays.as_numpy(stream.offsets)), periods.end[periods.of_game]]
@@ -122,6 +122,6 @@ def _find_game_of_slot(stream: Stream, slot: int) -> int:
 def _find_first_game(stream: Stream, name: str) -> int:
     """Return the number of a player's first game; without one, the number of games."""
     if name not in stream.names:
-        return len(stream.row)
+        return len(stream.rows)
     slots = np.flatnonzero(arrays.as_numpy(stream.players) == stream.names.index(name))
-    return _find_game_of_slot(stream, int(slots[0])) if len(slots) else len(stream.row)
+    return _find_game_of_slot(stream, int(slots[0])) if len(slots) else len(stream.rows)

@@ -81,8 +81,8 @@ def _measure_compiled(stream: Stream, before: Column) -> Quality | None:
         return None
     place, counts, sums = stream.columns[place_index], array("q", bytes(32)), array("d", bytes(32))
     columns = [*map(arrays.as_numpy, (stream.offsets, place, before, counts, sums))]
-    for first, last in pairwise([*arrays.change_indices(stream.version), len(stream.row)]):
-        version = stream.versions[stream.version[first]]
+    for first, last in pairwise([*arrays.change_indices(stream.version_indices), len(stream.rows)]):
+        version = stream.versions[stream.version_indices[first]]
         predict = compiling.compile_with_rule(loops.predict, version.rule, (("chance", version.rule.chance),))
         if predict(*build_rule_arrays(version), first, last, *columns) != loops.OK:
             return None
@@ -99,7 +99,7 @@ def _measure_interpreted(facts: Facts, trace: Trace) -> Quality:
     losses: list[float] = []
     decided = doubled_hits = unplaced = 0  # an equal favourite is half a hit
     for game, (low, high) in enumerate(pairwise(stream.offsets)):
-        version, row = stream.versions[stream.version[game]], stream.row[game]
+        version, row = stream.versions[stream.version_indices[game]], stream.rows[game]
         places = _read_places(facts, row, [stream.persons[player] for player in stream.players[low:high]])
         if not all(places):
             unplaced += 1

@@ -47,11 +47,11 @@ def explain_period_of_game(trace: Trace, periods: Periods, row: int) -> Explaine
     Raises `RuleFailure`.
     """
     stream = trace.stream
-    indexes = np.flatnonzero(arrays.as_numpy(stream.row) == row)
+    indexes = np.flatnonzero(arrays.as_numpy(stream.rows) == row)
     if not len(indexes):
         return None
     game = int(indexes[0])
-    period, version = int(periods.of_game[game]), stream.versions[stream.version[game]]
+    period, version = int(periods.of_game[game]), stream.versions[stream.version_indices[game]]
     slots = PeriodSlots(stream, trace.gaps)
     persons, offsets, rows = slots.results.select_period(period)
     first_entry = int(slots.results.people_from[period])
@@ -70,7 +70,7 @@ def explain_period_of_game(trace: Trace, periods: Periods, row: int) -> Explaine
         terms = explain_period(version, stream.ladder, row, index, names, results, after)
         state = tuple(column[index] for column in after)
         players[name] = PlayerEffect(
-            states[index], state, _sort_terms(terms, results.rows[1], first, own_index, stream.row)
+            states[index], state, _sort_terms(terms, results.rows[1], first, own_index, stream.rows)
         )
     change_sum = sum(after[0]) - sum(state[0] for state in states)
     return ExplainedPeriod(

@@ -316,9 +316,9 @@ def _check_numbers(version: Version, numbers: Mapping[str, int]) -> None:
 def _find_game_day(ladders: Ladders, trace: Trace, version: Version) -> GameDay | None:
     """Return the day of the game: at `as_of` or, without it, of the last game; None on a ladder without games."""
     played_trace = trace
-    while not played_trace.stream.row and played_trace.earlier is not None:
+    while not played_trace.stream.rows and played_trace.earlier is not None:
         played_trace = played_trace.earlier
-    row = played_trace.stream.row[-1] if played_trace.stream.row else None
+    row = played_trace.stream.rows[-1] if played_trace.stream.rows else None
     if version.rule.state and ladders.as_of is not None:
         return GameDay(*read_day_and_season(ladders.facts, row, ladders.as_of, version.ruleset))
     return None if row is None else read_game_day(ladders.facts, row, version)

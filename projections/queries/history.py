@@ -354,7 +354,7 @@ def _find_game_levels(trace: Trace, own_points: Sequence[int]) -> Iterator[Level
         for before, change in zip(trace.points_before, trace.changes, strict=True)
     ]
     players = [*stream.players]
-    games = zip(pairwise(stream.offsets), stream.version, stream.row, strict=True)
+    games = zip(pairwise(stream.offsets), stream.version_indices, stream.rows, strict=True)
     for game, ((first, last), version, row) in enumerate(games):
         yield LevelChange(game, row, version, None, players[first:last], levels[first:last])
 
@@ -413,7 +413,7 @@ def _list_period_ends(ladders: Ladders, trace: Trace, zone: str, ends_max: int) 
         by_unit: dict[Unit, set[int]] = {"month": {_find_month_end(year, month, zone) for month in range(1, 13)}}
     else:
         instants = {
-            *(facts.occurred_at[row] for row in stream.row),
+            *(facts.occurred_at[row] for row in stream.rows),
             *(adjustment.occurred_at for adjustment in stream.adjustments),
         }
         days = {local_time(instant, zone).date() for instant in instants}

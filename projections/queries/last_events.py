@@ -467,7 +467,7 @@ def _find_ranking_position(facts: Facts, stream: Stream) -> int:
     """Return the position of the first of the last games that one version scored; 0 with only one version."""
     if len(stream.versions) == 1 or not len(stream.row):
         return 0
-    position: int = facts.first_position[stream.row[arrays.change_indices(stream.version)[-1]]]
+    position: int = facts.first_position[stream.rows[arrays.change_indices(stream.version_indices)[-1]]]
     return position
 
 

@@ -490,7 +490,7 @@ def find_missed_months(survey: Survey, scheduled: Iterable[str], now: int) -> li
 def _find_month_ends(ladders: Ladders, ladder: str, times: Times, now: int) -> Iterator[int]:
     """Yield the end of each month that is over, from the month of a ladder's first game on."""
     zone = _find_zone(ladders, ladder, times)
-    games = ladders.stream(ladder).row[:1]
+    games = ladders.stream(ladder).rows[:1]
     if not len(games):
         return
     first = local_time(ladders.facts.occurred_at[games[0]], zone)

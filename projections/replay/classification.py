@@ -18,7 +18,7 @@ def list_classified_places(stream: Stream) -> list[int]:
     """
     places: list[int] = []
     for game, (low, high) in enumerate(pairwise(stream.offsets)):
-        names = stream.versions[stream.version[game]].rule.columns
+        names = stream.versions[stream.version_indices[game]].rule.columns
         columns = {
             name: [int(value) for value in stream.columns[names.index(name)][low:high]]
             for name in ("place", "status", GUEST)

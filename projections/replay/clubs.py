@@ -200,7 +200,7 @@ def _score_people(people: Facts, versions: Sequence[Version]) -> tuple[Seats, di
 
 def _score_stream(people: Facts, stream: Stream, failures: dict[int, Exception]) -> Seats:
     """Return the seats of all players on one ladder. From the first failed game on, gains are 0."""
-    rows, sizes = arrays.as_numpy(stream.row), np.diff(arrays.as_numpy(stream.offsets))
+    rows, sizes = arrays.as_numpy(stream.rows), np.diff(arrays.as_numpy(stream.offsets))
     gains = np.zeros(len(stream.players), dtype=np.int64)
     try:
         trace = replay(stream, entry_states={})
@@ -211,7 +211,7 @@ def _score_stream(people: Facts, stream: Stream, failures: dict[int, Exception])
     gains[: len(trace.stream.players)] = arrays.as_numpy(trace.changes)
     return Seats(
         row=np.repeat(rows, sizes),
-        version=np.repeat(arrays.as_numpy(stream.version).astype(np.int64), sizes),
+        version=np.repeat(arrays.as_numpy(stream.version_indices).astype(np.int64), sizes),
         slot=_find_participants(people, stream),
         gain=gains,
         place=_find_places(stream),
@@ -227,9 +227,9 @@ def _find_places(stream: Stream) -> Any:
 
 def _find_participants(people: Facts, stream: Stream) -> Any:
     """Return the participant at each slot of a stream. A person occurs only once in a game, so this is unique."""
-    rows, person_count = arrays.as_numpy(stream.row), len(people.person) + 1
-    counts = arrays.as_numpy(arrays.take(people.count, stream.row))
-    slots = arrays.as_numpy(arrays.span_indices(arrays.take(people.start, stream.row), arrays.as_column(counts)))
+    rows, person_count = arrays.as_numpy(stream.rows), len(people.person) + 1
+    counts = arrays.as_numpy(arrays.take(people.count, stream.rows))
+    slots = arrays.as_numpy(arrays.span_indices(arrays.take(people.start, stream.rows), arrays.as_column(counts)))
     persons = arrays.as_numpy(people.person)[arrays.as_numpy(people.player)[slots]]
     participant_keys = np.repeat(np.arange(len(rows)), counts) * person_count + persons
     persons_of_slots = np.array(stream.persons, dtype=np.int64)[arrays.as_numpy(stream.players)]
@@ -261,8 +261,8 @@ def find_places(facts: Facts, stream: Stream) -> tuple[list[int], dict[int, list
     if facts.club_games is None:
         return list_classified_places(stream), {}
     places, more_places, slot = list[int](), dict[int, list[int]](), 0
-    for game, row in enumerate(stream.row):
-        takes_best = stream.versions[stream.version[game]].ruleset.takes == "best"
+    for game, row in enumerate(stream.rows):
+        takes_best = stream.versions[stream.version_indices[game]].ruleset.takes == "best"
         for club in range(facts.start[row], facts.start[row] + facts.count[row]):
             member_places = [member.place for member in facts.club_games.members_of(club)]
             member_places = (

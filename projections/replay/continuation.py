@@ -121,7 +121,7 @@ def continue_trace(
     )
     if later_stream is None:
         return earlier
-    later_stream.row = arrays.take(rows, later_stream.row)
+    later_stream.rows = arrays.take(rows, later_stream.rows)
     return replay(number_players_after(earlier.stream, later_stream), earlier=earlier)
 
 
@@ -179,7 +179,7 @@ def _find_first_game(trace: Trace, rows: list[int]) -> list[int]:
     if trace.earlier is not None and (first := _find_first_game(trace.earlier, rows)):
         return first
     earlier_games = 0 if trace.earlier is None else trace.earlier.game_count
-    games: list[int] = np.flatnonzero(np.isin(arrays.as_numpy(trace.stream.row), rows))[:1].tolist()
+    games: list[int] = np.flatnonzero(np.isin(arrays.as_numpy(trace.stream.rows), rows))[:1].tolist()
     return [earlier_games + game for game in games]
 
 

@@ -35,7 +35,7 @@ class PeriodSlots:
         columns, team = np.zeros((self._width, len(players)), dtype=np.int64), np.full(len(players), MISSING)
         for row, column in zip(columns, stream.columns, strict=False):  # an empty stream has no columns
             row[:] = arrays.as_numpy(column)
-        scored_by = np.repeat(arrays.as_numpy(stream.version), sizes)
+        scored_by = np.repeat(arrays.as_numpy(stream.version_indices), sizes)
         for index, version in enumerate(stream.versions):
             own_slots, column_names = np.flatnonzero(scored_by == index), version.rule.columns
             fill_in_history(columns, column_names, gaps, own_slots)

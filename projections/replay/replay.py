@@ -152,7 +152,7 @@ def _replay(stream: Stream, entry_states: Mapping[str, EntryState], keep_history
         batched = _replay_in_batch(stream, stream.batch, keep_history)
         if batched is not None:
             return batched
-    games = len(stream.row)
+    games = len(stream.rows)
     if compiling.is_worthwhile(games) or (stream.batch is not None and games >= BATCHED_GAMES):
         trace = replay_compiled(stream, entry_states, keep_history, earlier)
         if trace is not None:
@@ -226,7 +226,7 @@ def replay_interpreted(
 
     def run(version: Version, *arguments: Any) -> int:
         loop = FunctionType(loops.run_ladder.__code__, {**vars(loops), **parts[id(version)]})
-        return _check_bounds(stream, loop((), (), *arguments), totals, lambda: stream.row[totals[loops.CURRENT]])
+        return _check_bounds(stream, loop((), (), *arguments), totals, lambda: stream.rows[totals[loops.CURRENT]])
 
     # lists hold integers of any size, so the loop can report numbers out of bounds
     width = stream.width
@@ -283,11 +283,11 @@ def _make_checked_parts(stream: Stream, version: Version, totals: list[int]) -> 
             minted = read_integer(rule.score(n, points, columns, version.constants, table, game_changes), "score")
             change[0][:n] = check_balance(n, minted, game_changes)
         except RULE_ERRORS as error:
-            raise make_failure(stream.ladder, rule, error, stream.row[totals[loops.CURRENT]]) from error
+            raise make_failure(stream.ladder, rule, error, stream.rows[totals[loops.CURRENT]]) from error
         return minted
 
     def change_several_states(n: int, states_before: Any, columns: Columns, _: Any, __: Any, change: Any) -> int:
-        row = stream.row[totals[loops.CURRENT]]
+        row = stream.rows[totals[loops.CURRENT]]
         minted, after = score_states(version, stream.ladder, row, [column[:n] for column in states_before], columns)
         for column, new_numbers, old_numbers in zip(change, after, states_before, strict=True):
             column[:n] = subtract(new_numbers, old_numbers[:n])
@@ -295,7 +295,7 @@ def _make_checked_parts(stream: Stream, version: Version, totals: list[int]) -> 
 
     def bring_all_forward(n: int, first_slot: int, states: Any, gaps: Any, _: Any) -> tuple[int, int]:
         player_gaps = [row[first_slot : first_slot + n].tolist() for row in gaps]
-        return _bring_all_forward(version, stream.ladder, stream.row[totals[loops.CURRENT]], states, player_gaps)
+        return _bring_all_forward(version, stream.ladder, stream.rows[totals[loops.CURRENT]], states, player_gaps)
 
     if rule.state:
         adjust = _make_checked_adjust(stream, version)
@@ -351,7 +351,7 @@ def replay_periods(stream: Stream, entry_states: Mapping[str, EntryState]) -> Tr
     gaps = _measure_gaps(stream, entry_states, None)
     assert gaps is not None
     slots = PeriodSlots(stream, gaps)
-    if compiling.is_worthwhile(len(stream.row)):
+    if compiling.is_worthwhile(len(stream.rows)):
         trace = _run_periods(_compile_period_loop, stream, slots, entry_states)
         if trace is not None:
             return trace
@@ -382,7 +382,7 @@ def _run_periods(
     period_arrays, offsets = compiling.allocate_game_arrays(width, players_max), _zeros(players_max + 1)
     adjustments = [*map(arrays.as_numpy, _read_adjustments(stream))]
     adjustments[0] = np.searchsorted(periods.offsets, adjustments[0], "left").astype(np.int64)
-    scored_by = arrays.as_column(arrays.as_numpy(stream.version)[periods.offsets[:-1]])
+    scored_by = arrays.as_column(arrays.as_numpy(stream.version_indices)[periods.offsets[:-1]])
     switch = VersionSwitch(stream, states, states_before_adjustments)
     for version, start, stop, adjustment_stop in _split_by_version(stream, scored_by, adjustments[0].tolist()):
         width_of_version = switch.begin(version)
@@ -411,7 +411,7 @@ def _run_periods(
         switch.end()
     stream.adjustments = _fill_in_units(stream, adjustments[2].tolist())
     # the points minted in a period are recorded at its last game
-    mints_by_game = _zeros(len(stream.row))
+    mints_by_game = _zeros(len(stream.rows))
     mints_by_game[periods.offsets[1:] - 1] = mints
     counts = np.bincount(arrays.as_numpy(stream.players), minlength=len(stream.names)).astype(np.int64)
     started, minted, burned, adjusted = map(int, totals[: loops.NEXT_ADJUSTMENT])
@@ -447,7 +447,7 @@ def _make_checked_period_loop(stream: Stream, version: Version, totals: Any) -> 
     assert periods is not None
 
     def find_row() -> int:
-        return int(stream.row[int(periods.offsets[int(totals[loops.CURRENT])])])
+        return int(stream.rows[int(periods.offsets[int(totals[loops.CURRENT])])])
 
     def score_period(n: int, before: Any, offsets: Any, rows: Any, _: Any, __: Any, after: Any) -> int:
         results = PeriodResults(before.tolist(), offsets.tolist(), rows.tolist())
@@ -496,7 +496,7 @@ def _run_loop(
     earlier: Trace | None,
 ) -> Trace | None:
     """Return the trace of a stream, replayed version by version; None if the loop stops. Raises the loop's errors."""
-    known_players, player_count, game_count = len(earlier.points) if earlier else 0, len(stream.names), len(stream.row)
+    known_players, player_count, game_count = len(earlier.points) if earlier else 0, len(stream.names), len(stream.rows)
     width = len(backend.game_arrays[0])
     states, states_before = _zero_rows(width, player_count), _zero_rows(width, len(stream.players) * keep_history)
     games_by_player, mints = _view_columns(map(_zeros, (player_count, game_count * keep_history)))
@@ -522,7 +522,7 @@ def _run_loop(
     if earlier is not None:
         switch.version = earlier.final_version
     for version, start, stop, adjustment_stop in _split_by_version(
-        stream, stream.version, [adjustment.game for adjustment in stream.adjustments]
+        stream, stream.version_indices, [adjustment.game for adjustment in stream.adjustments]
     ):
         width_of_version = switch.begin(version)
         arguments = (
@@ -625,7 +625,7 @@ def read_rule_columns(stream: Stream, gaps: Gaps | None) -> Any:
         return stream.columns
     columns = np.stack([arrays.as_numpy(column).astype(np.int64) for column in stream.columns])
     sizes = np.diff(arrays.as_numpy(stream.offsets))
-    scored_by = np.repeat(arrays.as_numpy(stream.version), sizes)
+    scored_by = np.repeat(arrays.as_numpy(stream.version_indices), sizes)
     for index, version in enumerate(stream.versions):
         fill_in_history(columns, version.rule.columns, gaps, np.flatnonzero(scored_by == index))
     return columns

@@ -101,7 +101,7 @@ class Stream:
     names, persons: by player number on this ladder, the id and the number of the person
     offsets:   the slots of game g are offsets[g] to offsets[g + 1], in the order of the player ids
     players, columns: by slot, the player's number, and the columns that rules read
-    version, row: by game, the index in `versions` of the version that scores it, and its row in the facts
+    version_indices, rows: by game, the index in `versions` of the version that scores it, and its row in the facts
     batch, index: the ladders that compiled code replays together with this one, and the index of this one among them
     previous:  the same ladder in the previous season, if the ruleset carries points over
     failure:   why the stream cannot be replayed
@@ -123,8 +123,8 @@ class Stream:
     offsets: Column = field(default_factory=lambda: array("q", [0]))
     players: Column = field(default_factory=lambda: array("i"))
     columns: Sequence[Column] = ()
-    version: Column = field(default_factory=lambda: array("h"))
-    row: Column = field(default_factory=lambda: array("q"))
+    version_indices: Column = field(default_factory=lambda: array("h"))
+    rows: Column = field(default_factory=lambda: array("q"))
     adjustments: list[StreamAdjustment] = field(default_factory=list)
     persons: list[int] = field(default_factory=list)
     batch: LadderBatch | None = None
@@ -171,7 +171,7 @@ class Stream:
             return self._count_closed_before(self.periods, moment, limit)
         return (
             bisect_left(
-                self.row, moment, 0, limit, key=lambda row: (facts.occurred_at[row], facts.first_position[row])
+                self.rows, moment, 0, limit, key=lambda row: (facts.occurred_at[row], facts.first_position[row])
             ),
             bisect_left(self.adjustments, moment, key=lambda adjustment: adjustment.moment),
         )
@@ -185,7 +185,7 @@ class Stream:
 
     def first_instant_and_kind(self, facts: Facts) -> tuple[int, str] | None:
         """Return the time and kind ("game" or "adjustment") of what comes first; None for an empty stream."""
-        games = [(facts.occurred_at[row], "game") for row in self.row[:1]]
+        games = [(facts.occurred_at[row], "game") for row in self.rows[:1]]
         return min([*games, *((adjustment.occurred_at, "adjustment") for adjustment in self.adjustments)], default=None)
 
     def _take_first_slots(self, slots: int) -> Sequence[Column]:
@@ -209,8 +209,8 @@ class Stream:
             offsets=self.offsets[: games + 1],
             players=self.players[:slots],
             columns=self._take_first_slots(slots),
-            version=self.version[:games],
-            row=self.row[:games],
+            version_indices=self.version_indices[:games],
+            rows=self.rows[:games],
             persons=self.persons[:player_count],
             adjustments=[],
             batch=None,
@@ -221,7 +221,7 @@ class Stream:
         )
         if self.periods is not None:
             shortened.periods = self.periods.take_first(games)
-            shortened.open_rows = arrays.concatenate("q", [self.row[games:], self.open_rows])
+            shortened.open_rows = arrays.concatenate("q", [self.rows[games:], self.open_rows])
             shortened.open_from = self.periods.find_first_instant(len(shortened.periods.begin), self.open_from)
         for adjustment in self.adjustments[:adjustments]:
             person = self.persons[adjustment.player]
@@ -310,7 +310,7 @@ def _create_stream(facts: Facts, ladder: str, versions: Sequence[Version]) -> St
     """Return the stream of a ladder without games."""
     stream = Stream(ladder, versions[0].rule, list(versions))
     if any(version.rule.state for version in versions):
-        stream.calendar = read_calendar(facts, stream.row, versions[0].ruleset)
+        stream.calendar = read_calendar(facts, stream.rows, versions[0].ruleset)
     return stream
 
 
@@ -397,8 +397,8 @@ def _build_game_streams(
             offsets=ladder_games.offset[first_game + ladder : end_game + ladder + 1],
             players=player_numbers.number[first_slot:end_slot],
             columns=[memoryview(column)[first_slot:end_slot] for column in columns],
-            version=ladder_games.version[first_game:end_game],
-            row=ladder_games.row[first_game:end_game],
+            version_indices=ladder_games.version[first_game:end_game],
+            rows=ladder_games.row[first_game:end_game],
             persons=persons,
             batch=batch,
             index=ladder,
@@ -406,11 +406,11 @@ def _build_game_streams(
         if ruleset.period != "game":
             stream = close_periods(facts, stream, cutoff)
         if is_stateful:
-            stream.calendar = read_calendar(facts, stream.row, ruleset)
+            stream.calendar = read_calendar(facts, stream.rows, ruleset)
         if failures:
             stream.failure = _find_first_failure(stream, failures)
         if reason:
-            stream.failure = RuleFailure(stream.ladder, reason, next(iter(stream.row), None))
+            stream.failure = RuleFailure(stream.ladder, reason, next(iter(stream.rows), None))
         streams_by_values[values] = stream
     return streams_by_values
 
@@ -512,7 +512,7 @@ def _find_version_starts(stream: Stream) -> Any:
     if stream.periods is not None:
         return stream.periods.begin[stream.periods.of_game]
     starts = np.array([version.effective_from or MISSING for version in stream.versions], dtype=np.int64)
-    return starts[arrays.as_numpy(stream.version)] if len(stream.version) else starts[:0]
+    return starts[arrays.as_numpy(stream.version_indices)] if len(stream.version_indices) else starts[:0]
 
 
 def make_version_entry(
@@ -544,7 +544,7 @@ class PeriodCutoff(NamedTuple):
 
 def close_periods(facts: Facts, stream: Stream, cutoff: PeriodCutoff) -> Stream:
     """Return the stream with only the games of its closed periods, sorted by period."""
-    ruleset, rows = stream.versions[0].ruleset, arrays.as_numpy(stream.row)
+    ruleset, rows = stream.versions[0].ruleset, arrays.as_numpy(stream.rows)
     instants = arrays.as_numpy(facts.occurred_at)[rows]
     labels = _number_tournaments_of_games(facts, rows, ruleset)
     all_periods = number_periods(instants, ruleset.period, ruleset.time_zone, labels)
@@ -571,8 +571,8 @@ def close_periods(facts: Facts, stream: Stream, cutoff: PeriodCutoff) -> Stream:
         offsets=arrays.as_column(np.concatenate([[0], np.cumsum(sizes)])),
         players=arrays.as_column(new_numbers[arrays.as_numpy(stream.players)[slots]]),
         columns=[arrays.as_column(arrays.as_numpy(column)[slots]) for column in stream.columns],
-        version=arrays.as_column(_find_versions(stream, games, periods.begin, periods.of_game)),
-        row=arrays.as_column(rows[games]),
+        version_indices=arrays.as_column(_find_versions(stream, games, periods.begin, periods.of_game)),
+        rows=arrays.as_column(rows[games]),
         periods=periods,
         closes_now=cutoff.close_now,
         open_rows=arrays.as_column(rows[open_games]),
@@ -624,14 +624,14 @@ def describe_periods(facts: Facts, stream: Stream, as_of: int | None) -> PeriodP
         return None
     rows, instants, open_periods = _number_open_periods(facts, stream)
     played_count = len(rows) if as_of is None else int(np.searchsorted(instants, as_of, "right"))
-    closed_count = stream.periods.count_complete(len(stream.row) - (played_count if stream.closes_now else 0))
+    closed_count = stream.periods.count_complete(len(stream.rows) - (played_count if stream.closes_now else 0))
     closes_at = int(open_periods.end[open_periods.of_game[:played_count]].min()) - 1 if played_count else None
     return PeriodProgress(stream.periods.find_last_instant(closed_count), played_count, closes_at, stream.closes_now)
 
 
 def _find_versions(stream: Stream, games: Any, starts: Any, of_game: Any) -> Any:
     """Return the version that scores each game: the version in force when its period starts, or else the next one."""
-    game_versions = arrays.as_numpy(stream.version)[games]
+    game_versions = arrays.as_numpy(stream.version_indices)[games]
     instants, indices = version_starts(stream.versions)
     versions_at_start = np.array(indices, dtype=np.int16)[np.searchsorted(np.array(instants), starts, "right") - 1]
     first_games = np.searchsorted(of_game, np.arange(len(starts)))
@@ -671,7 +671,7 @@ def _find_first_failure(stream: Stream, failures: Mapping[int, Exception]) -> Ru
 
     `failures` has the error of each failed game by its row in the facts.
     """
-    row = next((row for row in stream.row if row in failures), None)
+    row = next((row for row in stream.rows if row in failures), None)
     return None if row is None else RuleFailure(stream.ladder, str(failures[row]), row)
 
 

@@ -80,10 +80,7 @@ class TracePosition(NamedTuple):
 
 
 class _StoredState(NamedTuple):
-    """A player's state before a game or adjustment, and the version that applies.
-
-    is_step: whether the game or adjustment is one of `Trace.steps`
-    """
+    """A player's state and version before a game or adjustment, and whether this is one of `Trace.steps`."""
 
     state: State
     is_step: bool
@@ -166,12 +163,12 @@ class Trace:
     @property
     def has_history(self) -> bool:
         """Tell whether the trace holds the states before each game."""
-        return len(self.mints) == len(self.stream.row)
+        return len(self.mints) == len(self.stream.rows)
 
     @property
     def game_count(self) -> int:
         """Return the number of games."""
-        return len(self.stream.row) + self.earlier_games
+        return len(self.stream.rows) + self.earlier_games
 
     @property
     def earlier_games(self) -> int:
@@ -192,30 +189,30 @@ class Trace:
     @property
     def last_row(self) -> int | None:
         """Return the row of the last game in the facts; None without games."""
-        if not len(self.stream.row):
+        if not len(self.stream.rows):
             return self.earlier.last_row if self.earlier else None
-        row: int = self.stream.row[len(self.stream.row) - 1]
+        row: int = self.stream.rows[len(self.stream.rows) - 1]
         return row
 
     def row_of(self, game: int) -> int:
         """Return the row of a game in the facts."""
         if self.earlier and game < self.earlier_games:
             return self.earlier.row_of(game)
-        row: int = self.stream.row[game - self.earlier_games]
+        row: int = self.stream.rows[game - self.earlier_games]
         return row
 
     def rows_from(self, game: int) -> Iterator[int]:
         """Yield the rows in the facts of a game and all later games."""
         if self.earlier and game < self.earlier_games:
             yield from self.earlier.rows_from(game)
-        yield from self.stream.row[max(game - self.earlier_games, 0) :]
+        yield from self.stream.rows[max(game - self.earlier_games, 0) :]
 
     @property
     def last_version(self) -> Version | None:
         """Return the version that scored the last game; None without games."""
-        if not len(self.stream.row):
+        if not len(self.stream.rows):
             return self.earlier.last_version if self.earlier else None
-        version: int = self.stream.version[len(self.stream.row) - 1]
+        version: int = self.stream.version_indices[len(self.stream.rows) - 1]
         return self.stream.versions[version]
 
     def first_instant_and_kind(self, facts: Facts) -> tuple[int, str] | None:
@@ -259,7 +256,7 @@ class Trace:
         return [index for index, adjustment in enumerate(self.stream.adjustments) if adjustment.player == player]
 
     def _run_loop(self, loop: Callable[..., None], *arguments: Any) -> None:
-        compiling.run_loop(loop, *arguments, as_compiled=compiling.is_worthwhile(len(self.stream.row)))
+        compiling.run_loop(loop, *arguments, as_compiled=compiling.is_worthwhile(len(self.stream.rows)))
 
     @cached_property
     def slots(self) -> Slots:
@@ -332,7 +329,7 @@ class Trace:
         own_slots = slots.order[slots.start[player] : slots.end[player]]
         keyed_states = []
         for slot in own_slots:
-            version = stream.versions[stream.version[_find_game(stream, slot)]]
+            version = stream.versions[stream.version_indices[_find_game(stream, slot)]]
             state = tuple(int(column[slot]) for column in self.states_before)
             keyed_states.append(((slot, len(stream.adjustments)), _StoredState(state, True, version)))
         for index in self._find_adjustments(player):
@@ -368,8 +365,8 @@ class Trace:
         start, end = slots.start[player], slots.end[player]
         own_slots = array("q", slots.order[start if limit is None else max(start, end - limit) : end])
         games = arrays.find_spans(stream.offsets, own_slots)
-        points_before, rows = arrays.take(self.points_before, own_slots), arrays.take(stream.row, games)
-        versions = arrays.take(stream.version, games)
+        points_before, rows = arrays.take(self.points_before, own_slots), arrays.take(stream.rows, games)
+        versions = arrays.take(stream.version_indices, games)
         parts = [
             self._list_steps_at_slot(slot, Step(earlier_games + game, before, 0, row, stream.versions[version]))
             for slot, game, before, row, version in zip(own_slots, games, points_before, rows, versions, strict=True)
@@ -442,7 +439,7 @@ class Trace:
         slots, earlier = self.slots, self.earlier
         if slots.start[player] < slots.end[player]:
             slot = slots.order[slots.end[player] - 1]
-            row: int = self.stream.row[bisect_right(self.stream.offsets, slot) - 1]
+            row: int = self.stream.rows[bisect_right(self.stream.offsets, slot) - 1]
             return row
         return earlier.last_row_of(player) if earlier and player < len(earlier.points) else None
 
@@ -455,8 +452,8 @@ class Trace:
         return int(periods.last[periods.of_game[_find_game(self.stream, slots.order[slots.end[player] - 1])]])
 
     def _make_step(self, earlier_games: int, game: int, before: int, change: int) -> Step:
-        stream = self.stream
-        return Step(earlier_games + game, before, change, stream.row[game], stream.versions[stream.version[game]])
+        version = self.stream.versions[self.stream.version_indices[game]]
+        return Step(earlier_games + game, before, change, self.stream.rows[game], version)
 
     def every_step(self) -> Iterator[tuple[int, Step]]:
         """Yield (player, step) for all steps of all players, in the order of the ladder; within a game by player id."""
@@ -466,12 +463,12 @@ class Trace:
         stream, changes = self.stream, self.changes
         adjustments = iter([*enumerate(stream.adjustments), (len(stream.adjustments), None)])
         index, adjustment = next(adjustments)
-        for game in range(len(stream.row) + 1):
+        for game in range(len(stream.rows) + 1):
             while adjustment is not None and adjustment.game == game:
                 if _is_step(adjustment):
                     yield adjustment.player, _make_adjustment_step(adjustment, self.states_before_adjustments[0][index])
                 index, adjustment = next(adjustments)
-            if game < len(stream.row):
+            if game < len(stream.rows):
                 for slot in range(stream.offsets[game], stream.offsets[game + 1]):
                     step = self._make_step(earlier_games, game, self.points_before[slot], changes[slot])
                     for step_at_slot in self._list_steps_at_slot(slot, step):
@@ -495,8 +492,8 @@ class Trace:
         return (
             stream.offsets,
             stream.players,
-            stream.version,
-            stream.row,
+            stream.version_indices,
+            stream.rows,
             *self.states_before,
             *self.states,
             self.games,
@@ -604,7 +601,7 @@ class Trace:
         if position == slots.start[number]:
             return earlier_result
         game = _find_game(self.stream, slots.order[position - 1])
-        return earlier_result[0] + position - slots.start[number], self.stream.row[game]
+        return earlier_result[0] + position - slots.start[number], self.stream.rows[game]
 
     def truncate(self, games: int, adjustments: int) -> Trace:
         """Return the trace of only the ladder's first `games` and `adjustments`."""
@@ -702,7 +699,9 @@ def _enter_version_at_end(trace: Trace, change: VersionChange) -> Trace:
     carried = [tuple(carry_columns(state[: old.rule.width], old, new)) for state in before]
     after = [enter_version(new, stream.ladder, state) for state in carried]
     gains = [new_state[0] - old_state[0] for new_state, old_state in zip(after, before, strict=True)]
-    entries = [make_version_entry(stream, player, len(stream.row), change, units) for player, units in enumerate(gains)]
+    entries = [
+        make_version_entry(stream, player, len(stream.rows), change, units) for player, units in enumerate(gains)
+    ]
     extended = replace(
         trace,
         stream=replace(stream, adjustments=[*stream.adjustments, *entries], trace=None),
@@ -728,7 +727,7 @@ def _join_parts(parts: Sequence[Trace]) -> Trace:
     earlier = parts[0].earlier
     known_players = len(earlier.points) if earlier else 0
     last, streams = parts[-1], [part.stream for part in parts]
-    streams_with_games = [stream for stream in streams if len(stream.row)]
+    streams_with_games = [stream for stream in streams if len(stream.rows)]
     first_slots = _find_first_slots(parts)
     # number players by their first games; players who have only adjustments come last, in their previous order
     new_players = sorted(range(known_players, len(last.points)), key=lambda player: first_slots.get(player, 2**63))
@@ -743,7 +742,7 @@ def _join_parts(parts: Sequence[Trace]) -> Trace:
             adjustment._replace(game=adjustment.game + game_count, player=new_numbers[adjustment.player])
             for adjustment in stream.adjustments
         ]
-        slot_count, game_count = slot_count + len(stream.players), game_count + len(stream.row)
+        slot_count, game_count = slot_count + len(stream.players), game_count + len(stream.rows)
     players = arrays.take(new_numbers, arrays.concatenate("i", [stream.players for stream in streams]))
     joined = Stream(
         ladder=last.stream.ladder,
@@ -753,8 +752,8 @@ def _join_parts(parts: Sequence[Trace]) -> Trace:
         offsets=arrays.concatenate("q", offsets),
         players=players,
         columns=LazyColumns(lambda: _join_columns(stream.columns for stream in streams_with_games)),
-        version=arrays.concatenate("h", [stream.version for stream in streams]),
-        row=arrays.concatenate("q", [stream.row for stream in streams]),
+        version_indices=arrays.concatenate("h", [stream.version_indices for stream in streams]),
+        rows=arrays.concatenate("q", [stream.rows for stream in streams]),
         adjustments=adjustments,
         persons=[last.stream.persons[old] for old in new_order],
         seeds=last.stream.seeds,

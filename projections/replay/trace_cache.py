@@ -136,7 +136,7 @@ def find_trace(facts: Facts, ladder: str, versions: Sequence[Version]) -> Trace 
 def store_trace(facts: Facts, trace: Trace, versions: Sequence[Version]) -> None:
     """Write the trace of a long ladder to the cache and delete the ladder's older traces."""
     stream = trace.stream
-    if facts.cache is None or facts.proposed or len(stream.row) < TRACED_GAMES or not can_be_cached(facts, versions):
+    if facts.cache is None or facts.proposed or len(stream.rows) < TRACED_GAMES or not can_be_cached(facts, versions):
         return
     folder = facts.cache / TRACES
     # the columns that the rule reads are not cached; they are read from the facts again when needed
@@ -145,8 +145,8 @@ def store_trace(facts: Facts, trace: Trace, versions: Sequence[Version]) -> None
     persons = array("i", stream.persons)
     slot_bounds = trace.find_slot_bounds()
     column_parts: dict[str, Iterable[Column]] = {
-        "row": [stream.row],
-        "version": [stream.version],
+        "row": [stream.rows],
+        "version": [stream.version_indices],
         "offset": [stream.offsets],
         "player": [stream.players],
         "before": [trace.points_before],
@@ -331,15 +331,15 @@ def _read_trace(file: ColumnFile, facts: Facts, ladder: str, versions: Sequence[
         offsets=columns["offset"],
         players=columns["player"],
         columns=LazyColumns(read_columns),
-        version=columns["version"],
-        row=columns["row"],
+        version_indices=columns["version"],
+        rows=columns["row"],
         adjustments=[StreamAdjustment(*members) for members in about["inserted"]],
         persons=persons,
     )
     # `continue_trace` only accepts a trace whose seeds have not changed
     stream.seeds = find_seeded_states(facts, ladder, versions)
     if any(version.rule.state for version in versions):
-        stream.calendar = read_calendar(facts, stream.row, versions[0].ruleset)
+        stream.calendar = read_calendar(facts, stream.rows, versions[0].ruleset)
     further_columns = range(1, stream.width)
     states, before_games, before_adjustments = (
         [columns[name.format(column)] for column in further_columns] for name in STATE_COLUMN_NAMES

@@ -247,4 +247,4 @@ def _split_into_units(streams: list[Stream], cores: int) -> list[list[Stream]]:
 
 
 def _estimate_cost(stream: Stream) -> int:
-    return len(stream.row) + LADDER_COST
+    return len(stream.rows) + LADDER_COST

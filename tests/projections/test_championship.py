@@ -74,7 +74,7 @@ def test_every_race_gives_the_points_of_the_source(raced, ladders):
     for season, races in raced.items():
         trace = ladders.trace(f"formula-1/{season}")
         stream = trace.stream
-        assert len(stream.row) == len(races), season
+        assert len(stream.rows) == len(races), season
         for game, race in enumerate(races):
             expected = defaultdict(Fraction)
             for row in race.rows:

@@ -50,8 +50,8 @@ def stream_of_rule(found: Rule, seed: int) -> Stream:
         for column, more in zip(columns, own, strict=True):
             column.extend(more)
         stream.offsets.append(len(stream.players))
-        stream.version.append(which)
-        stream.row.append(game)
+        stream.version_indices.append(which)
+        stream.rows.append(game)
         if chance.random() < 0.03:
             units = chance.randint(-5, 5) * found.scale
             stream.adjustments.append(StreamAdjustment(game, chance.randrange(PLAYERS), units, which, 10_000 + game, 0))
@@ -75,7 +75,7 @@ def both(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
             found.append((str(failure), failure.ladder, failure.row, failure.position))
             continue
         steps = [trace.steps(player) for player in range(len(stream.names))]
-        half = trace.truncate(len(stream.row) // 2, len(stream.adjustments) // 2)
+        half = trace.truncate(len(stream.rows) // 2, len(stream.adjustments) // 2)
         found.append((plain(trace), steps, [*trace.changes], [*trace.every_step()], plain(half)))
     return found
 
@@ -93,7 +93,7 @@ def plain(trace: Trace) -> dict[str, Any]:
 def test_compiled_replay_equals_interpreted(name, monkeypatch):
     """A compiled replay of random games gives exactly what the interpreted one gives."""
     stream = stream_of_rule(find_rule(name), seed=7)
-    assert {*stream.version} == {*range(len(stream.versions))}
+    assert {*stream.version_indices} == {*range(len(stream.versions))}
     with monkeypatch.context() as patched:
         patched.setattr(replaying, "replay_interpreted", None)  # what cannot be compiled would be interpreted
         set_thresholds(patched, compiled_games=1)
@@ -148,8 +148,8 @@ def plain_stream(found: Rule, games: int, at: int | None) -> Stream:
         stream.columns[0].extend([7 if game == at else 1, 2])
         stream.columns[1].extend([2, 2])
         stream.offsets.append(2 * game + 2)
-        stream.version.append(0)
-        stream.row.append(game)
+        stream.version_indices.append(0)
+        stream.rows.append(game)
     return stream
 
 

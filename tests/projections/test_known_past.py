@@ -145,5 +145,5 @@ def test_cut_replay_matches_partial_replay(tmp_path: Path, at_length: bool) -> N
             for player in range(len(here.stream.names)):
                 own = [step for number, step in there.every_step() if number == player]
                 assert here.steps(player) == there.steps(player) == own
-            compared += bool(here.stream.row and len(here.stream.row) < len(whole.stream.row))
+            compared += bool(here.stream.rows and len(here.stream.rows) < len(whole.stream.rows))
     assert compared > 5

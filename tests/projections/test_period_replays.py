@@ -142,10 +142,10 @@ def test_states_are_those_of_the_oracle_at_the_end_of_every_period(played: tuple
         expected = score_plainly(games, period, day)
         trace = trace_of(name, day)
         assert states_of(trace) == expected
-        cut = whole.truncate(len(trace.stream.row), 0)
+        cut = whole.truncate(len(trace.stream.rows), 0)
         assert states_of(cut) == expected
         assert cut.started + cut.minted + cut.adjusted - cut.burned == sum(cut.points)
-        seen.add(len(trace.stream.row))
+        seen.add(len(trace.stream.rows))
     assert len(seen) > 10
 
 
@@ -362,7 +362,7 @@ def test_events_are_scored_after_their_last_games(tmp_path: Any, monkeypatch: py
     assert [*trace_of(name).stream.row] == [1, 0, 2, 3]
     # K shrinks twice by a tenth, and does not grow between two events that overlap
     assert states_of(trace_of(name, date(2010, 3, 4)))["anna"][1] == 32_400_000
-    assert [len(trace_of(name, date(2010, 3, day)).stream.row) for day in (2, 3, 4, 5)] == [0, 1, 3, 4]
+    assert [len(trace_of(name, date(2010, 3, day)).stream.rows) for day in (2, 3, 4, 5)] == [0, 1, 3, 4]
     with rl.open(name) as ledger:
         found, then = ledger.at(as_of="2010-03-02").standings("by-period"), ledger.at("2010-03-02", close_now=True)
         assert (found.period.open_games, found.period.closes_at) == (1, datetime(2010, 3, 3, 12, tzinfo=UTC))

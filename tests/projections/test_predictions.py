@@ -35,7 +35,7 @@ def test_compiled_measures_are_the_interpreted_ones(tmp_path: Path, monkeypatch:
             facts = decode(connection, cached=False)
         for ladder in LADDERS:
             stream = Ladders(facts).stream(ladder)
-            if not len(stream.row):
+            if not len(stream.rows):
                 continue
             set_paths(monkeypatch, scanned=False, compiled=False)
             wanted = predictions.measure_quality(facts, stream)

@@ -417,7 +417,7 @@ def test_work_is_split_by_cost():
     sizes = [*range(40), 2_000, 300, *range(40)]
     streams = [SimpleNamespace(ladder=f"league/{number}", row=range(size)) for number, size in enumerate(sizes)]
     units = computing._split_into_units(streams, cores=2)
-    assert [[len(stream.row) for stream in unit] for unit in units[:2]] == [[2_000], [300]]
-    costs = [sum(len(stream.row) + computing.LADDER_COST for stream in unit) for unit in units[2:]]
+    assert [[len(stream.rows) for stream in unit] for unit in units[:2]] == [[2_000], [300]]
+    costs = [sum(len(stream.rows) + computing.LADDER_COST for stream in unit) for unit in units[2:]]
     assert max(costs) < 2 * min(costs[:-1])
-    assert sorted(len(stream.row) for unit in units for stream in unit) == sorted(sizes)
+    assert sorted(len(stream.rows) for unit in units for stream in unit) == sorted(sizes)

@@ -81,7 +81,7 @@ def choose_game(log: list[Event], ladders: Ladders, name: str) -> tuple[str, int
     again = [one["data"]["game_id"] for one in log if one["type"] != "game.recorded" and "game_id" in one["data"]]
     for ladder, stream in sorted(ladders.streams(name).items(), key=lambda item: -len(item[1].row)):
         for begin, game in _candidates(ladders, stream):
-            number = ladders.facts.first_position[stream.row[game]] - 1
+            number = ladders.facts.first_position[stream.rows[game]] - 1
             one = log[number]
             if one["data"]["game_id"] not in again and correct_game(one, "")["data"]["game"] != one["data"]:
                 return ladder, begin, number
@@ -91,8 +91,8 @@ def choose_game(log: list[Event], ladders: Ladders, name: str) -> tuple[str, int
 def _candidates(ladders: Ladders, stream: Stream) -> Iterator[tuple[int, int]]:
     periods = stream.periods
     if periods is None:
-        for game in range(len(stream.row) // 3, len(stream.row)):
-            yield ladders.facts.occurred_at[stream.row[game]], game
+        for game in range(len(stream.rows) // 3, len(stream.rows)):
+            yield ladders.facts.occurred_at[stream.rows[game]], game
         return
     for period in range(len(periods.begin) - 1 - PERIODS_BACK, 0, -1):
         for game in range(periods.offsets[period], periods.offsets[period + 1]):

@@ -81,8 +81,8 @@ def everything(facts: Facts, ladder: str, as_of: int | None) -> Any:
 def plain(stream: Stream) -> Any:
     """What a stream holds."""
     return (
-        stream.ladder, stream.names, [*stream.offsets], [*stream.players], [*stream.version],
-        [*stream.row], [[*column] for column in stream.columns], stream.adjustments,
+        stream.ladder, stream.names, [*stream.offsets], [*stream.players], [*stream.version_indices],
+        [*stream.rows], [[*column] for column in stream.columns], stream.adjustments,
     )  # fmt: skip
 
 
