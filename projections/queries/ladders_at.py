@@ -553,7 +553,7 @@ class Ladders:
             rows=rows,
             games=games,
             held=sum(results.points),
-            started=trace.started,
+            start_total=trace.start_total,
             minted=trace.minted,
             burned=trace.burned,
             adjusted=trace.adjusted,

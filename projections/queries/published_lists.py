@@ -65,7 +65,7 @@ def load_published_list(connection: Connection, published: PublishedList) -> Ran
         games=published.games,
         # a published list does not record the trial balance
         held=0,
-        started=0,
+        start_total=0,
         minted=0,
         burned=0,
         adjusted=0,

@@ -256,7 +256,7 @@ def build_balance(ranking: Ranking, at: Coordinates, times: Times) -> Balance:
     """
     amounts = {
         "players": ranking.held,
-        "start": -ranking.started,
+        "start": -ranking.start_total,
         "minted": -ranking.minted,
         "burned": ranking.burned,
         "adjusted": -ranking.adjusted,

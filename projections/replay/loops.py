@@ -24,7 +24,7 @@ ADJUSTMENT_OVERFLOW = -5  # an adjustment moved a state beyond `UNITS_MAX`
 
 # the entries of `totals`: the points with which players joined, the points minted, burned and adjusted; the index of
 # the next adjustment; the current game or period
-STARTED, MINTED, BURNED, ADJUSTED, NEXT_ADJUSTMENT, CURRENT = 0, 1, 2, 3, 4, 5
+START_TOTAL, MINTED, BURNED, ADJUSTED, NEXT_ADJUSTMENT, CURRENT = 0, 1, 2, 3, 4, 5
 TOTALS_LENGTH = 6
 
 
@@ -370,7 +370,7 @@ def run_ladder(
     states:      by state column and player, the current state; column 0 holds the points
     games:       by player, the number of counted games
     on_ladder:   by player, 1 once the player has joined
-    totals:      see `STARTED`; updated
+    totals:      see `START_TOTAL`; updated
     game_states, changes: work space for the players of one game: their states before it, and the changes
     gaps:        see `bring_states_forward`
     recorded:    receives the state of each slot's player before the game, by state column; may be empty
@@ -561,7 +561,7 @@ def join(
     on_ladder[player] = 1
     for column in range(len(states)):
         states[column][player] = starting_states[column][index]
-    totals[STARTED] += starting_states[0][index]
+    totals[START_TOTAL] += starting_states[0][index]
 
 
 # compiled: numba takes flat arrays, so every array is an argument

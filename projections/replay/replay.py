@@ -200,7 +200,7 @@ class LoopBackend(NamedTuple):
 
     run:         (version, *arguments of the loop) -> the loop's result, or None if the loop cannot run
     columns:     the columns that the rules read: a row for each, by slot
-    totals:      see `loops.STARTED`
+    totals:      see `loops.START_TOTAL`
     game_arrays: work space for the states of one game's players, and for the changes of their states
     gaps:        see `loops.bring_states_forward`
     to_input:    converts a column for `run`
@@ -414,7 +414,7 @@ def _run_periods(
     mints_by_game = _zeros(len(stream.rows))
     mints_by_game[periods.offsets[1:] - 1] = mints
     counts = np.bincount(arrays.as_numpy(stream.players), minlength=len(stream.names)).astype(np.int64)
-    started, minted, burned, adjusted = map(int, totals[: loops.NEXT_ADJUSTMENT])
+    start_total, minted, burned, adjusted = map(int, totals[: loops.NEXT_ADJUSTMENT])
     return Trace(
         stream,
         states=_view_columns(states),
@@ -424,7 +424,7 @@ def _run_periods(
         states_before=_view_columns(np.ascontiguousarray(recorded[:, slots.entry])),
         mints=arrays.as_column(mints_by_game),
         states_before_adjustments=_view_columns(states_before_adjustments),
-        started=started,
+        start_total=start_total,
         minted=minted,
         burned=burned,
         adjusted=adjusted,
@@ -550,9 +550,11 @@ def _run_loop(
             return None
         switch.end()
     stream.adjustments = _fill_in_units(stream, adjustments[2])
-    earlier_totals = (earlier.started, earlier.minted, earlier.burned, earlier.adjusted) if earlier else (0, 0, 0, 0)
+    earlier_totals = (
+        (earlier.start_total, earlier.minted, earlier.burned, earlier.adjusted) if earlier else (0, 0, 0, 0)
+    )
     totals = [int(total) + before for total, before in zip(backend.totals, earlier_totals, strict=False)]
-    trace.started, trace.minted, trace.burned, trace.adjusted = totals
+    trace.start_total, trace.minted, trace.burned, trace.adjusted = totals
     return trace
 
 
@@ -733,7 +735,7 @@ def _replay_in_batch(stream: Stream, batch: LadderBatch, keep_history: bool) -> 
         return None
     first_player, end_player = batch.player_numbers.names_from[ladder], batch.player_numbers.names_from[ladder + 1]
     first_slot, end_slot = ladder_games.slot_from[ladder], ladder_games.slot_from[ladder + 1]
-    started, minted, burned, adjusted = outcomes.totals[ladder][: loops.NEXT_ADJUSTMENT].tolist()
+    start_total, minted, burned, adjusted = outcomes.totals[ladder][: loops.NEXT_ADJUSTMENT].tolist()
     return Trace(
         stream,
         states=[column[first_player:end_player] for column in outcomes.states],
@@ -743,7 +745,7 @@ def _replay_in_batch(stream: Stream, batch: LadderBatch, keep_history: bool) -> 
         states_before=[column[first_slot:end_slot] for column in outcomes.states_before],
         mints=outcomes.mints[ladder_games.ladder_from[ladder] : ladder_games.ladder_from[ladder + 1]],
         states_before_adjustments=[array("q")] * len(outcomes.states),
-        started=started,
+        start_total=start_total,
         minted=minted,
         burned=burned,
         adjusted=adjusted,

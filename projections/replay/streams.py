@@ -660,8 +660,8 @@ def explain_not_replayed(versions: Sequence[Version]) -> str | None:
     if len(state_names) > 1 and (ruleset.freeze != "none" or ruleset.period == "event"):
         column_names = "; ".join(map(", ".join, sorted(state_names)))
         return (
-            f"its versions score in turn, but their rules have different state columns ({column_names}); publish "
-            "versions whose rules have the same columns"
+            f"its versions score in turn, but their rules have different state columns ({column_names}); "
+            "withdraw versions until the columns are the same"
         )
     return None
 

@@ -107,8 +107,8 @@ class Trace:
     states_before: by state column and slot, the states before each game; empty without history
     mints:     by game, the minted points; empty without history
     states_before_adjustments: by state column and adjustment, the states before the adjustment
-    started, minted, burned, adjusted: the totals of the trial balance, in units; `started` is the sum of the points
-               with which players joined
+    start_total, minted, burned, adjusted: the totals of the trial balance, in units; `start_total` is the sum of the
+               points with which players joined
     earlier:   the trace that this one continues. Its players come first in the stream. The stream has only the later
                games and adjustments, while states, games and totals include the earlier ones
     """
@@ -121,7 +121,7 @@ class Trace:
     states_before: Sequence[Column]
     mints: Column
     states_before_adjustments: Sequence[Column]
-    started: int = 0
+    start_total: int = 0
     minted: int = 0
     burned: int = 0
     adjusted: int = 0
@@ -502,7 +502,7 @@ class Trace:
         )
 
     def _list_totals(self) -> tuple[int, ...]:
-        return self.started, self.minted, self.burned, self.adjusted
+        return self.start_total, self.minted, self.burned, self.adjusted
 
     @cached_property
     def latest_version_start(self) -> int:
@@ -610,11 +610,11 @@ class Trace:
         earlier = self.earlier
         if earlier and games <= earlier.game_count and adjustments <= earlier.adjustment_count:
             return earlier.truncate(games, adjustments)
-        known_players, minted, adjusted, started = 0, 0, 0, 0
+        known_players, minted, adjusted, start_total = 0, 0, 0, 0
         if earlier:
             games, adjustments = games - earlier.game_count, adjustments - earlier.adjustment_count
             known_players = len(earlier.points)
-            minted, adjusted, started = earlier.minted, earlier.adjusted, earlier.started
+            minted, adjusted, start_total = earlier.minted, earlier.adjusted, earlier.start_total
         end, slots = self.stream.offsets[games], self.slots
         states, played, next_positions = self._rewind_states(end, adjustments)
         # players are numbered in the order in which they joined, so players without games yet come last
@@ -632,7 +632,7 @@ class Trace:
             states_before=[column[:end] for column in self.states_before],
             mints=self.mints[:games],
             states_before_adjustments=[column[:adjustments] for column in self.states_before_adjustments],
-            started=started + arrays.total(arrays.take(self.opening_points, numbers[known_players:])),
+            start_total=start_total + arrays.total(arrays.take(self.opening_points, numbers[known_players:])),
             minted=minted
             + arrays.total(self.mints[:games])
             + sum(max(adjustment.units, 0) for adjustment in stream.adjustments if adjustment.is_version_entry),
@@ -640,7 +640,7 @@ class Trace:
             + sum(adjustment.units for adjustment in stream.adjustments if not adjustment.is_version_entry),
             earlier=earlier,
         )
-        trace.burned = trace.started + trace.minted + trace.adjusted - arrays.total(trace.points)
+        trace.burned = trace.start_total + trace.minted + trace.adjusted - arrays.total(trace.points)
         trace.slots = Slots(arrays.take(slots.start, numbers), arrays.take(next_positions, numbers), slots.order)
         return trace
 
@@ -769,7 +769,7 @@ def _join_parts(parts: Sequence[Trace]) -> Trace:
         states_before=_join_columns(part.states_before for part in parts),
         mints=arrays.concatenate("q", [part.mints for part in parts]),
         states_before_adjustments=_join_columns(part.states_before_adjustments for part in parts),
-        started=last.started,
+        start_total=last.start_total,
         minted=last.minted,
         burned=last.burned,
         adjusted=last.adjusted,

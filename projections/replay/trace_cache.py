@@ -79,7 +79,7 @@ COLUMN_CODES = {
 }
 # the names of three columns for each state column after the first: at the end, before games, and before adjustments
 STATE_COLUMN_NAMES = "state {}", "before {}", "states_before_adjustments {}"
-TOTALS = ("started", "minted", "burned", "adjusted")
+TOTALS = ("start_total", "minted", "burned", "adjusted")
 # the folders of all modules that determine points
 DECIDING_FOLDERS = (
     "ledger/events",

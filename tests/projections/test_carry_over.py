@@ -50,7 +50,7 @@ def test_season_starts_with_carried_points(ledger_url: str, season: str, points:
     table = found(ledger_url, CARRYING, season)
 
     assert {row.player: row.points for row in table.rows} == points
-    assert table.started == started
+    assert table.start_total == started
 
 
 def test_season_starts_anew_without_carry_over(ledger_url: str) -> None:
