@@ -59,7 +59,7 @@ STATE_RULE_COLUMNS = {
     "home": "1 if the player's side played at home, -1 if the other side did, 0 if neither or if not recorded",
     "score": "the score, in units of the ruleset's score_decimals, negated where low wins; missing if not recorded",
     "side_score": "the score of the player's side: in a battle the sum of all scores, else the common score",
-    "games_before": "the counted games of the player on this ladder before this one, including those of a seed",
+    "games_before": "the counted games of the player on this ladder before this one, including the games of a seed",
     "days_since": "the calendar days in the ruleset's zone since the player's last counted game on this ladder; 0 on "
     "the same day, missing for the first game",
     "first_of_season": "1 for the player's first counted game of a season, else 0",
@@ -272,7 +272,7 @@ class Rule(NamedTuple):
     score_period: (players, before, offsets, rows, constants, table, after) -> the points minted. Player p's results
                 are rows[k][offsets[p]:offsets[p + 1]], one for each game and opponent: rows[0] is the opponent, as an
                 index into `before[c]`; rows[1] numbers the game within the period; the rule's `columns` of the player
-                follow, and then those of the opponent. `before` holds the states at the period's start
+                follow, then its `columns` of the opponent. `before` holds the states at the period's start
     explain_period: (p, names, before, offsets, rows, params, after) -> (row, term) for every cause of the change of
                 player p's column 0. The row is -1 for a term without a result of its own, such as rounding
     age:        (state, elapsed, constants) -> the state after `elapsed` calendar days without a counted game. With
@@ -455,7 +455,7 @@ def refuse_two_in_a_seat(place: Numbers, status: Numbers) -> str | None:
 def refuse_all_but_single_players(place: Numbers, team: Numbers, status: Numbers) -> str | None:
     """Return the reason why a rule that compares all pairs of players by place cannot score a game, or None.
 
-    The columns are those of the counted participants.
+    `place`, `team` and `status` are columns of the counted participants.
     """
     if 0 in place:
         return "the game has no places; the rule needs them to compare the players"

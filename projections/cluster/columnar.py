@@ -63,7 +63,7 @@ class _ObjectBytes:
             raise self.make_damage_error("is too short")
         return content
 
-    def make_damage_error(self, why: str, column: str = "", alone: bool = True) -> DamagedObject:
+    def make_damage_error(self, why: str, column: str = "", only_this_file: bool = True) -> DamagedObject:
         """Build the error for a damaged object."""
         return DamagedObject(self._name, f"{why} ({column})" if column else why)
 

@@ -217,10 +217,10 @@ class _OwnFile:
             else UnreadableFile(f"{self._path.name} {reason}")
         )
 
-    def make_damage_error(self, why: str, column: str = "", alone: bool = True) -> DamagedFile:
-        """Return the error for a damaged file. Unless `alone`, the whole folder is to be deleted."""
+    def make_damage_error(self, why: str, column: str = "", only_this_file: bool = True) -> DamagedFile:
+        """Return the error for a damaged file. Unless `only_this_file`, the whole folder is to be deleted."""
         name = f"{self._path.name}/{column}" if column else self._path.name
-        return DamagedFile(f"{name} {why}", self._path if alone else self._path.parent)
+        return DamagedFile(f"{name} {why}", self._path if only_this_file else self._path.parent)
 
 
 _OPEN: WeakValueDictionary[Path, _OwnFile] = WeakValueDictionary()

@@ -48,8 +48,8 @@ class Source(Protocol):
     def view(self, first: int, length: int) -> memoryview:
         """Return many bytes, like `read`. Changes to them do not change the file."""
 
-    def make_damage_error(self, why: str, column: str = "", alone: bool = True) -> Exception:
-        """Return the error for a damaged file or column. Unless `alone`, other files of the folder may be the cause."""
+    def make_damage_error(self, why: str, column: str = "", only_this_file: bool = True) -> Exception:
+        """Return the error for a damaged file or column. Unless `only_this_file`, other files of the folder may be the cause."""
 
 
 def add_crcs(crcs: list[int], length: int, data: Bytes) -> None:
@@ -95,9 +95,9 @@ class StoredColumn:
         """Return the number of items, followed by the shape of an item."""
         return self._items, *self._row
 
-    def make_damage_error(self, why: str, alone: bool = True) -> Exception:
+    def make_damage_error(self, why: str, only_this_file: bool = True) -> Exception:
         """Return the error for a damaged column; see `Source.make_damage_error`."""
-        return self._source.make_damage_error(why, self.name, alone)
+        return self._source.make_damage_error(why, self.name, only_this_file)
 
     def limit_to(self, low: int, high: int) -> StoredColumn:
         """Treat numbers below `low` or from `high` on as damage. Return the column."""
@@ -291,7 +291,7 @@ class LayeredColumn:
 
     def make_damage_error(self, why: str) -> Exception:
         """Return the error for columns that do not match others, so that any file of the folder may be damaged."""
-        return self.bases[0].make_damage_error(why, alone=False)
+        return self.bases[0].make_damage_error(why, only_this_file=False)
 
     def append(self, number: int) -> None:
         """Append a number."""

@@ -561,7 +561,7 @@ def _run_loop(
 class _VersionRun(NamedTuple):
     """Consecutive games, or rating periods, that the same version scores; none if the version only takes effect.
 
-    start, stop:     the first game or period, and the one after the last
+    start, stop:     the indices of the first game or period, and after the last
     adjustment_stop: the number of adjustments of the stream up to the end of the run
     """
 
@@ -726,7 +726,7 @@ def _get_outcomes(batch: LadderBatch, keep_history: bool) -> BatchOutcomes | Non
 
 
 def _replay_in_batch(stream: Stream, batch: LadderBatch, keep_history: bool) -> Trace | None:
-    """Return the trace of a ladder without adjustments and earlier seasons; None if it must be replayed alone.
+    """Return the trace of a ladder without adjustments and earlier seasons; None if it must be replayed on its own.
 
     The first call replays all ladders of the batch, because a call for each ladder would take longer than its games.
     """

@@ -5,8 +5,8 @@
     E = 1 / (1 + e^(b(opponent) - b(r))),  b(r) = -7 * ln(3300 - r)
 
 (EGF, Rating system, in force since 2021.) S is 1, 1/2 for a jigo, or 0. For E, a player who takes a handicap of h
-stones counts as 100 * (h - 1/2) points stronger: one stone is the first move without komi. The weight is that of the
-event's class. Con, bonus and E depend on the ratings before the game. In rating periods, such as tournaments, they
+stones counts as 100 * (h - 1/2) points stronger: one stone is the first move without komi. The weight depends on
+the event's class. Con, bonus and E depend on the ratings before the game. In rating periods, such as tournaments, they
 depend on the ratings at the period's start; the changes of all games add up, and the sum is rounded once.
 
     2100 beats 2100: con 17.580936, expected 0.5, bonus 0.515778, so 2109.306246 and 2091.72531

@@ -94,7 +94,7 @@ def start(params: Glicko1Params) -> StateValues:
 
 
 def age(state: StateValues, elapsed: int, constants: Numbers) -> StateValues:
-    """Return the state after `elapsed` days or periods, with a deviation of at most that of a new player."""
+    """Return the state after `elapsed` days or periods, with a deviation of at most `start_deviation`."""
     deviation, growth = real(state[1], 1), real(constants[1], 1)
     grown = root(deviation * deviation + growth * growth * real(elapsed, 1))
     return (state[0], min(units(grown, 1), constants[0]))

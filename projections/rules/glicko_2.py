@@ -11,9 +11,9 @@ from the states before the game, or before the period. Rating and deviation are 
 units of 10^-12, rounded half away from zero. Where the changes of a game or period do not sum to zero, the difference
 is minted or burned. The rule rates persons, and refuses teams.
 
-A game or period adds sigma'^2 to phi^2, as above; every further day or whole period adds sigma^2, `aging` times, until
-the deviation is that of a new player. A volatility is at most 100. Where improbable results give the equation several
-solutions, sigma' is the one nearest to sigma. `solve_volatility` proves that its fixed number of steps suffices.
+A game or period adds sigma'^2 to phi^2, as above. Each further day or whole period adds `aging` times sigma^2, until
+the deviation reaches a new player's. A volatility is at most 100. If improbable results give the equation several
+solutions, sigma' is the solution nearest to sigma. `solve_volatility` proves that its fixed number of steps suffices.
 
     1500 ± 200, 0.06 beats 1400 ± 30, loses to 1550 ± 100 and 1700 ± 300: 1464.050671 ± 151.516524, 0.059995984401
 """

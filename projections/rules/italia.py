@@ -200,7 +200,7 @@ def _explain_player(i: int, columns: Columns, constants: Numbers) -> list[Term]:
 
 
 def _explain_placement(i: int, columns: Columns, constants: Numbers) -> list[Term]:
-    """Return the points of a place and, for the first, the solo, the break, or why there is no break."""
+    """Return the term for the place and, for the first player, the terms for a solo, a break or no break."""
     place, first, second = columns[PLACE][i], columns[FIRST][i], columns[SECOND][i]
     tied = sum(columns[FIRST + power][i] == columns[CENTRES][i] for power in range(POWERS)) > 1
     detail = "centres of several powers are equal: the years before decide, then the power" if tied else "by centres"

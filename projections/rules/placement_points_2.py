@@ -54,7 +54,7 @@ class ChampionshipParams(BestOfParams):
 
     `points` are by place, from the first on. The `bonus` for the `fastest_lap` and the `pole` goes to all places, or
     only to the first `bonus_places`. Players who shared a seat divide its points, or with `shared = "none"` get none.
-    The other parameters are those of the list `best-of`.
+    For the other parameters, see `BestOfParams`.
     """
 
     points: Annotated[list[PositiveFraction], Field(min_length=1, max_length=1_000)]

@@ -22,7 +22,7 @@ from ratings_ledger.projections.contract import Changes, Columns, Numbers, Rule,
 
 SCALE = 1_000_000
 POWERS = 7
-# The centres of the player's power, then those of all seven powers.
+# The centres of the player's power, then the centres of all seven powers, by place.
 COLUMNS = ("centres", *(f"centres_{place}" for place in range(1, POWERS + 1)))
 CENTRES, FIRST = range(2)
 # The constants in order.

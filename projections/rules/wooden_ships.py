@@ -1,6 +1,6 @@
 """Wooden Ships & Iron Men: points for the result of a side, regardless of ships lost or destroyed.
 
-    victory   the only side with ships left, otherwise the one with more game points; overwhelming with twice as many
+    victory   of the only side with ships left, else of the side with more game points; overwhelming with twice as many
     tie       equal game points, with ships left on both sides or on neither
     draw      by agreement
 
