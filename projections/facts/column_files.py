@@ -218,7 +218,7 @@ class _OwnFile:
         )
 
     def make_damage_error(self, why: str, column: str = "", only_this_file: bool = True) -> DamagedFile:
-        """Return the error for a damaged file. Unless `only_this_file`, the whole folder is to be deleted."""
+        """Return the error for a damaged file. Unless `only_this_file`, the whole folder should be deleted."""
         name = f"{self._path.name}/{column}" if column else self._path.name
         return DamagedFile(f"{name} {why}", self._path if only_this_file else self._path.parent)
 

@@ -49,7 +49,7 @@ class Source(Protocol):
         """Return many bytes, like `read`. Changes to them do not change the file."""
 
     def make_damage_error(self, why: str, column: str = "", only_this_file: bool = True) -> Exception:
-        """Return the error for a damaged file or column. Unless `only_this_file`, other files of the folder may be the cause."""
+        """Return the error for a damaged file or column. Unless `only_this_file`, others may be damaged, too."""
 
 
 def add_crcs(crcs: list[int], length: int, data: Bytes) -> None:
