@@ -344,8 +344,8 @@ def _drop_games(trace: Trace) -> Trace:
             players=array("i"),
             columns=(),
             adjustments=[],
-            row=range(trace.game_count),
-            version=version,
+            rows=range(trace.game_count),
+            version_indices=version,
             latest_version_start=trace.latest_version_start,
         ),
     )

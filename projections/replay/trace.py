@@ -217,8 +217,9 @@ class Trace:
 
     def first_instant_and_kind(self, facts: Facts) -> tuple[int, str] | None:
         """Return the time and kind ("game" or "adjustment") of the ladder's first entry; None for an empty ladder."""
-        parts = [self.stream, self.earlier] if self.earlier else [self.stream]
-        return min(filter(None, [part.first_instant_and_kind(facts) for part in parts]), default=None)
+        candidates = [self.stream.first_instant_and_kind(facts)]
+        candidates += [self.earlier.first_instant_and_kind(facts)] if self.earlier else []
+        return min(filter(None, candidates), default=None)
 
     def count_before(self, facts: Facts, moment: tuple[int, int], limit: int | None = None) -> tuple[int, int]:
         """Count the games and adjustments that come before a moment; at most `limit` games."""

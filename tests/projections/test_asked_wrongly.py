@@ -69,7 +69,7 @@ TOLD: dict[str, tuple[Callable[[Any], object], str]] = {
     ),
     "a number beyond numbers": (
         lambda ledger: ledger.simulate(f"start = {'9' * 5_000}", ledger.at()),
-        "a number has too many digits",
+        "a number has too many digits; shorten it",
     ),
     "hidden characters": (
         lambda ledger: ledger.at().ruleset("\x1b[31m"),

@@ -105,7 +105,7 @@ def test_columns_carry_over_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     assert find_sequel_problem(own, elo) is None
     for new, message in (
         (finer, "counts k in 1/1000, but x@1 in 1/1000000"),
-        (coarse, "counts in 1/1000, but x@1 in 1/1000000"),
+        (coarse, "counts in 1/1000, but x@1 in 1/1000000; all versions of a ruleset must have the same scale"),
     ):
         problem = find_sequel_problem(new, own)
         assert problem is not None

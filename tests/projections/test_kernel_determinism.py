@@ -77,7 +77,7 @@ def test_kernels_of_this_program_are_alike_everywhere(name: str) -> None:
 REFUSED: dict[str, tuple[str, str]] = {
     "division of whole numbers": (
         "x = n\ny = x / 2.0",
-        "divides with / where x may not be a double; // divides",
+        "divides with / where x may not be a double; divide whole",
     ),
     "division by a whole number": ("x = real(n, 1)\ny = x / 2", "divides with / where 2 may not be a double"),
     "division of state": ("x = 1.0\ny = before[0][n - 1] / x", "divides with / where before[0][n - 1] may not"),
