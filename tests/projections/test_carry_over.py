@@ -58,7 +58,7 @@ def test_season_starts_anew_without_carry_over(ledger_url: str) -> None:
     table = found(ledger_url, LEAGUE, "2010-3")
 
     assert {row.player: row.points for row in table.rows} == {"a": 105, "c": 100, "d": 96}
-    assert table.started == 300
+    assert table.start_total == 300
 
 
 def test_late_game_moves_all_later_seasons(ledger_url: str) -> None:

@@ -134,7 +134,7 @@ def agree(ledger: Ledger, log: Log, known_at: int, as_of: str | None) -> dict[st
         rows = [Row(row.rank, row.player, row.value(found.scale), row.games, row.qualified) for row in found.rows]
         assert rows == wanted.rows(), (name, known_at, as_of)
         assert found.games == sum(played.counted for played in wanted.played.values())
-        totals = [Fraction(n, found.scale) for n in (found.started, found.minted, found.burned, found.adjusted)]
+        totals = [Fraction(n, found.scale) for n in (found.start_total, found.minted, found.burned, found.adjusted)]
         assert totals == [wanted.started, wanted.minted, wanted.burned, wanted.adjusted], (name, known_at, as_of)
         assert build_balance(found, Ladders(facts, since).coordinates, Times()).sum == 0
         note({"ladders compared": 1})

@@ -84,7 +84,7 @@ class Past:
 def standings(past: Past, ladders: Ladders, ladder: str) -> Any:
     """All that is said of a ladder."""
     found = ladders.standings(ladder)
-    totals = found.held, found.started, found.minted, found.burned, found.adjusted
+    totals = found.held, found.start_total, found.minted, found.burned, found.adjusted
     shown = read_published_lists(past.connection, ladders.facts.position, ladder)
     return found.ruleset, found.games, [*found.rows], found.digest, totals, [*ladders.facts.left_out], shown
 

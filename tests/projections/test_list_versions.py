@@ -335,7 +335,7 @@ def test_carried_season_needs_its_own_games(filled):
 
     assert [(row.rank, row.qualified, row.games) for row in first.rows] == [(1, True, 2), (2, True, 2), (3, True, 2)]
     assert [(row.rank, row.qualified, row.games) for row in second.rows] == [(None, False, 1)] * 3
-    assert second.started == sum(row.points for row in first.rows)
+    assert second.start_total == sum(row.points for row in first.rows)
 
 
 def season(number):

@@ -137,14 +137,14 @@ def test_states_are_those_of_the_oracle_at_the_end_of_every_period(played: tuple
     name, games, period = played
     whole, seen = trace_of(name), set()
     assert states_of(whole) == score_plainly(games, period, date(2100, 1, 1))
-    assert whole.started + whole.minted + whole.adjusted - whole.burned == sum(whole.points)
+    assert whole.start_total + whole.minted + whole.adjusted - whole.burned == sum(whole.points)
     for day in Random(3).sample([local(at) + timedelta(days=extra) for at, _ in games for extra in (0, 1)], 30):
         expected = score_plainly(games, period, day)
         trace = trace_of(name, day)
         assert states_of(trace) == expected
         cut = whole.truncate(len(trace.stream.rows), 0)
         assert states_of(cut) == expected
-        assert cut.started + cut.minted + cut.adjusted - cut.burned == sum(cut.points)
+        assert cut.start_total + cut.minted + cut.adjusted - cut.burned == sum(cut.points)
         seen.add(len(trace.stream.rows))
     assert len(seen) > 10
 
@@ -159,7 +159,7 @@ def test_open_periods_close_now_with_the_games_played_so_far(played: tuple[str, 
         before = [(at, who) for at, who in games if local(at) < day]
         trace = trace_of(name, day, close_now=True)
         assert states_of(trace) == score_plainly(before, period, date(2100, 1, 1))
-        assert trace.started + trace.minted + trace.adjusted - trace.burned == sum(trace.points)
+        assert trace.start_total + trace.minted + trace.adjusted - trace.burned == sum(trace.points)
         with rl.open(name) as ledger:
             as_of = f"{day - timedelta(days=1)}"
             asked, closed = ledger.at(as_of).standings("by-period"), ledger.at(as_of, close_now=True)

@@ -250,7 +250,7 @@ def test_a_seed_is_a_start_and_nothing_else(number: int) -> None:
             name: expected.points[player] for player, name in enumerate(other.names) if expected.games[player]
         }
         assert found.adjusted == 0
-        assert found.started == sum(
+        assert found.start_total == sum(
             (one.seeds[name].find_state(ladder) or [0])[0] if name in one.seeds else start
             for name in found.stream.names
         )

@@ -120,7 +120,7 @@ def test_states_are_those_of_the_oracle_after_every_game(played: tuple[str, Game
     for count, expected in enumerate(score_plainly(games), 1):
         cut = trace.truncate(count, 0)
         assert states_of(cut) == expected
-        assert cut.started + cut.minted + cut.adjusted - cut.burned == sum(cut.points)
+        assert cut.start_total + cut.minted + cut.adjusted - cut.burned == sum(cut.points)
         for person in trace.stream.persons[:3]:
             state = trace.state_of(person, count, 0)
             assert state is None or state == expected[trace.stream.names[trace.stream.numbers[person]]]

@@ -178,7 +178,7 @@ def states_of(trace: Trace) -> States:
 
 def balances(trace: Trace) -> bool:
     """Tell whether the accounts of a trace sum to what everybody has."""
-    return trace.started + trace.minted + trace.adjusted - trace.burned == sum(trace.points)
+    return trace.start_total + trace.minted + trace.adjusted - trace.burned == sum(trace.points)
 
 
 @pytest.mark.slow_cases
