@@ -19,7 +19,7 @@ SHIPPED = Path(__file__).parents[1] / "projections" / "shipped"
 
 def load_built_in_rule(name: str) -> Rule:
     """Return the built-in rule with this name and version."""
-    rule = registry.rule(name)
+    rule = registry.find_rule(name)
     assert rule is not None
     return rule
 
@@ -36,12 +36,12 @@ def reads_kind(rule: Rule, kind: str) -> bool:
 
 def is_installed(name: str) -> bool:
     """Tell whether there is a rule of this name, built in or in a package."""
-    return registry.rule(name) is not None or name in registry.rule_names()
+    return registry.find_rule(name) is not None or name in registry.rule_names()
 
 
 def forget_rules(patch: pytest.MonkeyPatch) -> None:
     """Make the program look up all rules again, as a new process does."""
-    registry.rule.cache_clear()
+    registry.find_rule.cache_clear()
     patch.setattr(registry, "_abandoned", {})
 
 
@@ -62,12 +62,14 @@ def publish_without_trial(name: str, text: str) -> None:
 
 def substitute_rule(patch: pytest.MonkeyPatch, rule: Rule, name: str | None = None) -> None:
     """Make the program find this rule under its name, or under another, instead of its own."""
-    patch.setattr(versions, "rule", lambda rule_id: rule if rule_id == (name or rule.id) else registry.rule(rule_id))
+    patch.setattr(
+        versions, "find_rule", lambda rule_id: rule if rule_id == (name or rule.id) else registry.find_rule(rule_id)
+    )
 
 
 def withdraw_rule(patch: pytest.MonkeyPatch, name: str) -> None:
     """Make the program find no rule of this name."""
-    patch.setattr(versions, "rule", lambda rule_id: None if rule_id == name else registry.rule(rule_id))
+    patch.setattr(versions, "find_rule", lambda rule_id: None if rule_id == name else registry.find_rule(rule_id))
 
 
 def find_shipped_texts(content: str = "") -> list[str]:

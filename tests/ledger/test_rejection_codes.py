@@ -551,7 +551,7 @@ def test_rejection_names_code_file_and_line(
     monkeypatch.setattr(readers, "entry_points", lambda group: entry_points)
     if code == "file-too-large":
         monkeypatch.setattr(readers, "read_json_lines", raise_memory_error)
-    registry.rule.cache_clear()
+    registry.find_rule.cache_clear()
     path = tmp_path / "input"
     if case.content is None:
         path.mkdir()
@@ -573,7 +573,7 @@ def test_rejection_names_code_file_and_line(
     assert summary["rejected"][-1]["message"].isprintable()
     assert (result.exit_code, summary["appended"], summary["existing"]) == (1, 0, 0)
     assert json.loads(ratings("status", "--format", "json", db=db).stdout) == status_before
-    registry.rule.cache_clear()
+    registry.find_rule.cache_clear()
 
 
 # the line that a rejection names, if it is not the first; None: the file as a whole

@@ -91,7 +91,7 @@ def test_linked_path_shares_the_cache(tmp_path: Path, caches: Path) -> None:
 
 def folder(url: str) -> str:
     with open_for_reading(url) as connection:
-        return column_cache.folder_of(connection)
+        return column_cache.name_cache_folder(connection)
 
 
 def test_postgres_schemas_have_separate_caches(postgres_url: str) -> None:

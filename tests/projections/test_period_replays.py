@@ -359,7 +359,7 @@ def test_events_are_scored_after_their_last_games(tmp_path: Any, monkeypatch: py
         append_drafts(
             name, build_game_draft(f"g{day}", "anna", "ben", at=f"2010-03-0{day}T12:00:00Z", game="chess", **members)
         )
-    assert [*trace_of(name).stream.row] == [1, 0, 2, 3]
+    assert [*trace_of(name).stream.rows] == [1, 0, 2, 3]
     # K shrinks twice by a tenth, and does not grow between two events that overlap
     assert states_of(trace_of(name, date(2010, 3, 4)))["anna"][1] == 32_400_000
     assert [len(trace_of(name, date(2010, 3, day)).stream.rows) for day in (2, 3, 4, 5)] == [0, 1, 3, 4]
