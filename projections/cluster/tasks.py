@@ -402,7 +402,7 @@ def _build_lookups(lists: Sequence[Sequence[Any]]) -> LogLookups:
             rows=rows_by_position[published.position],
             games=published.games,
             held=0,
-            started=0,
+            start_total=0,
             minted=0,
             burned=0,
             adjusted=0,

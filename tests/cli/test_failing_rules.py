@@ -85,7 +85,7 @@ def test_ladders_of_an_unusable_ruleset_stay(
     """Where a whole ruleset cannot be used, its stored ladders stay."""
     db = copied_file(of_four)
     assert ratings("rebuild", db=db).exit_code == 0
-    monkeypatch.setattr("ratings_ledger.projections.rulesets.versions.rule", lambda name: None)
+    monkeypatch.setattr("ratings_ledger.projections.rulesets.versions.find_rule", lambda name: None)
     result = ratings("rebuild", db=db)
     assert (result.exit_code, "elo-catan: the rule failed" in result.stderr) == (1, True)
     assert result.stderr.count("its previous standings stay live") == 1

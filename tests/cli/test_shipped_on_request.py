@@ -7,7 +7,7 @@ import pytest
 from correction_helpers import Ratings, read_json
 from own_rules import read_ruleset
 
-from ratings_ledger.projections.rulesets.shipped_rulesets import shipped_rulesets, systems
+from ratings_ledger.projections.rulesets.shipped_rulesets import list_systems, shipped_rulesets
 from ratings_ledger.projections.rulesets.versions import ON_REQUEST, SHIPPED
 
 ON_REQUEST_IDS = [name for name, ruleset in shipped_rulesets().items() if ruleset.on_request]
@@ -57,7 +57,7 @@ def test_ruleset_on_request_is_published_once(name: str, db: str, ratings: Ratin
     assert again.stdout.startswith(NOTHING_NEW)
 
 
-@pytest.mark.parametrize("name", systems())
+@pytest.mark.parametrize("name", list_systems())
 def test_system_makes_the_ladders_of_elo(name: str, db: str, ratings: Ratings) -> None:
     """`init --system` publishes a system for a game, on ladders that are named as those of Elo."""
     result = ratings("init", "--for", "go", "--system", name, db=db)

@@ -65,7 +65,7 @@ def let_time_pass(monkeypatch: pytest.MonkeyPatch, seconds: int) -> None:
 @pytest.fixture
 def break_rule(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
     """A function that breaks the rule of the ladders from their second game on, or repairs it."""
-    real_rule = registry.rule
+    real_rule = registry.find_rule
     rule = load_built_in_rule("pairwise-elo/1")
 
     def score(*arguments: Any) -> int:
@@ -74,7 +74,7 @@ def break_rule(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
     def set_broken(is_broken: bool) -> None:
         used_rule = rule._replace(score=score) if is_broken else rule
         monkeypatch.setattr(
-            "ratings_ledger.projections.rulesets.versions.rule",
+            "ratings_ledger.projections.rulesets.versions.find_rule",
             lambda name: used_rule if name == rule.id else real_rule(name),
         )
 

@@ -60,7 +60,7 @@ def test_killed_cache_writes_leave_right_facts(
                 assert cache is not None
                 positions.add(cache.position)
                 if cache.position:
-                    found = cache.facts(cache.position)
+                    found = cache.read_facts(cache.position)
                     assert [*found.first_position] == [*expected.first_position[: cache.position]]
                     assert [found.players[p] for p in found.player[: 4 * cache.position]] == [
                         expected.players[p] for p in expected.player[: 4 * cache.position]
@@ -104,6 +104,6 @@ def test_killed_trace_writes_leave_whole_traces_or_none(
                 found = trace_cache.find_trace(facts, LADDER, expected.stream.versions)
             met[found is None] += 1
             if found is not None:
-                assert ([*found.before], [*found.points]) == ([*expected.before], [*expected.points])
+                assert ([*found.points_before], [*found.points]) == ([*expected.points_before], [*expected.points])
                 assert found.stream.names == expected.stream.names
     assert not caplog.records
