@@ -550,9 +550,7 @@ def _run_loop(
             return None
         switch.end()
     stream.adjustments = _fill_in_units(stream, adjustments[2])
-    earlier_totals = (
-        (earlier.start_total, earlier.minted, earlier.burned, earlier.adjusted) if earlier else (0, 0, 0, 0)
-    )
+    earlier_totals = earlier.list_totals() if earlier else (0, 0, 0, 0)
     totals = [int(total) + before for total, before in zip(backend.totals, earlier_totals, strict=False)]
     trace.start_total, trace.minted, trace.burned, trace.adjusted = totals
     return trace

@@ -482,7 +482,7 @@ class Trace:
         left, right = self.stream, trace.stream
         return (
             (left.names, left.versions, left.adjustments) == (right.names, right.versions, right.adjustments)
-            and self._list_totals() == trace._list_totals()
+            and self.list_totals() == trace.list_totals()
             and all(map(arrays.equal, self._list_columns(), trace._list_columns()))
             and (self.earlier is None) == (trace.earlier is None)
             and (self.earlier is None or trace.earlier is None or self.earlier.has_same_results(trace.earlier))
@@ -502,7 +502,8 @@ class Trace:
             *self.states_before_adjustments,
         )
 
-    def _list_totals(self) -> tuple[int, ...]:
+    def list_totals(self) -> tuple[int, ...]:
+        """Return the totals of the trial balance: the start total, and the minted, burned and adjusted points."""
         return self.start_total, self.minted, self.burned, self.adjusted
 
     @cached_property
