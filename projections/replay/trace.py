@@ -191,15 +191,13 @@ class Trace:
         """Return the row of the last game in the facts; None without games."""
         if not len(self.stream.rows):
             return self.earlier.last_row if self.earlier else None
-        row: int = self.stream.rows[len(self.stream.rows) - 1]
-        return row
+        return int(self.stream.rows[len(self.stream.rows) - 1])
 
     def row_of(self, game: int) -> int:
         """Return the row of a game in the facts."""
         if self.earlier and game < self.earlier_games:
             return self.earlier.row_of(game)
-        row: int = self.stream.rows[game - self.earlier_games]
-        return row
+        return int(self.stream.rows[game - self.earlier_games])
 
     def rows_from(self, game: int) -> Iterator[int]:
         """Yield the rows in the facts of a game and all later games."""
