@@ -30,7 +30,7 @@ from ratings_ledger.projections.queries.coordinates import Coordinates, Times
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.queries.survey import find_list_rulesets, find_missed_months, list_due_streams
-from ratings_ledger.projections.replay.ladders import parse_name
+from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.rulesets.versions import find_period
 
 SCHEDULED = "list.scheduled"

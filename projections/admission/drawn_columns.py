@@ -118,7 +118,7 @@ def _renumber(stream: Stream, scored: Stream, player: int) -> int:
 
 def _draw_game(stream: Stream, version: Version, game: int, ranges: ColumnRanges, rng: Random) -> list[list[int]]:
     """Return the columns of a game, from the rule's sample if it has one, with random values for those in `ranges`."""
-    rule, row = version.rule, stream.row[game]
+    rule, row = version.rule, stream.rows[game]
     low, high = stream.offsets[game], stream.offsets[game + 1]
     if rule.sample is None:
         columns = [column[low:high].tolist() for column in stream.columns]

@@ -73,7 +73,7 @@ def refuse_published(connection: Connection, ladder: str, end: int) -> None:
         raise Refused("list-exists", f"{ladder} was published up to {format_instant(end)[:19]}Z in the meantime")
 
 
-def _describe_open_periods(ladder: str, closed: ClosedPeriods, now: int, times: Times, is_whole: bool) -> str:
+def _describe_open_periods(ladder: str, closed: PeriodProgress, now: int, times: Times, is_whole: bool) -> str:
     """Return the message for a ladder with games in open rating periods, and the commands that still publish it.
 
     Args:

@@ -113,7 +113,7 @@ def try_rule(version: Version, seed: int = SEED, games: int = GAMES, ranges: Col
     for problem in () if is_built_in(version.rule) else list_inexact_places(version.rule):
         problems[problem] = problem if version.rule.state else f"{problem}; points must be whole numbers"
     streams = Ladders(facts).streams(version.ruleset.id)
-    selected_rows = {row for stream in streams.values() for row in stream.row}
+    selected_rows = {row for stream in streams.values() for row in stream.rows}
     uncounted: Counter[str] = Counter()
     if draw_version is not version:
         facts.rulesets = {version.ruleset.id: [version]}
@@ -123,7 +123,7 @@ def try_rule(version: Version, seed: int = SEED, games: int = GAMES, ranges: Col
             problems["sample"] = _describe_failure(failure)
             streams = {}
     are_compiled = [_try_ladder(Ladders(facts), stream, problems) for stream in streams.values()]
-    scored_rows = {row for stream in streams.values() for row in stream.row}
+    scored_rows = {row for stream in streams.values() for row in stream.rows}
     uncounted.update(
         _find_uncounted_reason(facts, row, draw_version)
         for row in range(len(facts.start))
@@ -338,7 +338,7 @@ def _find_states_before(trace: Trace, game: int) -> list[list[int]]:
 def _score_from_junk(trace: Trace, game: int, points: list[int], columns: list[list[int]]) -> list[int]:
     """Return the points after a game. Raises `RuleFailure` if the old values in the output array affect them."""
     stream = trace.stream
-    version, row = stream.versions[stream.version[game]], stream.row[game]
+    version, row = stream.versions[stream.version_indices[game]], stream.rows[game]
     changes, minted = trace.changes[stream.offsets[game] : stream.offsets[game + 1]].tolist(), trace.mints[game]
     for junk in JUNK:
         score = partial(_score, stream, version, row, points, columns, junk)

@@ -64,8 +64,8 @@ def measure_quality(facts: Facts, stream: Stream) -> Quality | None:
         return None
     trace = replay(stream)
     keeps_only_points = not any(version.rule.state for version in stream.versions)
-    is_long = compiling.is_worthwhile(len(stream.row))
-    quality = _measure_compiled(stream, trace.before) if is_long and keeps_only_points else None
+    is_long = compiling.is_worthwhile(len(stream.rows))
+    quality = _measure_compiled(stream, trace.points_before) if is_long and keeps_only_points else None
     return quality or _measure_interpreted(facts, trace)
 
 

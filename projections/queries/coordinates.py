@@ -396,7 +396,7 @@ def build_unknown_ruleset_error(ruleset_id: str, known: Collection[str], when: s
 
 def _suggest_shipped(ruleset_id: str) -> str:
     """Return the command that publishes a shipped system for a game, if the id has this form, as elo-chess; else ""."""
-    from ratings_ledger.projections.rulesets.shipped_rulesets import systems  # needed only for unknown ladders
+    from ratings_ledger.projections.rulesets.shipped_rulesets import list_systems  # needed only for unknown ladders
 
     for system in sorted(list_systems(), key=len, reverse=True):
         if ruleset_id.startswith(f"{system}-"):

@@ -503,7 +503,7 @@ def _describe_state_change(
     if not version.rule.state:
         return ABSENT, ABSENT
     entry = before.trace.entry_states.get(facts.name_of(participant))
-    games, _ = before.last_game_of(facts.person_of(participant))
+    games, _ = before.game_count_and_last_row(facts.person_of(participant))
     games += 0 if entry is None else entry.games
     # the terms of a period name all games of the player in it; other terms name no game
     games += len({game for game, _ in effect.terms} - {None}) or 1 if is_counted else 0
@@ -599,7 +599,7 @@ def _list_uncounted(ladders: Ladders, stream: Stream, player: str, steps: list[S
     values = parse_name(stream.ladder).values
     player_numbers = [] if person is None else [number for number, owner in enumerate(facts.person) if owner == person]
     counted_rows = {step.row for step in steps}
-    for row in rows_with(facts, player_numbers):
+    for row in list_rows_of(facts, player_numbers):
         if facts.cell_of(row).game not in scored_games or (
             ladders.as_of is not None and facts.occurred_at[row] > ladders.as_of
         ):

@@ -255,7 +255,7 @@ def _count_own_games(facts: Facts, stream: Stream, row: LadderRow, player: str) 
     if not len(slots):
         return replace(row, games=0, last_game=None)
     last_game = int(np.searchsorted(arrays.as_numpy(stream.offsets), slots[-1], side="right")) - 1
-    return replace(row, games=len(slots), last_game=moment(int(facts.occurred_at[stream.row[last_game]])))
+    return replace(row, games=len(slots), last_game=moment(int(facts.occurred_at[stream.rows[last_game]])))
 
 
 def list_candidate_ladders(survey: Survey, name: str, is_player: bool) -> tuple[Sequence[LadderRow], Sequence[str]]:

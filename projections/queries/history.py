@@ -330,7 +330,7 @@ def _find_position_and_time(facts: Facts, change: LevelChange) -> tuple[int, dat
 
 def _find_own_points(trace: Trace, player: int) -> list[int]:
     """Return the distinct points that a player had after games and adjustments, in units, in ascending order."""
-    slots, before, changes = trace.slots, trace.before, trace.changes
+    slots, before, changes = trace.slots, trace.points_before, trace.changes
     own_slots = slots.order[slots.start[player] : slots.end[player]]
     adjustments = zip(trace.stream.adjustments, trace.states_before_adjustments[0], strict=True)
     return sorted(
@@ -557,7 +557,7 @@ class Course(Sequence[Change]):
     @property
     def start(self) -> Fraction:
         """Return the points before the first change. The course must not be empty."""
-        return ExactNumber(self._steps[0].before, self.scale)
+        return ExactNumber(self._steps[0].points_before, self.scale)
 
     def games(self) -> Iterator[GameRecord]:
         """Yield the game, with its seats, of each change that a game caused."""

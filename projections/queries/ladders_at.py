@@ -180,13 +180,13 @@ class Ranking:
     rows: Sequence[RankedRow]
     games: int
     held: int  # the sum of all players' points, which are running points or sums over games
-    started: int
+    start_total: int
     minted: int
     burned: int
     adjusted: int
     columns: Sequence[State] = ()  # the columns of the rows' states
     visible_states: VisibleStates | None = field(default=None, compare=False, repr=False)
-    closed: ClosedPeriods | None = field(default=None, compare=False)
+    closed: PeriodProgress | None = field(default=None, compare=False)
     # a description of the value by which players are ranked, if it is not the points
     ranked_by: str | None = field(default=None, compare=False)
 
@@ -424,7 +424,7 @@ class Ladders:
 
     def _should_keep(self, ladder: str, stream: Stream) -> bool:
         """Tell whether to keep the points before every game: for a short ladder, or if the next write continues it."""
-        if not stream.ranking.running or len(stream.row) < SHORT_GAMES:
+        if not stream.ranking.running or len(stream.rows) < SHORT_GAMES:
             return True
         return ladder in self._read_after_writes and can_be_continued(self.facts, stream.versions)
 
@@ -473,7 +473,7 @@ class Ladders:
             return  # only traces of players are kept
         by_name = self.streams(ladder, light=True)
         stream = by_name[ladder]
-        if stream.trace is None and len(stream.row) >= compiling.COMPILED_GAMES and self._is_worth_keeping(ladder):
+        if stream.trace is None and len(stream.rows) >= compiling.COMPILED_GAMES and self._is_worth_keeping(ladder):
             trim_heap()  # memory use is highest during the replay
             with suppress(RuleFailure):  # the next replay reports the failure
                 by_name[ladder] = replace(stream, trace=self.trace(ladder))
@@ -511,7 +511,7 @@ class Ladders:
             else self.stream(ladder).first_instant_and_kind(self.facts)
         )
 
-    def describe_periods(self, ladder: str) -> ClosedPeriods | None:
+    def describe_periods(self, ladder: str) -> PeriodProgress | None:
         """Return the state of a ladder's rating periods, None if it has none. Raises the errors of `trace`."""
         if self.versions(ladder)[0].ruleset.period == "game":
             return None

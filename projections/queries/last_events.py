@@ -156,7 +156,7 @@ def find_last_events_of_games(connection: Connection, ladders: Ladders, rows: Se
             name = ladder.stream.ladder
             if name not in indexes:
                 # for a few games, `count_before` is faster
-                stream_rows = enumerate(ladder.stream.row) if len(rows) > INDEXED_GAMES_MIN else ()
+                stream_rows = enumerate(ladder.stream.rows) if len(rows) > INDEXED_GAMES_MIN else ()
                 indexes[name] = {stream_row: index for index, stream_row in stream_rows}
             entry_count = indexes[name].get(row)
             if entry_count is None or ladder.stream.adjustments:
@@ -375,7 +375,7 @@ def _find_dependencies(connection: Connection, ladders: Ladders, ladder: str) ->
 
 def _list_positions(facts: Facts, stream: Stream) -> Column:
     """Return the first position of each game and adjustment of a stream, in the order of the stream."""
-    game_positions = arrays.take(facts.first_position, stream.row)
+    game_positions = arrays.take(facts.first_position, stream.rows)
     if not stream.adjustments:
         return game_positions
     positions, copied_count, view = array("q"), 0, memoryview(game_positions)
@@ -465,7 +465,7 @@ def _find_earlier_season_change(
 
 def _find_ranking_position(facts: Facts, stream: Stream) -> int:
     """Return the position of the first of the last games that one version scored; 0 with only one version."""
-    if len(stream.versions) == 1 or not len(stream.row):
+    if len(stream.versions) == 1 or not len(stream.rows):
         return 0
     position: int = facts.first_position[stream.rows[arrays.change_indices(stream.version_indices)[-1]]]
     return position

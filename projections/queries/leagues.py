@@ -282,7 +282,7 @@ def _list_met(stream: Stream, player: str) -> set[str]:
     if player not in stream.names:
         return set()
     number, met_numbers = stream.names.index(player), set[int]()
-    for game in range(len(stream.row)):
+    for game in range(len(stream.rows)):
         participants = stream.players[stream.offsets[game] : stream.offsets[game + 1]]
         if number in participants:
             met_numbers.update(participants)

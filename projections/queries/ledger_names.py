@@ -111,7 +111,7 @@ def _sample_games(facts: Facts, ruleset: Ruleset) -> Iterator[tuple[int, int]]:
 
 def _list_month_starts(facts: Facts, zone: str) -> Iterator[int]:
     """Yield the start of each month from that of the first game to that of the last."""
-    if len(times := arrays.in_memory(facts.occurred_at)):
+    if len(times := arrays.load_into_memory(facts.occurred_at)):
         first, last = local_time(min(times), zone), local_time(max(times), zone)
         for month in range(first.year * 12 + first.month - 1, last.year * 12 + last.month):
             yield month_start(month // 12, month % 12 + 1, zone)

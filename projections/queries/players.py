@@ -191,7 +191,7 @@ def load_person(survey: Survey, player: str) -> Person:
     if player not in rows:
         raise Unknown("player-unknown", f"{quote(player)} is not on any ladder{did_you_mean(player, rows)}")
     player_numbers = _find_player_numbers(facts, player)
-    games = rows_with(facts, player_numbers)
+    games = list_rows_of(facts, player_numbers)
     position = last_positions_of_people(survey.connection, survey.undated, games).get(player)
     last = None if position is None else load_last_event(survey.connection, position)
     return Person(
@@ -251,7 +251,7 @@ def _read_games(facts: Facts, player: str, as_of: int | None, game: str | None) 
     substitute_count = 0
     player_numbers = _find_player_numbers(facts, player)
     # rows are in log order, which may differ from the order of play
-    for row in sorted(rows_with(facts, player_numbers), key=facts.occurred_at.__getitem__):
+    for row in sorted(list_rows_of(facts, player_numbers), key=facts.occurred_at.__getitem__):
         if row in facts.voided or facts.cell_of(row).flags & ABORTED or game not in (None, facts.label("game", row)):
             continue
         if as_of is not None and facts.occurred_at[row] > as_of:

@@ -218,7 +218,7 @@ def list_shipped() -> ShippedRulesets:
                 games=() if shipped.takes_game else shipped.games,
                 description=shipped.description,
                 source=shipped.source,
-                teams=(installed_rule := rule(shipped.rule)) is not None and reads_teams(installed_rule),
+                teams=(installed_rule := find_rule(shipped.rule)) is not None and reads_teams(installed_rule),
             )
             for shipped in shipped_rulesets().values()
         )

@@ -307,7 +307,7 @@ class SnapshotReader:
 
     def _note_empty_ladder(self, ladders: Ladders, ladder: str, times: Times) -> None:
         """Add a note if the ladder is empty at the coordinates: when it begins, or the name of a similar ladder."""
-        if ladders.first_moment(ladder) is not None:
+        if ladders.first_instant_and_kind(ladder) is not None:
             return
         if ladders.as_of is not None and (first := ladders.at(None).first_instant_and_kind(ladder)):
             instant, kind = first

@@ -293,9 +293,9 @@ def load_all_ladders(survey: Survey) -> AllLadders:
             if stream.failure is not None:
                 raise stream.failure
             players = len(ladders.rank_stream(stream).rows if stream.ranking.sums_lists else stream.names)
-            games = len(stream.row)
-            ruleset = stream.versions[stream.version[games - 1]].ruleset.name if games else ""
-            last_game = moment(facts.occurred_at[stream.row[games - 1]]) if games else None
+            games = len(stream.rows)
+            ruleset = stream.versions[stream.version_indices[games - 1]].ruleset.name if games else ""
+            last_game = moment(facts.occurred_at[stream.rows[games - 1]]) if games else None
             month_counts = (
                 ()
                 if not games or is_partitioned_by_time(stream.versions[0].ruleset)
@@ -326,14 +326,14 @@ def _count_by_month(survey: Survey, stream: Stream, month_starts: dict[int, int]
     `month_starts` caches the instant at which each month starts, by the number of the month.
     """
     occurred_at, zone = survey.facts.occurred_at, survey.times.zone
-    last = _number_month(occurred_at[stream.row[len(stream.row) - 1]], zone)
-    first = max(last - MONTHS_MAX + 1, _number_month(occurred_at[stream.row[0]], zone))
+    last = _number_month(occurred_at[stream.rows[len(stream.rows) - 1]], zone)
+    first = max(last - MONTHS_MAX + 1, _number_month(occurred_at[stream.rows[0]], zone))
     bounds = []
     for month in range(first, last + 1):
         if month not in month_starts:
             month_starts[month] = day_start(date(month // 12, month % 12 + 1, 1), zone)
-        bounds.append(bisect_left(stream.row, month_starts[month], key=occurred_at.__getitem__))
-    return tuple(end - begin for begin, end in pairwise([*bounds, len(stream.row)]))
+        bounds.append(bisect_left(stream.rows, month_starts[month], key=occurred_at.__getitem__))
+    return tuple(end - begin for begin, end in pairwise([*bounds, len(stream.rows)]))
 
 
 def _number_month(instant: int, zone: str) -> int:
