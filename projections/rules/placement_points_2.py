@@ -7,9 +7,8 @@ players get the mean of the points of the tied places. A leaver holds a place an
 substitute took the seat over. A guest (`numbers.guest`) holds a place, and the players behind move up for points.
 
 Players who shared a seat share its points in equal parts (`shared = "divide"`) or get none ("none"). Usually they are a
-leaver and the substitute. If more players took turns, or one of them is recorded at another seat, `numbers.drivers` is
-the number of players who shared. A player is recorded once in a game; points from another seat are
-`numbers.other_points`, in units of 1/840.
+leaver and the substitute. If more players took turns, or one is recorded at another seat, `numbers.drivers` is their
+number. A player is recorded once in a game; points from another seat are `numbers.other_points`, in units of 1/840.
 
 The bonuses go to the players whose `numbers.fastest_lap` or `numbers.pole` is 1; several share one in equal parts.
 
@@ -72,10 +71,7 @@ def refuse_params(params: ChampionshipParams, players_max: int) -> str | None:
         if (Fraction(value) * SCALE).denominator != 1:
             return f"{where}: {value} is finer than 1/{SCALE} of a point"
     if params.substitution == "leaver":
-        return (
-            'params.substitution: with "leaver", no player would get the points of a seat that a substitute took over; '
-            'use "both", "substitute" or "none"'
-        )
+        return 'params.substitution: "leaver" would give no player the points of a replaced leaver; use "both"'
     return None
 
 
@@ -101,10 +97,7 @@ def start(params: ChampionshipParams) -> StateValues:
 
 
 def check(n: int, columns: Columns, params: ChampionshipParams) -> str | None:
-    """Return the reason why a game cannot be scored, or None.
-
-    A number may be out of range, or a shared seat may be tied with another seat.
-    """
+    """Return the reason why a game cannot be scored (a number out of range, or a shared seat that is tied), or None."""
     for name, column, low, high in (
         ("fastest_lap", FASTEST, 0, 1),
         ("pole", POLE, 0, 1),
