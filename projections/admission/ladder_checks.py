@@ -43,9 +43,10 @@ from ratings_ledger.projections.replay.eligibility import (
     rates_teams,
     reads_numbers,
 )
-from ratings_ledger.projections.replay.ladder_names import find_ladder_name_problem, list_partition_values, parse_name
+from ratings_ledger.projections.replay.ladder_names import find_ladder_name_problem, parse_name
 from ratings_ledger.projections.replay.partition import is_partitioned_by_time
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
+from ratings_ledger.projections.replay.streams import list_partition_values
 from ratings_ledger.projections.rulesets.registry import BUILT_IN
 from ratings_ledger.projections.rulesets.versions import (
     ELO,

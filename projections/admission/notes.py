@@ -31,7 +31,7 @@ from ratings_ledger.projections.queries.ladder_typos import (
     find_played_labels,
 )
 from ratings_ledger.projections.replay.eligibility import explain_ineligible
-from ratings_ledger.projections.replay.ladder_names import list_partition_values
+from ratings_ledger.projections.replay.streams import list_partition_values
 from ratings_ledger.projections.rulesets.versions import Version, in_force
 
 # the maximum number of refused ladders for which a did-you-mean hint is computed

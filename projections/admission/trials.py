@@ -30,10 +30,9 @@ from ratings_ledger.projections.lists import LISTS
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay import rule_calls
 from ratings_ledger.projections.replay.eligibility import decide_eligibility
-from ratings_ledger.projections.replay.ladder_names import list_partition_values
 from ratings_ledger.projections.replay.replay import replay_compiled, replay_interpreted
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
-from ratings_ledger.projections.replay.streams import Stream
+from ratings_ledger.projections.replay.streams import Stream, list_partition_values
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.rule_errors import (
     RULE_ERRORS,

@@ -33,9 +33,9 @@ from ratings_ledger.projections.facts.decoding import apply_event, decode, set_r
 from ratings_ledger.projections.queries.coordinates import Coordinates, UnknownLadder
 from ratings_ledger.projections.queries.ladders_at import Ladders, find_versions
 from ratings_ledger.projections.replay.arrivals import GameDay, read_game_day, score_arrivals
-from ratings_ledger.projections.replay.ladder_names import find_ladder_name_problem, list_partition_values, parse_name
+from ratings_ledger.projections.replay.ladder_names import find_ladder_name_problem, parse_name
 from ratings_ledger.projections.replay.replay import replay
-from ratings_ledger.projections.replay.streams import Stream, StreamAdjustment, have_same_state
+from ratings_ledger.projections.replay.streams import Stream, StreamAdjustment, have_same_state, list_partition_values
 from ratings_ledger.projections.replay.trace import TracePosition
 from ratings_ledger.projections.rulesets.versions import Version, newest
 

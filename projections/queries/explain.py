@@ -48,10 +48,10 @@ from ratings_ledger.projections.replay.arrivals import read_game_day, score_arri
 from ratings_ledger.projections.replay.clubs import explain_members
 from ratings_ledger.projections.replay.eligibility import NOT_RATED, decide_eligibility, explain_left_out
 from ratings_ledger.projections.replay.gaps import State
-from ratings_ledger.projections.replay.ladder_names import list_partition_values, parse_name
+from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.partition import is_partitioned_by_time
 from ratings_ledger.projections.replay.replay import find_starting_state
-from ratings_ledger.projections.replay.streams import Stream, find_open_period
+from ratings_ledger.projections.replay.streams import Stream, find_open_period, list_partition_values
 from ratings_ledger.projections.replay.trace import Step, Trace, TracePosition
 from ratings_ledger.projections.rulesets.assumptions import assumptions_among
 from ratings_ledger.projections.rulesets.columns import find_reading

@@ -31,8 +31,8 @@ from ratings_ledger.projections.queries.last_events import find_last_event_of_ga
 from ratings_ledger.projections.queries.results import AS_IS, HIDDEN, Answer, LastEvent, Result
 from ratings_ledger.projections.queries.survey import LadderRow, Survey, load_all_ladders
 from ratings_ledger.projections.replay.eligibility import decide_eligibility
-from ratings_ledger.projections.replay.ladder_names import drop_duplicate_ladders, list_partition_values, parse_name
-from ratings_ledger.projections.replay.streams import Stream
+from ratings_ledger.projections.replay.ladder_names import drop_duplicate_ladders, parse_name
+from ratings_ledger.projections.replay.streams import Stream, list_partition_values
 from ratings_ledger.projections.rulesets.versions import list_games
 
 CHUNK_GAMES = 1_000  # the number of games whose records are read at once

@@ -36,9 +36,9 @@ from ratings_ledger.projections.queries.ladders_at import Ladders, Memo, name_mo
 from ratings_ledger.projections.queries.last_changes import GameRevision, LastChanges, find_last_changes
 from ratings_ledger.projections.queries.results import LastEvent
 from ratings_ledger.projections.replay.eligibility import NEVER, SelectedGames, list_cell_leagues
-from ratings_ledger.projections.replay.ladder_names import list_partition_values, parse_name
+from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.partition import Values, is_partitioned_by_time, list_values_at, partition_games
-from ratings_ledger.projections.replay.streams import Stream
+from ratings_ledger.projections.replay.streams import Stream, list_partition_values
 from ratings_ledger.projections.rulesets.versions import Version, find_months_problem, list_games
 
 # for more games than this, it is faster to compute the indexes of all games of a ladder at once

@@ -13,8 +13,6 @@ from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.rejections import did_you_mean, quote
-from ratings_ledger.projections.facts.columns import Facts
-from ratings_ledger.projections.replay.partition import list_values_at
 
 
 class LadderName(NamedTuple):
@@ -95,8 +93,3 @@ def find_ladder_name_problem(name: LadderName, ruleset: Ruleset) -> str | None:
         if not (member == "players" and bands) and not re.fullmatch(_VALUE_FORMS.get(member, ".+"), value, re.ASCII):
             return f"{quote(value)} is not a {member}; the ladders are named {pattern}"
     return None
-
-
-def list_partition_values(facts: Facts, row: int, ruleset: Ruleset) -> list[tuple[str, ...]]:
-    """Return the partition values of each ladder that a game is on. There are several if bands overlap."""
-    return list_values_at(facts, facts.cell_of(row), facts.occurred_at[row], ruleset)

@@ -26,6 +26,7 @@ from ratings_ledger.projections.replay.partition import (
     PlayerNumbers,
     is_partitioned_by_time,
     list_cell_values,
+    list_values_at,
     number_players,
     partition_games,
 )
@@ -229,6 +230,11 @@ class Stream:
                 adjustment._replace(player=shortened.number_player(person, self.names[adjustment.player]))
             )
         return shortened
+
+
+def list_partition_values(facts: Facts, row: int, ruleset: Ruleset) -> list[tuple[str, ...]]:
+    """Return the partition values of each ladder that a game is on. There are several if bands overlap."""
+    return list_values_at(facts, facts.cell_of(row), facts.occurred_at[row], ruleset)
 
 
 def build_streams(

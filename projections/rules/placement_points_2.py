@@ -71,7 +71,7 @@ def refuse_params(params: ChampionshipParams, players_max: int) -> str | None:
         if (Fraction(value) * SCALE).denominator != 1:
             return f"{where}: {value} is finer than 1/{SCALE} of a point"
     if params.substitution == "leaver":
-        return 'params.substitution: "leaver" would give no player the points of a replaced leaver; use "both"'
+        return 'params.substitution: "leaver" would give no player the points of a seat taken over; use "both"'
     return None
 
 

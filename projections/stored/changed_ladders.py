@@ -13,7 +13,7 @@ from ratings_ledger.ledger.store.log import Log, find_changed_games, read_types
 from ratings_ledger.projections.admission.ladder_checks import build_game_facts
 from ratings_ledger.projections.diff.affected import is_affected, list_affected_subjects
 from ratings_ledger.projections.facts.columns import Facts
-from ratings_ledger.projections.replay.ladder_names import list_partition_values
+from ratings_ledger.projections.replay.streams import list_partition_values
 from ratings_ledger.projections.rulesets.versions import Version, list_games
 from ratings_ledger.projections.stored.computing import list_package_rulesets
 
