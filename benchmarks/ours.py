@@ -119,7 +119,7 @@ def _time_replay(url: str) -> Measurement:
         "decode": decoded - started,
         "stream": streamed - decoded,
         "replay": ended - streamed,
-        "count": len(stream.row),
+        "count": len(stream.rows),
         "digest": _compute_digest(stream.names, trace),
     }
 
@@ -140,7 +140,7 @@ def replay_in_memory(url: str, name: str = "", compared: int = 0) -> Measurement
     started = perf_counter()
     trace = replay_stream(stream, keep_history=False)
     seconds = perf_counter() - started
-    result = {"seconds": seconds, "count": len(stream.row), "digest": _compute_digest(stream.names, trace)}
+    result = {"seconds": seconds, "count": len(stream.rows), "digest": _compute_digest(stream.names, trace)}
     if compared:
         part = replay_stream(stream.truncate(compared, 0), keep_history=False)
         scale = stream.rule.scale

@@ -42,7 +42,7 @@ def _save_names(db: str, facts: Facts, newest_games: list[str]) -> None:
     # slow to import, and needed only after a change of the log
     from ratings_ledger.projections.queries.ledger_names import list_names
 
-    with suppress(OSError, Damaged, Unreadable):
+    with suppress(OSError, DamagedFile, UnreadableFile):
         write_names(db, facts.chain_hash, list_names(facts, newest_games))
 
 
