@@ -258,7 +258,7 @@ def test_time_is_checked_when_typed(one_db: str, ratings: Ratings) -> None:
     code, _, terminal_text = type_answers(["--db", one_db, "record"], dialogue)
 
     assert code == 0, terminal_text
-    for message in ("'Chess Club'", "'soon'", "the day or the month first", "is in the future", "2024-11-22 20:05"):
+    for message in ("'Chess Club'", "'soon'", "the order of day and month", "is in the future", "2024-11-22 20:05"):
         assert message in terminal_text, message
     (last,) = read_json(ratings, one_db, "log", "--limit", "1")["rows"]
     assert (last["occurred_at"], last["data"]["game_id"]) == ("2024-11-23T11:00:00.000000Z", "2024-11-22-1")
