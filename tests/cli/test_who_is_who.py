@@ -108,7 +108,7 @@ def test_aliases_do_not_apply_to_json_lines(one_db: str, ratings: Ratings, tmp_p
             ("Hanna", "Jo"),
             "'Hanna' and 'Jo' take part in one game, but are both aliases of 'Johanna'; correct an alias or a name",
         ),
-        (("ben", "ben"), "'ben' takes part twice"),
+        (("ben", "ben"), "'ben' takes part twice; name each player once"),
     ],
 )
 def test_two_names_of_one_player_in_a_game_are_refused(
