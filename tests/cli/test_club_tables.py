@@ -21,7 +21,7 @@ LABELS = [("Beta Racing", "Beta"), ("Delta", "Gamma")]
 @pytest.fixture
 def races() -> list[Race]:
     """Two seasons of six races."""
-    return club_seasons.draw_seasons(seed=11, rounds=6)
+    return club_seasons.draw_races(seed=11, rounds=6)
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def table(ratings: Ratings, store: str, ladder: str) -> list[club_seasons.Row]:
 def expected(races: list[Race], ladder: str) -> list[club_seasons.Row]:
     """The same by the oracle."""
     takes, season = ladder.split("/")
-    return club_seasons.table_of([race for race in races if race.season == season], takes, LABELS)
+    return club_seasons.rank_clubs([race for race in races if race.season == season], takes, LABELS)
 
 
 def test_tables_of_clubs_are_those_of_the_oracle(ratings: Ratings, raced: str, races: list[Race]) -> None:
@@ -82,14 +82,14 @@ def test_history_and_explanations_tell_whose_points_a_club_has(ratings: Ratings,
     for takes in TAKES:
         for race in races[:6]:
             found = ask(ratings, raced, "explain", race.game_id, f"{takes}/2001")
-            results = club_seasons.club_results(race, takes, LABELS)
+            results = club_seasons.score_clubs(race, takes, LABELS)
             assert {one["player"]: Fraction(one["change"]) for one in found["players"]} == {
                 club: result.points for club, result in results.items()
             }
             for one in found["players"]:
                 assert sum(Fraction(term["amount"]) for term in one["terms"]) == Fraction(one["change"])
     club, driver = (ask(ratings, raced, "history", "d03", f"{name}/2001")["rows"] for name in ("sum", "drivers"))
-    points = [club_seasons.club_results(race, "sum", LABELS).get("d03") for race in races[:6]]
+    points = [club_seasons.score_clubs(race, "sum", LABELS).get("d03") for race in races[:6]]
     assert [Fraction(row["change"]) for row in club] == [one.points for one in points if one]
     assert [row["game_id"] for row in driver] == [
         race.game_id for race in races[:6] if any(seat.driver == "d03" for seat in race.seats)
@@ -101,7 +101,7 @@ def test_corrections_move_points_between_clubs(ratings: Ratings, raced: str, rac
     """Another club of a driver moves points of clubs alone; every difference has causes that sum to it."""
     before = {ladder: table(ratings, raced, ladder) for ladder in ("drivers/2001", "best/2002")}
     race = races[2]
-    seat = next(seat for seat in race.seats if seat.club and club_seasons.results_of(race)[seat.driver][0] > 0)
+    seat = next(seat for seat in race.seats if seat.club and club_seasons.score_race(race)[seat.driver][0] > 0)
     old, seat.club = str(seat.club), "Newcomers"
     game = race.write()["data"]
     result = ratings("correct", race.game_id, "--reason", "wrong club", db=raced, input=json.dumps(game))
@@ -112,7 +112,7 @@ def test_corrections_move_points_between_clubs(ratings: Ratings, raced: str, rac
         assert table(ratings, raced, ladder) == expected(races, ladder)
     assert {ladder: table(ratings, raced, ladder) for ladder in before} == before
     head = ask(ratings, raced, "standings", "sum/2001")["known_at"]
-    for club in (club_seasons.current(old, LABELS), "Newcomers"):
+    for club in (club_seasons.find_current_name(old, LABELS), "Newcomers"):
         found = ask(
             ratings, raced, "explain", "--change", club, "sum/2001", "--from", f"known-at={head - 1}", "--to", "now"
         )

@@ -1,4 +1,4 @@
-"""What happens in the random years of Catan and on their lists, counted, so that a test can say what it has seen."""
+"""Counts of the cases that occur in the random years of Catan and on their lists, so that a test can require them."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -15,20 +15,20 @@ from oracle.times import berlin, end_of, start_of
 Cases = dict[str, bool]
 
 
-def count(log: Log, lists: dict[str, Answer]) -> Counter[str]:
-    """How often each case occurs in a year with these lists."""
-    found: Counter[str] = Counter()
-    for cases in (*_of_records(log), *_of_changes(log), *_of_lists(log, lists)):
-        found.update(name for name, seen in cases.items() if seen)
-    return found
+def count_cases(log: Log, lists: dict[str, Answer]) -> Counter[str]:
+    """Return how often each case occurs in a year with these lists."""
+    counts: Counter[str] = Counter()
+    for cases in (*_find_cases_of_records(log), *_find_cases_of_changes(log), *_find_cases_of_lists(log, lists)):
+        counts.update(name for name, occurs in cases.items() if occurs)
+    return counts
 
 
-def _played(log: Log) -> list[Game]:
-    """The games of Catan that count for anything."""
+def _list_played_games(log: Log) -> list[Game]:
+    """Return the games of Catan that count for any list."""
     return [game for game in games(log).values() if game.may_count and game.data["game"] == "catan"]
 
 
-def _of_records(log: Log) -> Iterator[Cases]:
+def _find_cases_of_records(log: Log) -> Iterator[Cases]:
     latest = ""
     for event in log:
         game = event["data"]
@@ -42,25 +42,25 @@ def _of_records(log: Log) -> Iterator[Cases]:
             "another game": game["game"] != "catan",
         }
         latest = max(latest, event["occurred_at"])
-    for game in _played(log):
-        yield _of_game(game)
+    for game in _list_played_games(log):
+        yield _find_cases_of_game(game)
 
 
-def _of_game(game: Game) -> Cases:
+def _find_cases_of_game(game: Game) -> Cases:
     seated, placed, at, local = seats(game.data), places(game.data), game.at, berlin(game.at)
-    taken = [placed[seat.last["player"]] for seat in seated]
-    told = [seat.last.get("place", 0) for seat in seated]
-    left = [seat.last for seat in seated if seat.last.get("status", "substitute") != "substitute"]
+    final_places = [placed[seat.last["player"]] for seat in seated]
+    recorded_places = [seat.last.get("place", 0) for seat in seated]
+    leavers = [seat.last for seat in seated if seat.last.get("status", "substitute") != "substitute"]
     changed = [seat.changed_hands for seat in seated]
     return {
         f"{len(seated)} seats": True,
-        "tie": len(set(taken)) < len(taken),
-        "dense places": 0 not in told and told != taken,
-        "scores alone": 0 in told,
+        "tie": len(set(final_places)) < len(final_places),
+        "dense places": 0 not in recorded_places and recorded_places != final_places,
+        "scores alone": 0 in recorded_places,
         "low scores": game.data.get("score_order") == "low",
         "seat that changed hands": any(changed),
-        "nobody of a game counts": all(changed),
-        "leaver without substitute": bool(left),
+        "game without counting players": all(changed),
+        "leaver without substitute": bool(leavers),
         "another month in UTC": at.month != local.month,
         "another year in UTC": at.year != local.year,
         "23:30 UTC on 28 February": f"{at:%m-%d %H:%M}" == "02-28 23:30" and local.month == 3,
@@ -69,15 +69,15 @@ def _of_game(game: Game) -> Cases:
     }
 
 
-def _of_changes(log: Log) -> Iterator[Cases]:
+def _find_cases_of_changes(log: Log) -> Iterator[Cases]:
     by_game: dict[str, list[Event]] = defaultdict(list)
     for event in log:
         if "game_id" in event["data"]:
             by_game[event["data"]["game_id"]].append(event)
-    for told in by_game.values():
-        types = [event["type"] for event in told]
-        dated = ["occurred_at" in event["data"]["game"] for event in told if event["type"] == "game.corrected"]
-        months = {f"{berlin(game.at):%Y-%m}" for game in (*_played(told[:1]), *_played(told))}
+    for events in by_game.values():
+        types = [event["type"] for event in events]
+        dated = ["occurred_at" in event["data"]["game"] for event in events if event["type"] == "game.corrected"]
+        months = {f"{berlin(game.at):%Y-%m}" for game in (*_list_played_games(events[:1]), *_list_played_games(events))}
         yield {
             "voided": types[-1] == "game.voided",
             "reinstated": types[-1] == "game.reinstated",
@@ -86,46 +86,48 @@ def _of_changes(log: Log) -> Iterator[Cases]:
             "corrected again, the date not": True in dated and not dated[-1],
         }
     types = {event["id"]: event["type"] for event in log}
-    withdrawn = [types[event_id] for event_id, those in voids(log).items() if len(those) % 2]
-    people = Counter(map(identities(log), {player for game in _played(log) for player in game.players}))
+    withdrawn = [types[event_id] for event_id, void_ids in voids(log).items() if len(void_ids) % 2]
+    people = Counter(map(identities(log), {player for game in _list_played_games(log) for player in game.players}))
     changes = Counter((e["data"]["player"], e["occurred_at"]) for e in live(log, "player.account_changed"))
     yield {
         "rename withdrawn": "player.renamed" in withdrawn,
         "account withdrawn": "player.account_changed" in withdrawn,
-        "account withdrawn, and that too": any(len(those) > 1 for those in voids(log).values()),
-        "two accounts at once": any(count > 1 for count in changes.values()),
-        "two ids of one person": any(count > 1 for count in people.values()),
+        "account withdrawn, and that too": any(len(void_ids) > 1 for void_ids in voids(log).values()),
+        "two accounts at once": any(number > 1 for number in changes.values()),
+        "two ids of one person": any(number > 1 for number in people.values()),
         "chain of renames": any(name.endswith(" 3") for name in people),
     }
 
 
-def _of_lists(log: Log, lists: dict[str, Answer]) -> Iterator[Cases]:
+def _find_cases_of_lists(log: Log, lists: dict[str, Answer]) -> Iterator[Cases]:
     for name, answer in lists.items():
         versions, period = versions_of(log, ruleset_of(name)), name.rsplit("/", 1)[-1]
         version = in_force(versions, end_of(period))
         assert version is not None
         if ruleset_of(name) == "catan-monthly":
-            yield _of_month(answer.rows, version.params)
+            yield _find_cases_of_month(answer.rows, version.params)
             yield {"two versions in one month": in_force(versions, start_of(f"{period}-01")) != version}
         elif ruleset_of(name) == "catan-annual":
-            months = {other for other in lists if other.startswith(name.replace("annual", "monthly", 1) + "-")}
+            months = {
+                list_name for list_name in lists if list_name.startswith(name.replace("annual", "monthly", 1) + "-")
+            }
             yield {"month without a list": 0 < len(months) < 12, "year without ranks": not answer.rows}
             for row in answer.rows:
-                yield _of_year(log, row, period, name.split("/")[2], version.params)
+                yield _find_cases_of_year(log, row, period, name.split("/")[2], version.params)
 
 
-def _of_month(rows: list[Row], params: dict[str, Any]) -> Cases:
+def _find_cases_of_month(rows: list[Row], params: dict[str, Any]) -> Cases:
     ranks = [row.rank for row in rows if row.rank]
     shared = Counter(ranks)
     games = [row.games for row in rows]
-    pay = [*params["gold"], *[0] * 20]
+    gold_by_rank = [*params["gold"], *[0] * 20]
     pool = params["gold_ties"] == "pool"
     return {
         "shared place": len(shared) < len(ranks),
         "places 1, 1, 3": [*ranks[:3]] == [1, 1, 3],
         "gold of a shared place": not pool and any(row.gold and shared[row.rank or 0] > 1 for row in rows),
         "gold pooled": pool and any(row.gold and shared[row.rank or 0] > 1 for row in rows),
-        "gold that is not paid": pool and any(sum(pay[r - 1 : r - 1 + n]) % n for r, n in shared.items()),
+        "gold that is not paid": pool and any(sum(gold_by_rank[r - 1 : r - 1 + n]) % n for r, n in shared.items()),
         "place behind the gold": bool(ranks) and max(ranks) > len(params["gold"]),
         "one game short": params["min_games"] - 1 in games,
         "just enough games": params["min_games"] in games,
@@ -136,7 +138,7 @@ def _of_month(rows: list[Row], params: dict[str, Any]) -> Cases:
     }
 
 
-def _of_year(log: Log, row: Row, year: str, group: str, params: dict[str, Any]) -> Cases:
+def _find_cases_of_year(log: Log, row: Row, year: str, group: str, params: dict[str, Any]) -> Cases:
     assert row.places is not None
     free, current = View(log).account(row.player, end_of(year)) == "free", identities(log)
     accounts = live(log, "player.account_changed")

@@ -1,6 +1,7 @@
-"""A year of Catan from a seed, for tests: games in two cities, and all that becomes of games, players and rules.
+"""A year of Catan, drawn from a seed: games in two cities, and every later change of games, players and rules.
 
-Every event has an id. The order is that of recording: late games, corrections and renames stand where they came in.
+Every event has an id. The events are in the order of recording: late games, corrections and renames come where they
+were recorded.
 """
 
 import random
@@ -8,17 +9,17 @@ from calendar import monthrange
 from datetime import datetime, timedelta
 from typing import Any
 
-from histories import ruleset
+from histories import build_ruleset_event
 
 from ratings_ledger.projections.rulesets.versions import read_shipped_texts
 
 Event = dict[str, Any]
-# events with the moment at which they are recorded
+# (moment of recording, event)
 Keyed = list[tuple[float, Event]]
 
 YEARS = (2007, 2008, 2009, 2010, 2012, 2013)
 PLAYERS = ("anna", "ben", "cleo", "dora", "Émile", "ζωή", "a b")
-# they play together and share a place, so that their scores are often equal
+# they play together and share places, so that their scores are often equal
 TWINS = ("gus", "hal")
 CITIES = ("7", "Köln")
 GROUPS = ("basic", "cities-knights", "expansions")
@@ -42,42 +43,42 @@ VARIANTS: tuple[dict[str, Any], ...] = (
 )
 
 
-def shipped_lists() -> list[Event]:
-    """The shipped versions of the three kinds of lists of Catan."""
+def build_shipped_rulesets() -> list[Event]:
+    """Return the shipped versions of the three Catan lists as events."""
     texts = [text for text in read_shipped_texts() if "catan-points/1" in text or "annual-places/1" in text]
-    return [ruleset(text) | {"id": f"rules {number}"} for number, text in enumerate(texts)]
+    return [build_ruleset_event(text) | {"id": f"rules {number}"} for number, text in enumerate(texts)]
 
 
-def year_of(seed: int) -> list[Event]:
-    """The events of a year in the order of recording."""
+def draw_year(seed: int) -> list[Event]:
+    """Return the events of a year in the order of recording."""
     chance = random.Random(f"catan year {seed}")
     year = YEARS[seed % len(YEARS)]
     aliases = {name: f"{name}2" for name in chance.sample(PLAYERS, chance.randint(0, 3))}
-    games = sorted(_games(chance, year), key=lambda game: str(game["occurred_at"]))
+    games = sorted(_draw_games(chance, year), key=lambda game: str(game["occurred_at"]))
     order = chance.choice(["as played", "some late", "shuffled"])
-    keyed: Keyed = [(-1, event) for event in shipped_lists()]
+    keyed: Keyed = [(-1, event) for event in build_shipped_rulesets()]
     met: dict[str, float] = {}
     for number, game in enumerate(games):
         late = order == "shuffled" or (order == "some late" and chance.random() < 0.1)
         key = chance.uniform(0, len(games)) if late else float(number)
-        for at, event in [(key, game), *_changes(chance, year, game, key, len(games))]:
-            keyed.append((at, _aliased(chance, event, aliases, met, at)))
-    keyed += _accounts(chance, year, len(games))
-    keyed += _renames(chance, aliases, met, len(games))
-    keyed += [(chance.uniform(0, len(games)), event) for event in _variants(chance, year, seed)]
+        for at, event in [(key, game), *_draw_changes(chance, year, game, key, len(games))]:
+            keyed.append((at, _apply_aliases(chance, event, aliases, met, at)))
+    keyed += _draw_accounts(chance, year, len(games))
+    keyed += _draw_renames(chance, aliases, met, len(games))
+    keyed += [(chance.uniform(0, len(games)), event) for event in _draw_variants(chance, year, seed)]
     ordered = sorted((key, number) for number, (key, _) in enumerate(keyed))
     return [keyed[number][1] for _, number in ordered]
 
 
-def _event(type_name: str, event_id: str, at: str, **data: Any) -> Event:
+def _build_event(type_name: str, event_id: str, at: str, **data: Any) -> Event:
     return {"type": type_name, "id": event_id, "occurred_at": at, "data": data}
 
 
-def _games(chance: random.Random, year: int) -> list[Event]:
-    """Of each month many games in one group of one city, and some of every other sort."""
+def _draw_games(chance: random.Random, year: int) -> list[Event]:
+    """Draw for each month many games in one group of one city, and some games of every other sort."""
     main = {"city": chance.choice(CITIES), "group": chance.choice(GROUPS)}
     regulars = chance.sample(PLAYERS, chance.randint(3, len(PLAYERS)))
-    found: list[Event] = []
+    games: list[Event] = []
     for month in range(1, 13):
         busy = chance.choice([0, 3, 12, 15, 15, 18, 18, 18, 20])
         labels = [main] * busy
@@ -86,18 +87,23 @@ def _games(chance: random.Random, year: int) -> list[Event]:
             labels += [{"city": chance.choice(CITIES), "group": chance.choice([*GROUPS, *CARDS])}] * 9
         labels += chance.sample([{"group": "basic"}, {"city": "7"}, {}, {"city": "7", "group": CARDS[0]}], 1)
         twins = [*TWINS] if chance.random() < 0.7 else []
-        for where in labels:
-            data = {"game_id": f"g{len(found)}", "game": "catan", **where, **_result(chance, regulars, twins)}
+        for labels_of_game in labels:
+            data = {
+                "game_id": f"g{len(games)}",
+                "game": "catan",
+                **labels_of_game,
+                **_draw_result(chance, regulars, twins),
+            }
             if chance.random() < 0.02:
                 data["game"] = "club-catan"
             if chance.random() < 0.05:
                 data |= chance.choice([{"rated": False}, {"aborted": True}])
-            found.append(_event("game.recorded", f"game:g{len(found)}", _time(chance, year, month), **data))
-    return found
+            games.append(_build_event("game.recorded", f"game:g{len(games)}", _draw_time(chance, year, month), **data))
+    return games
 
 
-def _time(chance: random.Random, year: int, month: int) -> str:
-    """Some moment of a month, often one at which it matters which clock is looked at."""
+def _draw_time(chance: random.Random, year: int, month: int) -> str:
+    """Draw a time within a month, often one that is in another day or month by another clock."""
     last = monthrange(year, month)[1]
     kind = chance.random()
     if kind < 0.12:
@@ -107,8 +113,8 @@ def _time(chance: random.Random, year: int, month: int) -> str:
     return f"{year}-{month:02d}-{chance.randint(1, last):02d}T{chance.randint(0, 23):02d}:{chance.randint(0, 3)}0:00Z"
 
 
-def _result(chance: random.Random, regulars: list[str], twins: list[str]) -> dict[str, Any]:
-    """Participants with places or scores, and what else belongs to them."""
+def _draw_result(chance: random.Random, regulars: list[str], twins: list[str]) -> dict[str, Any]:
+    """Draw participants with places or scores, some of them leavers or substitutes."""
     size = chance.choice([2, 3, 4, 4, 5, 6, 6])
     seated = chance.sample(regulars, min(size, len(regulars)))
     if twins and chance.random() < 0.6:
@@ -120,7 +126,7 @@ def _result(chance: random.Random, regulars: list[str], twins: list[str]) -> dic
     style = chance.choice(["competition", "dense", "scores", "low scores", "both"])
     participants: list[dict[str, Any]] = []
     for player in seated:
-        better = [other for other in level.values() if other < level[player]]
+        better = [level_of_other for level_of_other in level.values() if level_of_other < level[player]]
         row: dict[str, Any] = {"player": player}
         if style in ("competition", "dense", "both"):
             row["place"] = 1 + (len(set(better)) if style == "dense" else len(better))
@@ -130,57 +136,61 @@ def _result(chance: random.Random, regulars: list[str], twins: list[str]) -> dic
             row["score"] = level[player]
         participants.append(row)
     chance.shuffle(participants)
-    _leave(chance, participants)
+    _add_leavers(chance, participants)
     return {"participants": participants, **({"score_order": "low"} if style == "low scores" else {})}
 
 
-def _leave(chance: random.Random, participants: list[dict[str, Any]]) -> None:
-    """Let some leave the game, most of them with a substitute."""
+def _add_leavers(chance: random.Random, participants: list[dict[str, Any]]) -> None:
+    """Turn some participants into leavers, most of them with a substitute."""
     leaving = chance.choice([0] * 16 + [1, 1, 1, 2])
     absent = [p for p in (*PLAYERS, *TWINS) if p not in [participant["player"] for participant in participants]]
     for leaver, substitute in zip(chance.sample(participants, leaving), absent, strict=False):
-        decided = {name: leaver[name] for name in ("place", "score") if name in leaver}
+        result = {name: leaver[name] for name in ("place", "score") if name in leaver}
         leaver["status"] = chance.choice(LEAVERS)
         if chance.random() < 0.7:
-            participants.append({"player": substitute, "status": "substitute", "replaces": leaver["player"], **decided})
+            participants.append({"player": substitute, "status": "substitute", "replaces": leaver["player"], **result})
             if chance.random() < 0.5:
-                for name in decided:
+                for name in result:
                     del leaver[name]
 
 
-def _changes(chance: random.Random, year: int, game: Event, key: float, end: int) -> Keyed:
-    """What becomes of a game after it is recorded: corrections of result, date, city and more; voids."""
-    found: Keyed = []
-    now, game_id, reason = dict(game["data"]), game["data"]["game_id"], 0
+def _draw_changes(chance: random.Random, year: int, game: Event, key: float, end: int) -> Keyed:
+    """Draw later events of a game: corrections of result, date, city and more; voids."""
+    changes: Keyed = []
+    current_data, game_id, number = dict(game["data"]), game["data"]["game_id"], 0
     voided = False
-    while chance.random() < (0.07 if not found else 0.35):
-        key, reason = chance.uniform(key, end), reason + 1
-        decided = {"game_id": game_id, "reason": f"reason {reason}"}
-        event_id = f"{game_id} change {reason}"
+    while chance.random() < (0.07 if not changes else 0.35):
+        key, number = chance.uniform(key, end), number + 1
+        members = {"game_id": game_id, "reason": f"reason {number}"}
+        event_id = f"{game_id} change {number}"
         if voided or chance.random() < 0.35:
             voided = not voided
             kind = "game.voided" if voided else "game.reinstated"
-            found.append((key, _event(kind, event_id, "2015-01-01T00:00:00Z", **decided)))
+            changes.append((key, _build_event(kind, event_id, "2015-01-01T00:00:00Z", **members)))
             continue
         dated = {}
-        what = chance.choice(["result", "date", "date", "city", "group", "rated"])
-        if what == "result":
-            now |= {"score_order": "high"} | _result(chance, list(PLAYERS), [*TWINS])
-        elif what == "date":
-            dated = {"occurred_at": _time(chance, year, chance.randint(1, 12))}
-        elif what == "city":
-            now["city"] = chance.choice(CITIES)
-        elif what == "group":
-            now["group"] = chance.choice([*GROUPS, *CARDS])
+        subject = chance.choice(["result", "date", "date", "city", "group", "rated"])
+        if subject == "result":
+            current_data |= {"score_order": "high"} | _draw_result(chance, list(PLAYERS), [*TWINS])
+        elif subject == "date":
+            dated = {"occurred_at": _draw_time(chance, year, chance.randint(1, 12))}
+        elif subject == "city":
+            current_data["city"] = chance.choice(CITIES)
+        elif subject == "group":
+            current_data["group"] = chance.choice([*GROUPS, *CARDS])
         else:
-            now["rated"] = not now.get("rated", True)
-        corrected = _event("game.corrected", event_id, "2015-01-01T00:00:00Z", **decided, game=now | dated)
-        found.append((key, corrected))
-    return found
+            current_data["rated"] = not current_data.get("rated", True)
+        corrected = _build_event(
+            "game.corrected", event_id, "2015-01-01T00:00:00Z", **members, game=current_data | dated
+        )
+        changes.append((key, corrected))
+    return changes
 
 
-def _aliased(chance: random.Random, event: Event, aliases: dict[str, str], met: dict[str, float], at: float) -> Event:
-    """The event with other ids of some players; `met` is told who is named, and when first."""
+def _apply_aliases(
+    chance: random.Random, event: Event, aliases: dict[str, str], met: dict[str, float], at: float
+) -> Event:
+    """Return the event with other ids for some players; record in `met` each named id with its first position."""
     data = event["data"].get("game", event["data"])
     if "participants" not in data:
         return event
@@ -195,53 +205,53 @@ def _aliased(chance: random.Random, event: Event, aliases: dict[str, str], met: 
     return event | {"data": event["data"] | {"game": data} if "game" in event["data"] else data}
 
 
-def _accounts(chance: random.Random, year: int, end: int) -> Keyed:
-    """Accounts that change during the year, at its last moment, at the first one behind it, at equal times."""
-    found: Keyed = []
+def _draw_accounts(chance: random.Random, year: int, end: int) -> Keyed:
+    """Draw changes of accounts during the year, at its last instant, just after it, and at equal times."""
+    events: Keyed = []
     edges = [f"{year}-12-31T22:59:59.999999Z", f"{year}-12-31T23:00:00Z", f"{year}-06-01T00:00:00Z"]
     for number, player in enumerate((*PLAYERS, *TWINS)):
         key = chance.uniform(0, end)
         if chance.random() < 0.3:
             data = {"player": player, "account": chance.choice(["free", "premium"])}
             at = f"{year - 1}-05-01T00:00:00Z"
-            found.append((key, _event("player.registered", f"register {number}", at, **data)))
+            events.append((key, _build_event("player.registered", f"register {number}", at, **data)))
         for change in range(chance.choice([0, 0, 1, 2, 3])):
-            at = chance.choice([*edges, _time(chance, year, chance.randint(1, 12))])
+            at = chance.choice([*edges, _draw_time(chance, year, chance.randint(1, 12))])
             event_id, key = f"account {number} {change}", chance.uniform(key, end)
             data = {"player": player, "account": chance.choice(["free", "free", "premium"])}
-            found.append((key, _event("player.account_changed", event_id, at, **data)))
+            events.append((key, _build_event("player.account_changed", event_id, at, **data)))
             while chance.random() < 0.15:
                 data = {"id": event_id, "reason": "a mistake"}
                 event_id, key = f"{event_id} back", chance.uniform(key, end)
-                found.append((key, _event("event.voided", event_id, "2015-01-01T00:00:00Z", **data)))
-    return found
+                events.append((key, _build_event("event.voided", event_id, "2015-01-01T00:00:00Z", **data)))
+    return events
 
 
-def _renames(chance: random.Random, aliases: dict[str, str], met: dict[str, float], end: int) -> Keyed:
-    """The two ids of a player become one, in either direction, along a chain, or not for long."""
-    found: Keyed = []
+def _draw_renames(chance: random.Random, aliases: dict[str, str], met: dict[str, float], end: int) -> Keyed:
+    """Draw renames that merge the two ids of a player: in either direction, along a chain, or withdrawn later."""
+    events: Keyed = []
     at = "2015-01-01T00:00:00Z"
     for name, alias in aliases.items():
         if name not in met or alias not in met:
             continue
         key = chance.uniform(max(met[name], met[alias]), end)
-        how = chance.choice(["merge", "onto", "chain", "chain", "back", "back", "two people"])
-        pair = {"player": name, "new_player": alias} if how == "onto" else {"player": alias, "new_player": name}
-        if how != "two people":
-            found.append((key, _event("player.renamed", f"rename {name}", at, **pair)))
-        if how == "chain":
+        style = chance.choice(["merge", "onto", "chain", "chain", "back", "back", "two people"])
+        pair = {"player": name, "new_player": alias} if style == "onto" else {"player": alias, "new_player": name}
+        if style != "two people":
+            events.append((key, _build_event("player.renamed", f"rename {name}", at, **pair)))
+        if style == "chain":
             longer = {"player": name, "new_player": f"{name} 3"}
-            found.append((chance.uniform(key, end), _event("player.renamed", f"rename {alias}", at, **longer)))
-        if how == "back":
+            events.append((chance.uniform(key, end), _build_event("player.renamed", f"rename {alias}", at, **longer)))
+        if style == "back":
             data = {"id": f"rename {name}", "reason": "two people after all"}
-            found.append((chance.uniform(key, end), _event("event.voided", f"part {name}", at, **data)))
-    return found
+            events.append((chance.uniform(key, end), _build_event("event.voided", f"part {name}", at, **data)))
+    return events
 
 
-def _variants(chance: random.Random, year: int, seed: int) -> list[Event]:
-    """Versions of the monthly and the annual lists with other parameters, from some day of the year on."""
-    found = []
-    newest = {event["data"]["id"]: event["data"] for event in shipped_lists()}
+def _draw_variants(chance: random.Random, year: int, seed: int) -> list[Event]:
+    """Draw versions of the monthly and the annual lists with other parameters, from some day of the year on."""
+    events = []
+    newest = {event["data"]["id"]: event["data"] for event in build_shipped_rulesets()}
     since = datetime(year, 1, 1) + timedelta(days=chance.choice([0, 14, 31, 45, 100, 180]))
     changes = {"catan-monthly": VARIANTS[seed % len(VARIANTS)]}
     if chance.random() < 0.5:
@@ -250,5 +260,5 @@ def _variants(chance: random.Random, year: int, seed: int) -> list[Event]:
         if params:
             data = newest[ruleset_id] | {"version": "variant", "effective_from": f"{since:%Y-%m-%d}", "assumed": {}}
             data["params"] = data["params"] | params
-            found.append(_event("ruleset.published", f"{ruleset_id} variant", "2015-01-01T00:00:00Z", **data))
-    return found
+            events.append(_build_event("ruleset.published", f"{ruleset_id} variant", "2015-01-01T00:00:00Z", **data))
+    return events

@@ -1,8 +1,8 @@
-"""Seasons of a championship with clubs, drawn from a seed, and the tables of clubs reckoned by hand: an oracle that
-shares no code with the product.
+"""Seasons of a championship with clubs, drawn from a seed, and an oracle for the tables of clubs that shares no code
+with the product.
 
-Drivers change clubs, some have none, two share a car now and then, some retire, some tie, a race may count half or
-double, and clubs are renamed or merge. One club is called like a driver.
+Drivers change clubs, and some have none. Now and then two drivers share a car, some retire, some tie, and a race counts
+half or double. Clubs are renamed or merged. One club has the name of a driver.
 """
 
 import random
@@ -14,7 +14,7 @@ from typing import Any
 POINTS = [10, 6, 4, 3, 2, 1]
 DRIVERS = [f"d{number:02d}" for number in range(14)]
 CLUBS = ["Alpha", "Beta Racing", "Gamma", "Delta", "d03"]
-# old and new names: Delta merges into Gamma, and Beta Racing gets another name twice
+# (old name, new name): Delta merges into Gamma, and Beta Racing is renamed twice
 RENAMES = [("Beta Racing", "Beta"), ("Delta", "Gamma"), ("Beta", "Beta & Sons")]
 PARTS = [(4, 3), (5, 4)]
 
@@ -43,7 +43,7 @@ fastest_lap = 1
 
 
 def write_ruleset(name: str, members: str = "") -> str:
-    """Return the ruleset of drivers, or with more members that of clubs."""
+    """Return the ruleset of drivers, or with the `members` of clubs theirs."""
     return RULESET.replace("NAME", name).replace("MEMBERS", members)
 
 
@@ -59,20 +59,20 @@ class Seat:
     fastest: bool = False
 
     def write(self) -> dict[str, Any]:
-        """Return it as a participant of an event."""
+        """Return the seat as a participant of an event."""
         optional = {
             "club": self.club,
             "status": None if self.status == "finished" else self.status,
             "replaces": self.replaces,
             "numbers": {"fastest_lap": 1} if self.fastest else None,
         }
-        told = {name: value for name, value in optional.items() if value is not None}
-        return {"player": self.driver, "place": self.place, **told}
+        stated = {name: value for name, value in optional.items() if value is not None}
+        return {"player": self.driver, "place": self.place, **stated}
 
 
 @dataclass
 class Race:
-    """A race of a season: the percentage that its points count, and who drove."""
+    """A race of a season: its seats, and the percentage of the points that it counts."""
 
     season: str
     round: int
@@ -81,16 +81,16 @@ class Race:
 
     @property
     def game_id(self) -> str:
-        """Return its id."""
+        """Return the id of the race."""
         return f"{self.season}-{self.round}"
 
     @property
     def day(self) -> str:
-        """Return when it was over."""
+        """Return when the race ended."""
         return f"{self.season}-{self.round + 2:02d}-15T15:00:00Z"
 
     def write(self) -> dict[str, Any]:
-        """Return it as an event."""
+        """Return the race as an event."""
         data: dict[str, Any] = {
             "game_id": self.game_id,
             "game": "formula-0",
@@ -102,7 +102,7 @@ class Race:
         return {"type": "game.recorded", "occurred_at": self.day, "data": data}
 
 
-def draw_seasons(seed: int, seasons: int = 2, rounds: int = 9) -> list[Race]:
+def draw_races(seed: int, seasons: int = 2, rounds: int = 9) -> list[Race]:
     """Draw the races of some seasons."""
     chance = random.Random(seed)
     races = []
@@ -140,16 +140,16 @@ def _draw_seats(chance: random.Random, club_of: dict[str, str | None]) -> list[S
 # ------------------------------------------------------------------------------------------------ the oracle
 
 
-def current(club: str, renames: list[tuple[str, str]]) -> str:
-    """Return the last name of a club."""
-    following = dict(renames)
-    while club in following:
-        club = following[club]
+def find_current_name(club: str, renames: list[tuple[str, str]]) -> str:
+    """Return the newest name of a club."""
+    next_names = dict(renames)
+    while club in next_names:
+        club = next_names[club]
     return club
 
 
-def results_of(race: Race) -> dict[str, tuple[Fraction, int]]:
-    """Return the points of every driver of a race, and the place that counts when ties are parted, 0 for none."""
+def score_race(race: Race) -> dict[str, tuple[Fraction, int]]:
+    """Return each driver's points, and the place that breaks ties; 0 for none."""
     shared = {seat.place for seat in race.seats if seat.status == "substitute"}
     cars = Counter(seat.place for seat in race.seats if seat.status != "substitute")
     results = {}
@@ -169,19 +169,19 @@ def results_of(race: Race) -> dict[str, tuple[Fraction, int]]:
 
 @dataclass
 class ClubResult:
-    """What a club got in a race, and the places of those whose points it got."""
+    """The points of a club in a race, and the places in which its drivers scored them."""
 
     points: Fraction
     places: list[int]
 
 
-def club_results(race: Race, takes: str, renames: list[tuple[str, str]]) -> dict[str, ClubResult]:
-    """Return what every club got in a race."""
-    drivers = results_of(race)
+def score_clubs(race: Race, takes: str, renames: list[tuple[str, str]]) -> dict[str, ClubResult]:
+    """Return the result of every club in a race."""
+    drivers = score_race(race)
     of_club: dict[str, list[tuple[Fraction, int]]] = {}
     for seat in race.seats:
         if seat.club is not None:
-            of_club.setdefault(current(seat.club, renames), []).append(drivers[seat.driver])
+            of_club.setdefault(find_current_name(seat.club, renames), []).append(drivers[seat.driver])
     if takes == "sum":
         return {
             club: ClubResult(sum((points for points, _ in own), Fraction(0)), [place for _, place in own if place])
@@ -197,27 +197,27 @@ def club_results(race: Race, takes: str, renames: list[tuple[str, str]]) -> dict
 Row = tuple[int, str, Fraction, int]
 
 
-def table_of(races: list[Race], takes: str, renames: list[tuple[str, str]]) -> list[Row]:
+def rank_clubs(races: list[Race], takes: str, renames: list[tuple[str, str]]) -> list[Row]:
     """Return the table of clubs after some races of one season: rank, club, points, races."""
-    rounds = [found for race in races if (found := club_results(race, takes, renames))]
+    rounds = [clubs for race in races if (clubs := score_clubs(race, takes, renames))]
     totals: dict[str, Fraction] = {}
-    played = Counter[str](club for one in rounds for club in one)
+    played = Counter[str](club for by_club in rounds for club in by_club)
     for club in played:
         first = PARTS[0][0]
         parts = (rounds[:first], PARTS[0][1]), (rounds[first:], PARTS[1][1])
         totals[club] = Fraction(0)
         for part, best in parts:
-            own = sorted((one[club].points for one in part if club in one), reverse=True)
+            own = sorted((by_club[club].points for by_club in part if club in by_club), reverse=True)
             totals[club] += sum(own[:best], Fraction(0))
 
-    def key(club: str) -> Any:
-        counts = Counter(place for one in rounds if club in one for place in one[club].places)
+    def rank_key(club: str) -> Any:
+        counts = Counter(place for by_club in rounds if club in by_club for place in by_club[club].places)
         last = min(rounds[-1][club].places, default=99) if club in rounds[-1] else 99
         return -totals[club], [-counts[place] for place in range(1, 30)], last
 
     rows: list[Row] = []
-    ordered = sorted(totals, key=lambda club: (key(club), club))
+    ordered = sorted(totals, key=lambda club: (rank_key(club), club))
     for index, club in enumerate(ordered, 1):
-        is_tied = rows and key(rows[-1][1]) == key(club)
+        is_tied = rows and rank_key(rows[-1][1]) == rank_key(club)
         rows.append((rows[-1][0] if is_tied else index, club, totals[club], played[club]))
     return rows

@@ -1,4 +1,4 @@
-"""A cluster for tests that is this process: what is submitted is done at once, as a worker would."""
+"""A cluster within the process of the tests: a submitted task runs at once, as a worker would run it."""
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
@@ -17,8 +17,8 @@ from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.stored.computing import BuiltLadder, LadderFailure, compute, list_package_rulesets, plan
 
 
-class Here:
-    """An engine that does a task when it is submitted. `before` is called with the plan of each."""
+class InProcessEngine:
+    """An engine that runs a task when it is submitted; it calls `before` with each plan first."""
 
     def __init__(self, before: Callable[[str], None] = lambda plan: None) -> None:
         self.submitted: list[str] = []
@@ -45,17 +45,17 @@ class Here:
 
 
 @contextmanager
-def cluster_here(place: Path, engine: Any = None) -> Iterator[Cluster]:
-    """A cluster whose objects are in a folder."""
+def open_local_cluster(place: Path, engine: Any = None) -> Iterator[Cluster]:
+    """Provide a cluster whose objects are in a folder."""
     open_object.cache_clear()
     objects = open_object_store(str(place))
-    yield Cluster(engine or Here(), objects, Proof(CODE, prove(objects), compute_golden_digest()), set())
+    yield Cluster(engine or InProcessEngine(), objects, Proof(CODE, prove(objects), compute_golden_digest()), set())
 
 
-def small_pieces(
+def shrink_pieces(
     monkeypatch: pytest.MonkeyPatch, events: int, games: int = 20, pack: int = 30, window: int | None = None
 ) -> None:
-    """Let even the shortest history have several segments, parts and packs; and windows of so many games, if any."""
+    """Give even the shortest history several segments, parts and packs; and windows of `window` games."""
     if window is not None:
         monkeypatch.setattr(packs, "STREAMED_GAMES", 0)
         monkeypatch.setattr(tasks, "WINDOW_GAMES", window)
@@ -65,23 +65,23 @@ def small_pieces(
     monkeypatch.setattr(segments, "PART_GAMES", games)
 
 
-def on_cluster(ledger: Ledger, cluster: Cluster, position: int, changes: bool = False) -> dict[str, Any]:
-    """What a cluster makes of all ladders at a position, by ladder."""
+def rank_on_cluster(ledger: Ledger, cluster: Cluster, position: int, changes: bool = False) -> dict[str, Any]:
+    """Return what a cluster builds for each ladder at a position."""
     prepared = coordinating.prepare_with_retries(ledger, cluster, position)
-    apart = list_package_rulesets(prepared.facts)
-    with closing(coordinating.compute_on_cluster(ledger, cluster, prepared, (), (), changes, apart)) as results:
-        return _by_ladder(results)
+    isolated = list_package_rulesets(prepared.facts)
+    with closing(coordinating.compute_on_cluster(ledger, cluster, prepared, (), (), changes, isolated)) as results:
+        return _collect_by_ladder(results)
 
 
-def in_one_process(facts: Any) -> dict[str, Any]:
-    """What one process makes of the same."""
+def rank_in_one_process(facts: Any) -> dict[str, Any]:
+    """Return what one process builds for each ladder from the same facts."""
     ladders = Ladders(facts)
-    return _by_ladder(compute(ladders, plan(ladders, isolated=list_package_rulesets(facts)), cores=1))
+    return _collect_by_ladder(compute(ladders, plan(ladders, isolated=list_package_rulesets(facts)), cores=1))
 
 
-def _by_ladder(results: Iterator[BuiltLadder | LadderFailure]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _collect_by_ladder(results: Iterator[BuiltLadder | LadderFailure]) -> dict[str, Any]:
+    results_by_ladder: dict[str, Any] = {}
     for result in results:
-        assert result.ladder not in found
-        found[result.ladder] = result
-    return found
+        assert result.ladder not in results_by_ladder
+        results_by_ladder[result.ladder] = result
+    return results_by_ladder

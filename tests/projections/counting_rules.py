@@ -1,4 +1,4 @@
-"""A rule with state whose sums are whole numbers, by game and by period, for the oracle of the axes."""
+"""A rule with state whose sums are whole numbers, by game and by period, for the oracle of the coordinates."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +9,7 @@ COLUMNS = ("place", "team", "home", "score", "numbers.bonus", "games_before", "d
 
 
 class CountingParams(Params):
-    """`k` multiplies results, and `weight` is what everybody gets when a version takes effect."""
+    """`k` multiplies results, and `weight` is the weight of every player when a version takes effect."""
 
     k: int = 1
     weight: int = 20
@@ -19,22 +19,22 @@ def prepare(params: Any) -> tuple[int, ...]:
     return (params.k, params.weight)
 
 
-def gain(own: Sequence[int], other: Sequence[int], weight: int, k: int) -> int:
+def score_result(own: Sequence[int], other: Sequence[int], weight: int, k: int) -> int:
     result = 1 if own[0] < other[0] else -1 if own[0] > other[0] else 0
     return k * weight * result + 3 * own[2] + own[4] + max(own[3], 0)
 
 
-def past(own: Sequence[int]) -> int:
+def score_past(own: Sequence[int]) -> int:
     return own[5] % 7 + max(own[6], 0) % 5 + 2 * own[7]
 
 
 def score(n: int, before: Any, columns: Columns, constants: Numbers, table: Numbers, after: Any) -> int:
     rows, total = [[column[i] for column in columns] for i in range(n)], 0
     for i in range(n):
-        gained = past(rows[i])
+        gained = score_past(rows[i])
         for j in range(n):
             if i != j and (rows[i][1] == MISSING or rows[i][1] != rows[j][1]):
-                gained += gain(rows[i], rows[j], before[1][i], constants[0])
+                gained += score_result(rows[i], rows[j], before[1][i], constants[0])
         after[0][i], after[1][i] = before[0][i] + gained, max(10, before[1][i] - 1)
         total += gained
     return max(total, 0)
@@ -53,7 +53,9 @@ def score_period(
         for row in range(offsets[p], offsets[p + 1]):
             own = [column[row] for column in rows[2 : 2 + width]]
             other = [column[row] for column in rows[2 + width :]]
-            gained += gain(own, other, before[1][p], constants[0]) + (past(own) if row == offsets[p] else 0)
+            gained += score_result(own, other, before[1][p], constants[0]) + (
+                score_past(own) if row == offsets[p] else 0
+            )
         after[0][p], after[1][p] = before[0][p] + gained, max(10, before[1][p] - 1)
         total += gained
     return max(total, 0)

@@ -1,4 +1,4 @@
-"""Direct calls of what a rule with state computes, interpreted and compiled by the product's own compiler."""
+"""Direct calls of the functions of a rule with state, interpreted and compiled by the product's own compiler."""
 
 from array import array
 from collections.abc import Sequence
@@ -15,32 +15,32 @@ State = list[list[int]]
 
 
 def score(n: Any, before: Any, columns: Any, constants: Any, table: Any, after: Any) -> int:
-    """Stand in for a rule's function: `compiling.compile_with_rule` puts that in its place."""
+    """Stand in for a rule's function; `compiling.compile_with_rule` replaces it."""
     raise NotImplementedError
 
 
 def score_period(players: Any, before: Any, offsets: Any, rows: Any, constants: Any, table: Any, after: Any) -> int:
-    """Stand in for a rule's function."""
+    """Stand in for a rule's function; `compiling.compile_with_rule` replaces it."""
     raise NotImplementedError
 
 
 def new_season(state: Any, constants: Any) -> tuple[int, ...]:
-    """Stand in for a rule's function."""
+    """Stand in for a rule's function; `compiling.compile_with_rule` replaces it."""
     raise NotImplementedError
 
 
 def age(state: Any, elapsed: Any, constants: Any) -> tuple[int, ...]:
-    """Stand in for a rule's function."""
+    """Stand in for a rule's function; `compiling.compile_with_rule` replaces it."""
     raise NotImplementedError
 
 
 def chance(i: Any, j: Any, before: Any, columns: Any, constants: Any, table: Any) -> int:
-    """Stand in for a rule's function."""
+    """Stand in for a rule's function; `compiling.compile_with_rule` replaces it."""
     raise NotImplementedError
 
 
 def draw(i: Any, j: Any, before: Any, columns: Any, constants: Any, table: Any) -> int:
-    """Stand in for a rule's function."""
+    """Stand in for a rule's function; `compiling.compile_with_rule` replaces it."""
     raise NotImplementedError
 
 
@@ -91,41 +91,45 @@ LOOPS = {
 }
 
 
-def play(rule: Rule, params: Any, before: State, columns: Sequence[Sequence[int]]) -> tuple[int, State]:
-    """Score one game interpreted; check its books and its explanation. Returns what was minted, and the states."""
+def score_game(rule: Rule, params: Any, before: State, columns: Sequence[Sequence[int]]) -> tuple[int, State]:
+    """Score one game without compiling it; check its books and its explanation. Return the minted points and the
+    states.
+    """
     n, after = len(before[0]), [array("q", column) for column in before]
     assert rule.check is None or rule.check(n, columns, params) is None
     minted = rule.score(n, before, columns, rule.prepare(params), rule.table(), after)
     changes = [new - old for new, old in zip(after[0], before[0], strict=True)]
     assert minted == max(sum(changes), 0)
     terms = rule.explain(n, [f"p{i}" for i in range(n)], before, columns, params, after)  # type: ignore[arg-type]
-    assert [sum(term.amount for term in mine) for mine in terms] == changes
+    assert [sum(term.amount for term in player_terms) for player_terms in terms] == changes
     return minted, [list(column) for column in after]
 
 
-def period_of(games: Sequence[tuple[Sequence[int], Sequence[Sequence[int]]]], players: int) -> tuple[Any, Any]:
-    """Return the offsets and rows of a period of games between two or more, all against all: (players, columns) each.
+def build_period(games: Sequence[tuple[Sequence[int], Sequence[Sequence[int]]]], players: int) -> tuple[Any, Any]:
+    """Return the offsets and rows of a period; each game is (players, columns), and all its players meet each other.
 
     The columns are of one participant each, in the order of the players.
     """
     results: list[list[list[int]]] = [[] for _ in range(players)]
-    for number, (who, columns) in enumerate(games):
-        for i, j in permutations(range(len(who)), 2):
-            own, other = ([column[k] for column in columns] for k in (i, j))
-            results[who[i]].append([who[j], number, *own, *other])
+    for number, (seated, columns) in enumerate(games):
+        for i, j in permutations(range(len(seated)), 2):
+            own_row, opponent_row = ([column[k] for column in columns] for k in (i, j))
+            results[seated[i]].append([seated[j], number, *own_row, *opponent_row])
     offsets = [0, *accumulate(map(len, results))]
     rows = [list(column) for column in zip(*chain.from_iterable(results), strict=True)]
     return offsets, rows
 
 
-def play_period(
+def score_period_of_games(
     rule: Rule, params: Any, before: State, games: Sequence[tuple[Sequence[int], Sequence[Sequence[int]]]]
 ) -> tuple[int, State]:
-    """Score one period interpreted; check its books and its explanation. Returns what was minted, and the states."""
+    """Score one period without compiling it; check its books and its explanation. Return the minted points and the
+    states.
+    """
     assert rule.score_period is not None
     assert rule.explain_period is not None
     players, after = len(before[0]), [list(column) for column in before]
-    offsets, rows = period_of(games, players)
+    offsets, rows = build_period(games, players)
     minted = rule.score_period(players, before, offsets, rows, rule.prepare(params), rule.table(), after)
     changes = [new - old for new, old in zip(after[0], before[0], strict=True)]
     assert minted == max(sum(changes), 0)
@@ -139,9 +143,9 @@ def play_period(
 def check_compiled_period(
     rule: Rule, params: Any, before: State, games: Sequence[tuple[Sequence[int], Sequence[Sequence[int]]]]
 ) -> None:
-    """Check that a period compiled has the bits of the period interpreted."""
-    players, (offsets, rows) = len(before[0]), period_of(games, len(before[0]))
-    expected = play_period(rule, params, before, games)
+    """Check that a compiled period has exactly the results of the interpreted one."""
+    players, (offsets, rows) = len(before[0]), build_period(games, len(before[0]))
+    expected = score_period_of_games(rule, params, before, games)
     constants = rule.prepare(params)
     assert (
         call_compiled(rule, "score_period", players, before, offsets, rows, constants, rule.table(), before) == expected
@@ -149,20 +153,22 @@ def check_compiled_period(
 
 
 def call_compiled(rule: Rule, name: str, *arguments: Any) -> Any:
-    """Call a rule's function compiled; lists become arrays, and tables of lists those of two dimensions."""
+    """Call a function of a rule compiled; lists become arrays, and lists of lists two-dimensional arrays."""
     if not compiling.is_available():
         pytest.skip("the extra fast is not installed")
-    given = [argument if isinstance(argument, int) else np.array(argument, dtype=np.int64) for argument in arguments]
+    converted = [
+        argument if isinstance(argument, int) else np.array(argument, dtype=np.int64) for argument in arguments
+    ]
     loop = run_age_of_three if name == "age" and rule.width == 3 else LOOPS[name]
-    result = compiling.compile_with_rule(loop, rule, ((name, getattr(rule, name)),))(*given)
+    result = compiling.compile_with_rule(loop, rule, ((name, getattr(rule, name)),))(*converted)
     assert result is not None, f"{rule.id}: {name} could not be compiled, or failed"
-    return result, given[-1].tolist() if not isinstance(given[-1], int) else None
+    return result, converted[-1].tolist() if not isinstance(converted[-1], int) else None
 
 
 def check_compiled_game(rule: Rule, params: Any, before: State, columns: Sequence[Sequence[int]]) -> None:
-    """Check that a game compiled has the bits of the game interpreted, with its predictions."""
+    """Check that a compiled game, with its predictions, has exactly the results of the interpreted one."""
     n, constants, table = len(before[0]), rule.prepare(params), rule.table()
-    expected = play(rule, params, before, columns)
+    expected = score_game(rule, params, before, columns)
     assert call_compiled(rule, "score", n, before, columns, constants, table, before) == expected
     for name in ("chance", "draw"):
         if function := getattr(rule, name):

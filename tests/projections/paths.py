@@ -1,4 +1,4 @@
-"""The ways from the log to standings, and what the tests compare between them."""
+"""The code paths from the log to standings, and the values that tests compare between them."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,29 +14,33 @@ NEVER = 10**9
 
 
 def set_paths(monkeypatch: pytest.MonkeyPatch, *, scanned: bool, compiled: bool) -> None:
-    """Let even the shortest history go, or let none go, through the scanner, and through compiled loops."""
+    """Let even the shortest history take the scanner and the compiled loops, or keep every history off them."""
     set_thresholds(
         monkeypatch, cached_events=1, scanned_events=1 if scanned else NEVER, compiled_games=1 if compiled else NEVER
     )
 
 
-def told(facts: Facts) -> dict[str, Any]:
-    """All that facts say, without the numbers that they give to names."""
+def summarize_facts(facts: Facts) -> dict[str, Any]:
+    """Return the content of facts, with names instead of the numbers that stand for them."""
     return {
         "position": (facts.position, facts.chain_hash),
-        "games": [_game(facts, row) for row in range(len(facts.first_position))],
+        "games": [_summarize_game(facts, row) for row in range(len(facts.first_position))],
         "players": {name: facts.current(name) for name in facts.players},
-        "accounts": {facts.players[who]: [a[:2] + a[3:] for a in mine] for who, mine in facts.accounts.items()},
-        "adjustments": [(*one[:3], facts.players[one.player], one.points) for one in facts.adjustments],
+        "accounts": {
+            facts.players[number]: [a[:2] + a[3:] for a in changes] for number, changes in facts.accounts.items()
+        },
+        "adjustments": [
+            (*adjustment[:3], facts.players[adjustment.player], adjustment.points) for adjustment in facts.adjustments
+        ],
         "versions": {name: [v.ruleset for v in versions] for name, versions in facts.rulesets.items()},
         "unusable": facts.unusable,
-        "leagues": [(one[:2], facts.texts[one.league], facts.texts[one.game]) for one in facts.leagues],
+        "leagues": [(league[:2], facts.texts[league.league], facts.texts[league.game]) for league in facts.leagues],
         "seconds": facts.clock_seconds,
         "left out": facts.left_out,
     }
 
 
-def _game(facts: Facts, row: int) -> tuple[Any, ...]:
+def _summarize_game(facts: Facts, row: int) -> tuple[Any, ...]:
     cell, first, size = facts.cell_of(row), facts.start[row], facts.count[row]
     participants = range(first, first + size)
     kind_from = facts.kind_start[row]
@@ -45,38 +49,38 @@ def _game(facts: Facts, row: int) -> tuple[Any, ...]:
         facts.first_position[row], facts.live_position[row], facts.occurred_at[row], row in facts.voided,
         tuple(facts.label(name, row) for name in LABELS), cell.seats, cell.flags,
         [(facts.players[facts.player[p]], facts.place[p], facts.status[p], facts.replaced[p]) for p in participants],
-        _optional(facts, participants),
+        _list_optional_columns(facts, participants),
         [] if kind == "placing" else
         [list(column[kind_from : kind_from + size]) for column in facts.of_kind.values()],
     )  # fmt: skip
 
 
-def _optional(facts: Facts, participants: range) -> dict[str, list[Any]]:
-    """What is in columns that may end early, without those in which there is nothing about these participants."""
-    found = {}
+def _list_optional_columns(facts: Facts, participants: range) -> dict[str, list[Any]]:
+    """Return the optional columns that hold a value other than the default for these participants."""
+    columns = {}
     for name, column in sorted(facts.optional.items()):
-        usual = find_optional_column(name).default
-        numbers: list[Any] = [column[p] if p < len(column) else usual for p in participants]
-        if numbers.count(usual) < len(numbers):
+        default = find_optional_column(name).default
+        numbers: list[Any] = [column[p] if p < len(column) else default for p in participants]
+        if numbers.count(default) < len(numbers):
             clubs = [None if number == NONE else facts.texts[number] for number in numbers] if name == "club" else []
-            found[name] = clubs or numbers
-    return found
+            columns[name] = clubs or numbers
+    return columns
 
 
-def digests(facts: Facts, as_of: int | None = None) -> dict[str, str]:
-    """The digest of every ladder, or how it fails."""
-    return dict(_digests(facts, as_of))
+def compute_digests(facts: Facts, as_of: int | None = None) -> dict[str, str]:
+    """Return the digest of every ladder, or its error message."""
+    return dict(_iterate_digests(facts, as_of))
 
 
-def _digests(facts: Facts, as_of: int | None) -> Iterator[tuple[str, str]]:
+def _iterate_digests(facts: Facts, as_of: int | None) -> Iterator[tuple[str, str]]:
     ladders = Ladders(facts, as_of)
     for ruleset_id in sorted(facts.rulesets):
         try:
-            every = ladders.streams(ruleset_id)
+            streams = ladders.streams(ruleset_id)
         except RuleFailure as problem:
             yield ruleset_id, problem.describe(facts)
             continue
-        for name, stream in sorted(every.items()):
+        for name, stream in sorted(streams.items()):
             try:
                 yield name, ladders.rank_stream(stream).digest
             except RuleFailure as problem:

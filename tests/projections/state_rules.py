@@ -23,7 +23,7 @@ SPAN = 400 * SCALE
 
 
 class OwnKParams(Params):
-    """`k` is that of a new player; it shrinks by a tenth with every game or period, down to `k_min`."""
+    """`k` is the K of a new player; it shrinks by a tenth with every game or period, down to `k_min`."""
 
     start: int = 1500
     k: int = 40
@@ -39,9 +39,9 @@ def prepare(params: Any) -> tuple[int, ...]:
     return (params.start * SCALE, params.k * SCALE, params.k_min * SCALE, params.back * SCALE)
 
 
-def gained(gap: int, k: int, twice_scored: int, table: Numbers) -> int:
-    ahead = twice_scored * (ONE // 2) - expected(gap, SPAN, INVERSE // SPAN, table)
-    return rounded(ahead * k, 1, ONE)
+def rate_result(gap: int, k: int, twice_scored: int, table: Numbers) -> int:
+    surplus = twice_scored * (ONE // 2) - expected(gap, SPAN, INVERSE // SPAN, table)
+    return rounded(surplus * k, 1, ONE)
 
 
 def score(n: int, before: Any, columns: Columns, constants: Numbers, table: Numbers, after: Any) -> int:
@@ -50,7 +50,7 @@ def score(n: int, before: Any, columns: Columns, constants: Numbers, table: Numb
         for j in range(n):
             scored = 2 if place[i] < place[j] else 0 if place[i] > place[j] else 1
             if i != j:
-                after[0][i] += gained(before[0][i] - before[0][j], before[1][i], scored, table)
+                after[0][i] += rate_result(before[0][i] - before[0][j], before[1][i], scored, table)
         after[1][i] = max(constants[2], before[1][i] - before[1][i] // 10)
     total = 0
     for i in range(n):
@@ -68,9 +68,9 @@ def score_period(
     total = 0
     for p in range(players):
         for row in range(offsets[p], offsets[p + 1]):
-            own, other = rows[2][row], rows[3][row]
-            scored = 2 if own < other else 0 if own > other else 1
-            after[0][p] += gained(before[0][p] - before[0][rows[0][row]], before[1][p], scored, table)
+            place, opponent_place = rows[2][row], rows[3][row]
+            scored = 2 if place < opponent_place else 0 if place > opponent_place else 1
+            after[0][p] += rate_result(before[0][p] - before[0][rows[0][row]], before[1][p], scored, table)
         after[1][p] = max(constants[2], before[1][p] - before[1][p] // 10)
         total += after[0][p] - before[0][p]
     return max(total, 0)
@@ -81,10 +81,10 @@ def explain_period(
 ) -> list[tuple[int, Term]]:
     terms = []
     for row in range(offsets[p], offsets[p + 1]):
-        other = rows[0][row]
+        opponent = rows[0][row]
         scored = 2 if rows[2][row] < rows[3][row] else 0 if rows[2][row] > rows[3][row] else 1
-        amount = gained(before[0][p] - before[0][other], before[1][p], scored, expected_scores())
-        terms.append((row, Term(f"vs {names[other]}", amount, "")))
+        amount = rate_result(before[0][p] - before[0][opponent], before[1][p], scored, expected_scores())
+        terms.append((row, Term(f"vs {names[opponent]}", amount, "")))
     return terms
 
 
@@ -105,8 +105,8 @@ def chance(i: int, j: int, before: Any, columns: Columns, constants: Numbers, ta
 
 
 def draw(i: int, j: int, before: Any, columns: Columns, constants: Numbers, table: Numbers) -> int:
-    likely = chance(i, j, before, columns, constants, table)
-    return min(likely, ONE - likely) // 2
+    expected_score = chance(i, j, before, columns, constants, table)
+    return min(expected_score, ONE - expected_score) // 2
 
 
 BY_GAME = Rule(

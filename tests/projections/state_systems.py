@@ -1,4 +1,4 @@
-"""One ledger for all rules with state: a ruleset or two for each rule, and drawn games, seeds and corrections."""
+"""One ledger for all rules with state: a ruleset or two for each rule; games, seeds and corrections are drawn."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -13,7 +13,7 @@ POWERS = ["Austria", "England", "France", "Germany", "Italy", "Russia", "Turkey"
 WHY = {"reason": "it was wrong"}
 SEATS = {"by": ["players"], "bands": ["3", "4"]}
 
-# by id: the rule, the games, and what else its ruleset says
+# by id: the rule, the games, and further members of its ruleset
 SYSTEMS: dict[str, tuple[str, list[str], Event]] = {
     "glicko": ("glicko-1/1", ["table"], {}),
     "glicko-months": ("glicko-1/1", ["table", "chess"], {"period": "month"}),
@@ -40,12 +40,12 @@ SYSTEMS: dict[str, tuple[str, list[str], Event]] = {
             "points": [9, 6, 4, 3, 2, 1], "bonus": {"fastest_lap": 1}, "parts": [{"rounds": 4, "best": 3}, {"best": 2}],
             "tie_breaks": ["places", "last game"]}}),
 }  # fmt: skip
-# later versions: from when on, and what they change
+# later versions: the effective date, and the changed members
 LATER: dict[str, tuple[str, Event]] = {
     "glicko": ("2010-09-10", {"params": {"c": 20, "start_deviation": 300}}),
     "glicko-months": ("2010-09-10", {"params": {"c": 40}}),
     "club-elo": ("2010-09-10", {"params": {"k": 25, "home": 80}}),
-    "fide": ("2010-09-10", {"params": {"start": 0, "lift": 40}}),  # it lifts the ratings that are there
+    "fide": ("2010-09-10", {"params": {"start": 0, "lift": 40}}),  # it lifts existing ratings
     "fide-games": ("2010-09-10", {"params": {"start": 0, "lift": 40}}),
 }
 SEEDS = {
@@ -56,15 +56,15 @@ SEEDS = {
 }  # fmt: skip
 
 
-def rulesets() -> list[Event]:
-    """Return the events that publish them all."""
-    said = [describe(name) for name in SYSTEMS]
-    said += [describe(name, "2", since, **changes) for name, (since, changes) in LATER.items()]
-    return [build_event("ruleset.published", "2010-01-01T00:00:00Z", **one) for one in said]
+def build_rulesets() -> list[Event]:
+    """Return the events that publish all versions of all rulesets."""
+    versions = [describe_version(name) for name in SYSTEMS]
+    versions += [describe_version(name, "2", since, **changes) for name, (since, changes) in LATER.items()]
+    return [build_event("ruleset.published", "2010-01-01T00:00:00Z", **version) for version in versions]
 
 
-def describe(name: str, version: str = "1", since: str = "1900-01-01", **members: Any) -> Event:
-    """Return what a version of a ruleset says."""
+def describe_version(name: str, version: str = "1", since: str = "1900-01-01", **members: Any) -> Event:
+    """Return the data of a version of a ruleset."""
     rule, games, more = SYSTEMS[name]
     kind = "diplomacy" if "diplomacy" in games else "placing"
     scope = {"game": games, "kind": [kind], "players_min": 3 if name == "riichi" else 2}
@@ -72,9 +72,9 @@ def describe(name: str, version: str = "1", since: str = "1900-01-01", **members
 
 
 def correct_game(recorded: Event, at: str) -> Event:
-    """Return a correction of a game in which its first and its last participant, or their sides, exchange results."""
+    """Return a correction in which the first and the last participant of a game, or their sides, exchange results."""
     old = recorded["data"]
-    seats = [{**one} for one in old["participants"]]
+    seats = [{**seat} for seat in old["participants"]]
     pairs = [(seats[0], seats[-1])]
     if "team" in seats[0]:
         pairs.append((seats[1], seats[2]))
@@ -84,8 +84,8 @@ def correct_game(recorded: Event, at: str) -> Event:
     return build_event("game.corrected", at, game_id=old["game_id"], game={**old, "participants": seats}, **WHY)
 
 
-class Drawing:
-    """Draws the games of all systems, day after day, with what else happens between them."""
+class HistoryDrawer:
+    """Draws the games of all systems, day after day, and other events between them."""
 
     def __init__(self, seed: int) -> None:
         self.chance = Random(seed)
@@ -94,24 +94,26 @@ class Drawing:
         self.number = 0
 
     def draw(self, rounds: int) -> Iterator[Event]:
-        """Yield so many rounds: a game of each kind, and a seed, a correction or something else now and then."""
-        yield from self._seeds()
+        """Yield the events of these rounds: a game of each kind, and now and then a seed, a correction or another
+        event.
+        """
+        yield from self._draw_seeds()
         for _ in range(rounds):
             self.at += timedelta(hours=self.chance.choice([1, 5, 7, 24 * 3, 24 * 25]))
-            for draw in (self._table, self._chess, self._go, self._football, self._doubles, self._riichi,
-                         self._diplomacy, self._race):  # fmt: skip
-                yield self._game(**draw())
-            yield from self._something_else()
+            for draw in (self._draw_table, self._draw_chess, self._draw_go, self._draw_football,
+                         self._draw_doubles, self._draw_riichi, self._draw_diplomacy, self._draw_race):  # fmt: skip
+                yield self._draw_game(**draw())
+            yield from self._draw_other_event()
 
     def correct(self, back: int) -> Event:
-        """Return a correction of the game that was recorded so many games ago."""
+        """Return a correction of the game recorded `back` games ago."""
         return correct_game(self.played[-back], self.now())
 
     def now(self) -> str:
-        """Return when the last round was played."""
+        """Return the time of the last round."""
         return self.at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
-    def _game(self, **data: Any) -> Event:
+    def _draw_game(self, **data: Any) -> Event:
         late = self.chance.random() < 0.1
         at = self.at - timedelta(days=self.chance.choice([1, 20, 45])) if late else self.at
         self.number += 1
@@ -119,17 +121,17 @@ class Drawing:
         self.played.append(drawn)
         return drawn
 
-    def _seeds(self) -> Iterator[Event]:
+    def _draw_seeds(self) -> Iterator[Event]:
         for ladder, state in SEEDS.items():
             for index, player in enumerate(
                 PLAYERS[: 7 if ladder.startswith("fide") else 4]
-            ):  # without one they are unrated
+            ):  # a player without a seed is unrated
                 name = next(iter(state))
                 points = f"{float(state[name]) - index:g}"
                 yield build_event("player.seeded", "2010-01-02T00:00:00Z", f"seed {ladder} {player}", ladder=ladder,
                             player=player, state={**state, name: points}, games=7 * index)  # fmt: skip
 
-    def _something_else(self) -> Iterator[Event]:
+    def _draw_other_event(self) -> Iterator[Event]:
         match self.chance.randrange(6):
             case 0 if len(self.played) > 60:
                 yield self.correct(self.chance.randint(20, 60))
@@ -146,41 +148,45 @@ class Drawing:
             case _:
                 pass
 
-    def _places(self, players: int) -> list[int]:
+    def _draw_places(self, players: int) -> list[int]:
         ranks = [self.chance.randint(1, players) for _ in range(players)]
         return [1 + sum(better < rank for better in ranks) for rank in ranks]
 
-    def _seats(self, players: int) -> list[Event]:
+    def _draw_seats(self, players: int) -> list[Event]:
         chosen = self.chance.sample(PLAYERS, players)
-        return [{"player": name, "place": place} for name, place in zip(chosen, self._places(players), strict=True)]
+        return [
+            {"player": name, "place": place} for name, place in zip(chosen, self._draw_places(players), strict=True)
+        ]
 
-    def _table(self) -> Event:
-        return {"game": "table", "participants": self._seats(self.chance.randint(2, 5))}
+    def _draw_table(self) -> Event:
+        return {"game": "table", "participants": self._draw_seats(self.chance.randint(2, 5))}
 
-    def _chess(self) -> Event:
+    def _draw_chess(self) -> Event:
         league = {"league": self.chance.choice(["open", "masters"])} if self.chance.random() < 0.5 else {}
-        return {"game": "chess", "participants": self._seats(2), **league}
+        return {"game": "chess", "participants": self._draw_seats(2), **league}
 
-    def _go(self) -> Event:
-        seats = self._seats(2)
+    def _draw_go(self) -> Event:
+        seats = self._draw_seats(2)
         if self.chance.random() < 0.4:
             seats[0]["numbers"] = {"handicap": self.chance.randint(1, 6)}
         event_name = f"congress {self.number // 24}"
         weight = {"numbers": {"weight": 75}} if self.chance.random() < 0.3 else {}
         return {"game": "go", "participants": seats, "league": event_name, **weight}
 
-    def _football(self) -> Event:
-        seats = self._seats(2)
+    def _draw_football(self) -> Event:
+        seats = self._draw_seats(2)
         goals = sorted((self.chance.randint(0, 40) for _ in range(2)), reverse=True)
-        for one in seats:
-            one["score"] = f"{(goals[one['place'] - 1] if seats[0]['place'] != seats[1]['place'] else goals[0]) / 10:g}"
-            one["club"] = self.chance.choice(CLUBS)
+        for seat in seats:
+            seat["score"] = (
+                f"{(goals[seat['place'] - 1] if seats[0]['place'] != seats[1]['place'] else goals[0]) / 10:g}"
+            )
+            seat["club"] = self.chance.choice(CLUBS)
         if self.chance.random() < 0.8:
             seats[0]["home"] = True
         return {"game": "football", "participants": seats}
 
-    def _doubles(self) -> Event:
-        chosen, (left, right) = self.chance.sample(PLAYERS, 4), self._places(2)
+    def _draw_doubles(self) -> Event:
+        chosen, (left, right) = self.chance.sample(PLAYERS, 4), self._draw_places(2)
         goals = sorted((self.chance.randint(0, 21) for _ in range(2)), reverse=True)
         seats = [
             {"player": name, "place": place, "team": team, "score": goals[place - 1] if left != right else 5}
@@ -188,10 +194,10 @@ class Drawing:
         ]
         return {"game": "doubles", "participants": seats, "season": f"{self.at:%Y}"}
 
-    def _riichi(self) -> Event:
-        return {"game": "riichi", "participants": self._seats(self.chance.choice([3, 4, 4]))}
+    def _draw_riichi(self) -> Event:
+        return {"game": "riichi", "participants": self._draw_seats(self.chance.choice([3, 4, 4]))}
 
-    def _diplomacy(self) -> Event:
+    def _draw_diplomacy(self) -> Event:
         powers = self.chance.sample(POWERS, 7)
         chosen = zip(self.chance.sample(PLAYERS, 7), powers, strict=True)
         owners = [self.chance.choice(powers) for _ in range(self.chance.randint(20, 34))]
@@ -200,18 +206,20 @@ class Drawing:
         return {"game": "diplomacy", "kind": "diplomacy", "participants": seats, "centres": {"1901": centres},
                 "league": f"{self.at:%Y}"}  # fmt: skip
 
-    def _race(self) -> Event:
-        seats = self._seats(self.chance.randint(3, 8))
+    def _draw_race(self) -> Event:
+        seats = self._draw_seats(self.chance.randint(3, 8))
         seats[0]["numbers"] = {"fastest_lap": 1}
         return {"game": "race", "participants": seats, "season": f"{self.at:%Y}"}
 
 
 def draw_history(seed: int, rounds: int) -> list[Event]:
-    """Return the rulesets, and a history of so many rounds under them: seeds, games, corrections, voids, adjustments;
-    then somebody gets the id of somebody else, and what was taken back.
+    """Return the rulesets, and a history of `rounds` rounds under them.
+
+    At the end come a correction, voids of two seeds, a new seed for one of these players, and renames of a player and a
+    club.
     """
-    drawing = Drawing(seed)
-    log = [*rulesets(), *drawing.draw(rounds)]
+    drawing = HistoryDrawer(seed)
+    log = [*build_rulesets(), *drawing.draw(rounds)]
     at = drawing.now()
     log.append(drawing.correct(30))
     log.append(build_event("event.voided", at, id="seed glicko dora", **WHY))

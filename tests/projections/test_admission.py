@@ -1,4 +1,4 @@
-"""What is remembered of games that were admitted changes no answer."""
+"""The cache of admitted games changes no answer."""
 
 import random
 from typing import Any
@@ -20,8 +20,8 @@ MEMBERS: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 
 
-def drawn(chance: random.Random) -> dict[str, Any]:
-    """A game of some players, some of them tied, abandoning or replaced."""
+def draw_game(chance: random.Random) -> dict[str, Any]:
+    """Draw a game of some players, with ties and leavers."""
     size = chance.choice((2, 3, 4, 4, 6, 7, 9))
     places: list[int] = []
     while len(places) < size:
@@ -38,7 +38,8 @@ def drawn(chance: random.Random) -> dict[str, Any]:
     return read_data("game.recorded", {"game_id": "g", "game": game, **members, "participants": participants})
 
 
-def answer(admission: Admission, occurred_at: int, data: dict[str, Any]) -> str | None:
+def find_rejection(admission: Admission, occurred_at: int, data: dict[str, Any]) -> str | None:
+    """Admit a game; return the reason if it is rejected."""
     try:
         admission.admit("game.recorded", occurred_at, data)
     except Refused as problem:
@@ -49,35 +50,35 @@ def answer(admission: Admission, occurred_at: int, data: dict[str, Any]) -> str 
 pytestmark = pytest.mark.ledger(make=make_ruled_ledger, store="sqlite")
 
 
-def test_reused_validator_answers_like_new(db: str) -> None:
-    """Asked about many games, a reused validator gives the same answers as a new one each time."""
+def test_reused_admission_answers_like_a_new_one(db: str) -> None:
+    """For many games, a reused `Admission` has the answers of a new one."""
     chance = random.Random(7)
     answers = set()
     with open_ledger(db).reading() as connection:
-        asked_often = Admission(connection, head(connection).position)
+        reused = Admission(connection, head(connection).position)
         for _ in range(400):
-            occurred_at, data = parse_instant(chance.choice(TIMES)), drawn(chance)
-            found = answer(asked_often, occurred_at, data)
-            fresh = Admission(connection, 0)
-            for versions in asked_often.versions.values():
+            occurred_at, data = parse_instant(chance.choice(TIMES)), draw_game(chance)
+            result = find_rejection(reused, occurred_at, data)
+            new_admission = Admission(connection, 0)
+            for versions in reused.versions.values():
                 for version in versions:
-                    fresh._add_version(version)
-            assert found == answer(fresh, occurred_at, data)
-            answers.add(found)
+                    new_admission._add_version(version)
+            assert result == find_rejection(new_admission, occurred_at, data)
+            answers.add(result)
     assert len(answers) > 5
     assert None in answers
 
 
-def test_voided_version_is_forgotten(db: str) -> None:
-    """After rule versions are withdrawn, a remembered game is checked again."""
+def test_game_is_checked_again_after_a_void_of_a_version(db: str) -> None:
+    """After ruleset versions are voided, a remembered game is checked again."""
     participants = [{"player": f"p{number}", "place": number} for number in range(1, 8)]
     data = {"game_id": "g", "game": "catan", "group": "basic", "city": "7", "participants": participants}
     with open_ledger(db).reading() as connection:
         admission = Admission(connection, head(connection).position)
         occurred_at = parse_instant("2007-05-01T12:00:00Z")
-        before = answer(admission, occurred_at, data)
-        assert (before, answer(admission, occurred_at, data)) == (before, before)
+        before = find_rejection(admission, occurred_at, data)
+        assert (before, find_rejection(admission, occurred_at, data)) == (before, before)
         admission.release("ruleset.published", {"id": "catan-open", "version": "pre-2008-03"})
         admission.release("ruleset.published", {"id": "catan-monthly", "version": "pre-2008-03"})
-        assert answer(admission, occurred_at, data) is None
+        assert find_rejection(admission, occurred_at, data) is None
         assert before is not None

@@ -1,4 +1,4 @@
-"""The ante pool: the source's examples, ties of every shape, and a naive computation beside it."""
+"""The ante pool: the source's examples, ties of every shape, and a comparison with a naive computation."""
 
 import random
 from collections import Counter
@@ -6,8 +6,8 @@ from fractions import Fraction
 from math import floor
 
 import pytest
-from checked_integers import checked
-from histories import facts_of, fill, ruleset, standings_of, stream_of
+from checked_integers import to_checked
+from histories import build_ruleset_event, build_stream, fill, load_facts, rank_stream
 from own_rules import find_ruleset_problems, find_shipped_text, load_built_in_rule
 
 from ratings_ledger.rules import LEAVERS, PLAYERS_MAX, SUBSTITUTE, UNITS_MAX
@@ -17,91 +17,91 @@ RULE = load_built_in_rule("ante-pool/1")
 SHARES = {"3": [50, 30, 20], "4": [40, 30, 20, 10], "5": [40, 30, 20, 10, 0]}
 
 
-def bound(**params):
-    """The source's parameters, or with others instead."""
+def build_params(**params):
+    """Return the source's parameters, with these changes."""
     return RULE.params(**{"shares": SHARES, **params})
 
 
-def columns(places, vps=None, statuses=None, seats=None):
-    """The columns of a game with these places; nobody got victory points, and nobody left."""
+def build_columns(places, vps=None, statuses=None, seats=None):
+    """Return the columns of a game with these places; by default without victory points and leavers."""
     n = len(places)
     return [list(places), [seats or n] * n, list(vps or [0] * n), list(statuses or [0] * n)]
 
 
-def scored(points, places, vps=None, seats=None, **params):
-    """(changes, minted, burned) of one game."""
+def score_game(points, places, vps=None, seats=None, **params):
+    """Return (changes, minted, burned) of one game."""
     change = [0] * len(points)
     minted = RULE.score(
-        len(points), points, columns(places, vps, seats=seats), RULE.prepare(bound(**params)), (), change
+        len(points), points, build_columns(places, vps, seats=seats), RULE.prepare(build_params(**params)), (), change
     )
     return change, minted, minted - sum(change)
 
 
-def explained(points, places, vps=None, **params):
-    """For every player (term, amount, detail, note)."""
-    change = scored(points, places, vps, **params)[0]
+def explain_game(points, places, vps=None, **params):
+    """Return each player's terms as (term, amount, detail, note)."""
+    change = score_game(points, places, vps, **params)[0]
     names = [f"p{number}" for number in range(len(points))]
-    terms = RULE.explain(len(points), names, points, columns(places, vps), bound(**params), change)
-    assert [sum(term.amount for term in mine) for mine in terms] == change
-    return [[tuple(term[:4]) for term in mine] for mine in terms]
+    terms = RULE.explain(len(points), names, points, build_columns(places, vps), build_params(**params), change)
+    assert [sum(term.amount for term in player_terms) for player_terms in terms] == change
+    return [[tuple(term[:4]) for term in player_terms] for player_terms in terms]
 
 
 def test_complete_example_matches_source():
     """In the source's complete example, the winner goes from 95 to 102 points.
 
-    95 points ante 9, the pot is 39, the first of four gets 15 back, and keeps 1 of 3 victory points.
+    95 points ante 9, the pot is 39, the first of four gets 15 back and 1 of 3 victory points.
     """
-    assert scored([95, 100, 100, 100], [1, 2, 3, 4], [1, 2, 0, 0]) == ([7, 3, -3, -7], 3, 39 - 15 - 11 - 7 - 3)
+    assert score_game([95, 100, 100, 100], [1, 2, 3, 4], [1, 2, 0, 0]) == ([7, 3, -3, -7], 3, 39 - 15 - 11 - 7 - 3)
 
 
 def test_second_place_tie_shares_pot():
-    """From a pot of 38, two players tied for second get 9 each."""
-    changes, _, burned = scored([95, 95, 100, 100], [1, 2, 2, 4])
+    """Two players tied for second get 9 points each from a pot of 38."""
+    changes, _, burned = score_game([95, 95, 100, 100], [1, 2, 2, 4])
 
     assert changes == [15 - 9, 9 - 9, 9 - 10, 3 - 10]
     assert burned == 38 - 15 - 9 - 9 - 3
 
 
 def test_tied_newcomers_match_example():
-    """Newcomers of whom two are tied for second change as in the source's example."""
-    assert scored([100] * 4, [1, 2, 2, 4], [0, 2, 0, 0]) == ([6, 2, 0, -6], 2, 0)
+    """Of four newcomers with two tied for second, the points change as in the source's example."""
+    assert score_game([100] * 4, [1, 2, 2, 4], [0, 2, 0, 0]) == ([6, 2, 0, -6], 2, 0)
 
 
 def test_tied_winners_get_35_percent_each():
     """Two tied winners get 35 percent of the pot each, as in the source's example."""
-    assert scored([100] * 4, [1, 1, 3, 4], [1, 0, 1, 0]) == ([14 - 10 + 1, 14 - 10, 8 - 10 + 1, 4 - 10], 2, 0)
+    assert score_game([100] * 4, [1, 1, 3, 4], [1, 0, 1, 0]) == ([14 - 10 + 1, 14 - 10, 8 - 10 + 1, 4 - 10], 2, 0)
 
 
 WINNERS = {
-    # places, victories (1 standard, 2 major), winners' places, and what each of four or five newcomers gets back
+    # (places, places shared by winners, points back if winners share, points back by power) of newcomers
     "two standard victories": ([1, 2, 3, 4], [1, 1, 3, 4], [14, 14, 8, 4], [16, 12, 8, 4]),
     "a major above two standard ones": ([1, 2, 3, 4], [1, 2, 2, 4], [16, 10, 10, 4], [16, 12, 8, 4]),
-    "two tied anyway": ([1, 1, 3, 4], [1, 1, 3, 4], [14, 14, 8, 4], [14, 14, 8, 4]),
+    "two winners who are also tied": ([1, 1, 3, 4], [1, 1, 3, 4], [14, 14, 8, 4], [14, 14, 8, 4]),
     "three of five": ([1, 2, 3, 4, 5], [1, 1, 1, 4, 5], [15, 15, 15, 5, 0], [20, 15, 10, 5, 0]),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("places", "shared", "share", "by_power"), WINNERS.values(), ids=WINNERS)
 def test_winners_share_the_ante_or_power_decides(places, shared, share, by_power):
-    """Several winners share the ante for their places; by power, each gets the share of their own place."""
+    """Several winners share the ante of their places; with `by_power`, each gets the share of the own place."""
     n = len(places)
     for winners, expected in (("share", share), ("by_power", by_power)):
-        params, change = bound(winners=winners), [0] * n
-        game = [*columns(places), [0] * n, shared]
+        params, change = build_params(winners=winners), [0] * n
+        game = [*build_columns(places), [0] * n, shared]
         assert RULE.score(n, [100] * n, game, RULE.prepare(params), (), change) == 0
-        assert [back + 10 for back in change] == expected
+        assert [gain + 10 for gain in change] == expected
         terms = RULE.explain(n, [f"p{i}" for i in range(n)], [100] * n, game, params, change)
-        assert [sum(term.amount for term in mine) for mine in terms] == change
+        assert [sum(term.amount for term in player_terms) for player_terms in terms] == change
 
 
 FALL = [100, 90, 81, 73, 66, 60, 54, 49, 45, 41, 37, 34, 31, 28, 26, 24, 22, 20, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9]
 
 
 def test_constant_loser_falls_to_nine():
-    """A player who always loses falls as the source lists, to 9 points and no further."""
+    """A player who always loses falls as the source lists, down to 9 points."""
     points = [100]
     for _ in range(40):
-        points.append(points[-1] + scored([100, 100, 100, 100, points[-1]], [1, 2, 3, 4, 5])[0][4])
+        points.append(points[-1] + score_game([100, 100, 100, 100, points[-1]], [1, 2, 3, 4, 5])[0][4])
 
     assert points[: len(FALL)] == FALL
     assert set(points[len(FALL) :]) == {9}
@@ -109,8 +109,8 @@ def test_constant_loser_falls_to_nine():
 
 @pytest.mark.parametrize(("points", "antes"), [(9, 0), (10, 1), (0, 0), (-1, 0), (-100, 0), (19, 1), (1_005, 100)])
 def test_ante_is_a_tenth_rounded_down(points, antes):
-    """The ante is a tenth of the points without fractions, and never less than zero."""
-    assert scored([0, 0, 0, 0, points], [1, 2, 3, 4, 5])[0][4] == -antes
+    """The ante is a tenth of the points, rounded down, and never negative."""
+    assert score_game([0, 0, 0, 0, points], [1, 2, 3, 4, 5])[0][4] == -antes
 
 
 PLAYERS = {
@@ -124,8 +124,8 @@ PLAYERS = {
 
 @pytest.mark.parametrize(("n", "expected"), PLAYERS.items())
 def test_row_of_five_serves_larger_games(n, expected):
-    """Newcomers share by the row for their number; from five players on, by that for five."""
-    assert scored([100] * n, range(1, n + 1)) == (expected[0], 0, expected[1])
+    """Newcomers share by the row for their number of players; five or more use the row for five."""
+    assert score_game([100] * n, range(1, n + 1)) == (expected[0], 0, expected[1])
 
 
 TIES = {
@@ -147,67 +147,75 @@ TIES = {
 @pytest.mark.parametrize(("places", "changes", "burned"), TIES.values(), ids=TIES)
 def test_ties_divide_their_shares(places, changes, burned):
     """Tied players divide the shares of their places equally."""
-    assert scored([100] * len(places), places) == (changes, 0, burned)
+    assert score_game([100] * len(places), places) == (changes, 0, burned)
 
 
 def test_order_of_participants_is_irrelevant():
-    """Each player gets the same whatever the order of the participants."""
+    """The order of the participants does not change any points."""
     points, places, vps = [95, 133, 7, 100], [2, 1, 4, 2], [0, 1, 2, 0]
-    straight = scored(points, places, vps)[0]
+    expected = score_game(points, places, vps)[0]
     for order in ([1, 0, 2, 3], [3, 2, 1, 0], [2, 3, 0, 1]):
-        mixed = scored([points[i] for i in order], [places[i] for i in order], [vps[i] for i in order])[0]
-        assert mixed == [straight[i] for i in order]
+        mixed = score_game([points[i] for i in order], [places[i] for i in order], [vps[i] for i in order])[0]
+        assert mixed == [expected[i] for i in order]
 
 
 def test_uncounted_seat_keeps_the_row():
-    """With a seat that does not count, the row is still that for all seats.
+    """With an uncounted seat, the row is still that of all seats.
 
-    Of four seats the second does not count: its 30 % of the pot is burned.
+    The second of four seats does not count, and its 30 % of the pot are burned.
     """
-    assert scored([100] * 3, [1, 3, 4], seats=4) == ([2, -4, -7], 0, 9)
+    assert score_game([100] * 3, [1, 3, 4], seats=4) == ([2, -4, -7], 0, 9)
 
 
 @pytest.mark.slow_cases
 @pytest.mark.parametrize(("n", "divisor"), [(3, 10), (8, 5), (922, 1)])
 def test_largest_points_stay_exact(n, divisor):
-    """With the most points possible, no step leaves 64 bits and all rounding is exact.
+    """At the largest points, no step leaves 64 bits and all rounding is exact.
 
-    With 922 players who ante everything the pot is the largest that fits.
+    With 922 players who ante all their points, the pot is the largest that fits.
     """
-    params = bound(ante_divisor=divisor)
+    params = build_params(ante_divisor=divisor)
     assert RULE.refuse_params(params, n) is None
     points = [UNITS_MAX - number for number in range(n)]
     change = [0] * n
-    RULE.score(n, checked(points), checked(columns([1, *[2] * (n - 1)])), checked(RULE.prepare(params)), (), change)
+    RULE.score(
+        n,
+        to_checked(points),
+        to_checked(build_columns([1, *[2] * (n - 1)])),
+        to_checked(RULE.prepare(params)),
+        (),
+        change,
+    )
 
-    pot = sum(mine // divisor for mine in points)
-    first, others = (50, 50) if n == 3 else (40, 60)
+    pot = sum(own_points // divisor for own_points in points)
+    first, rest = (50, 50) if n == 3 else (40, 60)
     assert change[0] == floor(Fraction(pot * first, 100)) - points[0] // divisor
-    assert change[-1] == floor(Fraction(pot * others, 100 * (n - 1))) - points[-1] // divisor
+    assert change[-1] == floor(Fraction(pot * rest, 100 * (n - 1))) - points[-1] // divisor
 
 
 CHECKS = {
-    "two players": (columns([1, 2]), "this game has 2 players; `params.shares` starts at 3"),
-    "two of three seats count": (columns([1, 3], seats=3), None),
-    "three": (columns([1, 2, 3]), None),
-    "forty": (columns(range(1, 41)), None),
+    "two players": (build_columns([1, 2]), "this game has 2 players; `params.shares` starts at 3"),
+    "two of three seats count": (build_columns([1, 3], seats=3), None),
+    "three": (build_columns([1, 2, 3]), None),
+    "forty": (build_columns(range(1, 41)), None),
     "leaver and substitute": (
-        columns([1, 2, 3, 3], statuses=[0, 0, LEAVERS[0], SUBSTITUTE], seats=3), "changed hands and both its players",
+        build_columns([1, 2, 3, 3], statuses=[0, 0, LEAVERS[0], SUBSTITUTE], seats=3),
+        "changed hands and both its players",
     ),
-    "a leaver whom nobody replaced": (columns([1, 2, 3], statuses=[0, LEAVERS[0], 0]), None),
-    "a substitute whose leaver does not count": (columns([1, 2, 3], statuses=[0, SUBSTITUTE, 0]), None),
+    "a leaver without a substitute": (build_columns([1, 2, 3], statuses=[0, LEAVERS[0], 0]), None),
+    "a substitute whose leaver does not count": (build_columns([1, 2, 3], statuses=[0, SUBSTITUTE, 0]), None),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("given", "reason"), CHECKS.values(), ids=CHECKS)
-def test_check_says_what_can_be_scored(given, reason):
-    """Only games of 3 or more seats, each held by one player, can be scored."""
-    found = RULE.check(len(given[0]), given, bound())
+@pytest.mark.parametrize(("game", "reason"), CHECKS.values(), ids=CHECKS)
+def test_check_rejects_games_that_cannot_be_scored(game, reason):
+    """Only games of 3 or more seats, each with one player, can be scored."""
+    refusal = RULE.check(len(game[0]), game, build_params())
 
-    assert found is None if reason is None else reason in (found or "")
+    assert refusal is None if reason is None else reason in (refusal or "")
 
 
-BAD = {
+BAD_PARAMS = {
     "no rows": ({"shares": {}}, "params.shares: a row for at least one number of players"),
     "a word": ({"shares": {"many": [0]}}, "params.shares: 'many' is not a number of players from 2 to 99"),
     "too few": ({"shares": {"3": [50, 50]}}, "params.shares.3: 3 players need 3 percentages"),
@@ -218,42 +226,42 @@ BAD = {
     "a gap": (
         {"shares": {"3": SHARES["3"], "5": SHARES["5"]}}, "params.shares: there are rows for 3 and 5 players, but none",
     ),
-    "a last share for everybody behind": (
+    "a last share that larger games repeat": (
         {"shares": {"3": SHARES["3"], "4": SHARES["4"]}}, "larger games repeat it (or add a row for 5 players)",
     ),
-    "everything into the pot": ({"ante_divisor": 1}, "params.ante_divisor: 1 is too small for a pot"),
+    "all points into the pot": ({"ante_divisor": 1}, "params.ante_divisor: 1 is too small for a pot"),
     "a quarter into the pot": ({"ante_divisor": 4}, "params.ante_divisor: 4 is too small for a pot"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("params", "reason"), BAD.values(), ids=BAD)
-def test_inexact_params_are_refused(params, reason):
-    """Parameters that cannot be kept exact are refused with the key and the reason."""
-    assert reason in (RULE.refuse_params(bound(**params), PLAYERS_MAX) or "")
+@pytest.mark.parametrize(("params", "reason"), BAD_PARAMS.values(), ids=BAD_PARAMS)
+def test_inexact_params_are_rejected(params, reason):
+    """Parameters that cannot be kept exact are rejected with the key and the reason."""
+    assert reason in (RULE.refuse_params(build_params(**params), PLAYERS_MAX) or "")
 
 
 @pytest.mark.parametrize("params", [{}, {"ante_divisor": 5}, {"shares": {"2": [50, 0]}}, {"shares": {"2": [0, 0]}}])
 def test_exact_params_are_accepted(params):
     """Parameters that can be kept exact are accepted."""
-    assert RULE.refuse_params(bound(**params), PLAYERS_MAX) is None
+    assert RULE.refuse_params(build_params(**params), PLAYERS_MAX) is None
 
 
-def test_few_players_may_ante_everything():
-    """With few enough players, the whole of their points may be the ante."""
-    assert RULE.refuse_params(bound(ante_divisor=1), 922) is None
-    assert RULE.refuse_params(bound(ante_divisor=1), 923) is not None
+def test_few_players_may_ante_all_points():
+    """Up to 922 players may ante all their points; more players may not."""
+    assert RULE.refuse_params(build_params(ante_divisor=1), 922) is None
+    assert RULE.refuse_params(build_params(ante_divisor=1), 923) is not None
 
 
 @pytest.mark.parametrize(
     "params", [{"shares": None}, {"shares": {"3": ["50", 30, 20]}}, {"ante_divisor": 0}, {"min_games": -1}]
 )
-def test_params_of_wrong_kind_are_refused(params):
-    """Parameters of the wrong kind are refused."""
+def test_params_of_wrong_kind_are_rejected(params):
+    """Parameters of the wrong kind are rejected."""
     with pytest.raises(ValueError):
-        bound(**params)
+        build_params(**params)
 
 
-def test_wrong_row_is_named_by_line():
+def test_wrong_row_is_reported_with_its_line():
     """A wrong row in a ruleset file is reported with its line."""
     text = find_shipped_text("b5-league")
     ((key, _, line),) = find_ruleset_problems(text.replace("[50, 30, 20]", "[50, 30, 30]"))
@@ -264,8 +272,8 @@ def test_wrong_row_is_named_by_line():
 
 
 def test_explanation_shows_each_term():
-    """An explanation shows the ante, the share and the victory points of each player."""
-    first, second, third, fourth = explained([95, 9, -4, 120], [1, 2, 2, 4], [0, 2, 0, 0])
+    """An explanation has the ante, the share and the victory points of each player."""
+    first, second, third, fourth = explain_game([95, 9, -4, 120], [1, 2, 2, 4], [0, 2, 0, 0])
 
     assert first == [
         ("ante", -9, "1/10 of 95", "9.5 rounded down"),
@@ -285,24 +293,24 @@ def test_explanation_shows_each_term():
     ]
 
 
-def test_explanation_omits_missing_shares():
-    """For ties beyond the last share, an explanation names only shares that exist."""
-    told = explained([100] * 8, [1, 2, 3, 4, 4, 4, 7, 7])
+def test_explanation_names_only_existing_shares():
+    """For ties beyond the last share, an explanation names only the existing shares."""
+    terms = explain_game([100] * 8, [1, 2, 3, 4, 4, 4, 7, 7])
 
     middle = "shares 10 + 0 of places 4 to 6, divided by 3; 2.666667 rounded down"
-    assert told[5][1] == ("share", 2, "3.333333 % of the pot of 80", middle)
-    assert told[7][1] == ("share", 0, "0 % of the pot of 80", "shares 0 of places 7 and 8, divided by 2")
+    assert terms[5][1] == ("share", 2, "3.333333 % of the pot of 80", middle)
+    assert terms[7][1] == ("share", 0, "0 % of the pot of 80", "shares 0 of places 7 and 8, divided by 2")
 
 
-def naive(points, places, vps):
-    """(changes, minted, burned) by player, from the formula in exact fractions."""
+def score_naively(points, places, vps):
+    """Return (changes by player, minted, burned) by the formula, in exact fractions."""
     antes = {player: floor(Fraction(points[player], 10)) if points[player] >= 10 else 0 for player in points}
     pot = sum(antes.values())
     row = dict(enumerate(SHARES[str(min(len(points), 5))], 1))
     backs = {}
     for player, place in places.items():
-        tied = [other for other in places if places[other] == place]
-        shares = sum(row.get(taken, 0) for taken in range(place, place + len(tied)))
+        tied = [tied_player for tied_player in places if places[tied_player] == place]
+        shares = sum(row.get(slot, 0) for slot in range(place, place + len(tied)))
         backs[player] = floor(pot * Fraction(shares, 100) / len(tied))
     changes = {player: backs[player] - antes[player] + vps[player] for player in points}
     return changes, sum(vps.values()), pot - sum(backs.values())
@@ -310,33 +318,35 @@ def naive(points, places, vps):
 
 @pytest.mark.slow
 def test_random_games_match_naive_scores():
-    """For random games, scoring and explanation agree with a naive computation."""
-    chance, seen = random.Random(12), Counter[str]()
+    """The scores of random games agree with a naive computation, and their explanations add up."""
+    chance, cases = random.Random(12), Counter[str]()
     for _ in range(6_000):
         n = chance.randint(3, 8)
         ranks = [chance.randint(1, n) for _ in range(n)]
-        places = [1 + sum(other < rank for other in ranks) for rank in ranks]
+        places = [1 + sum(better < rank for better in ranks) for rank in ranks]
         low, high = chance.choice([(0, 300), (-50, 150), (0, 12), (90, 110), (-(10**16), 10**16)])
         points = [chance.randint(low, high) for _ in range(n)]
         vps = [chance.choice([0, 0, 1, 2]) for _ in range(n)]
-        changes, minted, burned = scored(points, places, vps)
-        expected = naive(dict(enumerate(points)), dict(enumerate(places)), dict(enumerate(vps)))
+        changes, minted, burned = score_game(points, places, vps)
+        expected = score_naively(dict(enumerate(points)), dict(enumerate(places)), dict(enumerate(vps)))
         assert (dict(enumerate(changes)), minted, burned) == expected
         assert burned >= 0
-        explained(points, places, vps)
-        seen["tie"] += len(set(places)) < n
-        seen["tied winners"] += places.count(1) > 1
-        seen["tie over the end of the row"] += any(places.count(p) > 1 and p <= 5 < p + places.count(p) for p in places)
-        seen["below zero"] += min(points) < 0
-        seen["no ante"] += any(0 <= mine < 10 for mine in points)
-        seen["empty pot"] += max(points) < 10
-        seen["burned"] += burned > 0
-        seen["nothing burned"] += burned == 0 and max(points) >= 10
-    assert min(seen.values()) > 150, seen
+        explain_game(points, places, vps)
+        cases["tie"] += len(set(places)) < n
+        cases["tied winners"] += places.count(1) > 1
+        cases["tie over the end of the row"] += any(
+            places.count(p) > 1 and p <= 5 < p + places.count(p) for p in places
+        )
+        cases["below zero"] += min(points) < 0
+        cases["no ante"] += any(0 <= mine < 10 for mine in points)
+        cases["empty pot"] += max(points) < 10
+        cases["burned"] += burned > 0
+        cases["nothing burned"] += burned == 0 and max(points) >= 10
+    assert min(cases.values()) > 150, cases
 
 
-def recorded(game_id, day, *players, **members):
-    """A game of kind b5; the players in this order, the second gets all victory points."""
+def build_game(game_id, day, *players, **members):
+    """Return a game of kind b5, its players in order of their places; the second player gets all victory points."""
     participants = [
         {"player": player, "power": 20 - index, "influence": 0, "vp": (len(players) - 2) * (index == 1)}
         for index, player in enumerate(players)
@@ -348,27 +358,27 @@ def recorded(game_id, day, *players, **members):
 def test_shipped_ruleset_ranks_a_season(
     ledger_url,
 ):
-    """A season has its own ladder under the shipped ruleset and ranks from five games on.
+    """Under the shipped ruleset, a season has its own ladder and ranks players from five games on.
 
-    Of anna's five wins dora saw one, so dora is not ranked, and a game without a season is left out.
+    Dora played only one of anna's five wins and has no rank, and a game without a season is left out.
     """
     events = [
-        ruleset(find_shipped_text("b5-league")),
-        *(recorded(f"g{day}", day, "anna", "ben", "cleo", season="2010-1") for day in range(1, 5)),
-        recorded("g5", 5, "anna", "ben", "cleo", "dora", season="2010-1"),
-        recorded("g6", 6, "anna", "ben", "cleo"),
+        build_ruleset_event(find_shipped_text("b5-league")),
+        *(build_game(f"g{day}", day, "anna", "ben", "cleo", season="2010-1") for day in range(1, 5)),
+        build_game("g5", 5, "anna", "ben", "cleo", "dora", season="2010-1"),
+        build_game("g6", 6, "anna", "ben", "cleo"),
     ]
-    stream = stream_of(facts_of(fill(ledger_url, events)), "b5-league/2010-1")
+    stream = build_stream(load_facts(fill(ledger_url, events)), "b5-league/2010-1")
 
     points = {"anna": 100, "ben": 100, "cleo": 100, "dora": 100}
     for players in [("anna", "ben", "cleo")] * 4 + [("anna", "ben", "cleo", "dora")]:
         vps = {player: (len(players) - 2) * (player == "ben") for player in players}
         places = {player: index for index, player in enumerate(players, 1)}
-        for player, change in naive({p: points[p] for p in players}, places, vps)[0].items():
+        for player, change in score_naively({p: points[p] for p in players}, places, vps)[0].items():
             points[player] += change
-    found = standings_of(stream)
-    assert [(row.rank, row.player, row.points) for row in found.rows] == [
+    ranking = rank_stream(stream)
+    assert [(row.rank, row.player, row.points) for row in ranking.rows] == [
         (1, "anna", points["anna"]), (2, "ben", points["ben"]), (3, "cleo", points["cleo"]),
         (None, "dora", points["dora"]),
     ]  # fmt: skip
-    assert (found.games, found.minted) == (5, 6)
+    assert (ranking.games, ranking.minted) == (5, 6)

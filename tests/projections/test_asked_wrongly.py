@@ -1,4 +1,4 @@
-"""What a program asks wrongly through the public interface: a documented exception, in words that help."""
+"""Bad calls of the public interface raise a documented exception with a helpful message."""
 
 from collections.abc import Callable
 from datetime import date
@@ -7,11 +7,11 @@ from threading import Barrier, Thread
 from typing import Any
 
 import pytest
-from test_views import LADDER, with_games
+from test_views import LADDER, make_ledger_with_games
 
 import ratings_ledger as rl
 
-TOO_LONG = 10**5_000  # Python writes no such number
+TOO_LONG = 10**5_000  # too long for Python to write
 DEEP: list[Any] = []
 for _ in range(2_000):
     DEEP = [DEEP]
@@ -28,12 +28,12 @@ RULESET = {
 
 @pytest.fixture
 def ledger(copied_file: Callable[..., str]) -> Any:
-    """The ledger of `with_games`."""
-    with rl.open(Path(copied_file(with_games))) as opened:
+    """The ledger of `make_ledger_with_games`."""
+    with rl.open(Path(copied_file(make_ledger_with_games))) as opened:
         yield opened
 
 
-TOLD: dict[str, tuple[Callable[[Any], object], str]] = {
+BAD_CALLS: dict[str, tuple[Callable[[Any], object], str]] = {
     "a day": (
         lambda ledger: ledger.at().games(since=date(2024, 12, 31)),
         "since must be a string, such as '2024-12-31', not date",
@@ -45,29 +45,29 @@ TOLD: dict[str, tuple[Callable[[Any], object], str]] = {
         lambda ledger: ledger.at().other_result("g-1", "123"),
         "places must be a list of whole numbers, not the string '123'",
     ),
-    "one in place of a list": (
+    "a player in place of a list": (
         lambda ledger: ledger.at().standings(LADDER, "ben"),
         "players must be a list, such as ['ben'], not the string 'ben'",
     ),
-    "no as text": (
+    "False as text": (
         lambda ledger: ledger.propose({}, "mira", strict="no"), "strict must be True or False, not the string 'no'",
     ),
-    "no number": (
+    "a NaN": (
         lambda ledger: ledger.compare(ledger.at(), ledger.at(), predictions=float("nan")),
         "predictions must be True or False, not float",
     ),
-    "nobody": (lambda ledger: ledger.propose({}, None), "by must be a string, not NoneType"),
-    "a word beyond words": (
+    "None": (lambda ledger: ledger.propose({}, None), "by must be a string, not NoneType"),
+    "a huge number as a choice": (
         lambda ledger: ledger.propose({}, "mira", new_names=TOO_LONG), "new_names must be refuse or accept, not <int>",
     ),
     "a ruleset of numbers": (
         lambda ledger: ledger.simulate({TOO_LONG: 1}, ledger.at()), "the keys of a ruleset must be strings",
     ),
-    "a date beyond dates": (
+    "a huge number as a date": (
         lambda ledger: ledger.simulate({**RULESET, "effective_from": TOO_LONG}, ledger.at()),
         'effective_from: a text in quotes is needed, such as "24" (it is <int>)',
     ),
-    "a number beyond numbers": (
+    "a number with too many digits": (
         lambda ledger: ledger.simulate(f"start = {'9' * 5_000}", ledger.at()),
         "a number has too many digits; shorten it",
     ),
@@ -75,82 +75,89 @@ TOLD: dict[str, tuple[Callable[[Any], object], str]] = {
         lambda ledger: ledger.at().ruleset("\x1b[31m"),
         r"no ruleset '\x1b[31m' is published at position 24; see: ratings rules list",
     ),
-    "more hidden characters": (
+    "hidden characters of two names": (
         lambda ledger: ledger.at().statistics("\x1b", "\x1b"), r"'\x1b' has not played '\x1b'; see: ratings games",
     ),
-    "and more": (
+    "hidden characters of an opponent": (
         lambda ledger: ledger.at().unmet(LADDER, "\x1b"),
         rf"'\x1b' has neither joined nor played on {LADDER}; see: ratings standings {LADDER}",
     ),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", TOLD)
-def test_what_is_wrong_is_told(what: str, ledger: Any) -> None:
-    """A wrong argument is refused with what it should be."""
-    ask, told = TOLD[what]
-    with pytest.raises(rl.LedgerError) as refused:
-        ask(ledger)
-    assert str(refused.value) == told
+@pytest.mark.parametrize("name", BAD_CALLS)
+def test_bad_argument_is_rejected_with_message(name: str, ledger: Any) -> None:
+    """A bad argument is rejected with a message that names the expected value."""
+    call, message = BAD_CALLS[name]
+    with pytest.raises(rl.LedgerError) as error:
+        call(ledger)
+    assert str(error.value) == message
 
 
 @pytest.mark.parametrize("key", [*RULESET, "params"])
 @pytest.mark.parametrize("value", [DEEP, LOOP, TOO_LONG], ids=["deep", "endless", "long"])
-def test_ruleset_beyond_measure_is_refused(key: str, value: object, ledger: Any) -> None:
-    """A ruleset of tables within tables without end, or of endless numbers, is refused like any wrong one."""
+def test_excessive_ruleset_is_rejected(key: str, value: object, ledger: Any) -> None:
+    """A ruleset with very deep, endless or huge values is rejected like any bad one."""
     with pytest.raises(rl.BadArgument):
         ledger.simulate({**RULESET, key: value}, ledger.at())
 
 
 @pytest.mark.slow
 def test_proposal_is_committed_by_one_thread(ledger: Any) -> None:
-    """Of threads that commit one proposal, or ask what it changes, one commits it, and the others are told."""
+    """Of threads that commit one proposal or ask for its impact, exactly one commits it, and the others get an error or
+    an answer.
+    """
     for number in range(20):
         plan = ledger.propose(
             {"type": "player.registered", "data": {"player": f"p-{number}"}}, "mira", new_names="accept"
         )
         before, outcomes, ready = ledger.head.position, list[object](), Barrier(4)
 
-        def tried(ask: Callable[[], object], outcomes: list[object] = outcomes, ready: Barrier = ready) -> None:
+        def call_and_record(
+            call: Callable[[], object], outcomes: list[object] = outcomes, ready: Barrier = ready
+        ) -> None:
             ready.wait()
             try:
-                outcomes.append(ask())
+                outcomes.append(call())
             except BaseException as problem:
                 outcomes.append(problem)
 
-        threads = [Thread(target=tried, args=(ask,)) for ask in (plan.commit, plan.commit, plan.commit, plan.impact)]
+        threads = [
+            Thread(target=call_and_record, args=(call,))
+            for call in (plan.commit, plan.commit, plan.commit, plan.impact)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert sum(isinstance(one, rl.Head) for one in outcomes) == 1, outcomes
-        assert {type(one).__name__ for one in outcomes} <= {"Committed", "BadArgument", "Impact"}, outcomes
+        assert sum(isinstance(outcome, rl.Head) for outcome in outcomes) == 1, outcomes
+        assert {type(outcome).__name__ for outcome in outcomes} <= {"Committed", "BadArgument", "Impact"}, outcomes
         assert ledger.head.position == before + 1
 
 
-def test_thread_that_stays_keeps_its_connection_alone(ledger: Any) -> None:
-    """What another thread asks of a view while one stays, it asks on a connection of its own, which stays open."""
-    view, here, gone = ledger.at(), Barrier(2), Barrier(2)
+def test_staying_thread_has_its_own_connection(ledger: Any) -> None:
+    """A query of another thread, while one thread stays in a view, has a connection of its own that stays open."""
+    view, staying, leaving = ledger.at(), Barrier(2), Barrier(2)
 
     def stay() -> None:
         with view.hold_connection():
             view.standings(LADDER)
-            here.wait()
-            here.wait()
-        gone.wait()
+            staying.wait()
+            staying.wait()
+        leaving.wait()
 
     thread = Thread(target=stay)
     thread.start()
-    here.wait()
+    staying.wait()
     with view.query(LADDER, lazily=True) as question:
-        here.wait()
-        gone.wait()
+        staying.wait()
+        leaving.wait()
         closed = question.connection.closed
     thread.join()
     assert not closed
 
 
-MIXED_UP: dict[str, tuple[Callable[[Any], object], type[rl.LedgerError], str]] = {
+MIXED_UP_CALLS: dict[str, tuple[Callable[[Any], object], type[rl.LedgerError], str]] = {
     "explain": (
         lambda ledger: ledger.at().explain("g-1", LADDER), rl.BadArgument,
         f"'g-1' is a game and '{LADDER}' is a ladder; write explain('{LADDER}', 'g-1')",
@@ -212,24 +219,24 @@ MIXED_UP: dict[str, tuple[Callable[[Any], object], type[rl.LedgerError], str]] =
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", MIXED_UP)
-def test_names_in_the_wrong_places_are_told_with_the_right_call(what: str, ledger: Any) -> None:
-    """A name of another kind than a question takes is told by what it is, with the call that is right."""
-    ask, kind, told = MIXED_UP[what]
-    with pytest.raises(kind) as problem:
-        ask(ledger)
-    assert str(problem.value) == told
-    assert type(problem.value) is kind
+@pytest.mark.parametrize("name", MIXED_UP_CALLS)
+def test_mixed_up_names_get_the_right_call(name: str, ledger: Any) -> None:
+    """A name of the wrong kind raises an error with its kind and the right call."""
+    call, exception, message = MIXED_UP_CALLS[name]
+    with pytest.raises(exception) as error:
+        call(ledger)
+    assert str(error.value) == message
+    assert type(error.value) is exception
 
 
-def test_names_of_no_kind_are_told_as_before(ledger: Any) -> None:
-    """A name that nothing has is told as unknown, also beside one in the wrong place."""
+def test_unknown_names_are_reported_as_unknown(ledger: Any) -> None:
+    """An unknown name is reported as unknown, also beside a name in the wrong place."""
     view = ledger.at()
     with pytest.raises(rl.Unknown, match="no game 'g-9' is recorded"):
         view.explain(LADDER, "g-9")
-    with pytest.raises(rl.BadArgument, match="no ruleset is called 'nobody'"):
-        view.history("nobody", "anna")
+    with pytest.raises(rl.BadArgument, match="no ruleset is called 'no-such'"):
+        view.history("no-such", "anna")
     with pytest.raises(rl.Unknown, match="did you mean anna"):
         view.history(LADDER, "ana")
     assert view.kinds_of("anna") == {"player"}
-    assert (view.kinds_of("g-1"), view.kinds_of(LADDER), view.kinds_of("nobody")) == ({"game"}, {"ladder"}, set())
+    assert (view.kinds_of("g-1"), view.kinds_of(LADDER), view.kinds_of("no-such")) == ({"game"}, {"ladder"}, set())

@@ -1,7 +1,7 @@
 """The machine code of kernels with doubles: no processor may round a product and a sum in one step.
 
-A fused multiply-add rounds once where the source rounds twice, so its results differ from those of Python and of
-processors without it. The code is that for a processor that has the instruction.
+A fused multiply-add rounds once where the source rounds twice, so its results differ from those of Python, and of
+processors without it. The code is generated for a processor that has the instruction.
 """
 
 import re
@@ -19,17 +19,17 @@ numba = pytest.importorskip("numba", reason="the extra fast is not installed")
 binding = pytest.importorskip("llvmlite.binding")
 
 WITH_STATE = [name for name in BUILT_IN if load_built_in_rule(name).state]
-# by architecture: target, processor, and what its fused instructions look like
+# by architecture: target, processor, and a pattern of its fused instructions
 TARGETS = {
     "x86-64": ("x86_64-unknown-linux-gnu", "haswell", r"\bvfn?m(?:add|sub)\w*"),
     "aarch64": ("aarch64-unknown-linux-gnu", "", r"\bfn?m(?:add|sub)\b|\bfml[as]\b"),
 }
-CALLS = r"|\bfmaf?\b"
+FMA_CALLS = r"|\bfmaf?\b"
 Kernel = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
-def kernels_of(name: str) -> list[Kernel]:
-    """Return the kernels of a rule with the types that they are compiled for."""
+def list_kernels(name: str) -> list[Kernel]:
+    """Return the kernels of a rule with the types for which they are compiled."""
     rule = load_built_in_rule(name)
     whole, numbers, table = numba.int64, numba.int64[::1], numba.int64[:, ::1]
     kernels = []
@@ -62,7 +62,7 @@ def write_assembly(code: str, architecture: str) -> str:
     except RuntimeError:
         pytest.skip(f"llvmlite here is built without the target {architecture}")
     machine = target.create_target_machine(cpu=processor, opt=3)
-    # what was settled for the processor of this machine
+    # remove the settings for the processor of this machine
     module = binding.parse_assembly(re.sub(r'"(?:target-cpu|target-features|tune-cpu)"="[^"]*"', "", code))
     module.triple, module.data_layout = triple, str(machine.target_data)
     assembly: str = machine.emit_assembly(module)
@@ -70,17 +70,17 @@ def write_assembly(code: str, architecture: str) -> str:
 
 
 def find_fused(code: str, architecture: str) -> list[str]:
-    """Return the fused instructions of a kernel, and calls of the function that does the same."""
-    return re.findall(TARGETS[architecture][2] + CALLS, write_assembly(code, architecture))
+    """Return the fused instructions of a kernel, and the calls of the `fma` function."""
+    return re.findall(TARGETS[architecture][2] + FMA_CALLS, write_assembly(code, architecture))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WITH_STATE)
 def test_no_kernel_is_fused(name: str) -> None:
     """No kernel of a rule with state has a fused multiply-add, on either architecture."""
-    for kernel in kernels_of(name):
+    for kernel in list_kernels(name):
         code = compile_kernel(kernel)
-        # what it calls is in the code, too
+        # the code contains every function that the kernel calls
         assert re.findall(r"^declare .*@(_ZN\w+)", code, re.MULTILINE) == []
         assert {architecture: find_fused(code, architecture) for architecture in TARGETS} == {
             "x86-64": [],
@@ -88,22 +88,22 @@ def test_no_kernel_is_fused(name: str) -> None:
         }
 
 
-def multiply_and_add(x, y, z):
+def compute_product_sum(x, y, z):
     return x * y + z
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("architecture", TARGETS)
-def test_a_fused_kernel_is_noticed(architecture: str) -> None:
-    """The same search finds the instruction in a kernel that may be fused, and none in the same kernel otherwise."""
-    kernel = (multiply_and_add, (numba.float64,) * 3)
+def test_fused_kernel_is_detected(architecture: str) -> None:
+    """The search finds the instruction in a kernel that may be fused, and not in the same kernel otherwise."""
+    kernel = (compute_product_sum, (numba.float64,) * 3)
     assert len(find_fused(compile_kernel(kernel, fastmath={"contract"}), architecture)) > 0
     assert find_fused(compile_kernel(kernel), architecture) == []
 
 
 @pytest.mark.slow
-def test_helpers_are_in_the_code() -> None:
-    """The code of a kernel has what it calls, such as the contract's square root and exponential."""
-    score, types = kernels_of("glicko-1/1")[0]
+def test_code_of_a_kernel_contains_its_helpers() -> None:
+    """The code of a kernel contains the functions that it calls, such as the square root."""
+    score, types = list_kernels("glicko-1/1")[0]
     assembly = write_assembly(compile_kernel((score, types)), "aarch64")
     assert {"fsqrt", "fdiv", "fmul", "fadd"} <= {*re.findall(r"\bf\w+\b", assembly)}

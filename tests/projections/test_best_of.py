@@ -1,4 +1,4 @@
-"""The table of a championship: best results by part, weights, and chains of tie-breaks, beside a brute force."""
+"""The table of a championship: best results by part, weights, and chains of tie-breaks, compared with a brute force."""
 
 import random
 from collections import Counter
@@ -17,15 +17,15 @@ from ratings_ledger.rules import BestOfParams
 BEST_OF = LISTS["best-of"]
 
 
-def season(params, *games, adjusted=(), excluded=(), scale=1):
-    """What the list ranks, from games such as "anna 9:1 ben 6:2": points and place, 0 for who was not classified."""
+def build_season(params, *games, adjusted=(), excluded=(), scale=1):
+    """Return the input of the list from games such as "anna 9:1 ben 6:2": points and place, 0 if not classified."""
     rounds = [[part.split(":") for part in game.split()[1::2]] for game in games]
     players = [game.split()[::2] for game in games]
     names = list(dict.fromkeys(name for game in players for name in game))
     flat = [
         (names.index(name), int(points), int(place))
-        for who, values in zip(players, rounds, strict=True)
-        for name, (points, place) in zip(who, values, strict=True)
+        for game_players, values in zip(players, rounds, strict=True)
+        for name, (points, place) in zip(game_players, values, strict=True)
     ]
     totals = Counter(dict.fromkeys(range(len(names)), 0))
     for player, points, _ in flat:
@@ -35,7 +35,7 @@ def season(params, *games, adjusted=(), excluded=(), scale=1):
     return Results(
         names,
         [totals[player] for player in range(len(names))],
-        [sum(mine == player for mine, *_ in flat) for player in range(len(names))],
+        [sum(owner == player for owner, *_ in flat) for player in range(len(names))],
         [sum(map(len, players[:game])) for game in range(len(games) + 1)],
         [player for player, *_ in flat],
         [points for _, points, _ in flat],
@@ -46,18 +46,18 @@ def season(params, *games, adjusted=(), excluded=(), scale=1):
     )
 
 
-def params(**values):
-    """Parameters as a ruleset file gives them."""
+def build_params(**values):
+    """Return parameters in the form of a ruleset file."""
     return BestOfParams.model_validate(values)
 
 
-def table(results):
-    """(rank, player, points) of every row."""
+def list_table(results):
+    """Return (rank, player, points) of every row."""
     return [(row.rank, row.player, row.value(results.scale)) for row in BEST_OF.rank(results)]
 
 
-def lines(results, name):
-    """The lines of an explanation: term, amount, detail."""
+def list_lines(results, name):
+    """Return the lines of an explanation: (term, amount, detail)."""
     return [line[:3] for line in BEST_OF.explain(results, name)]
 
 
@@ -66,47 +66,47 @@ GAMES = ["anna 9:1 ben 6:2", "anna 9:1 ben 6:2", "ben 9:1 anna 6:2", "ben 9:1 an
 
 def test_all_results_count_without_parts():
     """Without parts a season is the sum of all results."""
-    assert table(season(params(), *GAMES)) == [(1, "anna", 34), (2, "ben", 30)]
+    assert list_table(build_season(build_params(), *GAMES)) == [(1, "anna", 34), (2, "ben", 30)]
 
 
 def test_parts_count_their_best_results():
-    """In every part a player's best results count, and the others are left out."""
-    given = season(params(parts=[{"rounds": 3, "best": 2}, {"rounds": 2, "best": 1}]), *GAMES)
+    """In every part only a player's best results count."""
+    season = build_season(build_params(parts=[{"rounds": 3, "best": 2}, {"rounds": 2, "best": 1}]), *GAMES)
 
-    assert table(given) == [(1, "anna", 27), (2, "ben", 24)]
-    assert [BEST_OF.left_out(given, player) for player in (0, 1)] == [{2, 3}, {1, 4}]
+    assert list_table(season) == [(1, "anna", 27), (2, "ben", 24)]
+    assert [BEST_OF.find_left_out(season, player) for player in (0, 1)] == [{2, 3}, {1, 4}]
 
 
 def test_last_part_takes_the_rest():
-    """The last part takes all games that are left, so that no result is lost."""
-    by_size = season(params(parts=[{"rounds": 1, "best": 1}, {"rounds": 1, "best": 2}]), *GAMES)
+    """The last part has all remaining games, so that no result is lost."""
+    by_size = build_season(build_params(parts=[{"rounds": 1, "best": 1}, {"rounds": 1, "best": 2}]), *GAMES)
 
-    assert table(by_size) == [(1, "anna", 27), (2, "ben", 24)]
-    assert table(by_size._replace(params=params(parts=[{"rounds": 1}, {"best": 2}]))) == table(by_size)
+    assert list_table(by_size) == [(1, "anna", 27), (2, "ben", 24)]
+    assert list_table(by_size._replace(params=build_params(parts=[{"rounds": 1}, {"best": 2}]))) == list_table(by_size)
 
 
 def test_unfinished_part_counts_what_there_is():
-    """While a part is not over, the best of its results so far count."""
-    given = season(params(parts=[{"rounds": 6, "best": 5}, {"rounds": 5, "best": 4}]), *GAMES[:2])
+    """In an unfinished part, the best of the results so far count."""
+    season = build_season(build_params(parts=[{"rounds": 6, "best": 5}, {"rounds": 5, "best": 4}]), *GAMES[:2])
 
-    assert table(given) == [(1, "anna", 18), (2, "ben", 12)]
+    assert list_table(season) == [(1, "anna", 18), (2, "ben", 12)]
 
 
 def test_weights_apply_before_the_best_are_chosen():
-    """A round's weight multiplies its points before the best results are chosen; fractions stay exact."""
-    double = season(params(parts=[{"best": 1}], weights={"3": 2}), *GAMES)
-    thirds = season(params(weights={"1": "1/3", "2": "1/2"}), *GAMES)
+    """The weight of a round multiplies its points before the best results are chosen; fractions stay exact."""
+    double = build_season(build_params(parts=[{"best": 1}], weights={"3": 2}), *GAMES)
+    thirds = build_season(build_params(weights={"1": "1/3", "2": "1/2"}), *GAMES)
 
-    assert table(double) == [(1, "ben", 18), (2, "anna", 12)]
-    assert table(thirds) == [(1, "anna", Fraction(47, 2)), (2, "ben", 23)]
+    assert list_table(double) == [(1, "ben", 18), (2, "anna", 12)]
+    assert list_table(thirds) == [(1, "anna", Fraction(47, 2)), (2, "ben", 23)]
 
 
 def test_adjustments_count_besides():
-    """An adjustment is no result: it counts besides the best."""
-    given = season(params(parts=[{"best": 1}]), *GAMES, adjusted={"ben": -3})
+    """An adjustment is no result; it counts in addition to the best results."""
+    season = build_season(build_params(parts=[{"best": 1}]), *GAMES, adjusted={"ben": -3})
 
-    assert table(given) == [(1, "anna", 9), (2, "ben", 6)]
-    assert lines(given, "ben") == [
+    assert list_table(season) == [(1, "anna", 9), (2, "ben", 6)]
+    assert list_lines(season, "ben") == [
         ("adjusted", -3, "start points and adjustments"), ("sum", 6, "of the best 1 of 5 results"),
     ]  # fmt: skip
 
@@ -115,7 +115,7 @@ TIES = {
     "nothing: shared": ([], ["anna 6:2 ben 6:3"], [1, 1]),
     "more first places": (["places"], ["anna 9:1 ben 4:3", "ben 9:1 anna 4:2", "cleo 0:9 anna 0:4"], [1, 2, 3]),
     "places, all equal": (["places"], ["anna 9:1 ben 6:2", "ben 9:1 anna 6:2"], [1, 1]),
-    "places, who was not classified has none": (["places"], ["anna 6:0 ben 6:7"], [2, 1]),
+    "places, not classified": (["places"], ["anna 6:0 ben 6:7"], [2, 1]),
     "first": (["places", "first"], ["anna 9:1 ben 6:2", "ben 9:1 anna 6:2"], [1, 2]),
     "first, by the next place": (["first"], ["anna 6:2 ben 6:3", "ben 6:2 anna 6:3"], [1, 2]),
     "head-to-head among those still tied": (
@@ -131,38 +131,41 @@ TIES = {
 
 @pytest.mark.parametrize(("chain", "games", "ranks"), TIES.values(), ids=TIES)
 def test_tie_breaks_decide_in_order(chain, games, ranks):
-    """Equal points are parted by the chain, or else the rank is shared."""
-    rows = table(season(params(tie_breaks=chain), *games))
+    """The chain of tie-breaks orders equal points, or the rank is shared."""
+    rows = list_table(build_season(build_params(tie_breaks=chain), *games))
 
     assert [rank for rank, *_ in sorted(rows, key=lambda row: row[1])] == ranks
 
 
 def test_places_counted_ends_the_count():
-    """Places beyond `places_counted` do not part anybody."""
+    """Places beyond `places_counted` break no tie."""
     games = ["anna 6:1 ben 0:7", "ben 6:1 anna 0:8"]
 
-    assert [row[:2] for row in table(season(params(tie_breaks=["places"]), *games))] == [(1, "ben"), (2, "anna")]
-    counted = params(tie_breaks=["places"], places_counted=6)
-    assert [row[:2] for row in table(season(counted, *games))] == [(1, "anna"), (1, "ben")]
+    assert [row[:2] for row in list_table(build_season(build_params(tie_breaks=["places"]), *games))] == [
+        (1, "ben"),
+        (2, "anna"),
+    ]
+    counted = build_params(tie_breaks=["places"], places_counted=6)
+    assert [row[:2] for row in list_table(build_season(counted, *games))] == [(1, "anna"), (1, "ben")]
 
 
 def test_unranked_player_keeps_points():
-    """Whoever is not ranked keeps their points and comes last, and the others move up."""
-    given = season(params(), *GAMES, excluded={"anna": "excluded by the stewards"})
+    """An unranked player keeps the points and comes last, and the players below move up."""
+    season = build_season(build_params(), *GAMES, excluded={"anna": "excluded by the stewards"})
 
-    assert table(given) == [(1, "ben", 30), (None, "anna", 34)]
-    assert lines(given, "anna")[-1] == ("no rank", None, "excluded by the stewards")
+    assert list_table(season) == [(1, "ben", 30), (None, "anna", 34)]
+    assert list_lines(season, "anna")[-1] == ("no rank", None, "excluded by the stewards")
 
 
-def test_explanation_tells_parts_and_tie_breaks():
-    """An explanation gives the sum of every part, and what each tie-break says of those who are tied."""
+def test_explanation_has_parts_and_tie_breaks():
+    """An explanation has the sum of every part, and the values of each tie-break for the tied players."""
     parts = [{"rounds": 2, "best": 1}, {"rounds": 2, "best": "all"}]
     chain = {"tie_breaks": ["places", "first"], "weights": {"2": 2}}
     games = ["anna 9:1 ben 3:2", "anna 1:2 ben 3:1", "anna 1:2 ben 4:1", "ben 1:2 anna 1:1"]
-    given = season(params(parts=parts, **chain), *games)
+    season = build_season(build_params(parts=parts, **chain), *games)
 
-    assert table(given) == [(1, "anna", 11), (2, "ben", 11)]
-    assert lines(given, "ben") == [
+    assert list_table(season) == [(1, "anna", 11), (2, "ben", 11)]
+    assert list_lines(season, "ben") == [
         ("part 1", 6, "of the best 1 of 2 results"),
         ("part 2", 5, "of 2 results"),
         ("round 2", 6, "the points of this round times 2"),
@@ -184,17 +187,17 @@ def test_explanation_tells_parts_and_tie_breaks():
     ({"tie_breaks": ["coin"]}, "'places', 'first'"),
     ({"places_counted": 0}, "greater than or equal to 1"),
 ])  # fmt: skip
-def test_wrong_params_are_refused(values, reason):
-    """Parameters that say nothing, or nonsense, are refused with the reason."""
+def test_invalid_params_are_rejected(values, reason):
+    """Empty, contradictory or unknown parameters are rejected with the reason."""
     with pytest.raises(ValidationError, match=reason):
-        params(**values)
+        build_params(**values)
 
 
-# the oracle: every choice of results is tried, and players are compared two by two within their group of ties
+# the oracle tries every choice of results, and compares players two by two within their group of ties
 
 
-def most_points(results, parts, weights):
-    """The most that any choice of `best` results in each part gives; `results` by round."""
+def find_most_points(results, parts, weights):
+    """Return the most points of any choice of `best` results in each part; `results` are by round."""
     total, begin = Fraction(0), 1
     for number, (rounds, best) in enumerate(parts):
         end = begin + rounds if number < len(parts) - 1 else 10**6
@@ -205,23 +208,29 @@ def most_points(results, parts, weights):
     return total
 
 
-def compare(name, left, right, group, by_player, rounds):
-    """A positive number if `left` is ahead of `right` by a tie-break within a group of tied players."""
-    mine, theirs = by_player[left], by_player[right]
+def compare_players(name, left, right, group, by_player, rounds):
+    """Return a positive number if `left` is ahead of `right` by a tie-break within a group of tied players."""
+    left_results, right_results = by_player[left], by_player[right]
     if name == "places":
         for place in range(1, 20):
-            ahead = [place for _, place in mine.values()].count(place) - [p for _, p in theirs.values()].count(place)
-            if ahead:
-                return ahead
+            counts = [
+                sum(own_place == place for _, own_place in results.values())
+                for results in (left_results, right_results)
+            ]
+            if counts[0] != counts[1]:
+                return counts[0] - counts[1]
         return 0
     if name == "first":
         for place in range(1, 20):
-            when = [min((r for r, (_, p) in results.items() if p == place), default=99) for results in (mine, theirs)]
+            when = [
+                min((r for r, (_, p) in results.items() if p == place), default=99)
+                for results in (left_results, right_results)
+            ]
             if when[0] != when[1]:
                 return when[1] - when[0]
         return 0
     if name == "last game":
-        last = [results.get(len(rounds), (0, 0))[1] or 99 for results in (mine, theirs)]
+        last = [results.get(len(rounds), (0, 0))[1] or 99 for results in (left_results, right_results)]
         return last[1] - last[0]
     scores = []
     for player in (left, right):
@@ -230,29 +239,30 @@ def compare(name, left, right, group, by_player, rounds):
             if name == "more wins":
                 score += points[player] == max(points.values()) and points[player] > min(points.values())
             else:
-                others = [theirs for rival, theirs in points.items() if rival in group and rival != player]
-                score += sum(points[player] > other for other in others) - sum(points[player] < o for o in others)
+                rivals = [amount for rival, amount in points.items() if rival in group and rival != player]
+                score += sum(points[player] > amount for amount in rivals)
+                score -= sum(points[player] < amount for amount in rivals)
         scores.append(score)
     return scores[0] - scores[1]
 
 
-def split(group, chain, by_player, rounds):
-    """The group in order, as groups of those who are still tied after the chain."""
+def split_group(group, chain, by_player, rounds):
+    """Return the group in order, as groups of players who are still tied after the chain."""
     if not chain or len(group) == 1:
         return [group]
-    ordered = sorted(group, key=cmp_to_key(lambda a, b: -compare(chain[0], a, b, group, by_player, rounds)))
+    ordered = sorted(group, key=cmp_to_key(lambda a, b: -compare_players(chain[0], a, b, group, by_player, rounds)))
     smaller = [[ordered[0]]]
     for before, player in pairwise(ordered):
-        if compare(chain[0], before, player, group, by_player, rounds):
+        if compare_players(chain[0], before, player, group, by_player, rounds):
             smaller.append([])
         smaller[-1].append(player)
-    return [final for part in smaller for final in split(part, chain[1:], by_player, rounds)]
+    return [final for part in smaller for final in split_group(part, chain[1:], by_player, rounds)]
 
 
 @pytest.mark.slow_cases
 def test_random_seasons_match_brute_force():
     """Random seasons with parts, weights and chains of every kind agree with a brute force."""
-    chance, seen = random.Random(59), Counter()
+    chance, cases = random.Random(59), Counter()
     breaks = ["places", "first", "more wins", "head-to-head", "last game"]
     for _ in range(1_500):
         players, count = list("abcdef")[: chance.randint(2, 6)], chance.randint(1, 7)
@@ -267,31 +277,39 @@ def test_random_seasons_match_brute_force():
         parts = [(chance.randint(1, 4), chance.choice(["all", 1, 2, 3])) for _ in range(chance.randint(1, 3))]
         weights = {str(chance.randint(1, 7)): chance.choice([2, 3, "1/2", "2/3"]) for _ in range(chance.randint(0, 2))}
         chain = chance.sample(breaks, chance.randint(0, 4))
-        given = season(
-            params(parts=[{"rounds": n, "best": best} for n, best in parts], weights=weights, tie_breaks=chain), *texts
+        season = build_season(
+            build_params(parts=[{"rounds": n, "best": best} for n, best in parts], weights=weights, tie_breaks=chain),
+            *texts,
         )
 
-        points = {player: most_points(by_player[player], parts, weights) for player in given.names}
+        points = {player: find_most_points(by_player[player], parts, weights) for player in season.names}
         groups = [
             final
             for value in sorted(set(points.values()), reverse=True)
-            for final in split([p for p in given.names if points[p] == value], chain, by_player, rounds)
+            for final in split_group([p for p in season.names if points[p] == value], chain, by_player, rounds)
         ]
         ranks = {player: 1 + sum(map(len, groups[:index])) for index, group in enumerate(groups) for player in group}
-        rows = table(given)
+        rows = list_table(season)
         assert {(player, rank, value) for rank, player, value in rows} == {
-            (player, ranks[player], points[player]) for player in given.names
+            (player, ranks[player], points[player]) for player in season.names
         }, (chain, texts, parts, weights)
         assert [rank for rank, *_ in rows] == sorted(rank for rank, *_ in rows)
-        for player, name in enumerate(given.names):
-            amounts = {term: amount for term, amount, _ in lines(given, name)}
+        for player, name in enumerate(season.names):
+            amounts = {term: amount for term, amount, _ in list_lines(season, name)}
             assert amounts["sum"] == points[name]
             if len(parts) > 1:
                 assert sum(amount for term, amount in amounts.items() if term.startswith("part ")) == points[name]
-            kept = {r: v for r, v in by_player[name].items() if r - 1 not in BEST_OF.left_out(given, player)}
-            assert sum(value * Fraction(weights.get(str(r), 1)) for r, (value, _) in kept.items()) == points[name]
-        seen["tied"] += len(set(points.values())) < len(points)
-        seen["parted"] += any(len(group) < len(points) for group in groups) and len(set(points.values())) < len(groups)
-        seen["fraction"] += lcm(*(value.denominator for value in points.values())) > 1
-        seen["left out"] += any(BEST_OF.left_out(given, player) for player in range(len(given.names)))
-    assert min(seen.values()) > 100, seen
+            counted_results = {
+                r: v for r, v in by_player[name].items() if r - 1 not in BEST_OF.find_left_out(season, player)
+            }
+            assert (
+                sum(value * Fraction(weights.get(str(r), 1)) for r, (value, _) in counted_results.items())
+                == points[name]
+            )
+        cases["tied"] += len(set(points.values())) < len(points)
+        cases["tie broken"] += any(len(group) < len(points) for group in groups) and len(set(points.values())) < len(
+            groups
+        )
+        cases["fraction"] += lcm(*(value.denominator for value in points.values())) > 1
+        cases["left out"] += any(BEST_OF.find_left_out(season, player) for player in range(len(season.names)))
+    assert min(cases.values()) > 100, cases

@@ -1,4 +1,4 @@
-"""What a ruleset is told that names a rule which cannot run, or a key or column that there is not."""
+"""The error messages for a ruleset whose rule cannot run, or whose key or column does not exist."""
 
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,8 @@ from ratings_ledger.rules import Params, Rule, Term, no_table
 ROOT = Path(__file__).parents[2]
 
 
-class Own(Params):
-    """Nothing of its own."""
+class OwnParams(Params):
+    """Parameters without members of their own."""
 
 
 def score(n, points, columns, constants, table, change):
@@ -27,19 +27,19 @@ def explain(n, names, points, columns, params, change):
 
 
 PLAIN = Rule(
-    name="own", number=1, scale=1, params=Own, columns=("place",), prepare=lambda params: (), table=no_table,
+    name="own", number=1, scale=1, params=OwnParams, columns=("place",), prepare=lambda params: (), table=no_table,
     refuse_params=lambda params, players_max: None, check=None, score=score, explain=explain,
 )  # fmt: skip
 
 
-def told(monkeypatch: pytest.MonkeyPatch, rule: Rule, more: str = "") -> list[str]:
-    """The problems of a ruleset that names this rule."""
+def list_problems(monkeypatch: pytest.MonkeyPatch, rule: Rule, members: str = "") -> list[str]:
+    """Return the problems of a ruleset with this rule."""
     substitute_rule(monkeypatch, rule, "own/1")
-    text = f'id = "x"\nversion = "1"\nrule = "own/1"\n{more}[scope]\ngame = ["chess"]\n'
+    text = f'id = "x"\nversion = "1"\nrule = "own/1"\n{members}[scope]\ngame = ["chess"]\n'
     return [f"{problem.key}: {problem.message}" for problem in read_toml(text)[1]]
 
 
-def raising(*arguments: Any) -> Any:
+def raise_key_error(*arguments: Any) -> Any:
     raise KeyError("of the rule")
 
 
@@ -58,38 +58,39 @@ def raising(*arguments: Any) -> Any:
         ({"prepare": lambda params: (2**63,)},
          "rule: own/1 fails: prepare: 9223372036854775808; it does not fit 64 bits"),
         ({"prepare": lambda params: None}, "rule: own/1 fails: prepare returned nothing; whole numbers are needed"),
-        ({"prepare": raising}, "rule: own/1 fails: KeyError: 'of the rule' (test_binding_rules.py, line "),
-        ({"refuse_params": raising}, "rule: own/1 fails: KeyError: 'of the rule' (test_binding_rules.py, line "),
+        ({"prepare": raise_key_error}, "rule: own/1 fails: KeyError: 'of the rule' (test_binding_rules.py, line "),
+        ({"refuse_params": raise_key_error},
+         "rule: own/1 fails: KeyError: 'of the rule' (test_binding_rules.py, line "),
         ({"table": lambda: [1, 2.5]}, "rule: own/1 fails: table: 2.5; a whole number is needed"),
     ],
 )  # fmt: skip
-def test_rule_that_cannot_run_is_explained(
+def test_rule_that_cannot_run_is_rejected(
     changed: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A ruleset whose rule cannot run is refused with what is wrong and what is available."""
-    problems = told(monkeypatch, PLAIN._replace(**changed))
+    """A ruleset whose rule cannot run is rejected with the error and the alternatives."""
+    problems = list_problems(monkeypatch, PLAIN._replace(**changed))
     assert [problem.startswith(message) for problem in problems] == [True], problems
 
 
 def test_foreign_parameter_names_its_rules(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A parameter that only other rules have is refused, and those rules are named."""
-    (problem,) = told(monkeypatch, PLAIN, "params.best_of = 3\n")
+    """A parameter that only other rules have is rejected, with the names of those rules."""
+    (problem,) = list_problems(monkeypatch, PLAIN, "params.best_of = 3\n")
     assert problem == (
         "params.best_of: unknown key; blue-max/1, c-diplo/1, italia/1, placement-points/1, "
         "sum-of-squares/1 and wooden-ships/1 have it"
     )
 
 
-def test_start_beyond_bounds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Starting points beyond the bounds are refused."""
-    (problem,) = told(monkeypatch, PLAIN._replace(scale=10**12), "params.start = 1000000\n")
+def test_start_beyond_bounds_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start points beyond the bounds are rejected."""
+    (problem,) = list_problems(monkeypatch, PLAIN._replace(scale=10**12), "params.start = 1000000\n")
     assert (
         problem == "params.start: 1000000 points of 1,000,000,000,000 units are more than 10,000,000,000,000,000 units"
     )
 
 
 @pytest.mark.parametrize(
-    ("said", "reason"),
+    ("numba_message", "reason"),
     [
         ("Failed in nopython mode pipeline (step: nopython frontend)\n\x1b[1mUntyped global name 'x': cannot determine "
          'Numba type of <class \'set\'>\x1b[0m\n\nFile "rules/own.py", line 12:\ndef score(n):\n',
@@ -97,21 +98,21 @@ def test_start_beyond_bounds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
         ("Failed in nopython mode pipeline (step: x)\n- During: typing of call\n", "no reason given"),
     ],
 )  # fmt: skip
-def test_reason_for_not_compiling_is_told(said: str, reason: str) -> None:
-    """When numba cannot compile a rule, its reason and the line are told."""
-    assert extract_reason(said) == reason
+def test_reason_for_not_compiling_is_extracted(numba_message: str, reason: str) -> None:
+    """The reason and the line are extracted from numba's message."""
+    assert extract_reason(numba_message) == reason
 
 
 def test_missing_rule_lists_installed_ones() -> None:
-    """A ruleset file whose rule is not installed is refused with a list of those that are.
+    """A ruleset file whose rule is not installed is rejected with a list of the installed rules.
 
-    Whoever publishes can take another; a published ruleset waits for its package, on many ladders at
-    once, so it gets the short message.
+    The publisher of a file can choose another rule; a published ruleset has to wait for its package, on many ladders at
+    once, so it gets a short message.
     """
     text = (ROOT / "examples" / "club-catan-elo-2.toml").read_text().replace("pairwise-elo/1", "pairwise-eol/1")
     ruleset, (problem,) = read_toml(text)
     assert ruleset is None
     assert problem.message.startswith("'pairwise-eol/1' is not installed; available rules: annual-places/1, ")
     assert problem.message.endswith("; did you mean pairwise-elo/1?")
-    _, (short,) = bind(Ruleset.model_validate(parse_toml(text)[0]))
-    assert short.message == "'pairwise-eol/1' is not installed"
+    _, (short_problem,) = bind(Ruleset.model_validate(parse_toml(text)[0]))
+    assert short_problem.message == "'pairwise-eol/1' is not installed"

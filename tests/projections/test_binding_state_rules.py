@@ -1,4 +1,4 @@
-"""What is wrong with a rule with state is said when it is loaded or bound, before any game."""
+"""Errors of a rule with state are reported when it is loaded or bound, before any game."""
 
 from typing import Any
 
@@ -14,8 +14,8 @@ TEXT = 'id = "x"\nversion = "1"\nrule = "own/1"\n[scope]\ngame = ["chess"]\n'
 RATING, DEVIATION = State("rating", SCALE), State("deviation", SCALE)
 
 
-def bound(monkeypatch: pytest.MonkeyPatch, rule: Rule) -> Version:
-    """A version with this rule, which fits."""
+def bind_rule(monkeypatch: pytest.MonkeyPatch, rule: Rule) -> Version:
+    """Return a valid version with this rule."""
     substitute_rule(monkeypatch, rule, "own/1")
     version, problems = bind(read_ruleset(TEXT))
     assert version is not None, problems
@@ -24,13 +24,13 @@ def bound(monkeypatch: pytest.MonkeyPatch, rule: Rule) -> Version:
 
 @pytest.mark.parametrize("name", list_built_in_rules())
 def test_built_in_rule_has_valid_members(name: str) -> None:
-    """The rules of this program keep what is demanded of those of packages."""
+    """The built-in rules meet the requirements for the rules of packages."""
     assert list(find_malformed_members(load_built_in_rule(name))) == []
 
 
 @pytest.mark.parametrize("rule", [BY_GAME, BY_PERIOD, BY_PERIOD._replace(score=None, explain=None)])  # type: ignore[arg-type]
 def test_rule_with_state_is_accepted(rule: Rule) -> None:
-    """A rule with state scores games, periods or both."""
+    """A rule with state may score games, periods or both."""
     assert list(find_malformed_members(rule)) == []
 
 
@@ -57,21 +57,21 @@ def test_rule_with_state_is_accepted(rule: Rule) -> None:
         ({"score_period": BY_PERIOD.score_period}, "has score_period but no explain_period"),
         ({"explain_period": BY_PERIOD.explain_period}, "has explain_period but no score_period"),
         ({"chance": None}, "has draw but no chance"),
-        ({"chance": lambda points, others, constants, table: 1},
+        ({"chance": lambda points, opponents, constants, table: 1},
          "has a chance that does not take (i, j, before, columns, constants, table)"),
         ({"state": ()}, "has start, which belongs to rules with state; name the columns of its state"),
     ],
 )  # fmt: skip
-def test_malformed_rule_is_explained(members: dict[str, Any], message: str) -> None:
-    """A rule whose members do not fit each other is refused when it is loaded."""
-    wrong = list(find_malformed_members(BY_GAME._replace(**members)))
-    assert [told for told in wrong if told.startswith(message)], wrong
+def test_malformed_rule_is_rejected(members: dict[str, Any], message: str) -> None:
+    """A rule whose members do not fit together is rejected when it is loaded."""
+    problems = list(find_malformed_members(BY_GAME._replace(**members)))
+    assert [problem for problem in problems if problem.startswith(message)], problems
 
 
 def test_start_is_the_state_of_a_new_player(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A rule with state says what a new player has; another's players have the ruleset's start."""
-    assert bound(monkeypatch, BY_GAME).start_state == (1500 * SCALE, 40 * SCALE)
-    assert bound(monkeypatch, BY_GAME).start == 1500 * SCALE
+    """A rule with state sets the state of a new player; under other rules it is the ruleset's start."""
+    assert bind_rule(monkeypatch, BY_GAME).start_state == (1500 * SCALE, 40 * SCALE)
+    assert bind_rule(monkeypatch, BY_GAME).start == 1500 * SCALE
     substitute_rule(monkeypatch, load_built_in_rule("placement-points/1"), "own/1")
     version, _ = bind(read_ruleset(TEXT))
     assert version is not None
@@ -88,8 +88,8 @@ def test_start_is_the_state_of_a_new_player(monkeypatch: pytest.MonkeyPatch) -> 
         (lambda params: params.none, "own-k/1 fails: AttributeError: "),
     ],
 )  # fmt: skip
-def test_wrong_start_is_refused(start: Any, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A start that is no state is refused before any game, with the rule's file and line."""
+def test_invalid_start_is_rejected(start: Any, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A start that is no state is rejected before any game, with the rule's file and line."""
     substitute_rule(monkeypatch, BY_GAME._replace(start=start), "own/1")
     (problem,) = find_ruleset_problems(TEXT)
     assert problem.message.startswith(message)
@@ -97,10 +97,10 @@ def test_wrong_start_is_refused(start: Any, message: str, monkeypatch: pytest.Mo
 
 
 def test_columns_carry_over_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another rule may follow if column 0 keeps its scale, as does every column that has the same name in both."""
-    own, elo = bound(monkeypatch, BY_GAME), bound(monkeypatch, BY_GAME._replace(state=(RATING, DEVIATION)))
-    finer = bound(monkeypatch, BY_GAME._replace(state=(RATING, State("k", 1_000))))
-    coarse = bound(monkeypatch, BY_GAME._replace(scale=1_000, state=(State("rating", 1_000), State("k", SCALE))))
+    """Another rule may follow if column 0 keeps its scale, and so does every column with the same name in both."""
+    own, elo = bind_rule(monkeypatch, BY_GAME), bind_rule(monkeypatch, BY_GAME._replace(state=(RATING, DEVIATION)))
+    finer = bind_rule(monkeypatch, BY_GAME._replace(state=(RATING, State("k", 1_000))))
+    coarse = bind_rule(monkeypatch, BY_GAME._replace(scale=1_000, state=(State("rating", 1_000), State("k", SCALE))))
     assert find_sequel_problem(elo, own) is None
     assert find_sequel_problem(own, elo) is None
     for new, message in (
@@ -113,7 +113,7 @@ def test_columns_carry_over_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_rule_of_periods_needs_a_period(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A ruleset scores game by game or by period, as its rule can."""
+    """A ruleset scores by game or by period only if its rule can."""
     substitute_rule(monkeypatch, BY_PERIOD._replace(score=None, explain=None), "own/1")  # type: ignore[arg-type]
     (problem,) = find_ruleset_problems(TEXT)
     assert problem.key == "period"

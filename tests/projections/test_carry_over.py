@@ -1,10 +1,10 @@
-"""Points that carry over: a season begins with what somebody had at the end of the last one that he was in."""
+"""Points that carry over: a season begins with a player's points at the end of that player's last season."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
-from histories import fill, ranking_of, ruleset
+from histories import build_ruleset_event, fill, load_ranking
 from ledgers import create_ledger
 from own_rules import find_ruleset_problems, find_shipped_text, substitute_rule
 from state_rules import BY_GAME, OwnKParams
@@ -17,8 +17,8 @@ LEAGUE = find_shipped_text("b5-league")
 CARRYING = LEAGUE.replace("carry_over = false", "carry_over = true")
 
 
-def b5(game_id: str, season: str, month: int, players: str) -> dict[str, Any]:
-    """A game of three in the order of their places; the second gets the victory point."""
+def build_b5_game(game_id: str, season: str, month: int, players: str) -> dict[str, Any]:
+    """Return a game of three players in order of their places; the second player gets the victory point."""
     participants = [
         {"player": player, "power": 20 - place, "influence": 5, "vp": int(place == 1)}
         for place, player in enumerate(players)
@@ -27,74 +27,78 @@ def b5(game_id: str, season: str, month: int, players: str) -> dict[str, Any]:
     return {"type": "game.recorded", "occurred_at": f"2010-{month:02d}-01T12:00:00Z", "data": data}
 
 
-GAMES = [b5("one", "2010-1", 2, "abc"), b5("two", "2010-2", 6, "abd"), b5("three", "2010-3", 10, "acd")]
+GAMES = [
+    build_b5_game("one", "2010-1", 2, "abc"),
+    build_b5_game("two", "2010-2", 6, "abd"),
+    build_b5_game("three", "2010-3", 10, "acd"),
+]
 
 
-def found(url: str, rules: str, season: str, *more: dict[str, Any]) -> Any:
-    """The standings of a season after these games."""
-    return ranking_of(fill(url, [ruleset(rules), *GAMES, *more]), f"b5-league/{season}")
+def load_season(url: str, rules: str, season: str, *later_events: dict[str, Any]) -> Any:
+    """Return the standings of a season after these games."""
+    return load_ranking(fill(url, [build_ruleset_event(rules), *GAMES, *later_events]), f"b5-league/{season}")
 
 
 @pytest.mark.parametrize(
     ("season", "points", "started"),
     [
         ("2010-1", {"a": 105, "b": 100, "c": 96}, 300),
-        # a begins with 105 and antes 10 of it
+        # a begins with 105 points and antes 10
         ("2010-2", {"a": 110, "b": 100, "d": 96}, 305),
-        # c was not there in the second season, so he brings what he had after the first
+        # c did not play in the second season, and begins with the points after the first
         ("2010-3", {"a": 113, "c": 96, "d": 92}, 302),
     ],
 )
 def test_season_starts_with_carried_points(ledger_url: str, season: str, points: dict[str, int], started: int) -> None:
-    """With carry-over, everybody starts a season with the points of their last one."""
-    table = found(ledger_url, CARRYING, season)
+    """With carry-over, players start a season with the points of their last one."""
+    table = load_season(ledger_url, CARRYING, season)
 
     assert {row.player: row.points for row in table.rows} == points
     assert table.start_total == started
 
 
-def test_season_starts_anew_without_carry_over(ledger_url: str) -> None:
-    """Without carry-over, everybody starts each season with the initial points."""
-    table = found(ledger_url, LEAGUE, "2010-3")
+def test_season_starts_with_initial_points_without_carry_over(ledger_url: str) -> None:
+    """Without carry-over, players start each season with the initial points."""
+    table = load_season(ledger_url, LEAGUE, "2010-3")
 
     assert {row.player: row.points for row in table.rows} == {"a": 105, "c": 100, "d": 96}
     assert table.start_total == 300
 
 
 def test_late_game_moves_all_later_seasons(ledger_url: str) -> None:
-    """With carry-over, a late game of the first season changes the points of all later seasons."""
-    table = found(ledger_url, CARRYING, "2010-3", b5("late", "2010-1", 3, "cba"))
+    """With carry-over, a late game of the first season changes the points of the later seasons."""
+    table = load_season(ledger_url, CARRYING, "2010-3", build_b5_game("late", "2010-1", 3, "cba"))
 
-    # the first season now ends with a 100, b 99, c 101, the second with a 104, b 99, d 95
+    # the first season now ends with a 100, b 99, c 101; the second with a 104, b 99, d 95
     assert {row.player: row.points for row in table.rows} == {"a": 108, "c": 100, "d": 91}
 
 
-def test_first_game_explained_with_carried_points(
+def test_first_game_is_explained_with_carried_points(
     ledger_url: str,
 ) -> None:
-    """Explaining a season's first game shows the carried points as the points before it."""
-    fill(ledger_url, [ruleset(CARRYING), *GAMES])
+    """The explanation of a season's first game has the carried points as the points before it."""
+    fill(ledger_url, [build_ruleset_event(CARRYING), *GAMES])
     with ratings_ledger.open(ledger_url) as ledger:
-        told = ledger.at().explain("b5-league/2010-2", "two")
+        explanation = ledger.at().explain("b5-league/2010-2", "two")
 
-    assert {player.player: player.before for player in told.players} == {"a": 105, "b": 100, "d": 100}
+    assert {player.player: player.before for player in explanation.players} == {"a": 105, "b": 100, "d": 100}
 
 
 def test_adjusting_a_season_is_a_cause_in_the_next(ledger_url: str) -> None:
-    """An adjustment in one season explains what the same person has in the next one."""
+    """An adjustment in one season is the cause of a player's change in the next season."""
     adjusted = {"ladder": "b5-league/2010-1", "player": "a", "points": "7", "reason": "forgotten"}
     event = {"type": "points.adjusted", "occurred_at": "2010-02-02T12:00:00Z", "data": adjusted}
-    ledger = fill(ledger_url, [ruleset(CARRYING), *GAMES, event])
+    ledger = fill(ledger_url, [build_ruleset_event(CARRYING), *GAMES, event])
     with ledger.reading() as connection:
         ends = (Coordinates(None, position, None) for position in (4, 5))
-        found = attribute_difference(connection, "b5-league/2010-2", "a", *ends)
+        attribution = attribute_difference(connection, "b5-league/2010-2", "a", *ends)
 
-    assert [(cause.kind, cause.position) for cause in found.causes] == [("adjustment", 5)]
-    assert found.change == found.causes[0].amount > 0
+    assert [(cause.kind, cause.position) for cause in attribution.causes] == [("adjustment", 5)]
+    assert attribution.change == attribution.causes[0].amount > 0
 
 
-def test_carry_over_without_seasons_is_refused() -> None:
-    """A ruleset that carries points over but has no seasons is refused."""
+def test_carry_over_without_seasons_is_rejected() -> None:
+    """A ruleset that carries points over without seasons is rejected."""
     problems = find_ruleset_problems(CARRYING.replace('by = ["season"]', 'by = ["league"]'))
 
     assert [problem.key for problem in problems] == ["params.carry_over"]
@@ -109,7 +113,7 @@ class SeasonalParams(OwnKParams):
 def test_games_outside_their_season_do_not_count_under_any_rule(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A game that is not dated within its season does not count, also under a rule that checks no games itself."""
+    """A game dated outside its season does not count, also under a rule without a check of its own."""
     assert BY_GAME.check is None
     substitute_rule(monkeypatch, BY_GAME._replace(name="seasonal", params=SeasonalParams))
     rules = LEAGUE_OF_CHESS | {"rule": "seasonal/1", "params": {"season_months": [1, 7]}}
@@ -118,15 +122,15 @@ def test_games_outside_their_season_do_not_count_under_any_rule(
         url,
         [
             {"type": "ruleset.published", "occurred_at": "2000-01-01T00:00:00Z", "data": rules},
-            *(chess(f"g{month}", month, "2010-1") for month in (6, 7)),
+            *(build_chess_game(f"g{month}", month, "2010-1") for month in (6, 7)),
         ],
     )
-    table = ranking_of(ledger, "chess-league/2010-1")
+    table = load_ranking(ledger, "chess-league/2010-1")
     assert (table.games, [row.games for row in table.rows]) == (1, [1, 1])
     with ratings_ledger.open(url) as opened:
-        why = [opened.at().explain("chess-league/2010-1", game_id).why_not for game_id in ("g6", "g7")]
-    assert why[0] is None
-    assert "2010-07-01 is not in the season 2010-1" in why[1]
+        reasons = [opened.at().explain("chess-league/2010-1", game_id).why_not for game_id in ("g6", "g7")]
+    assert reasons[0] is None
+    assert "2010-07-01 is not in the season 2010-1" in reasons[1]
 
 
 LEAGUE_OF_CHESS: dict[str, Any] = {
@@ -135,8 +139,8 @@ LEAGUE_OF_CHESS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def chess(game_id: str, month: int, season: str) -> dict[str, Any]:
-    """A game of chess on the first of a month, which anna wins over ben."""
+def build_chess_game(game_id: str, month: int, season: str) -> dict[str, Any]:
+    """Return a game of chess on the first of a month that anna wins over ben."""
     participants = [{"player": player, "place": place} for place, player in enumerate(("anna", "ben"), 1)]
     data = {"game_id": game_id, "game": "chess", "season": season, "participants": participants}
     return {"type": "game.recorded", "occurred_at": f"2010-{month:02d}-01T12:00:00Z", "data": data}

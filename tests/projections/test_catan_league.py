@@ -1,4 +1,4 @@
-"""A real club's published table, reproduced from its games; skipped where the data is absent."""
+"""A real club's published table is reproduced from its games; skipped without the data."""
 
 import csv
 import io
@@ -22,7 +22,7 @@ LADDERS = {
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the club's games (shared/data/catan-league) are absent")
 
 
-def club_ledger(ratings, url):
+def make_club_ledger(ratings, url):
     """Make a ledger with the club's games, converted by the script in examples."""
     convert = runpy.run_path(str(ROOT / "examples" / "convert_catan_league.py"))["convert"]
     out = io.StringIO()
@@ -33,33 +33,35 @@ def club_ledger(ratings, url):
 
 
 @pytest.fixture
-def club(copied_file):
-    """The club's ledger, which is only read."""
-    return copied_file(club_ledger)
+def club_db(copied_file):
+    """The club's ledger, which tests only read."""
+    return copied_file(make_club_ledger)
 
 
 @pytest.fixture
-def own_club(copied):
-    """A ledger of the club on each store, to be changed."""
-    return copied(club_ledger)
+def changeable_db(copied):
+    """A ledger of the club in each kind of store, which a test may change."""
+    return copied(make_club_ledger)
 
 
-def published() -> list[dict[str, str]]:
+def read_published_ratings() -> list[dict[str, str]]:
+    """Return the rows of the published table."""
     with (DATA / "published-ratings.csv").open(encoding="utf-8", newline="") as source:
         return list(csv.DictReader(source))
 
 
-def ratings_of(ratings, db: str, ladder: str) -> dict[str, tuple[Fraction, int]]:
+def load_ratings(ratings, db: str, ladder: str) -> dict[str, tuple[Fraction, int]]:
+    """Return (points, games) by player."""
     result = ratings("standings", ladder, "--format", "json", db=db)
     assert result.exit_code == 0
     return {row["player"]: (Fraction(row["points"]), row["games"]) for row in json.loads(result.stdout)["rows"]}
 
 
-def test_published_ratings_are_reproduced(ratings, club):
-    """All 55 published ratings come out of a replay after rounding."""
-    rows = published()
+def test_published_ratings_are_reproduced(ratings, club_db):
+    """A replay, rounded, has all 55 published ratings."""
+    rows = read_published_ratings()
     assert len(rows) == 55
-    computed = {name: ratings_of(ratings, club, ladder) for name, ladder in LADDERS.items()}
+    computed = {name: load_ratings(ratings, club_db, ladder) for name, ladder in LADDERS.items()}
     for row in rows:
         points, games = computed[row["list"]][row["player"]]
         assert (round(points), games) == (int(row["current_rating"]), int(row["games"])), row
@@ -67,39 +69,43 @@ def test_published_ratings_are_reproduced(ratings, club):
 
 
 @pytest.mark.slow
-def test_published_averages_are_reproduced(ratings, club):
-    """The averages of the published table come out of the players' histories."""
-    for row in published():
-        result = ratings("history", row["player"], LADDERS[row["list"]], "--format", "json", db=club)
+def test_published_averages_are_reproduced(ratings, club_db):
+    """The histories of the players have the averages of the published table."""
+    for row in read_published_ratings():
+        result = ratings("history", row["player"], LADDERS[row["list"]], "--format", "json", db=club_db)
         after = [Fraction(step["after"]) for step in json.loads(result.stdout)["rows"]]
         assert abs(sum(after) / len(after) - int(row["average_rating"])) <= Fraction("0.5"), row
 
 
 @pytest.mark.slow_cases
-def test_textbook_rule_changes_the_table(ratings, own_club):
-    """The textbook version, published later, moves ratings by up to 4.3 points.
+def test_textbook_rule_changes_the_table(ratings, changeable_db):
+    """The textbook version, published later, changes ratings by up to 4.3 points.
 
-    The old table stays readable as known before and under the old version.
+    The old table can still be read as known before, and under the old version.
     """
-    before = ratings_of(ratings, own_club, "club-catan-elo/all")
-    head = json.loads(ratings("status", "--format", "json", db=own_club).stdout)["position"]
-    assert ratings("rules", "publish", ROOT / "examples" / "club-catan-elo-2.toml", db=own_club).exit_code == 0
+    before = load_ratings(ratings, changeable_db, "club-catan-elo/all")
+    head = json.loads(ratings("status", "--format", "json", db=changeable_db).stdout)["position"]
+    assert ratings("rules", "publish", ROOT / "examples" / "club-catan-elo-2.toml", db=changeable_db).exit_code == 0
     differences = []
-    computed = {name: ratings_of(ratings, own_club, ladder) for name, ladder in LADDERS.items()}
-    for row in published():
+    computed = {name: load_ratings(ratings, changeable_db, ladder) for name, ladder in LADDERS.items()}
+    for row in read_published_ratings():
         points, _ = computed[row["list"]][row["player"]]
         differences.append(abs(points - int(row["current_rating"])))
     assert round(max(differences), 1) == Fraction("4.3")
     assert sum(difference > Fraction("0.5") for difference in differences) == 44
-    told = ratings("standings", "club-catan-elo/all", "--format", "json", "--known-at", head, db=own_club)
-    rows = json.loads(told.stdout)["rows"]
+    earlier_standings = ratings(
+        "standings", "club-catan-elo/all", "--format", "json", "--known-at", head, db=changeable_db
+    )
+    rows = json.loads(earlier_standings.stdout)["rows"]
     assert {row["player"]: (Fraction(row["points"]), row["games"]) for row in rows} == before
-    one = ratings("standings", "club-catan-elo/all", "--format", "json", "--rules", "club-catan-elo@1", db=own_club)
-    assert json.loads(one.stdout)["rows"] == json.loads(told.stdout)["rows"]
+    standings_by_rules = ratings(
+        "standings", "club-catan-elo/all", "--format", "json", "--rules", "club-catan-elo@1", db=changeable_db
+    )
+    assert json.loads(standings_by_rules.stdout)["rows"] == json.loads(earlier_standings.stdout)["rows"]
 
 
 @pytest.mark.slow_cases
-def test_stored_standings_match_replay(ratings, own_club):
-    """The stored standings of the club are what a replay gives."""
-    assert ratings("rebuild", db=own_club).exit_code == 0
-    assert ratings("verify", db=own_club) == (0, "", "")
+def test_stored_standings_match_replay(ratings, changeable_db):
+    """The stored standings of the club equal those of a replay."""
+    assert ratings("rebuild", db=changeable_db).exit_code == 0
+    assert ratings("verify", db=changeable_db) == (0, "", "")

@@ -1,4 +1,4 @@
-"""Catan points: the table, ties of every shape, a naive computation beside it, and the lists that are shipped."""
+"""Catan points: the table, ties of every shape, a comparison with a naive computation, and the shipped lists."""
 
 import random
 from collections import Counter
@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 from builders import build_game
-from histories import facts_of, fill, ruleset, standings_of, stream_of
+from histories import build_ruleset_event, build_stream, fill, load_facts, rank_stream
 from own_rules import find_ruleset_problems, find_shipped_text, load_built_in_rule, read_ruleset
 
 from ratings_ledger.rules import PLAYERS_MAX, exact
@@ -17,28 +17,30 @@ RULE = load_built_in_rule("catan-points/1")
 TABLE = {"2": [3, 1], "3": [4, 2, 1], "4": [5, 3, 2, 1], "5": [6, 4, 3, 2, 1], "6": [7, 5, 4, 3, 2, 1]}
 
 
-def bound(**params):
-    """The source's table, or others instead."""
+def build_params(**params):
+    """Return parameters with the source's table, with these changes."""
     return RULE.params(**{"points": TABLE, **params})
 
 
-def columns(places, seats=None):
-    """The columns of a game with these places."""
+def build_columns(places, seats=None):
+    """Return the columns of a game with these places."""
     n = len(places)
     return [list(places), [seats or n] * n, [list(places).count(place) for place in places]]
 
 
-def scored(places, **params):
-    """(points of everybody as exact strings, what was burned)."""
+def score_game(places, **params):
+    """Return (points of all players as exact strings, the burned points)."""
     change = [-1] * len(places)
-    minted = RULE.score(len(places), [0] * len(places), columns(places), RULE.prepare(bound(**params)), (), change)
+    minted = RULE.score(
+        len(places), [0] * len(places), build_columns(places), RULE.prepare(build_params(**params)), (), change
+    )
     return [exact(units, RULE.scale) for units in change], minted - sum(change)
 
 
 @pytest.mark.parametrize(("n", "row"), [(int(n), row) for n, row in TABLE.items()])
 def test_points_follow_the_table(n, row):
-    """Without ties, each place gets the points of the table."""
-    assert scored(range(1, n + 1)) == ([str(points) for points in row], 0)
+    """Without ties, each place gets its points of the table."""
+    assert score_game(range(1, n + 1)) == ([str(points) for points in row], 0)
 
 
 TIES = {
@@ -60,34 +62,34 @@ TIES = {
 @pytest.mark.parametrize(("places", "points"), TIES.values(), ids=TIES)
 def test_ties_share_their_points(places, points):
     """Tied players share the points of their places equally."""
-    assert scored(places) == (points, 0)
+    assert score_game(places) == (points, 0)
 
 
 @pytest.mark.parametrize("n", range(2, 7))
 def test_points_add_up_to_the_row(n):
-    """For every possible order with ties, the points of a game add up to its row."""
+    """For every possible order with ties, the points of a game sum to its row."""
     orders = {tuple(1 + sum(o < r for o in ranks) for r in ranks) for ranks in product(range(n), repeat=n)}
     for places in orders:
-        points, burned = scored(places)
+        points, burned = score_game(places)
         assert sum(map(Fraction, points)) == sum(TABLE[str(n)])
         assert burned == 0
 
 
 def test_order_of_participants_is_irrelevant():
-    """Each player gets the same whatever the order of the participants."""
+    """The order of the participants does not change any points."""
     places = [3, 1, 3, 2, 5]
-    straight = scored(places)[0]
+    expected = score_game(places)[0]
     for order in ([4, 3, 2, 1, 0], [1, 0, 2, 4, 3]):
-        assert scored([places[i] for i in order])[0] == [straight[i] for i in order]
+        assert score_game([places[i] for i in order])[0] == [expected[i] for i in order]
 
 
 def test_uncounted_seat_shares_its_place():
-    """A seat that does not count still shares the points of its place.
+    """An uncounted seat still shares the points of its place.
 
-    Of four seats, two are tied for second, and one of these does not count.
+    Of four seats, two are tied for second, and one of these two does not count.
     """
     change = [0, 0, 0]
-    RULE.score(3, [0] * 3, [[1, 2, 4], [4] * 3, [1, 2, 1]], RULE.prepare(bound()), (), change)
+    RULE.score(3, [0] * 3, [[1, 2, 4], [4] * 3, [1, 2, 1]], RULE.prepare(build_params()), (), change)
 
     assert [exact(units, RULE.scale) for units in change] == ["5", "5/2", "1"]
 
@@ -104,12 +106,12 @@ CHECKS = {
 @pytest.mark.parametrize(("table", "seats", "reason"), CHECKS.values(), ids=CHECKS)
 def test_number_of_seats_needs_a_row(table, seats, reason):
     """A game can be scored only if the table has a row for its number of seats."""
-    found = RULE.check(2, columns([1, 2], seats), bound(points=table))
+    refusal = RULE.check(2, build_columns([1, 2], seats), build_params(points=table))
 
-    assert found is None if reason is None else reason in (found or "")
+    assert refusal is None if reason is None else reason in (refusal or "")
 
 
-BAD = {
+BAD_TABLES = {
     "no rows": ({}, "params.points: a row for at least one number of players is needed"),
     "a word": ({"two": [3, 1]}, "params.points: 'two' is not a number of players from 2 to 6"),
     "seven": ({"7": [1] * 7}, "params.points: '7' is not a number of players from 2 to 6"),
@@ -120,10 +122,10 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("table", "reason"), BAD.values(), ids=BAD)
-def test_bad_table_is_refused(table, reason):
-    """A table that makes no sense is refused with the key and the reason."""
-    assert reason in (RULE.refuse_params(bound(points=table), PLAYERS_MAX) or "")
+@pytest.mark.parametrize(("table", "reason"), BAD_TABLES.values(), ids=BAD_TABLES)
+def test_bad_table_is_rejected(table, reason):
+    """An invalid table is rejected with the key and the reason."""
+    assert reason in (RULE.refuse_params(build_params(points=table), PLAYERS_MAX) or "")
 
 
 @pytest.mark.parametrize(
@@ -140,13 +142,13 @@ def test_bad_table_is_refused(table, reason):
         {"min_games": "7"},
     ],
 )
-def test_params_of_wrong_kind_are_refused(params):
-    """Parameters of the wrong kind are refused."""
+def test_params_of_wrong_kind_are_rejected(params):
+    """Parameters of the wrong kind are rejected."""
     with pytest.raises(ValueError):
-        bound(**params)
+        build_params(**params)
 
 
-def test_wrong_row_is_named_by_line():
+def test_wrong_row_is_reported_with_its_line():
     """A wrong row in a ruleset file is reported with its line."""
     text = find_shipped_text("catan-monthly")
     ((key, _, line),) = find_ruleset_problems(text.replace("[4, 2, 1]", "[4, 2]"))
@@ -156,35 +158,35 @@ def test_wrong_row_is_named_by_line():
     assert text.splitlines()[line - 1].startswith("3 = ")
 
 
-def explained(places):
-    """For every player (term, amount as exact string, detail, note)."""
-    given, n = columns(places), len(places)
+def explain_game(places):
+    """Return each player's terms as (term, amount as exact string, detail, note)."""
+    game, n = build_columns(places), len(places)
     change = [0] * n
-    RULE.score(n, [0] * n, given, RULE.prepare(bound()), (), change)
-    terms = RULE.explain(n, [f"p{i}" for i in range(n)], [0] * n, given, bound(), change)
-    assert [sum(term.amount for term in mine) for mine in terms] == change
-    return [[(t.term, exact(t.amount, RULE.scale), t.detail, t.note) for t in mine] for mine in terms]
+    RULE.score(n, [0] * n, game, RULE.prepare(build_params()), (), change)
+    terms = RULE.explain(n, [f"p{i}" for i in range(n)], [0] * n, game, build_params(), change)
+    assert [sum(term.amount for term in player_terms) for player_terms in terms] == change
+    return [[(t.term, exact(t.amount, RULE.scale), t.detail, t.note) for t in player_terms] for player_terms in terms]
 
 
 def test_explanation_shows_place_and_points():
-    """An explanation shows each player's place and where its points come from."""
-    told = explained([1, 2, 2, 4])
+    """An explanation has each player's place and the source of its points."""
+    terms = explain_game([1, 2, 2, 4])
 
-    assert told[0] == [("place 1", "5", "the points of place 1 of 4", "")]
+    assert terms[0] == [("place 1", "5", "the points of place 1 of 4", "")]
     shared = "tied: 3 + 2, the points of places 2 and 3 of 4, divided by 2"
-    assert told[1] == [("place 2", "5/2", shared, "")]
-    assert told[3] == [("place 4", "1", "the points of place 4 of 4", "")]
-    assert explained([1, 1, 1])[0][0][2] == "tied: 4 + 2 + 1, the points of places 1 to 3 of 3, divided by 3"
+    assert terms[1] == [("place 2", "5/2", shared, "")]
+    assert terms[3] == [("place 4", "1", "the points of place 4 of 4", "")]
+    assert explain_game([1, 1, 1])[0][0][2] == "tied: 4 + 2 + 1, the points of places 1 to 3 of 3, divided by 3"
 
 
 def test_random_games_match_naive_scores():
-    """For random games, scoring and explanation agree with a naive computation."""
-    chance, seen = random.Random(32), Counter[str]()
+    """The scores of random games agree with a naive computation, and their explanations add up."""
+    chance, cases = random.Random(32), Counter[str]()
     for _ in range(3_000):
         n = chance.randint(2, 6)
         ranks = [chance.randint(1, n) for _ in range(n)]
-        places = [1 + sum(other < rank for other in ranks) for rank in ranks]
-        points, burned = scored(places)
+        places = [1 + sum(better < rank for better in ranks) for rank in ranks]
+        points, burned = score_game(places)
         slots = sorted(range(n), key=lambda i: places[i])
         expected = []
         for place in places:
@@ -192,18 +194,18 @@ def test_random_games_match_naive_scores():
             expected.append(Fraction(sum(shared), len(shared)))
         assert [Fraction(value) for value in points] == expected
         assert burned == 0
-        explained(places)
-        seen["tie"] += len(set(places)) < n
-        seen["tied winners"] += places.count(1) > 1
-        seen["all tied"] += set(places) == {1}
-        seen["a fraction"] += any("/" in value for value in points)
-        seen["two"] += n == 2
-    assert min(seen.values()) > 100, seen
+        explain_game(places)
+        cases["tie"] += len(set(places)) < n
+        cases["tied winners"] += places.count(1) > 1
+        cases["all tied"] += set(places) == {1}
+        cases["a fraction"] += any("/" in value for value in points)
+        cases["two"] += n == 2
+    assert min(cases.values()) > 100, cases
 
 
 @pytest.mark.parametrize("ruleset_id", ["catan-monthly", "catan-open"])
-def test_shipped_eras_differ_only_in_date(ruleset_id):
-    """The two shipped eras differ only in their dates and in what is assumed."""
+def test_shipped_versions_differ_only_in_date(ruleset_id):
+    """The two shipped versions differ only in their dates and in the assumed members."""
     old, new = (read_ruleset(find_shipped_text(ruleset_id, version)) for version in ("pre-2008-03", "2008-03"))
 
     assert (old.effective_from, new.effective_from) == ("1900-01-01", "2008-03-01")
@@ -213,50 +215,56 @@ def test_shipped_eras_differ_only_in_date(ruleset_id):
     assert "points" not in old.assumed
 
 
-def recorded(game_id, instant, players, group="basic", city="7", **members):
-    """A game of Catan, the players in the order of their places."""
+def build_catan_game(game_id, instant, players, group="basic", city="7", **members):
+    """Return a game of Catan, its players in the order of their places."""
     return build_game(game_id, *players.split(), at=instant, group=group, city=city, **members)
 
 
 def test_berlin_month_ranks_and_pays_gold(ledger_url):
-    """Seven games in a month of Berlin give ranks by mean and gold.
+    """Seven games in a month of Berlin give ranks by mean, and gold.
 
-    Of the seven, the one that is in February by UTC lacks cleo, who has only six and is not ranked.
+    The game that is in February by UTC is without cleo, who has only six games and no rank.
     """
-    events = [ruleset(find_shipped_text(name, version))
+    events = [build_ruleset_event(find_shipped_text(name, version))
               for name in ("catan-monthly", "catan-open") for version in ("pre-2008-03", "2008-03")]  # fmt: skip
-    events += [recorded(f"g{day}", f"2010-03-{day:02d}T20:00:00Z", "anna ben cleo") for day in range(1, 7)]
+    events += [build_catan_game(f"g{day}", f"2010-03-{day:02d}T20:00:00Z", "anna ben cleo") for day in range(1, 7)]
     # already March in Berlin
-    events.append(recorded("g7", "2010-02-28T23:30:00Z", "ben anna"))
-    events.append(recorded("card", "2010-03-08T20:00:00Z", "anna ben", group="card-game"))
-    facts = facts_of(fill(ledger_url, events))
+    events.append(build_catan_game("g7", "2010-02-28T23:30:00Z", "ben anna"))
+    events.append(build_catan_game("card", "2010-03-08T20:00:00Z", "anna ben", group="card-game"))
+    facts = load_facts(fill(ledger_url, events))
 
-    found = standings_of(stream_of(facts, "catan-monthly/7/basic/2010-03"))
-    assert found.ruleset == "catan-monthly@2008-03"
-    rows = [(row.rank, row.player, str(row.value(found.scale)), row.games, row.gold) for row in found.rows]
+    ranking = rank_stream(build_stream(facts, "catan-monthly/7/basic/2010-03"))
+    assert ranking.ruleset == "catan-monthly@2008-03"
+    rows = [(row.rank, row.player, str(row.value(ranking.scale)), row.games, row.gold) for row in ranking.rows]
     assert rows == [(1, "anna", "25/7", 7, 2), (2, "ben", "15/7", 7, 1), (None, "cleo", "1", 6, 0)]
-    open_list = standings_of(stream_of(facts, "catan-open/basic/2010-03"))
+    open_list = rank_stream(build_stream(facts, "catan-open/basic/2010-03"))
     assert [(row.rank, row.player, row.gold) for row in open_list.rows] == [
         (1, "anna", None), (2, "ben", None), (None, "cleo", None),
     ]  # fmt: skip
-    assert standings_of(stream_of(facts, "catan-monthly/7/card-game/2010-03")).rows == []
+    assert rank_stream(build_stream(facts, "catan-monthly/7/card-game/2010-03")).rows == []
 
 
 def test_seat_that_changed_hands_gets_nothing(
     ledger_url,
 ):
-    """When a seat changes hands, neither player gets points and the others keep their places.
+    """If a seat changes hands, neither of its players gets points, and the others keep their places.
 
-    The third of four seats changed hands; the others have 5, 3 and 1.
+    The third of four seats changes hands; the others get 5, 3 and 1 points.
     """
-    game = recorded("g1", "2007-05-01T20:00:00Z", "anna ben cleo dora")
-    game["data"]["participants"][2]["status"] = "abandoned"
-    game["data"]["participants"].append({"player": "emil", "place": 3, "status": "substitute", "replaces": "cleo"})
-    versions = [ruleset(find_shipped_text("catan-monthly", version)) for version in ("pre-2008-03", "2008-03")]
-    found = standings_of(stream_of(facts_of(fill(ledger_url, [*versions, game])), "catan-monthly/7/basic/2007-05"))
+    game_with_substitute = build_catan_game("g1", "2007-05-01T20:00:00Z", "anna ben cleo dora")
+    game_with_substitute["data"]["participants"][2]["status"] = "abandoned"
+    game_with_substitute["data"]["participants"].append(
+        {"player": "emil", "place": 3, "status": "substitute", "replaces": "cleo"}
+    )
+    versions = [
+        build_ruleset_event(find_shipped_text("catan-monthly", version)) for version in ("pre-2008-03", "2008-03")
+    ]
+    ranking = rank_stream(
+        build_stream(load_facts(fill(ledger_url, [*versions, game_with_substitute])), "catan-monthly/7/basic/2007-05")
+    )
 
-    assert found.ruleset == "catan-monthly@pre-2008-03"
-    assert [(row.player, str(row.value(found.scale))) for row in found.rows] == [
+    assert ranking.ruleset == "catan-monthly@pre-2008-03"
+    assert [(row.player, str(row.value(ranking.scale))) for row in ranking.rows] == [
         ("anna", "5"),
         ("ben", "3"),
         ("dora", "1"),

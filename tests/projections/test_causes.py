@@ -1,4 +1,4 @@
-"""Why points are not what they were: random histories against the oracle, and small ones worked out by hand."""
+"""The causes of changed points: random histories against the oracle."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from oracle.ladders import ask
 from oracle.log import Log, identities, named
 from oracle.questions import Question
 from oracle.rulesets import versions_of
-from time_histories import LADDERS, World, base_log, history, question
+from time_histories import LADDERS, World, build_base_log, draw_history, draw_question
 from time_ledgers import enter
 
 from ratings_ledger.ledger.events.canonical import to_microseconds
@@ -24,123 +24,123 @@ from ratings_ledger.projections.queries.coordinates import Coordinates
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]
 
 QUESTIONS = 6
-# what must have occurred in the end, or the comparison was about less than it says
-WANTED = [
+# cases that a run must have had; otherwise the comparison covers less than it claims
+REQUIRED_CASES = [
     "game", "late game", "corrected", "voided", "reinstated", "rename", "adjustment", "taken back", "rule change",
     "played", "not played yet", "rules", "ripple", "ripple without own part", "own part and ripple",
     "known in the other order", "comes onto the ladder", "leaves the ladder", "followed under another id",
     *(f"on {name}" for name in ("galactic-points", "catan-elo", "catan-monthly", "catan-annual")),
 ]  # fmt: skip
 
-# what a short run may miss
-WANTED_AT_LENGTH = ["account"]
+# cases that a short run may miss
+REQUIRED_CASES_AT_LENGTH = ["account"]
 
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """A ledger without events, to be copied."""
+    """The file of a ledger without events."""
     path: Path = tmp_path_factory.mktemp("template") / "ratings.db"
     create_ledger(str(path))
     return path.read_bytes()
 
 
-def coordinates(question: Question) -> Coordinates:
-    """A question as the program takes it."""
+def to_coordinates(question: Question) -> Coordinates:
+    """Return the coordinates of a question in the form of the program."""
     return Coordinates(
         None if question.upto is None else to_microseconds(question.upto), question.known_at, question.rules
     )
 
 
-def causes_of(ledger: Ledger, asked: CoordinateSpec) -> Attribution:
-    """What the program says."""
+def attribute_change(ledger: Ledger, spec: CoordinateSpec) -> Attribution:
+    """Return the causes that the program finds."""
     with ledger.reading() as connection:
         return attribute_difference(
-            connection, asked.before.ladder, asked.player, coordinates(asked.before), coordinates(asked.after)
+            connection, spec.before.ladder, spec.player, to_coordinates(spec.before), to_coordinates(spec.after)
         )
 
 
-def asked_at_random(chance: Random, log: Log) -> CoordinateSpec:
-    """A player on a ladder at two coordinates, often known at the same position or under the same rules."""
-    earliest = len(base_log(0))
+def draw_spec(chance: Random, log: Log) -> CoordinateSpec:
+    """Draw a player on a ladder at two coordinates, often with the same position or rules."""
+    earliest = len(build_base_log(0))
     places = [chance.randint(earliest, len(log)), chance.choice([len(log), chance.randint(earliest, len(log))])]
     if not chance.randrange(5):
         places[1] = places[0]
-    before, after = (question(World(chance, log), place) for place in places)
+    before, after = (draw_question(World(chance, log), place) for place in places)
     ladder = chance.choice(LADDERS)
-    before, after = (_about(chance, log, one, ladder) for one in (before, after))
+    before, after = (_choose_rules(chance, log, question, ladder) for question in (before, after))
     if chance.randrange(2):
         after = after._replace(as_of=before.as_of)
     players = sorted(set().union(*map(named, log)))
-    rows = {row.player for one in (before, after) if (answer := ask(log, one)) for row in answer.rows}
+    rows = {row.player for question in (before, after) if (answer := ask(log, question)) for row in answer.rows}
     return CoordinateSpec(chance.choice(sorted(rows) if rows and chance.randrange(8) else players), before, after)
 
 
-def _about(chance: Random, log: Log, one: Question, ladder: str) -> Question:
-    """A question about a ladder, with a version that is known there, or under the timeline."""
-    names = [version.name for version in versions_of(log[: one.known_at], ladder.partition("/")[0])]
-    return one._replace(ladder=ladder, rules=chance.choice(names) if names and chance.randrange(4) == 0 else None)
+def _choose_rules(chance: Random, log: Log, question: Question, ladder: str) -> Question:
+    """Return the question about a ladder, with a version that is known there, or with the version in force."""
+    names = [version.name for version in versions_of(log[: question.known_at], ladder.partition("/")[0])]
+    return question._replace(ladder=ladder, rules=chance.choice(names) if names and chance.randrange(4) == 0 else None)
 
 
 def test_causes_sum_to_change_in_points(
     template: bytes, tmp_path: Path, at_length: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In any history, the causes of a change in points sum to what the oracle says.
+    """In any history, the causes of a change in points sum to the oracle's difference.
 
-    Each cause is the difference that its event makes at its position, and all sum exactly; the way
-    back negates them.
+    Each cause is the difference that its event makes at its position; in the other direction the causes are negated.
     """
-    done: Counter[str] = Counter()
-    # of so few histories these have causes of every kind
+    case_counts: Counter[str] = Counter()
+    # these few histories have causes of every kind
     for seed in range(1_000) if at_length else range(17, 27):
         chance = Random(f"causes {seed}")
-        log = history(seed, chance.randint(20, 80))
+        log = draw_history(seed, chance.randint(20, 80))
         path = tmp_path / "ratings.db"
         path.write_bytes(template)
         ledger = open_ledger(str(path))
         assert enter(ledger, log).appended == len(log)
         for _ in range(QUESTIONS):
-            _ask(ledger, log, asked_at_random(chance, log), done, at_length)
+            _check_causes(ledger, log, draw_spec(chance, log), case_counts, at_length)
         ledger.engine.dispose()
     with capsys.disabled() if at_length else nullcontext():
-        print("", *(f"{count:7} {name}" for name, count in sorted(done.items())), sep="\n")  # noqa: T201
-    wanted = [*WANTED, *WANTED_AT_LENGTH] if at_length else WANTED
-    assert [name for name in wanted if not done[name]] == []
+        print("", *(f"{count:7} {name}" for name, count in sorted(case_counts.items())), sep="\n")  # noqa: T201
+    required_cases = [*REQUIRED_CASES, *REQUIRED_CASES_AT_LENGTH] if at_length else REQUIRED_CASES
+    assert [name for name in required_cases if not case_counts[name]] == []
 
 
-def _ask(ledger: Ledger, log: Log, asked: CoordinateSpec, done: Counter[str], everywhere: bool) -> None:
-    way = sorted([asked.before.known_at, asked.after.known_at])
-    ruleset_id = asked.before.ladder.partition("/")[0]
-    if not all(versions_of(log[:position], ruleset_id) for position in range(way[0], way[1] + 1)):
-        done["a ruleset that is withdrawn"] += 1
-    found, back = causes_of(ledger, asked), causes_of(ledger, asked.turned())
-    assert (back.before, back.after) == (found.after, found.before)
-    if asked.before.known_at != asked.after.known_at:
-        negated = [cause._replace(own=-cause.own, ripple=-cause.ripple) for cause in reversed(found.causes)]
-        assert (back.start, back.causes) == (found.start, negated)
-    if asked.before.known_at <= asked.after.known_at:
-        check(log, asked, found, everywhere)
+def _check_causes(ledger: Ledger, log: Log, spec: CoordinateSpec, case_counts: Counter[str], everywhere: bool) -> None:
+    """Compare the causes in both directions with the oracle, and count the cases."""
+    positions = sorted([spec.before.known_at, spec.after.known_at])
+    ruleset_id = spec.before.ladder.partition("/")[0]
+    if not all(versions_of(log[:position], ruleset_id) for position in range(positions[0], positions[1] + 1)):
+        case_counts["a ruleset that is withdrawn"] += 1
+    attribution, reverse_attribution = attribute_change(ledger, spec), attribute_change(ledger, spec.turned())
+    assert (reverse_attribution.before, reverse_attribution.after) == (attribution.after, attribution.before)
+    if spec.before.known_at != spec.after.known_at:
+        negated = [cause._replace(own=-cause.own, ripple=-cause.ripple) for cause in reversed(attribution.causes)]
+        assert (reverse_attribution.start, reverse_attribution.causes) == (attribution.start, negated)
+    if spec.before.known_at <= spec.after.known_at:
+        check(log, spec, attribution, everywhere)
     else:
-        check(log, asked.turned(), back, everywhere)
-    done.update(cases(log, asked, found))
+        check(log, spec.turned(), reverse_attribution, everywhere)
+    case_counts.update(iterate_cases(log, spec, attribution))
 
 
-def cases(log: Log, asked: CoordinateSpec, found: Attribution) -> Iterator[str]:
-    """What is interesting about an answer."""
+def iterate_cases(log: Log, spec: CoordinateSpec, attribution: Attribution) -> Iterator[str]:
+    """Yield the interesting cases of an answer."""
     yield "questions"
-    yield from (cause.kind for cause in found.causes)
-    if not found.causes:
+    yield from (cause.kind for cause in attribution.causes)
+    if not attribution.causes:
         return
-    yield f"on {asked.before.ladder.partition('/')[0]}"
-    recorded = [cause for cause in found.causes if cause.kind not in RECORDED_NOWHERE]
+    yield f"on {spec.before.ladder.partition('/')[0]}"
+    recorded = [cause for cause in attribution.causes if cause.kind not in RECORDED_NOWHERE]
     yield from ("ripple" for cause in recorded if cause.ripple)
     yield from ("ripple without own part" for cause in recorded if cause.ripple and not cause.own)
     yield from ("own part and ripple" for cause in recorded if cause.ripple and cause.own)
-    if asked.before.known_at > asked.after.known_at:
+    if spec.before.known_at > spec.after.known_at:
         yield "known in the other order"
-    if found.before is None:
+    if attribution.before is None:
         yield "comes onto the ladder"
-    if found.after is None:
+    if attribution.after is None:
         yield "leaves the ladder"
-    person = identities(log[: asked.after.known_at])
-    if found.after is not None and person(asked.player) != asked.player:
+    resolve = identities(log[: spec.after.known_at])
+    if attribution.after is not None and resolve(spec.player) != spec.player:
         yield "followed under another id"

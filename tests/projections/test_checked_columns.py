@@ -1,5 +1,6 @@
-"""Columns in files: what is read is what was written, or is told to be damaged; and questions that read only a part of
-them have the answers of the log, whatever became of the files."""
+"""Columns in files: reads return the written content or report damage, and queries that read only parts of columns have
+the answers of the log, after any damage to files.
+"""
 
 import json
 import logging
@@ -16,7 +17,7 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 from paths import set_paths
-from time_histories import ADJUSTED, INSTANTS, history
+from time_histories import ADJUSTED, INSTANTS, draw_history
 from time_ledgers import enter
 
 from ratings_ledger import Snapshot
@@ -35,13 +36,13 @@ SMALL_BLOCK = 16
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even short columns have several blocks, of which few are held."""
+    """Give even short columns several blocks; only a few of them are kept."""
     monkeypatch.setattr(stored_columns, "BLOCK_BYTES", SMALL_BLOCK)
     monkeypatch.setattr(stored_columns, "BLOCKS_KEPT_MAX", 2)
 
 
-def column(path: Path, numbers: list[int], code: str) -> StoredColumn:
-    """A file with these numbers, written in two parts."""
+def write_column(path: Path, numbers: list[int], code: str) -> StoredColumn:
+    """Write a file with these numbers in two parts, and return its column."""
     half = len(numbers) // 3
     parts = [array(code, part) for part in (numbers[:half], numbers[half:])]
     path.write_bytes(b"".join(map(bytes, encode_columns({"numbers": (code, parts)}, {}))))
@@ -50,11 +51,11 @@ def column(path: Path, numbers: list[int], code: str) -> StoredColumn:
     return file.columns["numbers"]
 
 
-def chain(folder: Path, numbers: list[int], code: str, items: int | None, cuts: list[int]) -> LayeredColumn:
-    """Columns one behind another with these numbers, cut at some places."""
-    ends = [0, *sorted(min(cut, len(numbers)) for cut in cuts), len(numbers)]
-    parts = [numbers[first:last] for first, last in pairwise(ends)]
-    return LayeredColumn([column(folder / f"{at}", part, code) for at, part in enumerate(parts)], items)
+def write_chain(folder: Path, numbers: list[int], code: str, items: int | None, cuts: list[int]) -> LayeredColumn:
+    """Write consecutive columns with these numbers, cut at some places, and return the chain."""
+    bounds = [0, *sorted(min(cut, len(numbers)) for cut in cuts), len(numbers)]
+    parts = [numbers[first:last] for first, last in pairwise(bounds)]
+    return LayeredColumn([write_column(folder / f"{at}", part, code) for at, part in enumerate(parts)], items)
 
 
 CUTS = st.lists(st.integers(0, 40), max_size=3)
@@ -62,41 +63,41 @@ CUTS = st.lists(st.integers(0, 40), max_size=3)
 
 @pytest.mark.usefixtures("small_blocks")
 @given(st.data())
-def test_read_columns_are_as_written(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
-    """Numbers, slices, those at many indices and all of them are those written, in any order of questions."""
+def test_column_reads_return_written_numbers(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    """Single numbers, slices, many indices and whole columns are read as written, in any order."""
     numbers, code = data.draw(NUMBERS), data.draw(st.sampled_from("iq"))
-    found, wanted = column(tmp_path_factory.mktemp("columns") / "numbers", numbers, code), numbers
+    stored, expected = write_column(tmp_path_factory.mktemp("columns") / "numbers", numbers, code), numbers
     items = data.draw(st.integers(0, len(numbers)))
-    if isinstance(shorter := found[:items], StoredColumn):
-        found, wanted = shorter, numbers[:items]
-    assert len(found) == len(wanted)
+    if isinstance(shorter := stored[:items], StoredColumn):
+        stored, expected = shorter, numbers[:items]
+    assert len(stored) == len(expected)
     for _ in range(5):
-        what = data.draw(st.sampled_from(("one", "slice", "first", "all", "changed", "some")))
-        event(what)
-        first, last = sorted(data.draw(st.tuples(*[st.integers(0, len(wanted))] * 2)))
-        if what == "one":
-            assert [found[index] for index in range(first, last)] == wanted[first:last]
-        elif what in ("slice", "first"):
-            first *= what == "slice"
-            assert [*found[first:last]] == wanted[first:last]
-        elif what == "some":
+        access = data.draw(st.sampled_from(("one", "slice", "first", "all", "changed", "some")))
+        event(access)
+        first, last = sorted(data.draw(st.tuples(*[st.integers(0, len(expected))] * 2)))
+        if access == "one":
+            assert [stored[index] for index in range(first, last)] == expected[first:last]
+        elif access in ("slice", "first"):
+            first *= access == "slice"
+            assert [*stored[first:last]] == expected[first:last]
+        elif access == "some":
             import numpy as np
 
             indices = np.array([*range(first, last), *range(first, last)][::-1], dtype=np.int64)
-            assert found.take(indices).tolist() == [wanted[index] for index in indices.tolist()]
-        elif what == "all":
-            assert [*found] == [*found.read_whole()] == wanted
+            assert stored.take(indices).tolist() == [expected[index] for index in indices.tolist()]
+        elif access == "all":
+            assert [*stored] == [*stored.read_whole()] == expected
         elif last > first:
-            assert [*found.copy_with({first: 7})] == [*wanted[:first], 7, *wanted[first + 1 :]]
+            assert [*stored.copy_with({first: 7})] == [*expected[:first], 7, *expected[first + 1 :]]
 
 
 @pytest.mark.usefixtures("small_blocks")
 @given(st.data())
-def test_damage_is_told_where_it_is_read(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
-    """With a byte changed, what is in its block cannot be read, and the rest can."""
+def test_damaged_block_cannot_be_read(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    """After a change of one bit, the numbers of its block cannot be read, and all others can."""
     numbers = data.draw(NUMBERS.filter(bool))
     path = tmp_path_factory.mktemp("columns") / "numbers"
-    found = column(path, numbers, "i")
+    stored = write_column(path, numbers, "i")
     content = bytearray(path.read_bytes())
     at = data.draw(st.integers(0, 4 * len(numbers) - 1))
     content[at] ^= 1 << data.draw(st.integers(0, 7))
@@ -104,121 +105,133 @@ def test_damage_is_told_where_it_is_read(tmp_path_factory: pytest.TempPathFactor
     for index in data.draw(st.permutations(range(len(numbers)))):
         if index * 4 // SMALL_BLOCK == at // SMALL_BLOCK:
             with pytest.raises(DamagedFile, match="numbers is damaged"):
-                found[index]
+                stored[index]
         else:
-            assert found[index] == numbers[index]
+            assert stored[index] == numbers[index]
     with pytest.raises(DamagedFile):
-        found.read_whole()
+        stored.read_whole()
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("small_blocks")
 @given(NUMBERS, NUMBERS, CUTS, st.data())
-def test_layers_leave_the_files_and_copies_alone(
+def test_layered_column_behaves_like_a_list(
     tmp_path_factory: pytest.TempPathFactory, numbers: list[int], more: list[int], cuts: list[int], data: st.DataObject
 ) -> None:
-    """Columns one behind another, or the first of their numbers, with changes and additions, read as a list of which
-    the same was done, also when all of it was read before; copies keep their own."""
+    """A chain of columns with changes and additions behaves like a list; files and copies stay unchanged."""
     folder = tmp_path_factory.mktemp("columns")
     items = data.draw(st.none() | st.integers(0, len(numbers)))
-    found, wanted = chain(folder, numbers, "q", items, cuts), numbers[:items]
-    event(f"{len(found.bases)} columns")
+    layered, expected = write_chain(folder, numbers, "q", items, cuts), numbers[:items]
+    event(f"{len(layered.bases)} columns")
     content = {path: path.read_bytes() for path in folder.iterdir()}
     for number in more:
-        before, kept = copy(found), [*wanted]
-        if wanted and data.draw(st.booleans()):
-            index = data.draw(st.integers(0, len(wanted) - 1))
-            found[index] = wanted[index] = number
+        before, expected_before = copy(layered), [*expected]
+        if expected and data.draw(st.booleans()):
+            index = data.draw(st.integers(0, len(expected) - 1))
+            layered[index] = expected[index] = number
         else:
-            found.append(number)
-            wanted.append(number)
-        assert [before[index] for index in range(len(before))] == kept
-        first, last = sorted(data.draw(st.tuples(*[st.integers(0, len(wanted))] * 2)))
-        assert [*found[first:last]] == wanted[first:last]
-        assert at_many(found, [*range(first, last), *range(first, last)][::-1]) == [*wanted[first:last] * 2][::-1]
+            layered.append(number)
+            expected.append(number)
+        assert [before[index] for index in range(len(before))] == expected_before
+        first, last = sorted(data.draw(st.tuples(*[st.integers(0, len(expected))] * 2)))
+        assert [*layered[first:last]] == expected[first:last]
+        assert take_many(layered, [*range(first, last), *range(first, last)][::-1]) == [*expected[first:last] * 2][::-1]
         with pytest.raises(DamagedFile):
-            at_many(found, [len(wanted)])
+            take_many(layered, [len(expected)])
         if data.draw(st.booleans()):
-            assert [*found.read_whole()] == wanted
-            assert [*found[first:last]] == wanted[first:last]
+            assert [*layered.read_whole()] == expected
+            assert [*layered[first:last]] == expected[first:last]
         if data.draw(st.booleans()):
-            found.release_pages()
-    assert [*found] == [found[index] for index in range(len(found))] == wanted
-    for index in (-1, len(wanted)):
+            layered.release_pages()
+    assert [*layered] == [layered[index] for index in range(len(layered))] == expected
+    for index in (-1, len(expected)):
         with pytest.raises(DamagedFile):
-            found[index]
+            layered[index]
         with pytest.raises(DamagedFile):
-            found[index] = 7
+            layered[index] = 7
     assert {path: path.read_bytes() for path in folder.iterdir()} == content
 
 
-def at_many(column: LayeredColumn, indices: list[int]) -> list[int]:
+def take_many(column: LayeredColumn, indices: list[int]) -> list[int]:
+    """Return the numbers at many indices."""
     import numpy as np
 
-    found: list[int] = column.take(np.array(indices, dtype=np.int64)).tolist()
-    return found
+    numbers: list[int] = column.take(np.array(indices, dtype=np.int64)).tolist()
+    return numbers
 
 
 @pytest.mark.usefixtures("small_blocks")
 @given(st.data(), CUTS)
-def test_damage_in_a_chain_is_told_where_it_is_read(
+def test_damaged_block_of_a_chain_cannot_be_read(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, cuts: list[int]
 ) -> None:
-    """With a byte of one of several columns changed, what is in its block cannot be read, nor all of them at once."""
+    """After a change of one bit in one of several columns, neither its block nor the whole chain can be read."""
     numbers = data.draw(NUMBERS.filter(bool))
     folder = tmp_path_factory.mktemp("columns")
-    found = chain(folder, numbers, "i", None, cuts)
-    damaged = data.draw(st.sampled_from([at for at, base in enumerate(found.bases) if len(base)]))
-    path, length = folder / f"{damaged}", len(found.bases[damaged])
+    layered = write_chain(folder, numbers, "i", None, cuts)
+    damaged = data.draw(st.sampled_from([at for at, base in enumerate(layered.bases) if len(base)]))
+    path, length = folder / f"{damaged}", len(layered.bases[damaged])
     content = bytearray(path.read_bytes())
     at = data.draw(st.integers(0, 4 * length - 1))
     content[at] ^= 1 << data.draw(st.integers(0, 7))
     path.write_bytes(content)
-    start = sum(len(base) for base in found.bases[:damaged])
-    bad = {start + index for index in range(length) if index * 4 // SMALL_BLOCK == at // SMALL_BLOCK}
+    start = sum(len(base) for base in layered.bases[:damaged])
+    damaged_indices = {start + index for index in range(length) if index * 4 // SMALL_BLOCK == at // SMALL_BLOCK}
     for index in data.draw(st.permutations(range(len(numbers)))):
-        if index in bad:
+        if index in damaged_indices:
             with pytest.raises(DamagedFile, match=f"{path.name}/numbers is damaged"):
-                found[index]
+                layered[index]
         else:
-            assert found[index] == numbers[index]
+            assert layered[index] == numbers[index]
     with pytest.raises(DamagedFile):
-        found.read_whole()
+        layered.read_whole()
 
 
 @pytest.mark.parametrize("cuts", [None, [], [1], [2]])
 def test_numbers_out_of_range_are_damage(tmp_path: Path, cuts: list[int] | None) -> None:
-    """A number that leads nowhere is damage under a right checksum, however it is read; so is an index."""
+    """A number out of range is damage, even under a correct checksum and for any kind of read; an index out of range,
+    too.
+    """
     numbers: list[int] = [0, 9, 2]
-    found: Any = (
-        column(tmp_path / "numbers", numbers, "i") if cuts is None else chain(tmp_path, numbers, "i", None, cuts)
+    stored: Any = (
+        write_column(tmp_path / "numbers", numbers, "i")
+        if cuts is None
+        else write_chain(tmp_path, numbers, "i", None, cuts)
     )
-    for one in [found] if cuts is None else found.bases:
-        one.limit_to(0, 3)
-    assert (found[0], found[2]) == (0, 2)
-    for ask in (lambda: found[1], lambda: found[1:3], lambda: found.read_whole(), lambda: found[3], lambda: found[-1]):
+    for base in [stored] if cuts is None else stored.bases:
+        base.limit_to(0, 3)
+    assert (stored[0], stored[2]) == (0, 2)
+    for read in (
+        lambda: stored[1],
+        lambda: stored[1:3],
+        lambda: stored.read_whole(),
+        lambda: stored[3],
+        lambda: stored[-1],
+    ):
         with pytest.raises(DamagedFile):
-            ask()
+            read()
 
 
 @pytest.mark.slow
-def test_questions_read_parts_and_are_right(
+def test_queries_of_damaged_files_have_the_answers_of_the_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, at_length: bool, store: str,
     store_kind: str,
 ) -> None:  # fmt: skip
-    """Questions that read few blocks have the answers of the log while files of columns and traces are damaged, cut
-    and lost, and segments take the place of others, also of other ledgers; now and then they are merged. What is found
-    out on the way is told in a line, deleted, and the question asked again."""
+    """Queries that read few blocks have the answers of the log, while files of columns and traces are damaged, cut and
+    lost, and segments of other ledgers take their place.
+
+    Segments are merged now and then. A query that finds damage reports it in one line, deletes the file and asks again.
+    """
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     monkeypatch.setattr(trace_cache, "TRACED_GAMES", 1)
     monkeypatch.setattr(stored_columns, "BLOCK_BYTES", SMALL_BLOCK)
-    met: Counter[str] = Counter()
-    # the first is in each kind of store, and the others are in files
+    cases: Counter[str] = Counter()
+    # the first history is in each kind of store, the others are in files
     seeds = 40 if at_length else 4 if store_kind == "sqlite" else 1
     for seed in range(seeds):
         chance, url = Random(seed), str(tmp_path / f"{seed}.db") if seed else store
         upgrade(url)
-        ledger, rest = open_ledger(url), history(seed, 90)
+        ledger, rest = open_ledger(url), draw_history(seed, 90)
         monkeypatch.setattr("ratings_ledger.projections.facts.decoding.CACHED_EVENTS", 10**9)
         while rest:
             part, rest = rest[:30], rest[30:]
@@ -227,29 +240,33 @@ def test_questions_read_parts_and_are_right(
             monkeypatch.setattr("ratings_ledger.projections.facts.column_cache.MERGE_RATIO", chance.choice((0, 8)))
             with ledger.reading() as connection:
                 position = head(connection).position
-            asked = questions(chance, position, [one["data"]["game_id"] for one in part if "game_id" in one["data"]])
+            queries = list_queries(
+                chance, position, [proposed["data"]["game_id"] for proposed in part if "game_id" in proposed["data"]]
+            )
             set_paths(monkeypatch, scanned=False, compiled=False)
             monkeypatch.setattr("ratings_ledger.projections.facts.decoding.CACHED_EVENTS", 10**9)
-            wanted = [answered(Snapshot(ledger, *at), ask) for at, ask in asked]
+            expected_answers = [answer(Snapshot(ledger, *at), query) for at, query in queries]
             set_paths(monkeypatch, scanned=False, compiled=chance.random() < 0.2)
             cache = LadderCache()
-            for (at, ask), right in zip(asked, wanted, strict=True):
+            for (at, query), expected in zip(queries, expected_answers, strict=True):
                 caplog.clear()
                 with caplog.at_level(logging.WARNING):
-                    assert answered(Snapshot(ledger, *at, cache=cache), ask) == right
-                met.update("told" for line in caplog.messages if "is not used" in line or "is rebuilt" in line)
-                met.update("while asking" for line in caplog.messages if "a damaged file" in line)
-                met[harm(tmp_path / "caches", chance)] += 1
+                    assert answer(Snapshot(ledger, *at, cache=cache), query) == expected
+                cases.update("reported" for line in caplog.messages if "is not used" in line or "is rebuilt" in line)
+                cases.update("during a query" for line in caplog.messages if "a damaged file" in line)
+                cases[damage_files(tmp_path / "caches", chance)] += 1
                 if chance.random() < 0.5:
                     cache = LadderCache()
-    assert met.keys() >= {"told", "while asking", "flip", "cut", "lose", "swap"} or (seeds == 1 and met["told"]), met
+    assert cases.keys() >= {"reported", "during a query", "flip", "cut", "lose", "swap"} or (
+        seeds == 1 and cases["reported"]
+    ), cases
 
 
 CoordinateSpec = tuple[tuple[str | None, int | None], Callable[[Snapshot], Any]]
 
 
-def questions(chance: Random, position: int, games: list[str]) -> list[CoordinateSpec]:
-    """Questions about a ladder, and some of the games, at coordinates."""
+def list_queries(chance: Random, position: int, games: list[str]) -> list[CoordinateSpec]:
+    """Return queries about a ladder, and about some of the games, at coordinates."""
     ladder = chance.choice(ADJUSTED)
     at = chance.choice((None, *INSTANTS)), chance.choice((None, position, chance.randint(1, position)))
     return [
@@ -261,31 +278,31 @@ def questions(chance: Random, position: int, games: list[str]) -> list[Coordinat
     ]
 
 
-def answered(view: Snapshot, ask: Callable[[Snapshot], Any]) -> Any:
-    """The answer as JSON has it, or how it is refused."""
+def answer(view: Snapshot, query: Callable[[Snapshot], Any]) -> Any:
+    """Return the answer as JSON, or the type and message of its error."""
     try:
-        return json.loads(json.dumps(ask(view).model_dump(mode="json")))
+        return json.loads(json.dumps(query(view).model_dump(mode="json")))
     except Exception as problem:
         return type(problem).__name__, str(problem)
 
 
-def harm(place: Path, chance: Random) -> str:
-    """Do something to one of the files, now and then."""
+def damage_files(place: Path, chance: Random) -> str:
+    """Damage one of the files now and then; return the kind of damage."""
     files = sorted(path for path in place.rglob("*") if path.is_file() and path.stat().st_size)
-    what = chance.choice(("flip", "flip", "flip", "cut", "lose", "swap", "nothing", "nothing"))
-    if not files or what == "nothing":
+    damage = chance.choice(("flip", "flip", "flip", "cut", "lose", "swap", "nothing", "nothing"))
+    if not files or damage == "nothing":
         return "nothing"
     path = chance.choice(files)
-    if what == "lose":
+    if damage == "lose":
         path.unlink()
-        return what
+        return damage
     content = bytearray(path.read_bytes())
-    if what == "flip":
+    if damage == "flip":
         content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
-    elif what == "swap":
+    elif damage == "swap":
         content = bytearray(chance.choice(files).read_bytes())
     else:
         del content[chance.randrange(len(content)) :]
-    path.unlink()  # what is mapped keeps its length
+    path.unlink()  # a mapped file keeps its length
     path.write_bytes(content)
-    return what
+    return damage

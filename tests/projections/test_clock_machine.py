@@ -1,10 +1,10 @@
-"""Random games of a clock, good and bad events, against the naive clock that ticks, after each step."""
+"""Random games of a clock, with valid and invalid events, against a naive ticking clock after each step."""
 
 from collections import Counter
 
 import hypothesis.strategies as st
 import pytest
-from clock_logs import event
+from clock_logs import build_event
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 NAMES = ["anna", "ben", "cleo", "dora", "emil"]
 CHOICES = ["roll-dice", "auction-or-pass", "fortune", "sell-houses", "choose-character"]
-# short enough for a clock that ticks, and for many things to fall on one millisecond
+# short enough for a ticking clock, and for many events in one millisecond
 VALUES = {
     "main_ms": st.sampled_from([1, 9, 20, 40, 60, 120]), "roll_dice_ms": st.integers(0, 4),
     "auction_or_pass_ms": st.integers(0, 7), "fortune_ms": st.integers(0, 6), "sell_houses_ms": st.integers(0, 12),
@@ -36,8 +36,8 @@ VALUES = {
 EVENTS = [
     "offered", "decided", "auction_started", "heartbeat", "pause_asked", "pause_answered", "resume_asked",
 ]  # fmt: skip
-WHO = st.integers(0, 59)
-WANTED = {
+PLAYER_NUMBERS = st.integers(0, 59)
+REQUIRED_CASES = {
     "removed", "disconnected", "connected again", "decided in time", "decided late", "decided in the last millisecond",
     "auction", "auction too dear", "auction with the last millisecond", "question ran out", "no", "no after yes",
     "yes again", "granted by asking", "granted by an answer", "granted by a removal", "granted by leaving", "paused",
@@ -49,19 +49,27 @@ WANTED = {
         "clock-no-question", "clock-not-paused",
     )),
 }  # fmt: skip
-# what even a short run cannot miss
-WANTED_ALWAYS = {"removed", "disconnected", "connected again", "decided in time", "auction", "paused", "looked back"}
-cases: Counter[str] = Counter()
+# cases that even a short run must have
+REQUIRED_IN_SHORT_RUNS = {
+    "removed",
+    "disconnected",
+    "connected again",
+    "decided in time",
+    "auction",
+    "paused",
+    "looked back",
+}
+CASE_COUNTS: Counter[str] = Counter()
 
 
 class ClockMachine(RuleBasedStateMachine):
-    """One game; `screens` are what the naive clock showed at each instant last."""
+    """One game; `screens` has the last state of the naive clock at each instant."""
 
     @initialize(count=st.integers(2, 5), at=st.integers(0, 3), values=st.fixed_dictionaries(VALUES))
     def start(self, count, at, values):
         self.names = NAMES[:count]
         self.naive = NaiveClock(self.names, {**values, "pause_yes": 3}, at)
-        self.events = [event("clock.started", at=at, players=self.names, timers=values)]
+        self.events = [build_event("clock.started", at=at, players=self.names, timers=values)]
         self.clock = replay_clock(self.events)
         self.screens = {at: self.naive.screen()}
 
@@ -75,56 +83,62 @@ class ClockMachine(RuleBasedStateMachine):
         if waits:
             self._wait(max(waits[which % len(waits)] + off, 0))
 
-    @rule(who=WHO, choice=st.sampled_from(CHOICES))
+    @rule(who=PLAYER_NUMBERS, choice=st.sampled_from(CHOICES))
     def offer(self, who, choice):
-        self._give_one_of(lambda player: player.choice is None, who, "offered", choice)
+        self._apply_to_fitting_player(lambda player: player.choice is None, who, "offered", choice)
 
     @rule(choice=st.sampled_from(["auction-or-pass", "choose-character"]))
     def offer_to_all(self, choice):
         for player in self.naive.playing():
             if player.choice is None:
-                self._give("offered", player.name, choice)
+                self._apply("offered", player.name, choice)
 
-    @rule(who=WHO, named=st.booleans())
+    @rule(who=PLAYER_NUMBERS, named=st.booleans())
     def decide(self, who, named):
-        self._give_one_of(lambda player: player.choice is not None, who, "decided", named)
+        self._apply_to_fitting_player(lambda player: player.choice is not None, who, "decided", named)
 
-    @rule(who=WHO, costly=st.booleans())
+    @rule(who=PLAYER_NUMBERS, costly=st.booleans())
     def start_auction(self, who, costly):
         cost = self.naive.values["auction_cost_ms"]
-        self._give_one_of(lambda player: (player.main <= cost) == costly, who, "auction_started")
+        self._apply_to_fitting_player(lambda player: (player.main <= cost) == costly, who, "auction_started")
 
-    @rule(who=WHO)
+    @rule(who=PLAYER_NUMBERS)
     def beat(self, who):
-        self._give_one_of(lambda player: True, who, "heartbeat")
+        self._apply_to_fitting_player(lambda player: True, who, "heartbeat")
 
-    @rule(who=WHO)
+    @rule(who=PLAYER_NUMBERS)
     def ask_for_a_pause(self, who):
-        self._give_one_of(lambda player: self.naive.paused_at is None, who, "pause_asked")
+        self._apply_to_fitting_player(lambda player: self.naive.paused_at is None, who, "pause_asked")
 
     @precondition(lambda self: self.naive.asker is not None)
-    @rule(who=WHO, answer=st.sampled_from(["yes", "no", "yes", "yes"]), again=st.sampled_from([False, False, True]))
+    @rule(
+        who=PLAYER_NUMBERS,
+        answer=st.sampled_from(["yes", "no", "yes", "yes"]),
+        again=st.sampled_from([False, False, True]),
+    )
     def answer(self, who, answer, again):
-        self._give_one_of(lambda player: (player.name in self.naive.yes) == again, who, "pause_answered", answer)
+        self._apply_to_fitting_player(
+            lambda player: (player.name in self.naive.yes) == again, who, "pause_answered", answer
+        )
 
     @rule()
     def end_the_turn(self):
-        self._give("turn_ended", None, None)
+        self._apply("turn_ended", None, None)
 
     @precondition(lambda self: self.naive.paused_at is not None)
     @rule(last=st.sampled_from(["silent", "leaves", "asks"]))
     def ask_to_resume(self, last):
-        """All but one ask; the last one, too, or he leaves."""
+        """All players but one ask to resume; the last one asks, leaves or stays silent."""
         for player in self.naive.playing()[1:]:
-            self._give("resume_asked", player.name, None)
+            self._apply("resume_asked", player.name, None)
         if self.naive.paused_at is not None and last != "silent" and self.naive.playing():
-            one = self.naive.playing()[0].name
-            self._give("player_left" if last == "leaves" else "resume_asked", one, None)
+            last_player = self.naive.playing()[0].name
+            self._apply("player_left" if last == "leaves" else "resume_asked", last_player, None)
 
     @precondition(lambda self: self.naive.stopped_at is None and self.naive.paused_at is None)
-    @rule(who=WHO, ms=st.sampled_from([1, 2, 5, 15]))
-    def agree_but_for_one_who_runs_out(self, who, ms):
-        """All but one say yes shortly before that one is removed."""
+    @rule(who=PLAYER_NUMBERS, ms=st.sampled_from([1, 2, 5, 15]))
+    def agree_shortly_before_a_removal(self, who, ms):
+        """All players but one say yes shortly before that one is removed."""
         playing = self.naive.playing()
         slow = playing[who % len(playing)] if playing else None
         if slow is None or slow.choice is None:
@@ -132,120 +146,124 @@ class ClockMachine(RuleBasedStateMachine):
         self._wait(max(slow.auxiliary + slow.main - ms, 0))
         for player in self.naive.playing():
             if player is not slow:
-                asked = self.naive.asker is not None
-                self._give("pause_answered" if asked else "pause_asked", player.name, "yes" if asked else None)
+                is_asked = self.naive.asker is not None
+                self._apply("pause_answered" if is_asked else "pause_asked", player.name, "yes" if is_asked else None)
         self._wait(ms)
 
-    @rule(who=WHO, urgent=st.sampled_from([False, False, False, True]))
+    @rule(who=PLAYER_NUMBERS, urgent=st.sampled_from([False, False, False, True]))
     def leave(self, who, urgent):
-        """Most often while the others wait for his word."""
-        said = self.naive.yes if self.naive.asker else self.naive.wants_on if self.naive.paused_at is not None else None
-        if len(self.naive.playing()) > 1 and (urgent or said):
-            self._give_one_of(lambda player: player.name not in (said or []), who, "player_left")
+        """A player leaves, most often while the others wait for that player's answer."""
+        answered = (
+            self.naive.yes if self.naive.asker else self.naive.wants_on if self.naive.paused_at is not None else None
+        )
+        if len(self.naive.playing()) > 1 and (urgent or answered):
+            self._apply_to_fitting_player(lambda player: player.name not in (answered or []), who, "player_left")
 
-    @rule(what=st.sampled_from(EVENTS), who=WHO, choice=st.sampled_from(CHOICES), yes=st.booleans())
+    @rule(what=st.sampled_from(EVENTS), who=PLAYER_NUMBERS, choice=st.sampled_from(CHOICES), yes=st.booleans())
     def do_anything(self, what, who, choice, yes):
         words = {"offered": choice, "decided": choice, "pause_answered": "yes" if yes else "no"}
         names = [player.name for player in self.naive.playing()] if who < 40 else [*self.names, "zoe"]
         if names:
-            self._give(what, names[who % len(names)], words.get(what))
+            self._apply(what, names[who % len(names)], words.get(what))
 
-    @rule(wrong=st.sampled_from(["nothing", "backwards", "a second start", "a stop"]), much=st.integers(1, 40))
-    def do_what_is_wrong(self, wrong, much):
-        if wrong == "backwards" and much < 9:
-            self._give("heartbeat", self.names[0], None, at=self.naive.last - much)
-        elif wrong == "a second start" and much < 9:
-            found = apply_clock_event(self.clock, "clock.started", self.events[0]["data"])
-            self._refused("started", found, self.naive.event("started", self.naive.t))
-        elif wrong == "a stop" and much > 36:
-            self._give("stopped", None, None)
+    @rule(error=st.sampled_from(["nothing", "backwards", "a second start", "a stop"]), number=st.integers(1, 40))
+    def do_an_error(self, error, number):
+        if error == "backwards" and number < 9:
+            self._apply("heartbeat", self.names[0], None, at=self.naive.last - number)
+        elif error == "a second start" and number < 9:
+            result = apply_clock_event(self.clock, "clock.started", self.events[0]["data"])
+            self._check_rejection("started", result, self.naive.event("started", self.naive.t))
+        elif error == "a stop" and number > 36:
+            self._apply("stopped", None, None)
 
     @precondition(lambda self: len(self.screens) > 1)
     @rule(chance=st.integers(0, 1_000_000))
     def look_back(self, chance):
         at = sorted(self.screens)[chance % len(self.screens)]
-        assert self._screen(at) == self.screens[at] | {"recorded_until": self._last(at)}
-        cases["looked back"] += 1
+        assert self._describe_screen(at) == self.screens[at] | {"recorded_until": self._find_last_instant(at)}
+        CASE_COUNTS["looked back"] += 1
 
     @invariant()
-    def both_show_the_same(self):
+    def clocks_agree(self):
         if not hasattr(self, "naive"):
             return
-        cases["steps"] += 1
+        CASE_COUNTS["steps"] += 1
         screen = self.naive.screen()
-        assert self._screen(self.naive.t) == screen
+        assert self._describe_screen(self.naive.t) == screen
         self.screens[self.naive.t] = screen
 
     def teardown(self):
         if hasattr(self, "naive"):
-            cases["games"] += 1
+            CASE_COUNTS["games"] += 1
             assert replay_clock(self.events) == self.clock
             for player in self.naive.players:
-                self._explained(player)
+                self._check_explanation(player)
 
-    def _explained(self, player):
-        """The lines sum to the main timer and end in the removal, if there is one."""
-        found = explain_clock(self.events, player.name, self.naive.t).model_dump()["lines"]
-        assert sum(line["change_ms"] for line in found) == player.main
-        removals = [line["at"] for line in found if line["what"] == "removed"]
+    def _check_explanation(self, player):
+        """Check that the lines sum to the main timer and end in the removal, if there is one."""
+        lines = explain_clock(self.events, player.name, self.naive.t).model_dump()["lines"]
+        assert sum(line["change_ms"] for line in lines) == player.main
+        removals = [line["at"] for line in lines if line["what"] == "removed"]
         assert removals == ([] if player.removed_at is None else [player.removed_at])
-        assert found[-1]["what"] == "removed" or not removals
+        assert lines[-1]["what"] == "removed" or not removals
 
     def _wait(self, ms):
         self.screens[self.naive.t] = self.naive.screen()
-        self._look(lambda: self.naive.wait(ms))
+        self._count_cases(lambda: self.naive.wait(ms))
 
-    def _give_one_of(self, fits, who, what, word=None):
-        """An event of one of those in the game whom it fits, if there is one."""
+    def _apply_to_fitting_player(self, fits, who, what, word=None):
+        """Apply an event of a player in the game whom it fits, if there is one."""
         fitting = [player for player in self.naive.playing() if fits(player)]
         if fitting:
             player = fitting[who % len(fitting)]
-            self._give(what, player.name, (player.choice if word else None) if what == "decided" else word)
+            self._apply(what, player.name, (player.choice if word else None) if what == "decided" else word)
 
-    def _give(self, what, name, word, at=None):
+    def _apply(self, what, name, word, at=None):
         at = self.naive.t if at is None else at
-        given = {"player": name, {"pause_answered": "answer"}.get(what, "choice"): word}
-        one = event(f"clock.{what}", at=at, **{member: value for member, value in given.items() if value is not None})
-        found = apply_clock_event(self.clock, one["type"], one["data"])
-        code = self._look(lambda: self.naive.event(what, at, name, word))
+        members = {"player": name, {"pause_answered": "answer"}.get(what, "choice"): word}
+        event = build_event(
+            f"clock.{what}", at=at, **{member: value for member, value in members.items() if value is not None}
+        )
+        result = apply_clock_event(self.clock, event["type"], event["data"])
+        code = self._count_cases(lambda: self.naive.event(what, at, name, word))
         if code is not None:
-            self._refused(what, found, code)
+            self._check_rejection(what, result, code)
             return
-        assert not isinstance(found, Rejection), found
-        CLOCK_TYPES[one["type"]].model_validate(one["data"])
-        self.clock = found
-        self.events.append(one)
+        assert not isinstance(result, Rejection), result
+        CLOCK_TYPES[event["type"]].model_validate(event["data"])
+        self.clock = result
+        self.events.append(event)
 
-    def _refused(self, what, found, code):
-        assert isinstance(found, Rejection), (what, code)
-        assert found.code == code
-        cases[f"refused: {code}"] += 1
+    def _check_rejection(self, what, result, code):
+        assert isinstance(result, Rejection), (what, code)
+        assert result.code == code
+        CASE_COUNTS[f"refused: {code}"] += 1
 
-    def _look(self, action):
+    def _count_cases(self, action):
         self.naive.seen.clear()
         result = action()
-        cases.update(self.naive.seen)
+        CASE_COUNTS.update(self.naive.seen)
         return result
 
-    def _last(self, at):
-        return max(one["data"]["at"] for one in self.events if one["data"]["at"] <= at)
+    def _find_last_instant(self, at):
+        return max(event["data"]["at"] for event in self.events if event["data"]["at"] <= at)
 
-    def _screen(self, at):
-        """What the program shows, as the naive clock does."""
-        shown = build_clock_state(self.events, at).model_dump()
-        asked = shown["pause_asked"]
+    def _describe_screen(self, at):
+        """Return the state of the program's clock in the form of the naive clock."""
+        state = build_clock_state(self.events, at).model_dump()
+        question = state["pause_asked"]
         members = ("at", "recorded_until", "started_at", "stopped_at", "pause_granted_at", "paused_at")
         player = ("player", "main_ms", "choice", "auxiliary_ms", "removed_at", "left_at", "disconnected_at")
         return {
-            **{member: shown[member] for member in members},
-            "asked": asked and (asked["asked_by"], asked["left_ms"]),
-            "players": [tuple(one[member] for member in player) for one in shown["players"]],
+            **{member: state[member] for member in members},
+            "asked": question and (question["asked_by"], question["left_ms"]),
+            "players": [tuple(row[member] for member in player) for row in state["players"]],
         }
 
 
 def test_clock_agrees_with_the_naive_clock(at_length, capsys):
-    """At any instant of random games, the clock shows what a naive ticking clock shows."""
-    cases.clear()
+    """At any instant of random games, the clock has the state of a naive ticking clock."""
+    CASE_COUNTS.clear()
     run_state_machine_as_test(
         ClockMachine,
         settings=settings(
@@ -253,9 +271,9 @@ def test_clock_agrees_with_the_naive_clock(at_length, capsys):
             deadline=None, phases=[Phase.generate, Phase.shrink], suppress_health_check=list(HealthCheck),
         ),
     )  # fmt: skip
-    wanted = WANTED if at_length else WANTED_ALWAYS
+    required_cases = REQUIRED_CASES if at_length else REQUIRED_IN_SHORT_RUNS
     if at_length:
         with capsys.disabled():
-            print(*(f"\n{cases[name]:7} {name}" for name in ("games", "steps", *sorted(WANTED))))  # noqa: T201
-        assert cases["steps"] >= 20_000
-    assert [name for name in sorted(wanted) if not cases[name]] == []
+            print(*(f"\n{CASE_COUNTS[name]:7} {name}" for name in ("games", "steps", *sorted(REQUIRED_CASES))))  # noqa: T201
+        assert CASE_COUNTS["steps"] >= 20_000
+    assert [name for name in sorted(required_cases) if not CASE_COUNTS[name]] == []

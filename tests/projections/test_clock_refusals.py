@@ -1,13 +1,13 @@
-"""Clock logs that contradict themselves: refused at the first bad line, with what is wrong and what would be right."""
+"""Clock logs that contradict themselves are rejected at the first bad line, with the error and a remedy."""
 
 import pytest
-from clock_logs import GRANTED, event, log, refused
+from clock_logs import GRANTED_PAUSE, build_event, build_log, find_refusal
 
 from ratings_ledger import Unknown
 from ratings_ledger.projections.game_clock import GameClock, apply_clock_event, replay_clock
 from ratings_ledger.projections.queries.clocks import build_clock_state, explain_clock
 
-REFUSALS = [
+BAD_LOGS = [
     ("5000 anna offered roll-dice\n4999 ben heartbeat", "clock-time-backwards", "never decreases"),
     ("5000 zoe heartbeat", "clock-player-unknown", "'zoe' is not playing"),
     ("5000 anna offered chess", "bad-value", "'chess' is not a choice"),
@@ -28,65 +28,65 @@ REFUSALS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "code", "says"), REFUSALS)
-def test_first_contradicting_line_is_refused(text, code, says):
-    """A log that contradicts itself is refused at its first bad line, with the reason."""
-    line, found, message = refused(f"{text}\n9 nobody heartbeat")
+@pytest.mark.parametrize(("text", "code", "phrase"), BAD_LOGS)
+def test_first_contradicting_line_is_rejected(text, code, phrase):
+    """A log that contradicts itself is rejected at its first bad line, with the reason."""
+    line, found_code, message = find_refusal(f"{text}\n9 zoe heartbeat")
 
-    assert (line, found) == (len(text.splitlines()) + 1, code)
-    assert says in message
-
-
-IN_A_PAUSE = ["anna offered roll-dice", "ben decided", "ben auction_started", "ben pause_asked", "turn_ended"]
+    assert (line, found_code) == (len(text.splitlines()) + 1, code)
+    assert phrase in message
 
 
-@pytest.mark.parametrize("what", [*IN_A_PAUSE, "ben pause_answered yes"])
-def test_playing_on_while_paused_is_refused(what):
-    """During a pause, any event that plays on is refused."""
-    line, code, message = refused(f"{GRANTED}\n9000 turn_ended\n9000 {what}", players="anna ben")
+EVENTS_OF_PLAY = ["anna offered roll-dice", "ben decided", "ben auction_started", "ben pause_asked", "turn_ended"]
+
+
+@pytest.mark.parametrize("event", [*EVENTS_OF_PLAY, "ben pause_answered yes"])
+def test_play_during_a_pause_is_rejected(event):
+    """During a pause, any event of play is rejected."""
+    line, code, message = find_refusal(f"{GRANTED_PAUSE}\n9000 turn_ended\n9000 {event}", players="anna ben")
 
     assert (line, code) == (6, "clock-paused")
     assert "paused since 9000; clock.resume_asked ends" in message
 
 
-def test_granted_pause_allows_no_questions():
-    """Before a granted pause begins, asking again, answering and resuming are refused."""
-    assert refused(f"{GRANTED}\n9000 ben pause_asked", players="anna ben")[1] == "clock-pause-open"
-    assert refused(f"{GRANTED}\n9000 ben resume_asked", players="anna ben")[1] == "clock-not-paused"
-    assert refused(f"{GRANTED}\n9000 ben pause_answered yes", players="anna ben")[1] == "clock-no-question"
+def test_granted_pause_rejects_requests_and_answers():
+    """Before a granted pause begins, further requests, answers and requests to resume are rejected."""
+    assert find_refusal(f"{GRANTED_PAUSE}\n9000 ben pause_asked", players="anna ben")[1] == "clock-pause-open"
+    assert find_refusal(f"{GRANTED_PAUSE}\n9000 ben resume_asked", players="anna ben")[1] == "clock-not-paused"
+    assert find_refusal(f"{GRANTED_PAUSE}\n9000 ben pause_answered yes", players="anna ben")[1] == "clock-no-question"
 
 
 def test_clock_starts_exactly_once():
-    """A log without a start or with two is refused."""
-    started, heartbeat = log("7 anna heartbeat")
+    """A log without a start, or with two, is rejected; an unknown player or an instant before the start, too."""
+    started, heartbeat = build_log("7 anna heartbeat")
 
     assert replay_clock([heartbeat, started])[:2] == (
         "clock-not-started",
         "a clock.heartbeat, but the game has no clock; record clock.started first",
     )
     assert replay_clock([started, heartbeat, started]).code == "clock-started-twice"
-    assert reason_of(lambda: build_clock_state([])) == "clock-not-started"
-    assert reason_of(lambda: build_clock_state(log(""), -1)) == "clock-not-started"
-    assert reason_of(lambda: explain_clock(log(""), "zoe")) == "clock-player-unknown"
+    assert find_reason(lambda: build_clock_state([])) == "clock-not-started"
+    assert find_reason(lambda: build_clock_state(build_log(""), -1)) == "clock-not-started"
+    assert find_reason(lambda: explain_clock(build_log(""), "zoe")) == "clock-player-unknown"
 
 
-def test_later_bad_line_is_refused():
-    """A log is refused even when its bad line comes after the instant to be shown."""
-    backwards = log("5000 anna heartbeat\n3000 ben heartbeat")
-    assert reason_of(lambda: build_clock_state(backwards, 1_000)) == "clock-time-backwards"
+def test_later_bad_line_is_rejected():
+    """A log is rejected even if its bad line comes after the requested instant."""
+    backwards = build_log("5000 anna heartbeat\n3000 ben heartbeat")
+    assert find_reason(lambda: build_clock_state(backwards, 1_000)) == "clock-time-backwards"
 
 
-def reason_of(ask):
-    """The reason for which a question is refused."""
+def find_reason(query):
+    """Return the reason of the error that a query raises."""
     with pytest.raises(Unknown) as caught:
-        ask()
+        query()
     return caught.value.reason
 
 
-def test_refused_event_leaves_the_clock():
-    """A refused event leaves the clock as it was, and the next event is accepted."""
-    clock = replay_clock(log("1000 anna offered roll-dice"))
-    late = event("clock.heartbeat", at=500_000, player="anna")
+def test_rejected_event_does_not_change_the_clock():
+    """A rejected event does not change the clock, and the next event is accepted."""
+    clock = replay_clock(build_log("1000 anna offered roll-dice"))
+    late = build_event("clock.heartbeat", at=500_000, player="anna")
     assert apply_clock_event(clock, late["type"], late["data"]).code == "clock-player-out"
 
     after = apply_clock_event(clock, "clock.decided", {"game_id": "g-1", "at": 2_000, "player": "anna"})

@@ -1,5 +1,8 @@
-"""Clubs as entrants: the sum or the best of what their players get, in every round of drawn seasons, as reckoned by an
-oracle, interpreted and compiled; and what clubs have apart from players."""
+"""Clubs as entrants with the sum or the best result of their players.
+
+Drawn seasons agree with an oracle after every round, interpreted, compiled and on a cluster; other tests cover
+differences between clubs and players.
+"""
 
 from collections import Counter
 from itertools import pairwise
@@ -11,8 +14,8 @@ from typing import Any, NamedTuple
 import club_seasons
 import pytest
 from club_seasons import Race
-from clusters import cluster_here, in_one_process, on_cluster, small_pieces
-from histories import adjustment, facts_of, fill, ruleset
+from clusters import open_local_cluster, rank_in_one_process, rank_on_cluster, shrink_pieces
+from histories import build_adjustment, build_ruleset_event, fill, load_facts
 from own_rules import load_built_in_rule, substitute_rule
 from thresholds import set_thresholds
 
@@ -27,76 +30,88 @@ TAKES = ("sum", "best")
 SEEDS = (1, 2, 3, 4)
 
 
-def rename(club: str, new_club: str) -> dict[str, Any]:
-    """A club's new name, decided after all races."""
+def build_rename(club: str, new_club: str) -> dict[str, Any]:
+    """Return a rename of a club, decided after all races."""
     data = {"club": club, "new_club": new_club}
     return {"type": "club.renamed", "occurred_at": "2010-01-01T00:00:00Z", "data": data}
 
 
-def publish(takes: str) -> dict[str, Any]:
-    """The ruleset of clubs that has the sum or the best."""
-    return ruleset(club_seasons.write_ruleset(takes, f'entrant = "club"\ntakes = "{takes}"'))
+def build_club_ruleset(takes: str) -> dict[str, Any]:
+    """Return the ruleset of clubs with the sum or the best result."""
+    return build_ruleset_event(club_seasons.write_ruleset(takes, f'entrant = "club"\ntakes = "{takes}"'))
 
 
-class Drawn(NamedTuple):
-    """Drawn races, the renames of clubs after them, and the URL of a ledger of both."""
+class DrawnSeasons(NamedTuple):
+    """Drawn races, the renames of clubs after them, and the URL of a ledger with both."""
 
     races: list[Race]
     renames: list[tuple[str, str]]
     url: str
 
     def up_to(self, race: Race) -> list[Race]:
-        """Return the races of a season up to one of them."""
-        return [one for one in self.races if one.season == race.season and one.round <= race.round]
+        """Return the races of a season up to this race."""
+        return [earlier for earlier in self.races if earlier.season == race.season and earlier.round <= race.round]
 
 
 @pytest.fixture(scope="module", params=SEEDS)
-def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Drawn:
+def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> DrawnSeasons:
     """Drawn seasons; one seed has no renames."""
-    races = club_seasons.draw_seasons(request.param)
+    races = club_seasons.draw_races(request.param)
     renames = [] if request.param == SEEDS[0] else club_seasons.RENAMES
     url = f"sqlite:///{tmp_path_factory.mktemp('clubs') / 'ratings.db'}"
     upgrade(url)
-    drivers = ruleset(club_seasons.write_ruleset("drivers"))
-    fill(url, [drivers, *map(publish, TAKES), *(race.write() for race in races), *(rename(*one) for one in renames)])
-    return Drawn(races, renames, url)
+    drivers = build_ruleset_event(club_seasons.write_ruleset("drivers"))
+    fill(
+        url,
+        [
+            drivers,
+            *map(build_club_ruleset, TAKES),
+            *(race.write() for race in races),
+            *(build_rename(*names) for names in renames),
+        ],
+    )
+    return DrawnSeasons(races, renames, url)
 
 
 @pytest.mark.parametrize("takes", TAKES)
-def test_tables_after_every_round_are_those_of_the_oracle(drawn: Drawn, takes: str) -> None:
-    """Ranks, points and races of every club after every round, with parts, ties, shared cars and renames."""
+def test_tables_after_every_round_agree_with_the_oracle(drawn: DrawnSeasons, takes: str) -> None:
+    """Ranks, points and races of every club agree after every round, with parts, ties, shared cars and renames."""
     with rl.open(drawn.url) as ledger:
         for race in drawn.races:
-            found = ledger.at(as_of=race.day).standings(f"{takes}/{race.season}").rows
-            expected = club_seasons.table_of(drawn.up_to(race), takes, drawn.renames)
-            assert [(row.rank, row.player, row.points, row.games) for row in found] == expected, race.game_id
+            rows = ledger.at(as_of=race.day).standings(f"{takes}/{race.season}").rows
+            expected = club_seasons.rank_clubs(drawn.up_to(race), takes, drawn.renames)
+            assert [(row.rank, row.player, row.points, row.games) for row in rows] == expected, race.game_id
 
 
 @pytest.mark.parametrize("takes", TAKES)
-def test_explanations_name_the_drivers_and_sum_exactly(drawn: Drawn, takes: str) -> None:
-    """Every term of a club is a driver's; together they are what the club got, whoever else was in the race."""
+def test_explanations_name_the_drivers_and_sum_exactly(drawn: DrawnSeasons, takes: str) -> None:
+    """Every term of a club is that of one of its drivers, and the terms sum to the club's change."""
     with rl.open(drawn.url) as ledger:
         snapshot = ledger.at()
         for race in drawn.races:
-            explained = snapshot.explain(f"{takes}/{race.season}", race.game_id)
-            expected = club_seasons.club_results(race, takes, drawn.renames)
-            assert explained.counted
-            assert {one.player: one.change for one in explained.players} == {
+            explanation = snapshot.explain(f"{takes}/{race.season}", race.game_id)
+            expected = club_seasons.score_clubs(race, takes, drawn.renames)
+            assert explanation.counted
+            assert {club_row.player: club_row.change for club_row in explanation.players} == {
                 club: result.points for club, result in expected.items()
             }
-            for one in explained.players:
+            for club_row in explanation.players:
                 drivers = {
                     seat.driver
                     for seat in race.seats
-                    if seat.club and club_seasons.current(seat.club, drawn.renames) == one.player
+                    if seat.club and club_seasons.find_current_name(seat.club, drawn.renames) == club_row.player
                 }
-                assert {term.term.partition(",")[0] for term in one.terms} == drivers
-                assert sum(term.amount or 0 for term in one.terms) == one.change == one.after - one.before
+                assert {term.term.partition(",")[0] for term in club_row.terms} == drivers
+                assert (
+                    sum(term.amount or 0 for term in club_row.terms)
+                    == club_row.change
+                    == club_row.after - club_row.before
+                )
 
 
 @pytest.mark.parametrize("takes", TAKES)
-def test_histories_are_chains_of_what_races_gave(drawn: Drawn, takes: str) -> None:
-    """A club's history has each of its races once, and its account sums to its points."""
+def test_club_history_has_each_race_once(drawn: DrawnSeasons, takes: str) -> None:
+    """A club's history is a chain with each of its races once, and its account sums to its points."""
     with rl.open(drawn.url) as ledger:
         snapshot = ledger.at()
         for row in snapshot.standings(f"{takes}/2001").rows:
@@ -105,13 +120,13 @@ def test_histories_are_chains_of_what_races_gave(drawn: Drawn, takes: str) -> No
             assert len({step.game_id for step in steps}) == len(steps) == row.games
             lines = snapshot.account(f"{takes}/2001", row.player).terms
             assert [line.amount for line in lines if line.term == "sum"] == [row.points]
-            assert {one.player for one in snapshot.profile(f"{takes}/2001", row.player).opponents} <= {
-                other.player for other in snapshot.standings(f"{takes}/2001").rows
+            assert {opponent.player for opponent in snapshot.profile(f"{takes}/2001", row.player).opponents} <= {
+                standing.player for standing in snapshot.standings(f"{takes}/2001").rows
             } - {row.player}
 
 
-def test_players_have_what_they_had(drawn: Drawn) -> None:
-    """The ladder of drivers is the same with clubs and without any, under the same coordinates."""
+def test_clubs_do_not_change_the_ladder_of_drivers(drawn: DrawnSeasons) -> None:
+    """The ladder of drivers is the same with clubs and without them."""
     with rl.open(drawn.url) as ledger, TemporaryDirectory() as folder:
         url = f"sqlite:///{folder}/plain.db"
         upgrade(url)
@@ -119,7 +134,7 @@ def test_players_have_what_they_had(drawn: Drawn) -> None:
         for race in races:
             for participant in race["data"]["participants"]:
                 participant.pop("club", None)
-        fill(url, [ruleset(club_seasons.write_ruleset("drivers")), *races])
+        fill(url, [build_ruleset_event(club_seasons.write_ruleset("drivers")), *races])
         with rl.open(url) as plain:
             for season in ("2001", "2002"):
                 assert [*ledger.at().standings(f"drivers/{season}").rows] == [
@@ -128,9 +143,9 @@ def test_players_have_what_they_had(drawn: Drawn) -> None:
 
 
 @pytest.mark.parametrize("takes", TAKES)
-def test_interpreted_and_compiled_replays_agree(drawn: Drawn, takes: str) -> None:
-    """Clubs are replayed by the same loop as players, either way."""
-    ladders = Ladders(facts_of(open_ledger(drawn.url)))
+def test_interpreted_and_compiled_replays_agree(drawn: DrawnSeasons, takes: str) -> None:
+    """Interpreted and compiled replays of clubs have the same traces."""
+    ladders = Ladders(load_facts(open_ledger(drawn.url)))
     for stream in ladders.streams(takes).values():
         interpreted, compiled = replay_interpreted(stream, {}), replay_compiled(stream, {})
         assert compiled is not None
@@ -138,52 +153,52 @@ def test_interpreted_and_compiled_replays_agree(drawn: Drawn, takes: str) -> Non
 
 
 @pytest.mark.slow_cases
-def test_changes_of_a_club_have_causes_that_sum(drawn: Drawn) -> None:
-    """What changed a club's points between two positions is told by event, and sums to the difference."""
+def test_changes_of_a_club_have_causes_that_sum(drawn: DrawnSeasons) -> None:
+    """The causes of a club's change between two positions sum to the difference."""
     with rl.open(drawn.url) as ledger:
         last = ledger.at().standings("sum/2002").at.known_at
         for takes in TAKES:
             ladder = f"{takes}/2002"
             for row in ledger.at().standings(ladder).rows:
                 for known_at in (12, len(drawn.races), last - 1):
-                    found = ledger.attribute(ladder, row.player, ledger.at(known_at=known_at), ledger.at())
-                    assert found.to.points == row.points
-                    assert sum(cause.amount for cause in found.causes) == found.change
+                    attribution = ledger.attribute(ladder, row.player, ledger.at(known_at=known_at), ledger.at())
+                    assert attribution.to.points == row.points
+                    assert sum(cause.amount for cause in attribution.causes) == attribution.change
 
 
 @pytest.mark.parametrize("window", [None, 3])
 def test_clusters_and_one_process_agree(
-    drawn: Drawn, window: int | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    drawn: DrawnSeasons, window: int | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A cluster whose segments and packs are short gives the same rows and digests of clubs, changes included."""
-    small_pieces(monkeypatch, events=9, games=4, pack=10, window=window)
+    """A cluster with short segments and packs has the rows, digests and changes of one process."""
+    shrink_pieces(monkeypatch, events=9, games=4, pack=10, window=window)
     ledger = open_ledger(drawn.url)
-    facts = facts_of(ledger)
-    with cluster_here(tmp_path) as cluster:
-        found = on_cluster(ledger, cluster, facts.position)
-    assert found == in_one_process(facts)
-    assert {f"{takes}/2001" for takes in TAKES} <= found.keys()
+    facts = load_facts(ledger)
+    with open_local_cluster(tmp_path) as cluster:
+        results = rank_on_cluster(ledger, cluster, facts.position)
+    assert results == rank_in_one_process(facts)
+    assert {f"{takes}/2001" for takes in TAKES} <= results.keys()
 
 
 def test_version_decides_what_a_club_takes(tmp_path: Path) -> None:
-    """A version from the second season's start on takes the best; what was before it stays the sum."""
-    races = club_seasons.draw_seasons(5)
+    """A version from the second season on takes the best result; the first season keeps the sum."""
+    races = club_seasons.draw_races(5)
     text = club_seasons.write_ruleset("clubs", 'entrant = "club"\ntakes = "sum"')
     later = text.replace('"1"', '"2"').replace('"sum"', '"best"').replace("2000-01-01", "2002-01-01")
     url = f"sqlite:///{tmp_path / 'ratings.db'}"
     upgrade(url)
-    fill(url, [ruleset(text), ruleset(later), *(race.write() for race in races)])
+    fill(url, [build_ruleset_event(text), build_ruleset_event(later), *(race.write() for race in races)])
     with rl.open(url) as ledger:
         for season, takes, version in (("2001", "sum", "clubs@2"), ("2002", "best", "clubs@1")):
-            own = [race for race in races if race.season == season]
+            races_of_season = [race for race in races if race.season == season]
             for rules, expected in ((None, takes), (version, "best" if takes == "sum" else "sum")):
-                found = ledger.at(rules=rules).standings(f"clubs/{season}").rows
-                assert [(row.rank, row.player, row.points, row.games) for row in found] == club_seasons.table_of(
-                    own, expected, []
+                rows = ledger.at(rules=rules).standings(f"clubs/{season}").rows
+                assert [(row.rank, row.player, row.points, row.games) for row in rows] == club_seasons.rank_clubs(
+                    races_of_season, expected, []
                 )
 
 
-ALL_OF = """
+DIPLOMACY_RULESET = """
 id = "NAME"
 version = "1"
 rule = "RULE"
@@ -198,11 +213,11 @@ kind = ["diplomacy"]
 
 
 @pytest.mark.parametrize("rule", ["c-diplo/1", "sum-of-squares/1"])
-def test_rules_of_contract_1_that_add_have_tables_of_clubs(rule: str, tmp_path: Path) -> None:
-    """Centres at the end of games of Diplomacy: every club has the sum of what the ladder of players says."""
+def test_additive_rules_of_contract_1_have_tables_of_clubs(rule: str, tmp_path: Path) -> None:
+    """In games of Diplomacy, every club has the sum of its players' changes."""
     chance, url = Random(3), f"sqlite:///{tmp_path / 'ratings.db'}"
     upgrade(url)
-    text = ALL_OF.replace("RULE", rule)
+    text = DIPLOMACY_RULESET.replace("RULE", rule)
     games, club_of = [], {}
     for number in range(12):
         players = chance.sample([f"p{player}" for player in range(9)], len(POWERS))
@@ -224,26 +239,26 @@ def test_rules_of_contract_1_that_add_have_tables_of_clubs(rule: str, tmp_path: 
         text.replace("NAME", "all").replace("MEMBERS", ""),
         text.replace("NAME", "clubs").replace("MEMBERS", 'entrant = "club"'),
     ]
-    fill(url, [*map(ruleset, rulesets), *games])
+    fill(url, [*map(build_ruleset_event, rulesets), *games])
     with rl.open(url) as ledger:
         snapshot, expected = ledger.at(), Counter[str]()
         for number in range(12):
-            for one in snapshot.explain("all", f"g{number}").players:
-                if (club := club_of.get((f"g{number}", one.player))) is not None:
-                    expected[club] += one.change
+            for row in snapshot.explain("all", f"g{number}").players:
+                if (club := club_of.get((f"g{number}", row.player))) is not None:
+                    expected[club] += row.change
         assert {row.player: row.points for row in snapshot.standings("clubs").rows} == expected
 
 
-def test_game_that_a_rule_cannot_score_counts_for_no_club(tmp_path: Path) -> None:
-    """Why a game counts for no player is why it counts for no club; so does a game without clubs."""
-    races = club_seasons.draw_seasons(6, seasons=1, rounds=3)
+def test_unscorable_game_counts_for_no_club(tmp_path: Path) -> None:
+    """A game without clubs, and a game that the rule cannot score, count for no club, with the reason."""
+    races = club_seasons.draw_races(6, seasons=1, rounds=3)
     for seat in races[1].seats:
         seat.club = None
-    wrong = races[2].write()
-    wrong["data"]["numbers"] = {"percent": 5_000}
+    bad_race = races[2].write()
+    bad_race["data"]["numbers"] = {"percent": 5_000}
     url = f"sqlite:///{tmp_path / 'ratings.db'}"
     upgrade(url)
-    fill(url, [publish("sum"), races[0].write(), races[1].write(), wrong])
+    fill(url, [build_club_ruleset("sum"), races[0].write(), races[1].write(), bad_race])
     with rl.open(url) as ledger:
         reasons = [ledger.at().explain("sum/2001", race.game_id).why_not for race in races]
         assert reasons == [
@@ -254,11 +269,9 @@ def test_game_that_a_rule_cannot_score_counts_for_no_club(tmp_path: Path) -> Non
         assert ledger.at().standings("sum/2001").games == 1
 
 
-def test_failing_rule_fails_a_ladder_of_clubs_from_that_game_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What was before the failure stands; the message names the game, and other ladders are as they were."""
-    races = club_seasons.draw_seasons(7, seasons=1, rounds=4)
+def test_failing_rule_fails_ladder_of_clubs_from_its_game_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ladder answers before the failing game; the error names that game, and other ladders are unaffected."""
+    races = club_seasons.draw_races(7, seasons=1, rounds=4)
     text = club_seasons.write_ruleset("clubs", 'entrant = "club"')
     url = f"sqlite:///{tmp_path / 'ratings.db'}"
     upgrade(url)
@@ -269,59 +282,73 @@ def test_failing_rule_fails_a_ladder_of_clubs_from_that_game_on(
         return 1 // 0 if n == size else int(rule.score(n, before, columns, constants, table, after))
 
     substitute_rule(monkeypatch, rule._replace(name="brittle", number=1, score=score))
-    fill(url, [publish("sum"), ruleset(text.replace("placement-points/2", "brittle/1")), *(r.write() for r in races)])
+    fill(
+        url,
+        [
+            build_club_ruleset("sum"),
+            build_ruleset_event(text.replace("placement-points/2", "brittle/1")),
+            *(r.write() for r in races),
+        ],
+    )
     assert all(len(race.seats) != size for race in races[:2])
     with rl.open(url) as ledger:
         with pytest.raises(rl.RuleFailed, match=rf"clubs/2001: .*game {races[2].game_id}.*division"):
             ledger.at().standings("clubs/2001")
-        found = ledger.at(as_of=races[1].day).standings("clubs/2001").rows
-        assert [(row.rank, row.player, row.points, row.games) for row in found] == club_seasons.table_of(
+        rows = ledger.at(as_of=races[1].day).standings("clubs/2001").rows
+        assert [(row.rank, row.player, row.points, row.games) for row in rows] == club_seasons.rank_clubs(
             races[:2], "sum", []
         )
-        assert len(ledger.at().standings("sum/2001").rows) == len(club_seasons.table_of(races, "sum", []))
+        assert len(ledger.at().standings("sum/2001").rows) == len(club_seasons.rank_clubs(races, "sum", []))
 
 
 @pytest.mark.parametrize("cached", [False, True])
-def test_open_ledger_follows_what_becomes_of_clubs(
+def test_open_ledger_follows_races_renames_and_corrections(
     cached: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Races, renames and corrections show in a ledger that stays open, from a cache of columns and traces or not."""
+    """Races, renames and corrections show in a ledger that stays open, with cached columns and traces or without."""
     if cached:
         set_thresholds(monkeypatch, cached_events=5, delta_events=2, traced_games=1, scanned_events=1)
-    races, renames = club_seasons.draw_seasons(8, seasons=1), list[tuple[str, str]]()
+    races, renames = club_seasons.draw_races(8, seasons=1), list[tuple[str, str]]()
     url = f"sqlite:///{tmp_path / 'ratings.db'}"
     upgrade(url)
-    fill(url, [*map(publish, TAKES), *(race.write() for race in races[:5])])
+    fill(url, [*map(build_club_ruleset, TAKES), *(race.write() for race in races[:5])])
     with rl.open(url) as ledger:
         for step, race in enumerate(races[5:], 5):
             for takes in TAKES:
-                found = ledger.at().standings(f"{takes}/2001").rows
-                expected = club_seasons.table_of(races[:step], takes, renames)
-                assert [(row.rank, row.player, row.points, row.games) for row in found] == expected
-            more = [race.write()]
+                rows = ledger.at().standings(f"{takes}/2001").rows
+                expected = club_seasons.rank_clubs(races[:step], takes, renames)
+                assert [(row.rank, row.player, row.points, row.games) for row in rows] == expected
+            events = [race.write()]
             if step == 6:
                 renames = club_seasons.RENAMES[:1]
-                more.append(rename(*renames[0]))
+                events.append(build_rename(*renames[0]))
             if step == 7:
                 races[1].seats[0].club, races[3].seats[2].club = "Alpha", None
-                more += [correct(races[1]), correct(races[3])]
-            fill(url, more)
+                events += [build_correction(races[1]), build_correction(races[3])]
+            fill(url, events)
 
 
-def correct(race: Race) -> dict[str, Any]:
-    """A correction that gives a race as it is drawn now."""
+def build_correction(race: Race) -> dict[str, Any]:
+    """Return a correction of a race to its present content."""
     written = race.write()
     data = {"game_id": race.game_id, "game": written["data"], "reason": "another club"}
     return {"type": "game.corrected", "occurred_at": "2009-01-01T00:00:00Z", "data": data}
 
 
 def test_decisions_about_clubs_have_shares_that_sum(tmp_path: Path) -> None:
-    """A new name alone moves nothing; a deduction and a merger move what every comparison says, under the last name."""
-    races, url = club_seasons.draw_seasons(9, seasons=1), f"sqlite:///{tmp_path / 'ratings.db'}"
+    """A new name alone changes no points; a deduction and a merger have the same changes in every comparison."""
+    races, url = club_seasons.draw_races(9, seasons=1), f"sqlite:///{tmp_path / 'ratings.db'}"
     upgrade(url)
-    fill(url, [publish("sum"), *(race.write() for race in races)])
-    deduction = adjustment("sum/2001", "Alpha", "-2", 1)
-    fill(url, [{**deduction, "occurred_at": "2001-12-20T12:00:00Z"}, rename("Alpha", "Alfa"), rename("Delta", "Gamma")])
+    fill(url, [build_club_ruleset("sum"), *(race.write() for race in races)])
+    deduction = build_adjustment("sum/2001", "Alpha", "-2", 1)
+    fill(
+        url,
+        [
+            {**deduction, "occurred_at": "2001-12-20T12:00:00Z"},
+            build_rename("Alpha", "Alfa"),
+            build_rename("Delta", "Gamma"),
+        ],
+    )
     with rl.open(url) as ledger:
         end = ledger.at().standings("sum/2001").at.known_at
         before, renamed, now = (
@@ -330,9 +357,9 @@ def test_decisions_about_clubs_have_shares_that_sum(tmp_path: Path) -> None:
         )
         assert now["Alfa"] == before["Alpha"] - 2
         assert now["Gamma"] != before["Gamma"]
-        shares = {one.player: sum(one.amounts.values()) for one in ledger.at().decisions(end - 3).shares}
+        shares = {share.player: sum(share.amounts.values()) for share in ledger.at().decisions(end - 3).shares}
         assert shares == {"Alfa": -2, "Gamma": now["Gamma"] - before["Gamma"]}
-        assert [one.change for one in ledger.at().event_impact(end - 2).rows] == [-2]
+        assert [row.change for row in ledger.at().event_impact(end - 2).rows] == [-2]
         assert ledger.at().event_impact(end - 1).rows == ()
-        merged = {one.player: one.change for one in ledger.at().event_impact(end).rows if one.change != 0}
+        merged = {row.player: row.change for row in ledger.at().event_impact(end).rows if row.change != 0}
         assert merged == {"Gamma": now["Gamma"] - renamed["Gamma"], "Delta": None}

@@ -1,4 +1,4 @@
-"""Ledgers in which more decides about a ladder than its own games: a pack has all of it."""
+"""Ledgers where more than its own games decides a ladder: a pack has all that decides it."""
 
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from builders import build_game
-from clusters import cluster_here, in_one_process, on_cluster, small_pieces
-from histories import ruleset
-from kind_games import battle
+from clusters import open_local_cluster, rank_in_one_process, rank_on_cluster, shrink_pieces
+from histories import build_ruleset_event
+from kind_games import build_battle
 from ledgers import create_ledger
 from time_ledgers import enter
 
@@ -29,8 +29,8 @@ TABLES = {"1": {"2": [3, 1]}, "2": {"2": [1, 3]}}
 MARCH = "2010-03-01"
 
 
-def rules(name: str, rule: str, by: list[str], params: Event, version: str = "1", **members: Any) -> Event:
-    """A published ruleset for the game house."""
+def build_ruleset(name: str, rule: str, by: list[str], params: Event, version: str = "1", **members: Any) -> Event:
+    """Return a published ruleset for the game house."""
     data = {
         "id": name, "version": version, "effective_from": "1900-01-01" if version == "1" else MARCH, "rule": rule,
         "scope": {"game": ["house"]}, "partition": {"by": by}, "params": params, **members,
@@ -38,68 +38,75 @@ def rules(name: str, rule: str, by: list[str], params: Event, version: str = "1"
     return {"type": "ruleset.published", "occurred_at": "2008-01-01T00:00:00Z", "data": data}
 
 
-def monthly(by: list[str], version: str = "1", **members: Any) -> Event:
-    """The rules of monthly lists, whose points the second version turns round."""
+def build_monthly(by: list[str], version: str = "1", **members: Any) -> Event:
+    """Return the ruleset of monthly lists; its second version reverses the points."""
     params = {"min_games": 1, "score": "mean", "gold": [2, 1], "gold_ties": "by_place", "substitution": "none",
               "points": TABLES[version]}  # fmt: skip
-    return rules("mo", "catan-points/1", by, params, version, **members)
+    return build_ruleset("mo", "catan-points/1", by, params, version, **members)
 
 
-def annual(by: list[str], **members: Any) -> Event:
-    """The rules of lists that sum the monthly ones."""
-    return rules("an", "annual-places/1", by, {"of": "mo", "months": 2, "missing": 9}, **members)
+def build_annual(by: list[str], **members: Any) -> Event:
+    """Return the ruleset of lists that sum the monthly ones."""
+    return build_ruleset("an", "annual-places/1", by, {"of": "mo", "months": 2, "missing": 9}, **members)
 
 
-def house(name: str, day: str, players: str, **labels: str) -> Event:
-    """A game of the players, the first of whom won."""
+def build_house_game(name: str, day: str, players: str, **labels: str) -> Event:
+    """Return a game; its first player wins."""
     return build_game(name, *players.split(), at=f"{day}T10:00:00Z", game="house", **labels)
 
 
-def corrected(name: str, players: str) -> Event:
-    """A game that others played."""
-    data = {"game_id": name, "reason": "r", "game": house(name, "2010-01-01", players)["data"]}
+def build_correction(name: str, players: str) -> Event:
+    """Return a correction of a game to other players."""
+    data = {"game_id": name, "reason": "r", "game": build_house_game(name, "2010-01-01", players)["data"]}
     return {"type": "game.corrected", "occurred_at": "2011-01-01T00:00:00Z", "data": data}
 
 
-def voided(name: str) -> Event:
+def build_void(name: str) -> Event:
+    """Return the void of a game."""
     return {"type": "game.voided", "occurred_at": "2011-01-01T00:00:00Z", "data": {"game_id": name, "reason": "r"}}
 
 
-def adjusted(ladder: str, player: str) -> Event:
+def build_adjustment(ladder: str, player: str) -> Event:
+    """Return an adjustment of 5 points."""
     data = {"ladder": ladder, "player": player, "points": "5", "reason": "r"}
     return {"type": "points.adjusted", "occurred_at": "2010-06-01T00:00:00Z", "data": data}
 
 
-def registered(player: str, account: str) -> Event:
+def build_registration(player: str, account: str) -> Event:
+    """Return the registration of a player with an account."""
     data = {"player": player, "account": account}
     return {"type": "player.registered", "occurred_at": "2009-01-01T00:00:00Z", "data": data}
 
 
 LEAGUE = {"league": "L"}
 CASES: dict[str, list[Event]] = {
-    "an annual list sums lists whose version a game elsewhere decides": [
-        monthly(["city", "league", "month"], freeze="league-start"),
-        monthly(["city", "league", "month"], "2", freeze="league-start"), annual(["city", "league", "year"]),
-        house("g1", "2010-01-05", "a b", city="berlin", **LEAGUE),
-        house("g2", "2010-04-05", "x y", city="bonn", **LEAGUE),
+    "a game elsewhere decides the version of the lists that an annual list sums": [
+        build_monthly(["city", "league", "month"], freeze="league-start"),
+        build_monthly(["city", "league", "month"], "2", freeze="league-start"),
+        build_annual(["city", "league", "year"]),
+        build_house_game("g1", "2010-01-05", "a b", city="berlin", **LEAGUE),
+        build_house_game("g2", "2010-04-05", "x y", city="bonn", **LEAGUE),
     ],
     "an adjustment where a league has no games": [
-        rules("lg", "pairwise-elo/1", ["city", "league"], ELO, freeze="league-start"),
-        rules("lg", "pairwise-elo/1", ["city", "league"], {**ELO, "start": 2000}, "2", freeze="league-start"),
-        house("g1", "2010-01-01", "a b", city="berlin", **LEAGUE), adjusted("lg/bonn/L", "z"),
+        build_ruleset("lg", "pairwise-elo/1", ["city", "league"], ELO, freeze="league-start"),
+        build_ruleset("lg", "pairwise-elo/1", ["city", "league"], {**ELO, "start": 2000}, "2", freeze="league-start"),
+        build_house_game("g1", "2010-01-01", "a b", city="berlin", **LEAGUE), build_adjustment("lg/bonn/L", "z"),
     ],
-    "battles in which nobody lost anything": [
-        *({**one} for one in map(ruleset, read_shipped_texts()) if one["data"]["id"] == "youplay-bluemax"),
+    "battles without losses": [
         *(
-            {**battle(f"anna 1 0 0 {number}", "ben 1 0 0 0", league="L1"), "occurred_at": "2012-02-01T10:00:00Z"}
+            {**rules} for rules in map(build_ruleset_event, read_shipped_texts())
+            if rules["data"]["id"] == "youplay-bluemax"
+        ),
+        *(
+            {**build_battle(f"anna 1 0 0 {number}", "ben 1 0 0 0", league="L1"), "occurred_at": "2012-02-01T10:00:00Z"}
             for number in range(3)
         ),
     ],
 }  # fmt: skip
 
 
-def recorded(url: str, events: Sequence[Event]) -> Ledger:
-    """A ledger with these events, each with an id of its own."""
+def make_ledger(url: str, events: Sequence[Event]) -> Ledger:
+    """Return a ledger with these events, each with an id of its own."""
     create_ledger(url)
     ledger = open_ledger(url)
     _enter(ledger, events)
@@ -108,76 +115,80 @@ def recorded(url: str, events: Sequence[Event]) -> Ledger:
 
 def _enter(ledger: Ledger, events: Sequence[Event]) -> None:
     with ledger.reading() as connection:
-        there = head(connection).position
-    named = [{**event, "id": f"e{there + number}"} for number, event in enumerate(events)]
-    for event in named:
+        head_position = head(connection).position
+    events_with_ids = [{**event, "id": f"e{head_position + number}"} for number, event in enumerate(events)]
+    for event in events_with_ids:
         if event["data"].get("game_id") == "g":  # games of kinds all have one name
             event["data"] = {**event["data"], "game_id": event["id"]}
-    assert not enter(ledger, named).rejected
+    assert not enter(ledger, events_with_ids).rejected
 
 
 @pytest.mark.slow_cases
 @pytest.mark.parametrize("case", CASES)
-def test_packs_have_all_that_decides(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ladders of small packs come out as those of one process."""
-    ledger = recorded(str(tmp_path / "ratings.db"), CASES[case])
-    small_pieces(monkeypatch, 4, pack=1)
+def test_packs_have_all_that_decides_their_ladders(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ladders of small packs equal those of one process."""
+    ledger = make_ledger(str(tmp_path / "ratings.db"), CASES[case])
+    shrink_pieces(monkeypatch, 4, pack=1)
     with ledger.reading() as connection:
         facts = decode(connection)
-    with cluster_here(tmp_path / "objects") as cluster:
-        assert on_cluster(ledger, cluster, facts.position) == in_one_process(facts) != {}
+    with open_local_cluster(tmp_path / "objects") as cluster:
+        assert rank_on_cluster(ledger, cluster, facts.position) == rank_in_one_process(facts) != {}
 
 
 @pytest.mark.slow
-def test_an_unsealed_end_may_be_the_same_behind_another_history(
+def test_equal_unsealed_end_after_another_history_gives_right_games(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is not sealed was only a correction, and is so again behind more segments: nobody gets another's games."""
-    ledger = recorded(str(tmp_path / "ratings.db"), [
-        rules("elo", "pairwise-elo/1", [], ELO), house("g1", "2010-01-01", "a b"), house("g2", "2010-01-02", "c d"),
-        house("g3", "2010-01-03", "a c"), corrected("g3", "p q"),
+    """If the unsealed end is only a correction, before and after further segments, each history gets its own games."""
+    ledger = make_ledger(str(tmp_path / "ratings.db"), [
+        build_ruleset("elo", "pairwise-elo/1", [], ELO), build_house_game("g1", "2010-01-01", "a b"),
+        build_house_game("g2", "2010-01-02", "c d"),
+        build_house_game("g3", "2010-01-03", "a c"), build_correction("g3", "p q"),
     ])  # fmt: skip
-    small_pieces(monkeypatch, 4)
-    more = [house(f"g{number}", f"2010-01-0{number}", "e f") for number in (4, 5, 6)]
-    with cluster_here(tmp_path / "objects") as cluster:
-        for part in ([], more):
+    shrink_pieces(monkeypatch, 4)
+    later_games = [build_house_game(f"g{number}", f"2010-01-0{number}", "e f") for number in (4, 5, 6)]
+    with open_local_cluster(tmp_path / "objects") as cluster:
+        for part in ([], later_games):
             _enter(ledger, part)
             with ledger.reading() as connection:
                 facts = decode(connection)
-            assert on_cluster(ledger, cluster, facts.position) == in_one_process(facts)
+            assert rank_on_cluster(ledger, cluster, facts.position) == rank_in_one_process(facts)
 
 
 @pytest.mark.slow
-def test_stored_lists_without_games_of_their_own_are_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_annual_list_without_own_games_is_computed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An annual list that lost its own game still sums the lists of its months."""
     events = [
-        monthly(["city", "month"], scope={"game": ["house", "hut"]}), annual(["city", "year"], scope={"game": ["hut"]}),
-        house("g1", "2010-01-05", "a b", city="berlin"), house("g2", "2010-01-05", "a b", city="berlin"), voided("g2"),
+        build_monthly(["city", "month"], scope={"game": ["house", "hut"]}),
+        build_annual(["city", "year"], scope={"game": ["hut"]}),
+        build_house_game("g1", "2010-01-05", "a b", city="berlin"),
+        build_house_game("g2", "2010-01-05", "a b", city="berlin"), build_void("g2"),
     ]  # fmt: skip
     events[3]["data"]["game"] = "hut"
-    ledger, stored = recorded(str(tmp_path / "ratings.db"), events), ["an/berlin/2010"]
-    small_pieces(monkeypatch, 4, pack=1)
+    ledger, stored = make_ledger(str(tmp_path / "ratings.db"), events), ["an/berlin/2010"]
+    shrink_pieces(monkeypatch, 4, pack=1)
     with ledger.reading() as connection:
         facts = decode(connection)
     ladders = Ladders(facts)
-    with cluster_here(tmp_path / "objects") as cluster:
+    with open_local_cluster(tmp_path / "objects") as cluster:
         prepared = coordinating.prepare_with_retries(ledger, cluster, facts.position)
-        given = ["an"], stored, False, ()
-        found = [*coordinating.compute_on_cluster(ledger, cluster, prepared, *given)]
-    assert found == [*compute(ladders, plan(ladders, ["an"], stored), cores=1)]
-    assert [len(one.rows) for one in found] == [2]  # type: ignore[union-attr]
+        options = ["an"], stored, False, ()
+        results = [*coordinating.compute_on_cluster(ledger, cluster, prepared, *options)]
+    assert results == [*compute(ladders, plan(ladders, ["an"], stored), cores=1)]
+    assert [len(result.rows) for result in results] == [2]  # type: ignore[union-attr]
 
 
-def test_a_tried_ruleset_may_be_the_first_to_look_at_accounts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Accounts matter to a what-if although no ruleset that is recorded asks for them."""
-    elo = rules("elo", "pairwise-elo/1", [], ELO)
-    ledger = recorded(str(tmp_path / "ratings.db"), [
-        elo, registered("a", "free"), house("g1", "2010-01-01", "a b"), house("g2", "2010-01-02", "b c"),
+def test_simulated_ruleset_may_be_the_first_to_read_accounts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A simulated ruleset can exclude accounts even if no recorded ruleset reads them."""
+    elo = build_ruleset("elo", "pairwise-elo/1", [], ELO)
+    ledger = make_ledger(str(tmp_path / "ratings.db"), [
+        elo, build_registration("a", "free"),
+        build_house_game("g1", "2010-01-01", "a b"), build_house_game("g2", "2010-01-02", "b c"),
     ])  # fmt: skip
     scope = {"game": ["house"], "exclude_accounts": ["free"]}
-    asked = [({}, Ruleset.model_validate({**elo["data"], "version": "2", "scope": scope}))]
-    small_pieces(monkeypatch, 4)
-    with cluster_here(tmp_path / "objects") as cluster:
-        found = simulate_on_cluster(ledger, nullcontext(cluster), asked, (), None, None, lambda _: None)
-    assert found == Snapshot(ledger).simulate(asked)
-    assert found.variants[0].ladders[0].radius.leaving == ("a",)
+    variants = [({}, Ruleset.model_validate({**elo["data"], "version": "2", "scope": scope}))]
+    shrink_pieces(monkeypatch, 4)
+    with open_local_cluster(tmp_path / "objects") as cluster:
+        simulation = simulate_on_cluster(ledger, nullcontext(cluster), variants, (), None, None, lambda _: None)
+    assert simulation == Snapshot(ledger).simulate(variants)
+    assert simulation.variants[0].ladders[0].radius.leaving == ("a",)

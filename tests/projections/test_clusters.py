@@ -1,4 +1,4 @@
-"""What a cluster makes of a log is what one process makes of it, whatever the log says and however it is divided."""
+"""Computations on a cluster equal those of one process, for any log and any division of it."""
 
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -7,9 +7,9 @@ from random import Random
 from typing import Any
 
 import pytest
-from clusters import cluster_here, in_one_process, on_cluster, small_pieces
+from clusters import open_local_cluster, rank_in_one_process, rank_on_cluster, shrink_pieces
 from ledgers import create_ledger
-from time_histories import history
+from time_histories import draw_history
 from time_ledgers import enter
 
 from ratings_ledger import Ruleset, Snapshot
@@ -32,63 +32,63 @@ PUBLISHED = ("galactic-points", "catan-elo/basic", "catan-monthly/7/basic/2010-0
 pytestmark = pytest.mark.slow
 
 
-def test_clusters_give_the_same_standings(
+def test_clusters_compute_the_standings_of_one_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_length: bool, store: str, store_kind: str
 ) -> None:
-    """As a random history grows, with late games, corrections, renames and rule changes, a cluster that has sealed what
-    was there before gives the same rows of every ladder as one process, at the head and at earlier positions."""
+    """As a random history grows, a cluster with sealed segments has the same rows of every ladder as one process."""
     segments = 0
-    # the first is in each kind of store, and the others are in files
+    # the first history is in each kind of store, the others are in files
     seeds = 60 if at_length else 3 if store_kind == "sqlite" else 1
     for seed in range(seeds):
         chance, url = Random(seed), str(tmp_path / f"{seed}.db") if seed else store
         create_ledger(url)
-        ledger, rest = open_ledger(url), history(seed, 90)
-        small_pieces(monkeypatch, chance.choice((7, 20, 35)), chance.choice((1, 4)), chance.choice((1, 10, 200)),
+        ledger, rest = open_ledger(url), draw_history(seed, 90)
+        shrink_pieces(monkeypatch, chance.choice((7, 20, 35)), chance.choice((1, 4)), chance.choice((1, 10, 200)),
                      chance.choice((None, 1, 7)))  # fmt: skip
-        with cluster_here(tmp_path / f"objects-{seed}") as cluster:
+        with open_local_cluster(tmp_path / f"objects-{seed}") as cluster:
             while rest:
                 size = chance.randint(10, 40)
                 part, rest = rest[:size], rest[size:]
                 enter(ledger, part)
                 with ledger.reading() as connection:
-                    newest = head(connection).position
-                    known_at = chance.choice((newest, chance.randint(1, newest)))
+                    last_position = head(connection).position
+                    known_at = chance.choice((last_position, chance.randint(1, last_position)))
                     plain = decode(connection, known_at, cached=False)
-                assert on_cluster(ledger, cluster, known_at) == in_one_process(plain), (seed, known_at)
+                assert rank_on_cluster(ledger, cluster, known_at) == rank_in_one_process(plain), (seed, known_at)
             segments += len(cluster.objects.names("segment-")) - len(cluster.objects.names("segment-head"))
     assert segments > min(2 * seeds, 10)
 
 
-def test_clusters_simulate_the_same(
+def test_clusters_simulate_like_one_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_length: bool, store: str, store_kind: str, ratings: Ratings
 ) -> None:
-    """What another ruleset would change is the same on a cluster: effects, qualities, and published lists, of rulesets
-    with an annual list that sums another's places, and of those with carried points."""
+    """A simulation on a cluster has the same effects, qualities and published lists, also with annual lists and carried
+    points.
+    """
     changed = differing = 0
     for seed in range(40 if at_length else 2 if store_kind == "sqlite" else 1):
         chance, url = Random(seed), str(tmp_path / f"{seed}.db") if seed else store
         create_ledger(url)
         ledger = open_ledger(url)
-        enter(ledger, history(seed, 90))
+        enter(ledger, draw_history(seed, 90))
         for ladder in PUBLISHED:
             ratings("publish", ladder, "--by", "mira", db=url)
-        small_pieces(monkeypatch, chance.choice((7, 20, 35)), chance.choice((1, 4)), chance.choice((1, 10, 200)))
-        for ruleset in _altered(ledger):
-            asked = [({}, ruleset)]
-            with cluster_here(tmp_path / f"objects-{seed}") as cluster:
-                given = asked, (), None, None
-                there = simulate_on_cluster(ledger, nullcontext(cluster), *given, lambda _: None)
-            here = Snapshot(ledger).simulate(asked)
-            assert there == here, (seed, ruleset.id)
-            changed += any(one.changes for variant in here.variants for one in variant.ladders)
-            differing += any(variant.published for variant in here.variants)
+        shrink_pieces(monkeypatch, chance.choice((7, 20, 35)), chance.choice((1, 4)), chance.choice((1, 10, 200)))
+        for ruleset in _iterate_altered_rulesets(ledger):
+            variants = [({}, ruleset)]
+            with open_local_cluster(tmp_path / f"objects-{seed}") as cluster:
+                options = variants, (), None, None
+                cluster_result = simulate_on_cluster(ledger, nullcontext(cluster), *options, lambda _: None)
+            local_result = Snapshot(ledger).simulate(variants)
+            assert cluster_result == local_result, (seed, ruleset.id)
+            changed += any(ladder.changes for variant in local_result.variants for ladder in variant.ladders)
+            differing += any(variant.published for variant in local_result.variants)
     assert changed
     assert differing
 
 
-def _altered(ledger: Ledger) -> Iterator[Ruleset]:
-    """The newest versions of all rulesets with other numbers."""
+def _iterate_altered_rulesets(ledger: Ledger) -> Iterator[Ruleset]:
+    """Yield the newest versions of all rulesets with other numbers."""
     with ledger.reading() as connection:
         known = [newest(versions).ruleset for versions in decode(connection).rulesets.values()]
     for data in (ruleset.model_dump(mode="json", exclude_unset=True) for ruleset in known):
@@ -96,29 +96,32 @@ def _altered(ledger: Ledger) -> Iterator[Ruleset]:
         yield Ruleset.model_validate({**data, "version": "other", "params": params})
 
 
-def test_rebuilds_on_clusters_store_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: str) -> None:
-    """What a rebuild stores is the same on a cluster: all ladders or one, those that have lost their games, with every
-    change kept for SQL or not; `--check` and `verify` find nothing."""
+def test_rebuilds_on_clusters_store_the_rows_of_one_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: str
+) -> None:
+    """A rebuild on a cluster stores the rows of a local one, of all ladders or some, with history or without, and
+    verifies.
+    """
     create_ledger(store)
-    ledger, log = open_ledger(store), history(11, 110)
-    small_pieces(monkeypatch, 20, 4, 10, 7)
-    with cluster_here(tmp_path / "objects") as cluster:
+    ledger, log = open_ledger(store), draw_history(11, 110)
+    shrink_pieces(monkeypatch, 20, 4, 10, 7)
+    with open_local_cluster(tmp_path / "objects") as cluster:
         monkeypatch.setattr(coordinating, "open_cluster", lambda *_: nullcontext(cluster))
-        at = create_cluster_work_at(ledger, "", None, RULE_SECONDS)
-        for part, kept, asked in ((log[:60], False, ()), (log[60:80], True, ()), (log[80:], None, PUBLISHED)):
+        cluster_work = create_cluster_work_at(ledger, "", None, RULE_SECONDS)
+        for part, keep_history, ladders in ((log[:60], False, ()), (log[60:80], True, ()), (log[80:], None, PUBLISHED)):
             enter(ledger, part)
             stored = []
-            for elsewhere in (None, at):
-                done = rebuild(ledger, now, asked, RebuildOptions(keep_history=kept), work_at=elsewhere)
+            for work_at in (None, cluster_work):
+                result = rebuild(ledger, now, ladders, RebuildOptions(keep_history=keep_history), work_at=work_at)
                 with ledger.reading() as connection:
-                    rows = generations.list_ladder_rows(connection, done.generation)
+                    rows = generations.list_ladder_rows(connection, result.generation)
                     stored.append([
                         (row.ladder, row.ruleset, row.digest, row.games, generations.read_standings(connection, *key))
                         for row in rows
                         for key in [(row.build, row.ladder)]
                     ])  # fmt: skip
-                assert verify_all(ledger, work_at=at).findings == ()
+                assert verify_all(ledger, work_at=cluster_work).findings == ()
             assert stored[0] == stored[1] != []
-        assert rebuild(ledger, now, options=RebuildOptions(check=True), work_at=at).promoted
-        # no object is of use any more but the segments and their numbers
+        assert rebuild(ledger, now, options=RebuildOptions(check=True), work_at=cluster_work).promoted
+        # only segments and their numbers are still of use
         assert {name.partition("-")[0] for name in cluster.objects.names("")} <= {"segment", "numbers", "nonce"}

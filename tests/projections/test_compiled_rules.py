@@ -1,5 +1,4 @@
-"""Every rule compiled, against the same rule interpreted: the same points, changes and books, bit for bit, and the same
-failures."""
+"""Compiled rules against the same rules interpreted: equal points, changes, books and failures."""
 
 import logging
 import os
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_rule_contract import PARAMS, boards
+from test_rule_contract import PARAMS, list_boards
 from thresholds import set_thresholds
 
 from ratings_ledger.projections import compiling
@@ -26,122 +25,124 @@ from ratings_ledger.projections.rulesets.registry import find_rule
 from ratings_ledger.projections.rulesets.versions import Version
 from ratings_ledger.rules import Rule
 
-compiles = pytest.mark.skipif(not compiling.is_available(), reason="the extra fast is not installed")
+needs_numba = pytest.mark.skipif(not compiling.is_available(), reason="the extra fast is not installed")
 
 ROOT = Path(__file__).parents[2]
 GAMES = 200
 PLAYERS = 14
 
 
-def stream_of_rule(found: Rule, seed: int) -> Stream:
-    """Random games that the rule can score, under all its parameters in turn, with adjustments in between."""
+def draw_stream(rule: Rule, seed: int) -> Stream:
+    """Return random games that the rule can score, under all its parameters in turn, with adjustments in between."""
     chance = random.Random(seed)
-    bound = [found.params.model_validate(params) for params in PARAMS.get(found.id, [{}])]
-    versions: list[Any] = [Version(None, found, one, found.prepare(one), None, 1) for one in bound]  # type: ignore[arg-type]
-    stream = Stream("a/b", found, versions, [f"p{n:02}" for n in range(PLAYERS)])
+    bound = [rule.params.model_validate(params) for params in PARAMS.get(rule.id, [{}])]
+    versions: list[Any] = [Version(None, rule, params, rule.prepare(params), None, 1) for params in bound]  # type: ignore[arg-type]
+    stream = Stream("a/b", rule, versions, [f"p{n:02}" for n in range(PLAYERS)])
     stream.persons = [*range(PLAYERS)]
-    pools = [iter(boards(found, params, GAMES, seed)) for params in PARAMS.get(found.id, [{}])]
-    columns: list[list[int]] = [[] for _ in found.columns]
+    pools = [iter(list_boards(rule, params, GAMES, seed)) for params in PARAMS.get(rule.id, [{}])]
+    columns: list[list[int]] = [[] for _ in rule.columns]
     which = 0
     for game in range(GAMES):
         which = chance.randrange(len(versions)) if chance.random() < 0.1 else which
         n, _, own = next(pools[which])
         stream.players.extend(sorted(chance.sample(range(PLAYERS), n)))
-        for column, more in zip(columns, own, strict=True):
-            column.extend(more)
+        for column, numbers in zip(columns, own, strict=True):
+            column.extend(numbers)
         stream.offsets.append(len(stream.players))
         stream.version_indices.append(which)
         stream.rows.append(game)
         if chance.random() < 0.03:
-            units = chance.randint(-5, 5) * found.scale
+            units = chance.randint(-5, 5) * rule.scale
             stream.adjustments.append(StreamAdjustment(game, chance.randrange(PLAYERS), units, which, 10_000 + game, 0))
     code = "h" if all(-(2**15) <= value < 2**15 for column in columns for value in column) else "q"
     stream.columns = [array(code, column) for column in columns]
-    joined = dict.fromkeys([*stream.players, *(one.player for one in stream.adjustments), *range(PLAYERS)])
+    joined = dict.fromkeys(
+        [*stream.players, *(adjustment.player for adjustment in stream.adjustments), *range(PLAYERS)]
+    )
     number = {player: number for number, player in enumerate(joined)}
     stream.players = array("i", [number[player] for player in stream.players])
-    stream.adjustments = [one._replace(player=number[one.player]) for one in stream.adjustments]
+    stream.adjustments = [adjustment._replace(player=number[adjustment.player]) for adjustment in stream.adjustments]
     return stream
 
 
-def both(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What a replay gives interpreted, then compiled: its trace, everybody's steps, and its first half."""
-    found: list[Any] = []
+def replay_both_ways(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return the results of a replay interpreted, then compiled: trace, steps of all players, and first half."""
+    results: list[Any] = []
     for games in (10**9, 1):
         set_thresholds(monkeypatch, compiled_games=games)
         try:
             trace = replay(stream)
         except RuleFailure as failure:
-            found.append((str(failure), failure.ladder, failure.row, failure.position))
+            results.append((str(failure), failure.ladder, failure.row, failure.position))
             continue
         steps = [trace.steps(player) for player in range(len(stream.names))]
         half = trace.truncate(len(stream.rows) // 2, len(stream.adjustments) // 2)
-        found.append((plain(trace), steps, [*trace.changes], [*trace.every_step()], plain(half)))
-    return found
+        results.append((to_plain_trace(trace), steps, [*trace.changes], [*trace.every_step()], to_plain_trace(half)))
+    return results
 
 
-def plain(trace: Trace) -> dict[str, Any]:
-    """A trace with lists in place of columns, and without the stream."""
+def to_plain_trace(trace: Trace) -> dict[str, Any]:
+    """Return a trace with lists in place of columns, and without the stream."""
     values = {name: value for name, value in vars(trace).items() if name != "stream"}
     values |= {name: [list(column) for column in values[name]] for name in ("states", "states_before")}
     return {name: list(value) if hasattr(value, "tolist") else value for name, value in values.items()}
 
 
 @pytest.mark.slow
-@compiles
+@needs_numba
 @pytest.mark.parametrize("name", PARAMS)
 def test_compiled_replay_equals_interpreted(name, monkeypatch):
-    """A compiled replay of random games gives exactly what the interpreted one gives."""
-    stream = stream_of_rule(find_rule(name), seed=7)
+    """A compiled replay of random games equals the interpreted one exactly."""
+    stream = draw_stream(find_rule(name), seed=7)
     assert {*stream.version_indices} == {*range(len(stream.versions))}
     with monkeypatch.context() as patched:
-        patched.setattr(replaying, "replay_interpreted", None)  # what cannot be compiled would be interpreted
+        patched.setattr(replaying, "replay_interpreted", None)  # a rule that cannot be compiled would be interpreted
         set_thresholds(patched, compiled_games=1)
         replay(stream)
-    interpreted, compiled = both(stream, monkeypatch)
+    interpreted, compiled = replay_both_ways(stream, monkeypatch)
     assert compiled == interpreted
     assert type(compiled[0]["states"][0][0]) is int
     assert min(map(len, compiled[1])) > 10
 
 
 def score_dividing(n, points, columns, constants, table, change):
-    """Fails where a place is 7."""
+    """Divide by zero if a place is 7."""
     for i in range(n):
         change[i] = 0
     return 1 // (7 - columns[0][0]) * 0
 
 
 def score_unbalanced(n, points, columns, constants, table, change):
-    """Gives a point at place 7 that it does not mint."""
+    """Give a point at place 7 without minting it."""
     for i in range(n):
         change[i] = 1 if columns[0][i] == 7 else 0
     return 0
 
 
 def score_with_fractions(n, points, columns, constants, table, change):
-    """What numba cannot compile."""
+    """Score in a way that numba cannot compile."""
     for i in range(n):
         change[i] = int(Fraction(columns[0][i], 1))
     return n * 10
 
 
 @pytest.mark.slow
-@compiles
+@needs_numba
 @pytest.mark.parametrize("score", [score_dividing, score_unbalanced])
 @pytest.mark.parametrize("at", [0, 57, 99, None])
 def test_compiled_rule_fails_at_same_game(score, at, monkeypatch):
-    """A rule that fails does so at the same game when it is compiled."""
-    found = find_rule("pairwise-elo/1")._replace(score=score)
-    stream = plain_stream(found, 100, at)
-    interpreted, compiled = both(stream, monkeypatch)
+    """A compiled rule fails at the same game as the interpreted one."""
+    failing_rule = find_rule("pairwise-elo/1")._replace(score=score)
+    stream = build_stream(failing_rule, 100, at)
+    interpreted, compiled = replay_both_ways(stream, monkeypatch)
     assert compiled == interpreted
     assert (compiled[2] == at) if at is not None else isinstance(compiled[0], dict)
 
 
-def plain_stream(found: Rule, games: int, at: int | None) -> Stream:
-    """Games of two with the places 1 and 2; in the one of index `at` somebody has place 7."""
-    bound = found.params.model_validate({"k_per_pair": 8})
-    stream = Stream("a/b", found, [Version(None, found, bound, found.prepare(bound), None, 1)], ["a", "b"])  # type: ignore[arg-type]
+def build_stream(rule: Rule, games: int, at: int | None) -> Stream:
+    """Return games of two with places 1 and 2; in the game of index `at` a player has place 7."""
+    bound = rule.params.model_validate({"k_per_pair": 8})
+    stream = Stream("a/b", rule, [Version(None, rule, bound, rule.prepare(bound), None, 1)], ["a", "b"])  # type: ignore[arg-type]
     stream.columns, stream.persons = [array("h"), array("h")], [0, 1]
     for game in range(games):
         stream.players.extend([0, 1])
@@ -154,20 +155,20 @@ def plain_stream(found: Rule, games: int, at: int | None) -> Stream:
 
 
 @pytest.mark.slow
-@compiles
+@needs_numba
 def test_uncompilable_rule_is_interpreted(monkeypatch, caplog):
-    """A rule that cannot be compiled is interpreted, and one line says so."""
-    found = find_rule("pairwise-elo/1")._replace(score=score_with_fractions)
+    """A rule that cannot be compiled is interpreted, with one warning."""
+    uncompilable_rule = find_rule("pairwise-elo/1")._replace(score=score_with_fractions)
     with caplog.at_level(logging.WARNING):
-        interpreted, compiled = both(plain_stream(found, 50, None), monkeypatch)
+        interpreted, compiled = replay_both_ways(build_stream(uncompilable_rule, 50, None), monkeypatch)
     assert compiled == interpreted
     assert [Counter(record.message.split())["interpreted,"] for record in caplog.records] == [1]
 
 
-def test_without_numba_replay_is_interpreted(monkeypatch):
+def test_replay_without_numba_is_interpreted(monkeypatch):
     """Without numba, a long history is replayed by the interpreted rule."""
     monkeypatch.setattr(compiling, "is_available", lambda: False)
-    interpreted, compiled = both(stream_of_rule(find_rule("pairwise-elo/1"), seed=4), monkeypatch)
+    interpreted, compiled = replay_both_ways(draw_stream(find_rule("pairwise-elo/1"), seed=4), monkeypatch)
     assert compiled == interpreted
 
 
@@ -196,12 +197,11 @@ for name in sys.argv[1:]:
 
 
 @pytest.mark.slow
-@compiles
+@needs_numba
 def test_loaded_rules_score_by_own_code(tmp_path):
-    """Rules compiled by other processes each score by their own code when one process loads them.
+    """Rules compiled by other processes each run their own code when one process loads them.
 
-    The compiled code of two rules holds loops of the same name, and a process numbers what it
-    compiles from 1 on.
+    The compiled code of two rules has loops of the same name, and each process numbers its compiled functions from 1.
     """
     for name, points in (("one", 1), ("two", 2)):
         (tmp_path / f"{name}.py").write_text(
@@ -210,8 +210,8 @@ def test_loaded_rules_score_by_own_code(tmp_path):
         )
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "compiled"), "PYTHONPATH": f"{tmp_path}:{ROOT}"}
 
-    def told(*names: str) -> list[str]:
+    def run_rules(*names: str) -> list[str]:
         command = [sys.executable, "-c", RUN_RULES, *names]
         return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.splitlines()
 
-    assert told("one") + told("two") == told("one", "two") == ["one [1, -1]", "two [2, -2]"]
+    assert run_rules("one") + run_rules("two") == run_rules("one", "two") == ["one [1, -1]", "two [2, -2]"]

@@ -1,4 +1,4 @@
-"""The contribution pool: the source's examples, ties of every shape, and a naive computation beside it."""
+"""The contribution pool: the source's examples, ties of every shape, and a comparison with a naive computation."""
 
 import random
 from collections import Counter
@@ -7,8 +7,8 @@ from itertools import product
 from math import floor
 
 import pytest
-from checked_integers import checked
-from histories import adjustment, facts_of, fill, ruleset, standings_of, stream_of
+from checked_integers import to_checked
+from histories import build_adjustment, build_ruleset_event, build_stream, fill, load_facts, rank_stream
 from own_rules import find_ruleset_problems, find_shipped_text, load_built_in_rule
 
 from ratings_ledger.rules import LEAVERS, PLAYERS_MAX, SUBSTITUTE, UNITS_MAX
@@ -18,33 +18,32 @@ RULE = load_built_in_rule("contribution-pool/1")
 TABLE = {"2": [0, 16], "3": [0, 13, 20], "4": [0, 11, 17, 24], "5": [0, 10, 16, 22, 28]}
 
 
-def bound(**params):
-    """The source's parameters, or with others instead."""
+def build_params(**params):
+    """Return the source's parameters, with these changes."""
     return RULE.params(**{"contributions": TABLE, **params})
 
 
-def columns(places, seconds=None, statuses=None, seats=None):
-    """The columns of a game with these places; nobody's time is known, and nobody left."""
+def build_columns(places, seconds=None, statuses=None, seats=None):
+    """Return the columns of a game with these places; by default without played time and leavers."""
     n = len(places)
     return [list(places), [seats or n] * n, list(seconds or [-1] * n), list(statuses or [0] * n)]
 
 
-def scored(points, places, seconds=None, seats=None, **params):
-    """(changes, minted, burned) of one game."""
+def score_game(points, places, seconds=None, seats=None, **params):
+    """Return (changes, minted, burned) of one game."""
     change = [0] * len(points)
-    minted = RULE.score(
-        len(points), points, columns(places, seconds, seats=seats), RULE.prepare(bound(**params)), (), change
-    )  # fmt: skip
+    columns, prepared = build_columns(places, seconds, seats=seats), RULE.prepare(build_params(**params))
+    minted = RULE.score(len(points), points, columns, prepared, (), change)
     return change, minted, minted - sum(change)
 
 
-def explained(points, places, seconds=None, **params):
-    """For every player (term, amount, detail, note)."""
-    change = scored(points, places, seconds, **params)[0]
+def explain_game(points, places, seconds=None, **params):
+    """Return each player's terms as (term, amount, detail, note)."""
+    change = score_game(points, places, seconds, **params)[0]
     names = ["anna", "ben", "cleo", "dora", "emil"][: len(points)]
-    terms = RULE.explain(len(points), names, points, columns(places, seconds), bound(**params), change)
-    assert [sum(term.amount for term in mine) for mine in terms] == change
-    return [[tuple(term[:4]) for term in mine] for mine in terms]
+    terms = RULE.explain(len(points), names, points, build_columns(places, seconds), build_params(**params), change)
+    assert [sum(term.amount for term in player_terms) for player_terms in terms] == change
+    return [[tuple(term[:4]) for term in player_terms] for player_terms in terms]
 
 
 NEWCOMERS = {2: [160, -160], 3: [230, -30, -200], 4: [275, 55, -90, -240], 5: [323, 123, -17, -150, -280]}
@@ -52,21 +51,21 @@ NEWCOMERS = {2: [160, -160], 3: [230, -30, -200], 4: [275, 55, -90, -240], 5: [3
 
 @pytest.mark.parametrize(("n", "changes"), NEWCOMERS.items())
 def test_newcomers_score_as_in_the_source(n, changes):
-    """Points of newcomers change as the source states."""
+    """The points of newcomers change as the source states."""
     burned = 1 if n == 5 else 0  # the fourth loses 220, and three get 73 each
 
-    assert scored([1000] * n, range(1, n + 1)) == (changes, 0, burned)
+    assert score_game([1000] * n, range(1, n + 1)) == (changes, 0, burned)
 
 
 def test_bonus_needs_more_than_600_seconds():
     """Only players with more than 600 seconds get the minted bonus."""
-    assert scored([1000, 1000], [1, 2], [601, 600]) == ([260, -160], 100, 0)
-    assert scored([1000, 1000], [1, 2], [-1, 10**9]) == ([160, -60], 100, 0)
+    assert score_game([1000, 1000], [1, 2], [601, 600]) == ([260, -160], 100, 0)
+    assert score_game([1000, 1000], [1, 2], [-1, 10**9]) == ([160, -60], 100, 0)
 
 
 TIES = {
     "all tied": ([1, 1, 1, 1], [0, 0, 0, 0], 0),
-    # 17 % of 1000 of each of two: 170, half of it to each of the two before them
+    # each of two gives 17 % of 1000, which is 170; half of it goes to each of the two players before them
     "two first, two third": ([1, 1, 3, 3], [170, 170, -170, -170], 0),
     "two second": ([1, 2, 2, 4], [300, -30, -30, -240], 0),
     "three first": ([1, 1, 1, 4], [80, 80, 80, -240], 0),
@@ -78,31 +77,31 @@ TIES = {
 
 @pytest.mark.parametrize(("places", "changes", "burned"), TIES.values(), ids=TIES)
 def test_ties_share_by_competition_place(places, changes, burned):
-    """In ties, the competition place counts and only those strictly better share."""
-    assert scored([1000] * len(places), places) == (changes, 0, burned)
+    """Tied players contribute by their competition place, and only strictly better players share."""
+    assert score_game([1000] * len(places), places) == (changes, 0, burned)
 
 
 def test_order_does_not_matter():
-    """The order of participants does not change anybody's points."""
-    straight = scored([1003, 997, 1500, 12], [2, 1, 4, 3])[0]
+    """The order of participants does not change any points."""
+    expected = score_game([1003, 997, 1500, 12], [2, 1, 4, 3])[0]
     for order in ([1, 0, 2, 3], [3, 2, 1, 0], [2, 3, 0, 1]):
         points, places = [1003, 997, 1500, 12], [2, 1, 4, 3]
-        mixed = scored([points[i] for i in order], [places[i] for i in order])[0]
-        assert mixed == [straight[i] for i in order]
+        mixed = score_game([points[i] for i in order], [places[i] for i in order])[0]
+        assert mixed == [expected[i] for i in order]
 
 
 def test_share_is_rounded_down_once():
-    # 22 % of 1160 is 255.2, a third of it 85.07; a third of the points first, 386, would give 84.92
-    """A share is rounded down once, over the whole product."""
-    assert scored([0, 0, 0, 1160, 0], [1, 2, 3, 4, 5]) == ([85, 85, 85, -255, 0], 0, 0)
+    """A share is rounded down once, after the whole product."""
+    # 22 % of 1160 is 255.2, and a third of it 85.07; dividing the points first, 386, would give 84.92
+    assert score_game([0, 0, 0, 1160, 0], [1, 2, 3, 4, 5]) == ([85, 85, 85, -255, 0], 0, 0)
 
 
 def test_uncounted_seat_keeps_the_row():
-    """If a seat does not count, the row of percentages is still that of all seats.
+    """With an uncounted seat, the row of percentages is still that of all seats.
 
-    Three of four seats count and the third does not: three still share the fourth's contribution.
+    Three of four seats count: all but the third; three players still share the contribution of the fourth.
     """
-    assert scored([1000, 1000, 1000], [1, 2, 4], seats=4) == ([110 + 80, 80 - 110, -240], 0, 80)
+    assert score_game([1000, 1000, 1000], [1, 2, 4], seats=4) == ([110 + 80, 80 - 110, -240], 0, 80)
 
 
 @pytest.mark.parametrize(
@@ -114,83 +113,89 @@ def test_uncounted_seat_keeps_the_row():
     ],
 )
 def test_dust_goes_to_a_single_winner(places, burned, winner):
-    """Dust for the winner only goes to a single winner, and is otherwise burned."""
+    """Dust for the winner goes only to a single winner, and is otherwise burned."""
     for dust, (changes, rest) in (("burn", burned), ("winner", winner)):
-        assert scored([1000] * 5, places, dust=dust) == (changes, 0, rest)
+        assert score_game([1000] * 5, places, dust=dust) == (changes, 0, rest)
 
 
 def test_dust_of_uncounted_winner_is_burned():
-    """Dust for a winner who does not count is burned."""
-    assert scored([1000, 1000], [2, 3], seats=3, dust="winner") == ([100 - 130, -200], 0, 230)
+    """Dust for an uncounted winner is burned."""
+    assert score_game([1000, 1000], [2, 3], seats=3, dust="winner") == ([100 - 130, -200], 0, 230)
 
 
 def test_negative_points_mint_nothing():
-    # -7 * 16 / 100 = -1.12, floor -2: the last gains what the first loses
-    """With points below zero, the floors are taken literally and nothing is minted."""
-    assert scored([50, -7], [1, 2]) == ([-2, 2], 0, 0)
+    """Negative points are rounded down like others, and nothing is minted."""
+    # -7 * 16 / 100 = -1.12, rounded down to -2: the last player gains 2 and the first loses 2
+    assert score_game([50, -7], [1, 2]) == ([-2, 2], 0, 0)
     # -1000 * 24 / 100 = -240, a third of it -80; -1001: -240.24 and -80.08
-    assert scored([0, 0, 0, -1001], [1, 2, 3, 4]) == ([-81, -81, -81, 241], 0, 2)
+    assert score_game([0, 0, 0, -1001], [1, 2, 3, 4]) == ([-81, -81, -81, 241], 0, 2)
 
 
 @pytest.mark.parametrize("points", [0, 1, 6])
 def test_too_few_points_lose_nothing(points):
-    """Players with too few points to contribute lose nothing."""
-    assert scored([1000, points], [1, 2]) == ([0, 0], 0, 0)
-    assert explained([1000, points], [1, 2])[1][0][:2] == ("contributes", 0)
+    """Players with too few points for a contribution lose nothing."""
+    assert score_game([1000, points], [1, 2]) == ([0, 0], 0, 0)
+    assert explain_game([1000, points], [1, 2])[1][0][:2] == ("contributes", 0)
 
 
 def test_extreme_points_stay_in_64_bits():
     """No step leaves 64 bits at the most points and percentages."""
     n = 99
-    params = bound(contributions={str(n): [0] + [100] * (n - 1)}, bonus=1_000_000, bonus_seconds=0, dust="winner")
+    params = build_params(
+        contributions={str(n): [0] + [100] * (n - 1)}, bonus=1_000_000, bonus_seconds=0, dust="winner"
+    )
     for start in (UNITS_MAX, -UNITS_MAX):
         change = [0] * n
-        given = (checked([start] * n), checked(columns(range(1, n + 1), [10**9] * n)), checked(RULE.prepare(params)))
-        minted = RULE.score(n, *given, (), change)
-        assert change[1:] == [change_of(start, place) for place in range(2, n + 1)]
+        arguments = (
+            to_checked([start] * n),
+            to_checked(build_columns(range(1, n + 1), [10**9] * n)),
+            to_checked(RULE.prepare(params)),
+        )
+        minted = RULE.score(n, *arguments, (), change)
+        assert change[1:] == [compute_change(start, place) for place in range(2, n + 1)]
         assert sum(change) == minted == 99_000_000
 
 
-def change_of(start, place):
-    """What happens to the place of 99 where everybody behind the first contributes everything."""
+def compute_change(start, place):
+    """Return the change at a place of 99 if all players behind the first contribute all their points."""
     return 1_000_000 - start + sum(floor(Fraction(start, worse - 1)) for worse in range(place + 1, 100))
 
 
 CHECKS = {
-    "six players": (columns([1, 2, 3, 4, 5, 6]), "is defined for 2 to 5 players, this game has 6"),
-    "a seat of six does not count": (columns([1, 2, 3, 4, 5], seats=6), "2 to 5 players, this game has 6"),
-    "five": (columns([1, 2, 3, 4, 5]), None),
+    "six players": (build_columns([1, 2, 3, 4, 5, 6]), "is defined for 2 to 5 players, this game has 6"),
+    "a seat of six does not count": (build_columns([1, 2, 3, 4, 5], seats=6), "2 to 5 players, this game has 6"),
+    "five": (build_columns([1, 2, 3, 4, 5]), None),
     "leaver and substitute": (
-        columns([1, 2, 2], statuses=[0, LEAVERS[0], SUBSTITUTE], seats=2), "changed hands and both its players",
+        build_columns([1, 2, 2], statuses=[0, LEAVERS[0], SUBSTITUTE], seats=2), "changed hands and both its players",
     ),
     "substitute and leaver, removed": (
-        columns([2, 1, 2], statuses=[SUBSTITUTE, 0, LEAVERS[-1]], seats=2), "changed hands and both its players",
+        build_columns([2, 1, 2], statuses=[SUBSTITUTE, 0, LEAVERS[-1]], seats=2), "changed hands and both its players",
     ),
-    "a leaver whom nobody replaced": (columns([1, 2, 3], statuses=[0, 0, LEAVERS[1]]), None),
-    "a substitute whose leaver does not count": (columns([1, 2, 2], statuses=[0, 0, SUBSTITUTE]), None),
-    "leaver and substitute of two seats": (columns([1, 2, 3], statuses=[LEAVERS[0], 0, SUBSTITUTE]), None),
+    "a leaver without a substitute": (build_columns([1, 2, 3], statuses=[0, 0, LEAVERS[1]]), None),
+    "a substitute whose leaver does not count": (build_columns([1, 2, 2], statuses=[0, 0, SUBSTITUTE]), None),
+    "leaver and substitute of two seats": (build_columns([1, 2, 3], statuses=[LEAVERS[0], 0, SUBSTITUTE]), None),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("given", "reason"), CHECKS.values(), ids=CHECKS)
-def test_unscorable_games_fail_the_check(given, reason):
+@pytest.mark.parametrize(("game", "reason"), CHECKS.values(), ids=CHECKS)
+def test_unscorable_games_fail_the_check(game, reason):
     """Only games of 2 to 5 seats with one player each can be scored."""
-    found = RULE.check(len(given[0]), given, bound())
+    refusal = RULE.check(len(game[0]), game, build_params())
 
-    assert found is None if reason is None else reason in (found or "")
+    assert refusal is None if reason is None else reason in (refusal or "")
 
 
 @pytest.mark.parametrize(("sizes", "words"), [("25", "2 or 5"), ("235", "2 or 3 or 5"), ("345", "3 to 5"), ("4", "4")])
 def test_unfit_game_names_defined_sizes(sizes, words):
-    """A game that fits no row is refused with the sizes that are defined."""
-    params = bound(contributions={size: TABLE[size] for size in sizes})
+    """A game without a row is rejected with the sizes that are defined."""
+    params = build_params(contributions={size: TABLE[size] for size in sizes})
 
-    assert RULE.check(7, columns(range(1, 8)), params) == (
+    assert RULE.check(7, build_columns(range(1, 8)), params) == (
         f"the contribution pool is defined for {words} players, this game has 7"
     )  # fmt: skip
 
 
-BAD = {
+BAD_TABLES = {
     "no rows": ({}, "params.contributions: a row for at least one"),
     "a row of words": ({"two": [0, 16]}, "params.contributions: 'two' is not a number of players from 2 to 99"),
     "a row of one": ({"1": [0]}, "'1' is not a number of players"),
@@ -209,10 +214,10 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("table", "reason"), BAD.values(), ids=BAD)
+@pytest.mark.parametrize(("table", "reason"), BAD_TABLES.values(), ids=BAD_TABLES)
 def test_bad_table_names_key_and_reason(table, reason):
-    """An invalid table is refused with its key and the reason."""
-    assert reason in (RULE.refuse_params(bound(contributions=table), PLAYERS_MAX) or "")
+    """An invalid table is rejected with its key and the reason."""
+    assert reason in (RULE.refuse_params(build_params(contributions=table), PLAYERS_MAX) or "")
 
 
 @pytest.mark.parametrize(
@@ -230,13 +235,13 @@ def test_bad_table_names_key_and_reason(table, reason):
         {"start": "1000"},
     ],
 )
-def test_wrong_params_are_refused(params):
-    """Parameters of the wrong type or out of range are refused."""
+def test_wrong_params_are_rejected(params):
+    """Parameters of the wrong type or out of range are rejected."""
     with pytest.raises(ValueError):
-        bound(**params)
+        build_params(**params)
 
 
-def test_wrong_row_names_its_line():
+def test_wrong_row_is_reported_with_its_line():
     """A wrong row in a ruleset file is reported with its line."""
     text = find_shipped_text("galactic-points")
     ((key, _, line),) = find_ruleset_problems(text.replace("[0, 13, 20]", "[0, 13]"))
@@ -247,8 +252,8 @@ def test_wrong_row_names_its_line():
 
 
 def test_explained_parts_name_their_source():
-    """Every part of an explained game says whom it comes from and why."""
-    first, second, third, fourth = explained([1000, 1003, 1000, 1000], [1, 2, 3, 4], [601, 600, -1, 0])
+    """Every part of an explanation has its source and its reason."""
+    first, second, third, fourth = explain_game([1000, 1003, 1000, 1000], [1, 2, 3, 4], [601, 600, -1, 0])
 
     assert first == [
         ("from ben", 110, "11 % of 1003", "110.33 rounded down"),
@@ -265,16 +270,18 @@ def test_explained_parts_name_their_source():
     assert [term[0] for term in fourth] == ["contributes", "bonus"]
 
 
-def test_dust_is_explained_to_its_winner():
+def test_dust_is_explained_only_for_its_winner():
     """Dust is explained only for the winner who gets it."""
     term = "dust", 1, "the rest of all contributions after rounding down", ""
     for dust, last in (("winner", term), ("burn", None)):
-        told = explained([1000] * 5, [1, 2, 3, 4, 5], dust=dust)
-        assert [term for mine in told for term in mine if term[0] == "dust"] == ([last] if last else [])
+        terms_by_player = explain_game([1000] * 5, [1, 2, 3, 4, 5], dust=dust)
+        assert [term for player_terms in terms_by_player for term in player_terms if term[0] == "dust"] == (
+            [last] if last else []
+        )
 
 
-def naive(points, places, seconds, table, bonus, limit, dust):
-    """(changes, minted, burned) by player, from the formula in exact fractions."""
+def score_naively(points, places, seconds, table, bonus, limit, dust):
+    """Return (changes by player, minted, burned) by the formula, in exact fractions."""
     row = table[str(len(points))]
     gains = dict.fromkeys(points, 0)
     losses = {}
@@ -283,80 +290,82 @@ def naive(points, places, seconds, table, bonus, limit, dust):
         losses[loser] = floor(Fraction(points[loser] * row[place - 1], 100))
         for player in better:
             gains[player] += floor(Fraction(points[loser] * row[place - 1], 100 * len(better)))
-    left = sum(losses.values()) - sum(gains.values())
+    dust_left = sum(losses.values()) - sum(gains.values())
     winners = [player for player in points if places[player] == 1]
     if dust == "winner" and len(winners) == 1:
-        gains[winners[0]] += left
-        left = 0
+        gains[winners[0]] += dust_left
+        dust_left = 0
     bonuses = {player: bonus if seconds[player] is not None and seconds[player] > limit else 0 for player in points}
-    return {p: gains[p] - losses[p] + bonuses[p] for p in points}, sum(bonuses.values()), left
+    return {p: gains[p] - losses[p] + bonuses[p] for p in points}, sum(bonuses.values()), dust_left
 
 
 @pytest.mark.slow
 def test_random_games_match_naive_scores():
-    """Scores and explanations of random games agree with a naive computation."""
-    chance, seen = random.Random(11), Counter[str]()
+    """The scores of random games agree with a naive computation, and their explanations add up."""
+    chance, cases = random.Random(11), Counter[str]()
     for _ in range(6_000):
         n = chance.randint(2, 5)
         ranks = [chance.randint(1, n) for _ in range(n)]
-        places = [1 + sum(other < rank for other in ranks) for rank in ranks]
+        places = [1 + sum(better < rank for better in ranks) for rank in ranks]
         low, high = chance.choice([(0, 2_000), (-2_000, 2_000), (990, 1_010), (-(10**16), 10**16)])
         points = [chance.randint(low, high) for _ in range(n)]
         seconds = [chance.choice([None, 0, 600, 601, 10**9]) for _ in range(n)]
         dust = chance.choice(["burn", "winner"])
-        known = [-1 if played is None else played for played in seconds]
-        changes, minted, burned = scored(points, places, known, dust=dust)
-        expected = naive(
+        known_seconds = [-1 if played is None else played for played in seconds]
+        changes, minted, burned = score_game(points, places, known_seconds, dust=dust)
+        expected = score_naively(
             dict(enumerate(points)), dict(enumerate(places)), dict(enumerate(seconds)), TABLE, 100, 600, dust
         )
         assert (dict(enumerate(changes)), minted, burned) == expected
         assert burned >= 0
-        explained(points, places, known, dust=dust)
-        seen["tie"] += len(set(places)) < n
-        seen["tied winners"] += places.count(1) > 1
-        seen["all tied"] += set(places) == {1}
-        seen["below zero"] += min(points) < 0
-        seen["bonus"] += minted > 0
-        seen["burned"] += burned > 0
-        seen["dust to a winner"] += dust == "winner" and burned == 0 and scored(points, places, known)[2] > 0
-    assert min(seen.values()) > 300, seen
+        explain_game(points, places, known_seconds, dust=dust)
+        cases["tie"] += len(set(places)) < n
+        cases["tied winners"] += places.count(1) > 1
+        cases["all tied"] += set(places) == {1}
+        cases["below zero"] += min(points) < 0
+        cases["bonus"] += minted > 0
+        cases["burned"] += burned > 0
+        cases["dust to a winner"] += (
+            dust == "winner" and burned == 0 and score_game(points, places, known_seconds)[2] > 0
+        )
+    assert min(cases.values()) > 300, cases
 
 
 def test_books_balance_for_every_order():
-    """For every weak order of up to five newcomers, the books balance."""
+    """The books balance for every weak order of up to five newcomers."""
     for n in range(2, 6):
         for places in {
             tuple(1 + sum(o < r for o in ranks) for r in ranks) for ranks in product(range(n), repeat=n)
         }:  # fmt: skip
-            changes, minted, burned = scored([1000] * n, places)
+            changes, minted, burned = score_game([1000] * n, places)
             assert minted == 0
             assert 0 <= burned <= sum(place - 1 for place in places)
             assert sum(changes) + burned == 0
 
 
-def recorded(game_id, places, day, **members):
-    """A game of Galactic Magnate: `recorded("g1", {"anna": 1, "ben": 2}, 1)`."""
+def build_game(game_id, places, day, **members):
+    """Return a game of Galactic Magnate: `build_game("g1", {"anna": 1, "ben": 2}, 1)`."""
     participants = [{"player": player, "place": place, **members} for player, place in places.items()]
     data = {"game_id": game_id, "game": "galactic-magnate", "participants": participants}
     return {"type": "game.recorded", "occurred_at": f"2020-01-{day:02d}T12:00:00Z", "data": data}
 
 
 def test_replayed_points_carry_on(ledger_url):
-    """In a replay under the shipped ruleset, points carry on from game to game and the books balance.
+    """Under the shipped ruleset, points carry on from game to game and the books balance.
 
     There are a win with a bonus, an adjustment, a game of six, which is too many, and another win.
     """
-    six = {name: place for place, name in enumerate(["anna", "ben", "c", "d", "e", "f"], 1)}
+    six_players = {name: place for place, name in enumerate(["anna", "ben", "c", "d", "e", "f"], 1)}
     events = [
-        ruleset(find_shipped_text("galactic-points")),
-        recorded("g1", {"anna": 1, "ben": 2}, 1, seconds_played=601),
-        adjustment("galactic-points", "ben", "-40", 2),
-        recorded("g2", six, 3),
-        recorded("g3", {"anna": 2, "ben": 1}, 4),
+        build_ruleset_event(find_shipped_text("galactic-points")),
+        build_game("g1", {"anna": 1, "ben": 2}, 1, seconds_played=601),
+        build_adjustment("galactic-points", "ben", "-40", 2),
+        build_game("g2", six_players, 3),
+        build_game("g3", {"anna": 2, "ben": 1}, 4),
     ]
-    stream = stream_of(facts_of(fill(ledger_url, events)), "galactic-points")
+    stream = build_stream(load_facts(fill(ledger_url, events)), "galactic-points")
 
-    found = standings_of(stream)
+    ranking = rank_stream(stream)
     # 1000 + 160 + 100, then 16 % of 1260 is 201; 1000 - 160 + 100 - 40 + 201
-    assert [(row.player, row.points, row.games) for row in found.rows] == [("ben", 1101, 2), ("anna", 1059, 2)]
-    assert (found.minted, found.burned, found.adjusted) == (200, 0, -40)
+    assert [(row.player, row.points, row.games) for row in ranking.rows] == [("ben", 1101, 2), ("anna", 1059, 2)]
+    assert (ranking.minted, ranking.burned, ranking.adjusted) == (200, 0, -40)

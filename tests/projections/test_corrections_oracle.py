@@ -1,7 +1,7 @@
-"""Random histories with corrections of every kind, through the whole path, against an oracle that shares no code.
+"""Random histories with corrections of every kind, through the whole intake, against an oracle that shares no code.
 
-`oracle` says which events the log takes, what they come to and what points follow, and `corrected_histories` makes the
-histories. The comparison is exact, refusals and their codes included.
+`oracle` says which events are accepted and what points follow, and `corrected_histories` draws the histories. The
+comparison is exact and includes rejections and their codes.
 """
 
 import json
@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from corrected_histories import INSTANTS, Step, histories
+from corrected_histories import INSTANTS, Step, draw_histories
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from ledgers import create_ledger
@@ -47,12 +47,12 @@ Points = dict[tuple[str, str], Fraction]
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]
 
-DONE: Counter[str] = Counter()
+CASE_COUNTS: Counter[str] = Counter()
 SETTINGS = settings(deadline=None, suppress_health_check=list(HealthCheck), database=None, report_multiple_bugs=False)
-# to make a failing history small takes minutes: only with --length long
+# shrinking a failing history takes minutes: only with --length long
 PHASES = {False: [Phase.generate], True: [Phase.generate, Phase.shrink]}
-# what must have occurred in the end, or the comparison was about less than it says
-WANTED = {
+# cases that a run must have had; otherwise the comparison covers less than it claims
+REQUIRED_CASES = {
     "tie", "leaver", "substitute", "abandoned left out", "substitute left out", "free account left out",
     "fewer than two counted players", "unrated or aborted", "recorded, but not countable", "game before its ruleset",
     "player.registered", "player.account_changed", "account change at a game's end", "points.adjusted",
@@ -66,7 +66,7 @@ WANTED = {
     "tie over several places of the pot", "rest of the pot burned", "dust burned", "unqualified player",
     "qualified beside unqualified", "bonus minted", "no bonus at 600 seconds", "exists already",
 }  # fmt: skip
-REFUSALS = {
+REQUIRED_REJECTIONS = {
     "too-few-participants", "player-twice", "place-missing", "place-gap", "score-contradicts-place",
     "substitute-without-leaver", "leaver-replaced-twice", "seat-disagrees", "b5-too-few-players",
     "victory-points-total", "victory-points-all-kept", "id-conflict", "game-exists", "uncounted", "unknown-ladder",
@@ -77,21 +77,21 @@ REFUSALS = {
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A ledger with the shipped rulesets, to be copied."""
+    """A template ledger with the shipped rulesets."""
     path: Path = tmp_path_factory.mktemp("template") / "ratings.db"
     create_ledger(str(path))
     publish_missing(open_ledger(str(path)), "test", read_shipped_texts())
     return path
 
 
-def records(ledger: Ledger) -> list[str]:
-    """The log, verbatim."""
+def read_log(ledger: Ledger) -> list[str]:
+    """Return the records of the log, verbatim."""
     with ledger.reading() as connection:
         return [record for page in read_records(connection) for _, record in page]
 
 
 def propose(ledger: Ledger, steps: list[Step]) -> Proposal:
-    """Send steps in one import, which goes on after a refusal."""
+    """Propose steps as one import that continues after a rejection."""
     items = [
         Item("steps", number, parse_object(json.dumps(step.event).encode()), None)
         for number, step in enumerate(steps, 1)
@@ -100,17 +100,17 @@ def propose(ledger: Ledger, steps: list[Step]) -> Proposal:
     return proposals.propose(ledger, items, ImportPolicy("test", allow_uncounted=allowed, keep_going=True))
 
 
-def go_through(ledger: Ledger, steps: list[Step], log: Log) -> Log:
-    """Take the steps one by one; what becomes of each is as the oracle says. Returns the log that they make."""
+def append_steps(ledger: Ledger, steps: list[Step], log: Log) -> Log:
+    """Append the steps one by one, check each outcome against the oracle, and return the resulting log."""
     log = list(log)
     for step in steps:
         result = propose(ledger, [step]).append()
         codes = {rejection.code for rejection in result.rejected}
-        found = (result.appended, result.existing, len(codes))
-        existing, refused = step.verdict.existing, bool(step.verdict.codes)
-        assert found == (not existing and not refused, existing, refused), (step, result.rejected)
+        outcome = (result.appended, result.existing, len(codes))
+        existing, is_rejected = step.verdict.existing, bool(step.verdict.codes)
+        assert outcome == (not existing and not is_rejected, existing, is_rejected), (step, result.rejected)
         assert codes <= step.verdict.codes, (step, result.rejected)
-        note(Counter(f"refused: {code}" for code in codes) + Counter({"exists already": int(existing)}))
+        add_counts(Counter(f"refused: {code}" for code in codes) + Counter({"exists already": int(existing)}))
         if result.appended:
             assert result.head is not None
             assert result.head.position == log[-1]["position"] + 1
@@ -118,172 +118,183 @@ def go_through(ledger: Ledger, steps: list[Step], log: Log) -> Log:
     return log
 
 
-def agree(ledger: Ledger, log: Log, known_at: int, as_of: str | None) -> dict[str, Ladder]:
-    """Compare every ladder at a position and an instant with the oracle; returns what the oracle says."""
+def check_ladders(ledger: Ledger, log: Log, known_at: int, as_of: str | None) -> dict[str, Ladder]:
+    """Compare every ladder at a position and an instant with the oracle; return the oracle's ladders."""
     upto = None if as_of is None else instant(as_of)
     since = None if upto is None else to_microseconds(upto)
     known = [event for event in log if event["position"] <= known_at]
     with ledger.reading() as connection:
         facts = decode(connection, known_at)
     expected = ladders(known, upto)
-    ours = [versions for ruleset_id, versions in facts.rulesets.items() if ruleset_id in BOOK]
-    on_ladders = {name for versions in ours for name in build_streams(facts, versions, as_of=since)}
-    assert on_ladders == {name for name, wanted in expected.items() if wanted.points}
-    for name, wanted in expected.items():
-        found = Ladders(facts, since).standings(name)
-        rows = [Row(row.rank, row.player, row.value(found.scale), row.games, row.qualified) for row in found.rows]
-        assert rows == wanted.rows(), (name, known_at, as_of)
-        assert found.games == sum(played.counted for played in wanted.played.values())
-        totals = [Fraction(n, found.scale) for n in (found.start_total, found.minted, found.burned, found.adjusted)]
-        assert totals == [wanted.started, wanted.minted, wanted.burned, wanted.adjusted], (name, known_at, as_of)
-        assert build_balance(found, Ladders(facts, since).coordinates, Times()).sum == 0
-        note({"ladders compared": 1})
+    rated_versions = [versions for ruleset_id, versions in facts.rulesets.items() if ruleset_id in BOOK]
+    ladder_names = {name for versions in rated_versions for name in build_streams(facts, versions, as_of=since)}
+    assert ladder_names == {name for name, expected_ladder in expected.items() if expected_ladder.points}
+    for name, expected_ladder in expected.items():
+        ranking = Ladders(facts, since).standings(name)
+        rows = [Row(row.rank, row.player, row.value(ranking.scale), row.games, row.qualified) for row in ranking.rows]
+        assert rows == expected_ladder.rows(), (name, known_at, as_of)
+        assert ranking.games == sum(played.counted for played in expected_ladder.played.values())
+        totals = [
+            Fraction(n, ranking.scale) for n in (ranking.start_total, ranking.minted, ranking.burned, ranking.adjusted)
+        ]
+        assert totals == [
+            expected_ladder.started,
+            expected_ladder.minted,
+            expected_ladder.burned,
+            expected_ladder.adjusted,
+        ], (name, known_at, as_of)
+        assert build_balance(ranking, Ladders(facts, since).coordinates, Times()).sum == 0
+        add_counts({"ladders compared": 1})
     return expected
 
 
-def agree_in_detail(ledger: Ledger, name: str, wanted: Ladder, as_of: str | None) -> None:
-    """Compare what every game did on a ladder, and everybody's history, with the oracle."""
+def check_ladder_details(ledger: Ledger, name: str, expected: Ladder, as_of: str | None) -> None:
+    """Compare the explanation of every game on a ladder, and the history of every player, with the oracle."""
     since = None if as_of is None else to_microseconds(instant(as_of))
     with ledger.reading() as connection:
         facts = decode(connection)
-        for game_id, played in wanted.played.items():
+        for game_id, played in expected.played.items():
             row = find_game_row(connection, facts, game_id)
-            agree_on_game(explain_game(Ladders(facts, since), name, game_id, row), played)
-        for player, steps in wanted.history.items():
+            check_game(explain_game(Ladders(facts, since), name, game_id, row), played)
+        for player, steps in expected.history.items():
             rows = load_course(connection, Ladders(facts, since), name, player).rows
-            told = [(r.game_id, r.place, r.before, r.change) for r in rows]
-            assert told == steps, (name, player)
-    note({"games explained": len(wanted.played), "histories compared": len(wanted.history)})
+            course = [(r.game_id, r.place, r.before, r.change) for r in rows]
+            assert course == steps, (name, player)
+    add_counts({"games explained": len(expected.played), "histories compared": len(expected.history)})
 
 
-def agree_on_game(found: GameExplanation, played: Played) -> None:
-    """Whether and how a game counted; terms sum to changes, and changes and accounts to zero."""
-    assert found.counted == played.counted == (found.why_not is None), found
-    assert {row.player: row.before for row in found.players} == played.before, found
-    for row in found.players:
-        assert row.change == played.change.get(row.player, 0) == row.after - row.before, found
-        assert row.change == sum(term.amount or 0 for term in row.terms), found
-    accounts = {entry.account: entry.amount for entry in found.accounts}
-    assert accounts == {"minted": -played.minted, "burned": played.burned}, found
+def check_game(explanation: GameExplanation, played: Played) -> None:
+    """Check whether and how a game counted; terms sum to changes, and changes and accounts to zero."""
+    assert explanation.counted == played.counted == (explanation.why_not is None), explanation
+    assert {row.player: row.before for row in explanation.players} == played.before, explanation
+    for row in explanation.players:
+        assert row.change == played.change.get(row.player, 0) == row.after - row.before, explanation
+        assert row.change == sum(term.amount or 0 for term in row.terms), explanation
+    accounts = {entry.account: entry.amount for entry in explanation.accounts}
+    assert accounts == {"minted": -played.minted, "burned": played.burned}, explanation
     assert sum(played.change.values()) + sum(accounts.values()) == 0
 
 
-def note(found: Mapping[str, int]) -> None:
-    """Count how often the interesting cases occurred."""
-    for name, times in found.items():
-        if times:
-            DONE[name] += times
+def add_counts(counts: Mapping[str, int]) -> None:
+    """Add to the counts of cases."""
+    for name, number in counts.items():
+        if number:
+            CASE_COUNTS[name] += number
 
 
-def cases_of_rows(found: Ladder) -> Counter[str]:
-    rows = found.rows()
-    waiting = any(not row.qualified for row in rows)
+def count_row_cases(ladder: Ladder) -> Counter[str]:
+    """Return how often each case of a list occurs in a ladder."""
+    rows = ladder.rows()
+    has_unqualified = any(not row.qualified for row in rows)
     return Counter({
-        "unqualified player": waiting,
-        "qualified beside unqualified": waiting and rows[0].qualified,
+        "unqualified player": has_unqualified,
+        "qualified beside unqualified": has_unqualified and rows[0].qualified,
         "shared rank": sum(rows[n].rank == rows[n - 1].rank is not None for n in range(1, len(rows))),
     })  # fmt: skip
 
 
-def expected_cases(published: Log, steps: list[Step]) -> set[str]:
-    """What a history is about, as the oracle says; no program is asked."""
+def list_expected_cases(published: Log, steps: list[Step]) -> set[str]:
+    """Return the cases of a history, by the oracle alone."""
     log = list(published)
     for step in steps:
         if step.verdict.taken:
             log.append({**step.event, "id": step.event_id, "position": log[-1]["position"] + 1})
-    found = cases(log) + Counter({"exists already": sum(step.verdict.existing for step in steps)})
+    counts = cases(log) + Counter({"exists already": sum(step.verdict.existing for step in steps)})
     for ladder in ladders(log).values():
-        found += ladder.cases + cases_of_rows(ladder)
-    # of several reasons for a refusal one is told
-    refused = {f"refused: {code}" for step in steps for code in step.verdict.codes if len(step.verdict.codes) == 1}
-    return {*found} | refused
+        counts += ladder.cases + count_row_cases(ladder)
+    # a rejection with several reasons reports only one of them
+    rejections = {f"refused: {code}" for step in steps for code in step.verdict.codes if len(step.verdict.codes) == 1}
+    return {*counts} | rejections
 
 
-def copied(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Ledger:
+def copy_template(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Ledger:
+    """Return a copy of the template ledger."""
     path = tmp_path_factory.mktemp("history") / "ratings.db"
     shutil.copyfile(template, path)
     return open_ledger(str(path))
 
 
-def needed(found: list[tuple[list[Step], Random]], published: Log) -> list[tuple[list[Step], Random]]:
-    """Few histories that have together every case that any of them has: those with the most in the fewest steps."""
-    about = [expected_cases(published, steps) for steps, _ in found]
-    missing: set[str] = set().union(*about)
+def choose_histories(drawn: list[tuple[list[Step], Random]], published: Log) -> list[tuple[list[Step], Random]]:
+    """Choose few histories that together have every case of all of them: those with the most cases per step first."""
+    cases_by_history = [list_expected_cases(published, steps) for steps, _ in drawn]
+    missing: set[str] = set().union(*cases_by_history)
     chosen: list[tuple[list[Step], Random]] = []
     while missing:
-        most = max(range(len(found)), key=lambda number: len(about[number] & missing) / max(len(found[number][0]), 1))
-        missing -= about[most]
-        chosen.append(found[most])
+        best = max(
+            range(len(drawn)),
+            key=lambda number: len(cases_by_history[number] & missing) / max(len(drawn[number][0]), 1),
+        )
+        missing -= cases_by_history[best]
+        chosen.append(drawn[best])
     return chosen
 
 
 def test_random_history_matches_the_oracle(
     template: Path, tmp_path_factory: pytest.TempPathFactory, at_length: bool
 ) -> None:
-    """A random history, replayed at any position and time, matches an independent oracle.
+    """At any position and time, a random history has the outcomes, ladders, games and courses of an independent oracle.
 
-    Each step is accepted or refused, and every ladder, game and history comes out, as the oracle says. In short only
-    so many histories go through the program that every case of theirs and of the others occurs.
+    A short run draws many histories, and sends through the program only as many as have every case of all of them.
     """
-    published = [json.loads(record) for record in records(open_ledger(str(template)))]
+    published = [json.loads(record) for record in read_log(open_ledger(str(template)))]
     drawn: list[tuple[list[Step], Random]] = []
 
     def compare(steps: list[Step], chance: Random) -> None:
-        DONE["histories"] += 1
-        ledger = copied(template, tmp_path_factory)
-        log = go_through(ledger, steps, published)
+        CASE_COUNTS["histories"] += 1
+        ledger = copy_template(template, tmp_path_factory)
+        log = append_steps(ledger, steps, published)
         last = log[-1]["position"]
-        note(cases(log))
-        for name, found in agree(ledger, log, last, None).items():
-            note(found.cases + cases_of_rows(found))
-            agree_in_detail(ledger, name, found, None)
+        add_counts(cases(log))
+        for name, expected in check_ladders(ledger, log, last, None).items():
+            add_counts(expected.cases + count_row_cases(expected))
+            check_ladder_details(ledger, name, expected, None)
         for _ in range(3):
             known_at = chance.randint(published[-1]["position"], last)
-            agree(ledger, log, known_at, chance.choice([None, *INSTANTS]))
-        agree(ledger, log, last, chance.choice(INSTANTS))
+            check_ladders(ledger, log, known_at, chance.choice([None, *INSTANTS]))
+        check_ladders(ledger, log, last, chance.choice(INSTANTS))
         as_of = chance.choice(INSTANTS)
-        for name, found in agree(ledger, log, last, as_of).items():
-            agree_in_detail(ledger, name, found, as_of)
+        for name, expected in check_ladders(ledger, log, last, as_of).items():
+            check_ladder_details(ledger, name, expected, as_of)
 
     @settings(SETTINGS, max_examples=1_000 if at_length else 80, phases=PHASES[at_length], derandomize=not at_length)
-    @given(histories(published, 60), st.randoms(use_true_random=True))
-    def go(steps: list[Step], chance: Random) -> None:
+    @given(draw_histories(published, 60), st.randoms(use_true_random=True))
+    def draw(steps: list[Step], chance: Random) -> None:
         if at_length:
             compare(steps, chance)
         else:
             drawn.append((steps, chance))
 
-    go()
-    for steps, chance in needed(drawn, published):
+    draw()
+    for steps, chance in choose_histories(drawn, published):
         compare(steps, chance)
-    print("", *(f"{count:7} {name}" for name, count in sorted(DONE.items())), sep="\n")  # noqa: T201
-    missing = (WANTED | {f"refused: {code}" for code in REFUSALS}) - DONE.keys()
+    print("", *(f"{count:7} {name}" for name, count in sorted(CASE_COUNTS.items())), sep="\n")  # noqa: T201
+    missing = (REQUIRED_CASES | {f"refused: {code}" for code in REQUIRED_REJECTIONS}) - CASE_COUNTS.keys()
     assert not missing, f"never generated: {missing}"
 
 
 def test_copies_and_batches_match_single_steps(
     template: Path, tmp_path_factory: pytest.TempPathFactory, ratings: Callable[..., Any], at_length: bool
 ) -> None:
-    """Imports, restores and batches of a random history give the same result as single steps.
+    """Imports, restores and batches of a random history result in the same log and ladders as single steps.
 
     The export is imported again and restored, and the steps are also sent several at a time.
     """
-    published = [json.loads(record) for record in records(open_ledger(str(template)))]
+    published = [json.loads(record) for record in read_log(open_ledger(str(template)))]
 
     @settings(SETTINGS, max_examples=100 if at_length else 2, phases=PHASES[at_length], derandomize=not at_length)
-    @given(histories(published, 60, allow_uncounted=False), st.randoms(use_true_random=True))
-    def go(steps: list[Step], chance: Random) -> None:
-        ledger, batched = copied(template, tmp_path_factory), copied(template, tmp_path_factory)
-        log = go_through(ledger, steps, published)
+    @given(draw_histories(published, 60, allow_uncounted=False), st.randoms(use_true_random=True))
+    def check_copies(steps: list[Step], chance: Random) -> None:
+        ledger, batched = copy_template(template, tmp_path_factory), copy_template(template, tmp_path_factory)
+        log = append_steps(ledger, steps, published)
         folder = Path(ledger.location).parent
         while steps:
             size = chance.randint(1, 40)
             part, steps = steps[:size], steps[size:]
             result = propose(batched, part).append()
-            wrong = {rejection.line: rejection.code for rejection in result.rejected}
-            assert wrong.keys() == {n for n, step in enumerate(part, 1) if step.verdict.codes}, result.rejected
-            assert all(code in part[n - 1].verdict.codes for n, code in wrong.items() if n), result.rejected
-        assert meanings(batched) == meanings(ledger)
+            codes_by_line = {rejection.line: rejection.code for rejection in result.rejected}
+            assert codes_by_line.keys() == {n for n, step in enumerate(part, 1) if step.verdict.codes}, result.rejected
+            assert all(code in part[n - 1].verdict.codes for n, code in codes_by_line.items() if n), result.rejected
+        assert read_log_without_recording_times(batched) == read_log_without_recording_times(ledger)
         export, restored, imported = folder / "export.jsonl", folder / "restored.db", folder / "imported.db"
         assert ratings("export", "events", "-o", export, db=ledger.location).exit_code == 0
         for path, option in ((restored, ["--restore"]), (imported, [])):
@@ -291,65 +302,68 @@ def test_copies_and_batches_match_single_steps(
             assert ratings("import", export, *option, db=path).exit_code == 0
             copy = open_ledger(str(path))
             batch = [] if option else ["import.recorded"]
-            assert [event["type"] for event in meanings(copy)[len(log) :]] == batch
-            assert meanings(copy)[: len(log)] == meanings(ledger)
-            agree(copy, log, log[-1]["position"], None)
+            assert [event["type"] for event in read_log_without_recording_times(copy)[len(log) :]] == batch
+            assert read_log_without_recording_times(copy)[: len(log)] == read_log_without_recording_times(ledger)
+            check_ladders(copy, log, log[-1]["position"], None)
             assert ratings("rebuild", db=path).exit_code == 0
             verified = ratings("verify", db=path)
             assert (verified.exit_code, verified.stdout) == (0, "")
-        assert records(open_ledger(str(restored))) == records(ledger)
+        assert read_log(open_ledger(str(restored))) == read_log(ledger)
 
-    go()
+    check_copies()
 
 
-def meanings(ledger: Ledger) -> list[dict[str, Any]]:
-    """The log without the times at which it was recorded."""
-    return [{**json.loads(record), "recorded_at": None} for record in records(ledger)]
+def read_log_without_recording_times(ledger: Ledger) -> list[dict[str, Any]]:
+    """Return the log without the times of recording."""
+    return [{**json.loads(record), "recorded_at": None} for record in read_log(ledger)]
 
 
 def test_announced_effects_match_the_oracle(
     template: Path, tmp_path_factory: pytest.TempPathFactory, at_length: bool
 ) -> None:
-    """The effects announced before each step are the difference between the oracle's ladders."""
-    published = [json.loads(record) for record in records(open_ledger(str(template)))]
+    """The effects announced before each step are the difference between the oracle's ladders before and after it."""
+    published = [json.loads(record) for record in read_log(open_ledger(str(template)))]
 
     @settings(SETTINGS, max_examples=300 if at_length else 4, phases=PHASES[at_length], derandomize=not at_length)
-    @given(histories(published, 36))
-    def go(steps: list[Step]) -> None:
-        ledger, log = copied(template, tmp_path_factory), published
-        before = points_of(log)
+    @given(draw_histories(published, 36))
+    def check_effects(steps: list[Step]) -> None:
+        ledger, log = copy_template(template, tmp_path_factory), published
+        before = compute_points(log)
         for step in steps:
-            # `record` announces nothing
-            announced = None if step.event["type"] == "game.recorded" else look(ledger, step)
-            was = identities(log)
-            log = go_through(ledger, [step], log)
-            after = points_of(log)
-            expected = changed(before, after, was, identities(log))
+            # a recorded game announces nothing
+            announced = None if step.event["type"] == "game.recorded" else announce_changes(ledger, step)
+            old_identities = identities(log)
+            log = append_steps(ledger, [step], log)
+            after = compute_points(log)
+            expected = compute_changes(before, after, old_identities, identities(log))
             assert announced in (None, expected), (step.event, announced, expected)
             before = after
 
-    go()
+    check_effects()
 
 
-def points_of(log: Log) -> dict[tuple[str, str], Fraction]:
-    return {(name, row.player): row.points for name, found in ladders(log).items() for row in found.rows()}
+def compute_points(log: Log) -> dict[tuple[str, str], Fraction]:
+    """Return the oracle's points by (ladder, player)."""
+    return {(name, row.player): row.points for name, ladder in ladders(log).items() for row in ladder.rows()}
 
 
-def changed(before: Points, after: Points, was: Callable[[str], str], now: Callable[[str], str]) -> dict[Any, Any]:
-    """Points before and after by ladder and player, where they differ; another id alone is no difference."""
+def compute_changes(
+    before: Points, after: Points, old_identity: Callable[[str], str], new_identity: Callable[[str], str]
+) -> dict[Any, Any]:
+    """Return points before and after by ladder and player where they differ; another id alone is no difference."""
     old = dict(before)
     for name, player in sorted(before.keys() - after.keys()):
         for _, new in sorted(at for at in after.keys() - before.keys() if at[0] == name):
-            if now(player) == new or was(new) == player:
+            if new_identity(player) == new or old_identity(new) == player:
                 old[name, new] = old.pop((name, player))
                 break
     return {at: (old.get(at), after.get(at)) for at in old.keys() | after.keys() if old.get(at) != after.get(at)}
 
 
-def look(ledger: Ledger, step: Step) -> dict[Any, Any]:
-    """What a step would change, as the program announces it."""
-    reach = propose(ledger, [step]).impact()
-    assert not [told for told in reach.failed if ruleset_of(told) in BOOK]
-    found = reach.changes
-    note({"changes announced": len(found)})
-    return {(e.ladder, e.player): (e.before, e.after) for e in found if ruleset_of(e.ladder) in BOOK}
+def announce_changes(ledger: Ledger, step: Step) -> dict[Any, Any]:
+    """Return the changes that the program announces for a step."""
+    impact = propose(ledger, [step]).impact()
+    assert not [ladder for ladder in impact.failed if ruleset_of(ladder) in BOOK]
+    changes = impact.changes
+    add_counts({"changes announced": len(changes)})
+    return {(e.ladder, e.player): (e.before, e.after) for e in changes if ruleset_of(e.ladder) in BOOK}

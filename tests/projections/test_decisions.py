@@ -1,4 +1,4 @@
-"""What decisions made of everybody's points: random histories against the causes of each player, and their sums."""
+"""The effects of decisions on all players: random histories against the causes of each player."""
 
 from collections import Counter
 from fractions import Fraction
@@ -9,7 +9,7 @@ import pytest
 from ledgers import create_ledger
 from oracle.log import named
 from sqlalchemy import Connection
-from time_histories import LADDERS, base_log, history
+from time_histories import LADDERS, build_base_log, draw_history
 from time_ledgers import enter
 
 from ratings_ledger.ledger.events.types import TYPES
@@ -23,47 +23,47 @@ from ratings_ledger.projections.queries.ladders_at import Ladders
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]
 
-DECIDED = {name for name, one in TYPES.items() if one.decided}
-# the ladders of these histories neither look at accounts and clubs nor have anybody who begins elsewhere
-UNSEEN = {"player.account_changed", "player.seeded", "club.renamed"}
-WANTED = ["decided", "games", "both", "comes", "goes", "many in one", *sorted(DECIDED - UNSEEN)]
+DECIDED = {name for name, event_type in TYPES.items() if event_type.decided}
+# the ladders of these histories read no accounts and clubs, and have no seeds
+UNREAD_TYPES = {"player.account_changed", "player.seeded", "club.renamed"}
+REQUIRED_CASES = ["decided", "games", "both", "comes", "goes", "many in one", *sorted(DECIDED - UNREAD_TYPES)]
 
 
 def test_decisions_match_players_causes(tmp_path: Path, at_length: bool) -> None:
-    """In random histories, decisions have the amounts that the causes of each player add up to.
+    """In random histories, the shares of decisions equal the sums of each player's causes.
 
-    Given two positions, for every player on every ladder the amounts are those of `attribute`,
-    added up by decision; and whoever has no share has no cause.
+    For two positions, and every player on every ladder, the shares are the amounts of `attribute` summed by decision; a
+    player without a share has no cause.
     """
     create_ledger(str(tmp_path / "template.db"))
     template = (tmp_path / "template.db").read_bytes()
-    done: Counter[str] = Counter()
-    # of so few histories these have decisions of every kind
+    case_counts: Counter[str] = Counter()
+    # these few histories have decisions of every kind
     for seed in range(150) if at_length else range(7, 9):
         chance = Random(f"decisions {seed}")
-        log = history(seed, chance.randint(20, 70))
+        log = draw_history(seed, chance.randint(20, 70))
         path = tmp_path / "ratings.db"
         path.write_bytes(template)
         ledger = open_ledger(str(path))
         assert enter(ledger, log).appended == len(log)
-        before, after = sorted(chance.sample(range(len(base_log(0)), len(log) + 1), 2))
-        _check(ledger, before, after, sorted(set().union(*map(named, log))), done)
+        before, after = sorted(chance.sample(range(len(build_base_log(0)), len(log) + 1), 2))
+        _check_shares(ledger, before, after, sorted(set().union(*map(named, log))), case_counts)
         ledger.engine.dispose()
-    assert [name for name in WANTED if not done[name]] == []
+    assert [name for name in REQUIRED_CASES if not case_counts[name]] == []
 
 
-def _check(ledger: Ledger, before: int, after: int, names: list[str], done: Counter[str]) -> None:
+def _check_shares(ledger: Ledger, before: int, after: int, names: list[str], case_counts: Counter[str]) -> None:
     with ledger.reading() as connection:
-        found = find_decisions(connection, before, after, load_times(connection))
-        people = read_identities(connection, after)
-        number = {position: n for n, one in enumerate(found.decisions) for position in one.positions}
+        answer = find_decisions(connection, before, after, load_times(connection))
+        identities = read_identities(connection, after)
+        number = {position: n for n, decision in enumerate(answer.decisions) for position in decision.positions}
         skipped: set[str] = set()
-        shares = {(share.ladder, share.player): share for share in found.shares}
+        shares = {(share.ladder, share.player): share for share in answer.shares}
         for ladder in dict.fromkeys(LADDERS):
-            if ladder in found.failures or not _listed(connection, ladder, before, after):
+            if ladder in answer.failures or not _is_listed(connection, ladder, before, after):
                 skipped.add(ladder)
                 continue
-            for player in sorted({people.current(name) for name in names}):
+            for player in sorted({identities.current(name) for name in names}):
                 ends = (Coordinates(None, position, None) for position in (before, after))
                 try:
                     causes = attribute_difference(connection, ladder, player, *ends)
@@ -73,24 +73,24 @@ def _check(ledger: Ledger, before: int, after: int, names: list[str], done: Coun
                 amounts: Counter[int | None] = Counter()
                 for cause in causes.causes:
                     amounts[number.get(cause.position or 0)] += cause.amount
-                wanted = {cause: amount for cause, amount in amounts.items() if amount}
+                expected = {cause: amount for cause, amount in amounts.items() if amount}
                 share = shares.pop((ladder, player), None)
-                assert (share.amounts if share else {}) == wanted, (ladder, player)
+                assert (share.amounts if share else {}) == expected, (ladder, player)
                 if share is not None:
                     assert (share.start, share.before, share.after) == (causes.start, causes.before, causes.after)
                     assert sum(share.amounts.values(), Fraction(0)) == share.change
-                    done.update(["comes"] * (share.before is None) + ["goes"] * (share.after is None))
-                    done.update(["both"] * (None in wanted and len(wanted) > 1))
+                    case_counts.update(["comes"] * (share.before is None) + ["goes"] * (share.after is None))
+                    case_counts.update(["both"] * (None in expected and len(expected) > 1))
     assert {ladder for ladder, _ in shares} & {*LADDERS} <= skipped
-    for share in found.shares:
+    for share in answer.shares:
         assert sum(share.amounts.values(), Fraction(0)) == share.change
-    done.update(one.type for one in found.decisions)
-    done.update({"decided": len(found.decisions), "games": found.games})
-    done.update("many in one" for one in found.decisions if len(one.positions) > 1)
+    case_counts.update(decision.type for decision in answer.decisions)
+    case_counts.update({"decided": len(answer.decisions), "games": answer.games})
+    case_counts.update("many in one" for decision in answer.decisions if len(decision.positions) > 1)
 
 
-def _listed(connection: Connection, ladder: str, before: int, after: int) -> bool:
-    """Whether a ladder is told by all that look at every ladder: one of a year is not while no version is in force."""
+def _is_listed(connection: Connection, ladder: str, before: int, after: int) -> bool:
+    """Tell whether a ladder is always listed; an annual list is not while no version is in force."""
     ruleset_id = ladder.partition("/")[0]
     if ruleset_id != "catan-annual":
         return True

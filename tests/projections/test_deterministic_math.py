@@ -1,4 +1,4 @@
-"""The arithmetic for rules that reckon with real numbers, against `decimal` with 40 digits."""
+"""The arithmetic for rules with real numbers, against `decimal` with 40 digits."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -14,8 +14,8 @@ from ratings_ledger.projections import compiling, deterministic_math
 
 
 @pytest.mark.parametrize("count", mark_many_cases(2_000, 20_000))
-def test_powers_and_logarithms_are_right_to_fourteen_digits(count: int) -> None:
-    """Drawn numbers: the largest relative error of `exp` and `ln`, against 40 digits."""
+def test_exp_and_ln_are_right_to_fourteen_digits(count: int) -> None:
+    """For drawn numbers, the relative errors of `exp` and `ln` are below 1e-14."""
     random, largest = Random(1), {"exp": Decimal(0), "ln": Decimal(0)}
     with localcontext(prec=40):
         for _ in range(count):
@@ -32,20 +32,20 @@ def test_powers_and_logarithms_are_right_to_fourteen_digits(count: int) -> None:
     ("value", "scale", "whole"), [(1.5, 1, 2), (-1.5, 1, -2), (0.25, 2, 1), (-0.2, 1, 0), (0.0, 10, 0)]
 )
 def test_halves_are_rounded_away_from_zero(value: float, scale: int, whole: int) -> None:
-    """The same on both sides of zero."""
+    """Halves round away from zero, on both sides of zero."""
     assert deterministic_math.units(value, scale) == whole
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 2.0**53])
-def test_what_is_no_number_has_no_units(value: float) -> None:
-    """A result out of range never becomes a state."""
+def test_invalid_doubles_have_no_units(value: float) -> None:
+    """A NaN, an infinity or a number out of range raises instead of becoming a state."""
     with pytest.raises(OverflowError):
         deterministic_math.units(value, 1)
 
 
 @pytest.mark.slow
-def test_compiled_arithmetic_has_the_same_bits() -> None:
-    """Compiled `exp`, `ln` and `power` give the doubles that Python gives."""
+def test_compiled_arithmetic_equals_python() -> None:
+    """Compiled `exp` and `ln` give exactly the doubles of Python."""
     numba = pytest.importorskip("numba")
     random = Random(2)
     compiled = {name: numba.njit(getattr(deterministic_math, name)) for name in ("exp", "ln")}
@@ -55,7 +55,7 @@ def test_compiled_arithmetic_has_the_same_bits() -> None:
         assert compiled["ln"](math.exp(exponent / 2)) == deterministic_math.ln(math.exp(exponent / 2))
 
 
-# name: draws its numbers, the exact result, and how far the rounded one may be from it, in units
+# by name: (function that draws arguments, exact result, largest error in units)
 Draw = Callable[[Random, int], tuple[int, ...]]
 SCALES = (1, 7, 840, 10**6, 2**32, 10**12)
 
@@ -65,7 +65,7 @@ def draw_size(random: Random, bits: int) -> int:
     return random.choice((-1, 1)) * random.getrandbits(random.randint(1, bits))
 
 
-FIXED: dict[str, tuple[Draw, Callable[..., Decimal], str]] = {
+FIXED_FUNCTIONS: dict[str, tuple[Draw, Callable[..., Decimal], str]] = {
     "fixed_multiply": (
         lambda random, scale: (draw_size(random, 61), draw_size(random, 61), scale),
         lambda value, factor, scale: Decimal(value) * factor / scale,
@@ -94,15 +94,15 @@ FIXED: dict[str, tuple[Draw, Callable[..., Decimal], str]] = {
 }
 
 
-def fixed_cases(name: str, count: int, seed: int) -> Iterator[tuple[int, ...]]:
-    """Drawn numbers for a function of fixed-point numbers, of every scale."""
+def draw_fixed_cases(name: str, count: int, seed: int) -> Iterator[tuple[int, ...]]:
+    """Draw arguments for a function of fixed-point numbers, of every scale."""
     random = Random(seed)
     for number in range(count):
-        yield FIXED[name][0](random, SCALES[number % len(SCALES)])
+        yield FIXED_FUNCTIONS[name][0](random, SCALES[number % len(SCALES)])
 
 
-def outcome(function: Callable[..., Any], numbers: tuple[int, ...]) -> Any:
-    """What a function returns, or the kind of error that it raises."""
+def find_outcome(function: Callable[..., Any], numbers: tuple[int, ...]) -> Any:
+    """Return the result of a function, or the type of the error that it raises."""
     try:
         return function(*numbers)
     except (OverflowError, ValueError, ZeroDivisionError) as error:
@@ -110,14 +110,14 @@ def outcome(function: Callable[..., Any], numbers: tuple[int, ...]) -> Any:
 
 
 @pytest.mark.parametrize("count", mark_many_cases(600, 3_000))
-@pytest.mark.parametrize("name", FIXED)
+@pytest.mark.parametrize("name", FIXED_FUNCTIONS)
 def test_fixed_point_numbers_are_rounded_as_documented(name: str, record_property: Any, count: int) -> None:
-    """The largest error of each function against 60 digits; no step leaves 64 bits."""
-    function, (_, exact, bound) = getattr(deterministic_math, name), FIXED[name]
+    """The errors of each function, against 60 digits, are within its bound, and no step leaves 64 bits."""
+    function, (_, exact, bound) = getattr(deterministic_math, name), FIXED_FUNCTIONS[name]
     largest, scored = Decimal(0), 0
     with localcontext(prec=60):
-        for numbers in fixed_cases(name, count, seed=3):
-            result = outcome(function, tuple(map(Int64, numbers)))
+        for numbers in draw_fixed_cases(name, count, seed=3):
+            result = find_outcome(function, tuple(map(Int64, numbers)))
             if isinstance(result, int):
                 largest, scored = max(largest, abs(result - exact(*numbers))), scored + 1
             else:
@@ -147,17 +147,17 @@ def test_fixed_point_numbers_are_rounded_as_documented(name: str, record_propert
         ("fixed_exp", (1, 0), ValueError),
     ],
 )  # fmt: skip
-def test_fixed_point_results(name: str, numbers: tuple[int, ...], result: Any) -> None:
-    """Halves are rounded away from zero, and what has no result raises."""
-    assert outcome(getattr(deterministic_math, name), numbers) == result
+def test_fixed_point_functions_give_these_results(name: str, numbers: tuple[int, ...], result: Any) -> None:
+    """Halves round away from zero, and arguments without a result raise."""
+    assert find_outcome(getattr(deterministic_math, name), numbers) == result
 
 
 @pytest.mark.slow
-def test_compiled_fixed_point_has_the_same_bits() -> None:
-    """Compiled functions of fixed-point numbers give what Python gives, errors included."""
+def test_compiled_fixed_point_equals_python() -> None:
+    """Compiled functions of fixed-point numbers give the results of Python, errors included."""
     pytest.importorskip("numba")
-    for name in FIXED:
+    for name in FIXED_FUNCTIONS:
         function = getattr(deterministic_math, name)
         compiled = compiling.compile_loop(function)
-        for numbers in fixed_cases(name, 2_000, seed=4):
-            assert outcome(compiled, numbers) == outcome(function, numbers), (name, numbers)
+        for numbers in draw_fixed_cases(name, 2_000, seed=4):
+            assert find_outcome(compiled, numbers) == find_outcome(function, numbers), (name, numbers)

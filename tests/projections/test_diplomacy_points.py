@@ -1,11 +1,11 @@
-"""C-Diplo and sum of squares: the sources' examples, every sentence at its boundary, and fractions beside them."""
+"""C-Diplo and sum of squares: the sources' examples, every rule at its boundary, and a comparison with fractions."""
 
 import random
 from fractions import Fraction
 from typing import Any
 
 import pytest
-from kind_games import POWERS, columns_of, diplomacy, players_of, random_diplomacy
+from kind_games import POWERS, build_diplomacy, draw_diplomacy, list_columns, list_players
 from lengths import mark_many_cases
 from own_rules import SHIPPED, load_built_in_rule
 
@@ -18,24 +18,24 @@ C_DIPLO = load_built_in_rule("c-diplo/1")
 SQUARES = load_built_in_rule("sum-of-squares/1")
 
 
-def scored(rule: Rule, event: dict[str, Any], **params: Any) -> dict[str, Fraction]:
-    """The points of every player as exact fractions; the terms of the explanation sum to them."""
-    columns, names, bound = columns_of(event, rule.columns), players_of(event), rule.params(**params)
+def score_event(rule: Rule, event: dict[str, Any], **params: Any) -> dict[str, Fraction]:
+    """Return the points of every player as exact fractions; check that the terms of the explanation sum to them."""
+    columns, names, bound = list_columns(event, rule.columns), list_players(event), rule.params(**params)
     change, before = [-1] * len(names), [0] * len(names)
     minted = rule.score(len(names), before, columns, rule.prepare(bound), (), change)
     assert minted == sum(change)
     terms = rule.explain(len(names), names, before, columns, bound, change)
-    assert [sum(term.amount for term in mine) for mine in terms] == change
+    assert [sum(term.amount for term in player_terms) for player_terms in terms] == change
     return {name: Fraction(units, rule.scale) for name, units in zip(names, change, strict=True)}
 
 
-def points_of(rule: Rule, *years: str, **params: Any) -> list[str]:
-    """The points of the seven powers as decimals, in the order of POWERS."""
-    points = scored(rule, diplomacy(*years), **params)
+def list_points(rule: Rule, *years: str, **params: Any) -> list[str]:
+    """Return the points of the seven powers as decimals, in the order of POWERS."""
+    points = score_event(rule, build_diplomacy(*years), **params)
     return [decimal(int(points[power.lower()] * rule.scale), rule.scale) for power in POWERS]
 
 
-# centres, and what C-Diplo gives for them
+# (centres, points of C-Diplo)
 C_DIPLO_GAMES = {
     "two with 17": ("17 17 0 0 0 0 0", "44 44 2.4 2.4 2.4 2.4 2.4"),
     "the database's first example": ("4 0 9 7 7 3 4", "5 1 48 18.5 18.5 4 5"),
@@ -50,17 +50,17 @@ C_DIPLO_GAMES = {
 
 @pytest.mark.parametrize(("centres", "points"), C_DIPLO_GAMES.values(), ids=C_DIPLO_GAMES)
 def test_c_diplo_gives_published_points(centres: str, points: str) -> None:
-    """C-Diplo gives what the sources say, and what follows from their text."""
-    assert points_of(C_DIPLO, centres) == points.split()
+    """C-Diplo gives the points of the sources' examples and rules."""
+    assert list_points(C_DIPLO, centres) == points.split()
 
 
-def test_years_before_do_not_part_level_powers() -> None:
-    """Two powers with the same centres share, even if one had more a year earlier and has the better place."""
-    assert points_of(C_DIPLO, "10 5 5 5 4 3 2", "9 9 5 5 3 2 1")[:2] == ["36", "36"]
-    assert points_of(SQUARES, "10 5 5 5 4 3 2", "6 6 6 6 6 2 2")[:2] == ["19.148936", "19.148936"]
+def test_earlier_years_do_not_break_ties() -> None:
+    """Two powers with equal centres share the places, even if one had more centres a year earlier."""
+    assert list_points(C_DIPLO, "10 5 5 5 4 3 2", "9 9 5 5 3 2 1")[:2] == ["36", "36"]
+    assert list_points(SQUARES, "10 5 5 5 4 3 2", "6 6 6 6 6 2 2")[:2] == ["19.148936", "19.148936"]
 
 
-# centres, and the first points that sum of squares gives for them
+# (centres, points of sum of squares)
 SQUARES_GAMES = {
     "the blog's example": ("12 9 8 5 0 0 0", "45.859873 25.796178 20.382166 7.961783 0 0 0"),
     "two with 17": ("17 17 0 0 0 0 0", "50 50 0 0 0 0 0"),
@@ -72,29 +72,29 @@ SQUARES_GAMES = {
 
 @pytest.mark.parametrize(("centres", "points"), SQUARES_GAMES.values(), ids=SQUARES_GAMES)
 def test_sum_of_squares_gives_published_points(centres: str, points: str) -> None:
-    """Sum of squares gives what the sources say, to the millionth."""
-    assert points_of(SQUARES, centres) == points.split()
+    """Sum of squares gives the points of the sources' examples, to the millionth."""
+    assert list_points(SQUARES, centres) == points.split()
 
 
-def test_game_without_centres_has_no_squares() -> None:
-    """Nothing can be shared by squares where nobody holds a centre; C-Diplo shares the places all the same."""
-    columns = columns_of(diplomacy("0 0 0 0 0 0 0"), SQUARES.columns)
+def test_game_without_centres_is_rejected_by_sum_of_squares() -> None:
+    """Sum of squares rejects a game without centres; C-Diplo shares the places in it."""
+    columns = list_columns(build_diplomacy("0 0 0 0 0 0 0"), SQUARES.columns)
     assert SQUARES.check is not None
     assert SQUARES.check(7, columns, SQUARES.params()) == ("no power holds a centre at the end, so there are no shares")
-    assert points_of(C_DIPLO, "0 0 0 0 0 0 0") == ["9.428571"] * 7
+    assert list_points(C_DIPLO, "0 0 0 0 0 0 0") == ["9.428571"] * 7
 
 
 def test_both_players_of_a_seat_get_its_points() -> None:
-    """A leaver and a substitute both get the points of their power, and others get no less for it."""
-    event = diplomacy("17 17 0 0 0 0 0", substitute="Austria")
-    points = scored(C_DIPLO, event)
+    """A leaver and a substitute both get the points of their power, and other players get no less."""
+    event = build_diplomacy("17 17 0 0 0 0 0", substitute="Austria")
+    points = score_event(C_DIPLO, event)
     assert points["austria"] == points["zoe"] == points["germany"] == 44
     assert points["france"] == Fraction(12, 5)
-    assert scored(SQUARES, event)["zoe"] == 50
+    assert score_event(SQUARES, event)["zoe"] == 50
 
 
-def c_diplo_in_fractions(centres: list[int]) -> list[Fraction]:
-    """The points of C-Diplo by sorting the powers and averaging the awards of equal ones."""
+def compute_c_diplo(centres: list[int]) -> list[Fraction]:
+    """Return the points of C-Diplo by sorting the powers and averaging the awards of equal ones."""
     if max(centres) >= 18:
         return [Fraction(100 * (own >= 18)) for own in centres]
     order = sorted(centres, reverse=True)
@@ -107,18 +107,18 @@ def c_diplo_in_fractions(centres: list[int]) -> list[Fraction]:
 
 @pytest.mark.parametrize("count", mark_many_cases(200, 2_000))
 def test_random_games_agree_with_fractions(count: int) -> None:
-    """On random games C-Diplo is exact, and sum of squares within half a millionth of the exact share."""
+    """In random games C-Diplo is exact, and sum of squares is within half a millionth of the exact share."""
     chance = random.Random(58)
     for _ in range(count):
-        event = random_diplomacy(chance, substituted=False)
+        event = draw_diplomacy(chance, substituted=False)
         last = event["data"]["centres"][max(event["data"]["centres"])]
         centres = [last[power] for power in POWERS]
-        points = scored(C_DIPLO, event)
-        assert [points[power.lower()] for power in POWERS] == c_diplo_in_fractions(centres)
+        points = score_event(C_DIPLO, event)
+        assert [points[power.lower()] for power in POWERS] == compute_c_diplo(centres)
         if max(centres) >= 18 or not any(centres):
             continue
         squares = sum(own * own for own in centres)
-        shares = scored(SQUARES, event)
+        shares = score_event(SQUARES, event)
         for power, own in zip(POWERS, centres, strict=True):
             assert abs(shares[power.lower()] - Fraction(100 * own * own, squares)) <= Fraction(1, 2_000_000)
         assert abs(sum(shares.values()) - 100) <= Fraction(35, 10_000_000)
@@ -127,15 +127,15 @@ def test_random_games_agree_with_fractions(count: int) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not compiling.is_available(), reason="the extra fast is not installed")
 @pytest.mark.parametrize("rule", [C_DIPLO, SQUARES], ids=lambda rule: rule.id)
-def test_compiled_points_are_the_interpreted_ones(rule: Rule) -> None:
-    """Compiled by numba, a rule gives the same points as interpreted."""
+def test_compiled_points_equal_interpreted_ones(rule: Rule) -> None:
+    """A rule compiled by numba gives the same points as interpreted."""
     from numba import njit
 
     kernel = njit(compiling.StandaloneCopier({}).copy(rule.score, {}))
     constants, chance = np.array(rule.prepare(rule.params()), dtype=np.int64), random.Random(7)
     for _ in range(200):
-        event = random_diplomacy(chance, substituted=chance.random() < 0.3)
-        columns, n = columns_of(event, rule.columns), len(players_of(event))
+        event = draw_diplomacy(chance, substituted=chance.random() < 0.3)
+        columns, n = list_columns(event, rule.columns), len(list_players(event))
         if rule.check is not None and rule.check(n, columns, rule.params()):
             continue
         plain, fast = [0] * n, np.zeros(n, dtype=np.int64)
@@ -158,37 +158,41 @@ def test_shipped_ruleset_names_its_rule(name: str, rule: Rule) -> None:
     }  # fmt: skip
 
 
-def explained(rule: Rule, *years: str) -> tuple[dict[str, list[tuple[str, str, str]]], str]:
-    """For every power (term, points, detail), and the remark."""
-    event = diplomacy(*years)
-    columns, names, bound = columns_of(event, rule.columns), players_of(event), rule.params()
+def explain_game(rule: Rule, *years: str) -> tuple[dict[str, list[tuple[str, str, str]]], str]:
+    """Return ({power: [(term, points, detail)]}, the remark)."""
+    event = build_diplomacy(*years)
+    columns, names, bound = list_columns(event, rule.columns), list_players(event), rule.params()
     change = [0] * len(names)
     rule.score(len(names), change[:], columns, rule.prepare(bound), (), change)
     terms = rule.explain(len(names), names, [0] * len(names), columns, bound, change)
     assert rule.remark is not None
     return {
-        name: [(term.term, decimal(term.amount, rule.scale), term.detail) for term in mine]
-        for name, mine in zip(names, terms, strict=True)
+        name: [(term.term, decimal(term.amount, rule.scale), term.detail) for term in player_terms]
+        for name, player_terms in zip(names, terms, strict=True)
     }, rule.remark(len(names), names, columns, bound)
 
 
 def test_explanations_show_the_formula() -> None:
-    """The terms name what the formula adds up, and the remark says how the game ended."""
-    terms, remark = explained(C_DIPLO, "17 17 0 0 0 0 0")
+    """The terms have the summands of the formula, and the remark the end of the game."""
+    terms, remark = explain_game(C_DIPLO, "17 17 0 0 0 0 0")
     assert remark == "no solo: 17 centres against 17 of the second"
     assert terms["austria"] == [
         ("taking part", "1", "for every player"), ("centres", "17", "1 for each of 17"),
         ("place 1", "26", "38 + 14 of places 1 and 2, shared by 2"),
     ]  # fmt: skip
     assert terms["italy"][-1] == ("place 3", "1.4", "7 of places 3 to 7, shared by 5")
-    assert explained(C_DIPLO, "9 8 7 5 5 0 0")[0]["england"][-1] == ("place 4", "0", "0 of places 4 and 5, shared by 2")
+    assert explain_game(C_DIPLO, "9 8 7 5 5 0 0")[0]["england"][-1] == (
+        "place 4",
+        "0",
+        "0 of places 4 and 5, shared by 2",
+    )
 
-    terms, remark = explained(SQUARES, "12 9 8 5 0 0 0")
+    terms, remark = explain_game(SQUARES, "12 9 8 5 0 0 0")
     assert remark == "no solo: the sum of the squares is 144 + 81 + 64 + 25 = 314"
     assert terms["germany"] == [("share", "25.796178", "100 * 9 * 9 / 314")]
 
     for rule in (C_DIPLO, SQUARES):
-        terms, remark = explained(rule, "18 16 0 0 0 0 0")
+        terms, remark = explain_game(rule, "18 16 0 0 0 0 0")
         assert remark.startswith("solo: 18 centres")
         assert terms["austria"] == [("solo", "100", "18 centres, 18 are needed")]
         assert terms["germany"] == [("solo of another", "0", "with 18 centres")]

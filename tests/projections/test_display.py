@@ -1,4 +1,4 @@
-"""How results show themselves: a line for each, tables for notebooks, sequences of rows, numbers that format."""
+"""The display of results: a short line for each, tables in notebooks, sequences of rows, and numbers that format."""
 
 import json
 import pickle
@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from test_views import LADDER, with_games
+from test_views import LADDER, make_ledger_with_games
 
 import ratings_ledger as rl
 from ratings_ledger import ExactNumber, Result, RowSequence
@@ -44,9 +44,9 @@ SEQUENCES: dict[str, Callable[[rl.Ledger, rl.View], RowSequence[Any]]] = {
     "difference": lambda ledger, view: ledger.compare(ledger.at(as_of="2024-01-31"), view)[0],
     "attribution": lambda ledger, view: ledger.attribute(LADDER, "anna", ledger.at(as_of="2024-01-31"), view),
 }
-SEQUENCES["impact"] = lambda ledger, view: correction(ledger).impact()
+SEQUENCES["impact"] = lambda ledger, view: propose_correction(ledger).impact()
 SEQUENCES["impact of nothing"] = lambda ledger, view: ledger.propose([], by="mira").impact()
-OTHERS: dict[str, Callable[[rl.Ledger, rl.View], Result]] = {
+OTHER_RESULTS: dict[str, Callable[[rl.Ledger, rl.View], Result]] = {
     "balance": lambda ledger, view: view.balance(LADDER),
     "explanation": lambda ledger, view: view.explain(LADDER, "g-1"),
     "account": lambda ledger, view: view.account(LADDER, "anna"),
@@ -61,48 +61,48 @@ OTHERS: dict[str, Callable[[rl.Ledger, rl.View], Result]] = {
 }
 
 
-def correction(ledger: rl.Ledger) -> rl.Proposal:
-    """Propose that the first game ended the other way round."""
+def propose_correction(ledger: rl.Ledger) -> rl.Proposal:
+    """Propose a correction that reverses the first game."""
     game = ledger.at().games("g-1")[0].data
     places = {1: 3, 2: 2, 3: 1}
-    turned = [{**seat, "place": places[seat["place"]]} for seat in game["participants"]]
-    data = {"game_id": "g-1", "reason": "turned", "game": {**game, "participants": turned}}
+    reversed_seats = [{**seat, "place": places[seat["place"]]} for seat in game["participants"]]
+    data = {"game_id": "g-1", "reason": "turned", "game": {**game, "participants": reversed_seats}}
     return ledger.propose({"type": "game.corrected", "data": data}, by="mira")
 
 
 @pytest.fixture
 def ledger(copied_file: Callable[..., str]) -> Iterator[rl.Ledger]:
-    """The ledger of `with_games`."""
-    with rl.open(Path(copied_file(with_games))) as opened:
+    """The ledger of `make_ledger_with_games`."""
+    with rl.open(Path(copied_file(make_ledger_with_games))) as opened:
         yield opened
 
 
-def results_in(value: Any) -> Iterator[Result]:
+def iterate_results(value: Any) -> Iterator[Result]:
     """Yield a result and every result in it."""
     if isinstance(value, Result) and is_dataclass(value):
         yield value
         for member in fields(value):
-            yield from results_in(getattr(value, member.name))
+            yield from iterate_results(getattr(value, member.name))
         if isinstance(value, RowSequence):
-            yield from (part for row in value for part in results_in(row))
+            yield from (part for row in value for part in iterate_results(row))
     elif isinstance(value, tuple):
-        yield from (part for one in value for part in results_in(one))
+        yield from (part for item in value for part in iterate_results(item))
 
 
-@pytest.mark.parametrize("what", SEQUENCES | OTHERS)
-def test_every_result_is_one_short_line(what: str, ledger: rl.Ledger) -> None:
-    """A result, and each in it, is one line without sentinels, times as numbers, or what only machines read."""
-    result = (SEQUENCES | OTHERS)[what](ledger, ledger.at())
-    for one in results_in(result):
-        line = repr(one)
-        assert line.startswith(f"{type(one).__name__}(")
+@pytest.mark.parametrize("name", SEQUENCES | OTHER_RESULTS)
+def test_every_result_is_one_short_line(name: str, ledger: rl.Ledger) -> None:
+    """A result, and each result in it, is one line without sentinels, raw numbers for times, and ids for machines."""
+    result = (SEQUENCES | OTHER_RESULTS)[name](ledger, ledger.at())
+    for part in iterate_results(result):
+        line = repr(part)
+        assert line.startswith(f"{type(part).__name__}(")
         assert len(line) < 170
         assert "\n" not in line
         assert not re.search(r"ABSENT|Fraction|ExactNumber|datetime|\d{16}|object at|event_id", line)
 
 
-def test_lines_say_what_matters(ledger: rl.Ledger) -> None:
-    """The line of a ledger, a view, a proposal, and of results and rows says what somebody at a notebook looks for."""
+def test_lines_show_main_members(ledger: rl.Ledger) -> None:
+    """The lines of a ledger, view, proposal, result and row show their main members."""
     view = ledger.at(as_of="2024-12-31")
     assert repr(ledger) == f"Ledger({ledger.location!r})"
     assert repr(view) == f"Snapshot({ledger.location!r}, as_of='2024-12-31')"
@@ -116,16 +116,16 @@ def test_lines_say_what_matters(ledger: rl.Ledger) -> None:
     row = standings[0]
     assert repr(row).startswith(f"Standing(rank={row.rank}, player='{row.player}', points=")
     assert repr(view.history(LADDER, "anna").steps) == "Course(3 changes)"
-    assert repr(correction(ledger)) == "Proposal(1 to append, 0 refused)"
-    assert repr(correction(ledger).impact()).startswith("Impact(7 rows")
+    assert repr(propose_correction(ledger)) == "Proposal(1 to append, 0 refused)"
+    assert repr(propose_correction(ledger).impact()).startswith("Impact(7 rows")
     plan = ledger.propose({"game_id": "g-9"}, by="mira")
     assert repr(plan) == "Proposal(0 to append, 1 refused)"
-    with ledger.at().sides():  # the class that looks at its arguments has the name of the public one
+    with ledger.at().sides():  # the class that checks arguments has the name of the public class
         assert "Checked" not in repr(view)
 
 
 class Cells(HTMLParser):
-    """The texts of a table's cells; every element is closed, and none is a script."""
+    """The texts of a table's cells; a parser that checks that every element is closed and none is a script."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -144,7 +144,7 @@ class Cells(HTMLParser):
             self.texts.append(data)
 
 
-def cells_of(result: Any) -> list[str]:
+def parse_cells(result: Any) -> list[str]:
     """Return the texts of the cells that a notebook shows."""
     cells = Cells()
     cells.feed(result._repr_html_())
@@ -153,12 +153,12 @@ def cells_of(result: Any) -> list[str]:
     return cells.texts
 
 
-@pytest.mark.parametrize("what", SEQUENCES | OTHERS)
-def test_every_result_is_a_table_in_a_notebook(what: str, ledger: rl.Ledger) -> None:
-    """A result, and each in it, is well-formed HTML with a style that takes its colours from the notebook."""
-    result = (SEQUENCES | OTHERS)[what](ledger, ledger.at())
-    for one in results_in(result):
-        texts = cells_of(one)
+@pytest.mark.parametrize("name", SEQUENCES | OTHER_RESULTS)
+def test_every_result_is_a_table_in_a_notebook(name: str, ledger: rl.Ledger) -> None:
+    """A result, and each result in it, is well-formed HTML whose style takes its colours from the notebook."""
+    result = (SEQUENCES | OTHER_RESULTS)[name](ledger, ledger.at())
+    for part in iterate_results(result):
+        texts = parse_cells(part)
         assert not any("ABSENT" in text or "Fraction" in text for text in texts)
     html = result._repr_html_()
     assert "color:inherit" in html
@@ -166,32 +166,32 @@ def test_every_result_is_a_table_in_a_notebook(what: str, ledger: rl.Ledger) -> 
 
 
 def test_names_are_escaped_and_long_tables_cut() -> None:
-    """Names of every script are shown as they are written, a script as text; a long table says how many rows it has."""
+    """Names of every script are shown as written, a script element as text; a cut table says how many rows it has."""
     rows = tuple(
         rl.PersonRow(NAMES[number % len(NAMES)], "elo/all", number + 1, ExactNumber(number, 3), 9)
         for number in range(1_234)
     )
-    everybody = rl.Everybody(at=_nowhere(), rows=rows)
-    texts = cells_of(everybody)
+    everybody = rl.Everybody(at=_build_coordinates(), rows=rows)
+    texts = parse_cells(everybody)
     assert set(NAMES) <= set(texts)
     assert texts[-1] == f"the first {ROWS_MAX} of 1,234 rows"
     assert texts[:5] == ["player", "ladder", "rank", "points", "games"]
     assert texts[5:15] == [NAMES[0], "elo/all", "1", "0.00", "9", NAMES[1], "elo/all", "2", "0.33", "9"]
     assert "<script" not in repr(everybody)
-    assert cells_of(rl.Everybody(at=_nowhere(), rows=())) == ["0 rows"]
+    assert parse_cells(rl.Everybody(at=_build_coordinates(), rows=())) == ["0 rows"]
 
 
-def _nowhere() -> Any:
-    """Coordinates of an empty ledger."""
+def _build_coordinates() -> Any:
+    """Return the coordinates of an empty ledger."""
     from ratings_ledger.projections.queries.coordinates import Coordinates
 
     return Coordinates(None, 0, None)
 
 
-@pytest.mark.parametrize("what", SEQUENCES)
-def test_results_of_rows_are_sequences(what: str, ledger: rl.Ledger) -> None:
-    """A result that consists of rows does what a tuple of its rows does."""
-    result = SEQUENCES[what](ledger, ledger.at())
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_results_with_rows_behave_like_tuples(name: str, ledger: rl.Ledger) -> None:
+    """A result that consists of rows behaves like the tuple of its rows."""
+    result = SEQUENCES[name](ledger, ledger.at())
     rows = tuple(result)
     assert len(result) == len(rows)
     assert bool(result) == bool(rows)
@@ -210,21 +210,21 @@ def test_results_of_rows_are_sequences(what: str, ledger: rl.Ledger) -> None:
 
 
 def test_rows_do_not_change_the_plain_data(ledger: rl.Ledger) -> None:
-    """A result that is a sequence still dumps to an object, and one that is only rows to a list."""
+    """A result that is a sequence still dumps to an object, and a result of only rows to a list."""
     view = ledger.at()
     assert json.dumps(view.standings(LADDER).model_dump())[0] == "{"
     assert json.dumps(view.rulesets().model_dump())[0] == "["
 
 
-@pytest.mark.parametrize("what", SEQUENCES | OTHERS)
-def test_numbers_of_results_format(what: str, ledger: rl.Ledger) -> None:
-    """Every exact number in every result is one that formats, on Pythons whose fractions do not."""
-    result = (SEQUENCES | OTHERS)[what](ledger, ledger.at())
-    for one in results_in(result):
-        for member in fields(one):  # type: ignore[arg-type]
-            value = getattr(one, member.name)
+@pytest.mark.parametrize("name", SEQUENCES | OTHER_RESULTS)
+def test_numbers_of_results_format(name: str, ledger: rl.Ledger) -> None:
+    """Every exact number in every result can be formatted, also on Python versions whose fractions cannot."""
+    result = (SEQUENCES | OTHER_RESULTS)[name](ledger, ledger.at())
+    for part in iterate_results(result):
+        for member in fields(part):  # type: ignore[arg-type]
+            value = getattr(part, member.name)
             if isinstance(value, Fraction):
-                assert type(value) is ExactNumber, (type(one).__name__, member.name)
+                assert type(value) is ExactNumber, (type(part).__name__, member.name)
                 assert float(f"{value:.2f}") == pytest.approx(float(value), abs=0.005001)
 
 
@@ -242,30 +242,30 @@ def test_numbers_of_results_format(what: str, ledger: rl.Ledger) -> None:
     ],
 )  # fmt: skip
 def test_numbers_format_as_floats_do(number: str, spec: str, text: str) -> None:
-    """An exact number takes the format specification of floats; halves are rounded away from zero."""
+    """An exact number takes the format specifications of floats; halves round away from zero."""
     assert format(ExactNumber(number), spec) == text
 
 
 def test_formats_agree_with_decimals_and_floats() -> None:
-    """With six places a format shows what JSON has as the decimal, and otherwise what a float shows."""
+    """A format with six places equals the decimal in JSON; other formats equal those of a float."""
     chance = Random(20)
     for _ in range(2_000):
         number = ExactNumber(chance.randint(-(10**9), 10**9), chance.choice((1, 7, 1000, 10**6, 840)))
         assert Fraction(f"{number:.6f}") == Fraction(decimal(number.numerator, number.denominator))
         spec = chance.choice(("", "+", ">12", "<15", "012", ",", "*^20,")) + chance.choice((".3f", ".1f", ".4e", ".1%"))
         spec = spec.replace("*^20,.4e", ".4e")
-        near = format(float(number), spec)
-        assert format(number, spec).replace("-0", "0", 1) == near.replace("-0", "0", 1) or _is_half(number, spec)
+        expected = format(float(number), spec)
+        assert format(number, spec).replace("-0", "0", 1) == expected.replace("-0", "0", 1) or _is_half(number, spec)
 
 
 def _is_half(number: Fraction, spec: str) -> bool:
-    """Tell whether a float that is formatted is rounded to even, or is not the number itself."""
+    """Tell whether the float rounds a half to even, or differs from the number itself."""
     places = int(spec.rpartition(".")[2][0]) + 2 * spec.endswith("%")
     return (number * 10**places * 2).denominator == 1 or "e" in spec
 
 
 def test_numbers_stay_fractions() -> None:
-    """An exact number is equal to its fraction, computes exactly with fractions and whole numbers, and can be kept."""
+    """An exact number equals its fraction, computes exactly with fractions and integers, and can be pickled."""
     third = ExactNumber(1, 3)
     assert (third, hash(third)) == (Fraction(1, 3), hash(Fraction(1, 3)))
     for result in (third + 1, 1 - third, third * third, Fraction(1, 2) + third, sum([third, third]), -third, 1 / third,
@@ -280,14 +280,14 @@ def test_numbers_stay_fractions() -> None:
 
 
 @pytest.mark.parametrize("spec", ["d", "s", ".2x", "..2f", ".99999999f", "ff", "é.2f "])
-def test_formats_that_floats_lack_are_refused(spec: str) -> None:
-    """A specification that no number has is a `ValueError` that shows one."""
+def test_invalid_formats_are_rejected(spec: str) -> None:
+    """An invalid format specification raises a `ValueError` with a valid example."""
     with pytest.raises(ValueError, match=r"invalid format specifier .* write, for example, '\.2f'"):
         format(ExactNumber(1, 3), spec)
 
 
 @pytest.mark.parametrize(
-    ("rows", "seen"),
+    ("rows", "shown"),
     [
         ([("elo/all", 1), ("elo/2", 1)], ["elo/all"]),
         ([("elo/2", 1), ("elo/2", 2), ("elo/all", 1), ("elo/all", 2)], ["elo/all", "elo/all"]),
@@ -299,14 +299,14 @@ def test_formats_that_floats_lack_are_refused(spec: str) -> None:
         ([], []),
     ],
 )  # fmt: skip
-def test_double_is_hidden_where_it_says_the_same(rows: list[tuple[str, int]], seen: list[str]) -> None:
-    """Rows of a ladder of one size are left out exactly where those of the ladder of all sizes say the same."""
+def test_duplicate_ladder_is_hidden(rows: list[tuple[str, int]], shown: list[str]) -> None:
+    """Rows of a ladder of one size are hidden exactly if those of the ladder of all sizes are equal."""
     table = [rl.PersonRow("anna", ladder, rank, ExactNumber(7), 1) for ladder, rank in rows]
-    assert [row.ladder for row in drop_duplicate_ladders(table)] == seen
+    assert [row.ladder for row in drop_duplicate_ladders(table)] == shown
 
 
-def test_a_second_table_tells_a_double_from_the_whole() -> None:
-    """A ladder of one size that differs in one of several tables is seen in all."""
+def test_ladder_that_differs_in_one_table_is_shown() -> None:
+    """A ladder of one size that differs in one of several tables is shown in all of them."""
     alike = [rl.PersonRow("anna", ladder, 1, ExactNumber(7), 1) for ladder in ("elo/2", "elo/all")]
     unlike = [rl.PersonRow("ben", ladder, rank, ExactNumber(7), 1) for ladder, rank in (("elo/2", 1), ("elo/all", 2))]
     assert distinct_ladders(alike) == {"elo/all"}

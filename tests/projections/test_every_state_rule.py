@@ -1,5 +1,7 @@
-"""Every rule with state gives the same digests in every way: interpreted, compiled, from files of columns, continued,
-cut, by one or two processes, on a cluster, and in both kinds of store.
+"""Every rule with state has the same digests on every code path.
+
+The paths: interpreted, compiled, from files of columns, continued, cut, by one or two processes, on a cluster, and in
+both kinds of store.
 """
 
 from collections.abc import Iterator
@@ -7,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from clusters import cluster_here, in_one_process, on_cluster, small_pieces
-from paths import digests, set_paths
+from clusters import open_local_cluster, rank_in_one_process, rank_on_cluster, shrink_pieces
+from paths import compute_digests, set_paths
 from state_systems import SYSTEMS, draw_history
 from thresholds import set_thresholds
 from time_ledgers import enter
@@ -29,81 +31,83 @@ from tests.builders import Event
 from tests.ledgers import run_command
 
 ROUNDS = 18
-# by periods or by lists, every ladder is replayed from its beginning
+# ladders by period, and lists, are always replayed from the beginning
 CONTINUABLE = {"glicko", "glicko-2", "weng-lin", "weng-lin-bt", "club-elo", "doubles-elo", "fide-games"}
 Answers = dict[str, str]
 
 
 @pytest.fixture(scope="module")
 def rounds(at_length: bool) -> int:
-    """How many rounds of games there are."""
+    """The number of rounds of games."""
     return 150 if at_length else ROUNDS
 
 
 @pytest.fixture(scope="module")
 def ledger(rounds: int, tmp_path_factory: pytest.TempPathFactory) -> Ledger:
-    """A ledger with all systems; every event of its history is taken."""
+    """A ledger with all systems; every event of its history is accepted."""
     return fill(str(tmp_path_factory.mktemp("systems") / "ratings.db"), draw_history(1, rounds))
 
 
 @pytest.fixture(scope="module")
-def plain(ledger: Ledger) -> Facts:
-    """Its facts, as they are read from the log."""
-    return facts_of(ledger, cached=False)
+def plain_facts(ledger: Ledger) -> Facts:
+    """The facts of the ledger as decoded from the log."""
+    return load_facts(ledger, cached=False)
 
 
 @pytest.fixture(scope="module")
-def expected(plain: Facts) -> Answers:
-    """The digests of all ladders, interpreted; of every rule there is one, and none of them fails."""
+def expected(plain_facts: Facts) -> Answers:
+    """The digests of all ladders, interpreted; every rule has some, and none of them fails."""
     with compiling.force_interpreted():
-        found = digests(plain)
-    assert {ladder.split("/")[0] for ladder in found} == {*SYSTEMS}
-    assert all(digest.startswith("sha256:") for digest in found.values()), found
+        digests = compute_digests(plain_facts)
+    assert {ladder.split("/")[0] for ladder in digests} == {*SYSTEMS}
+    assert all(digest.startswith("sha256:") for digest in digests.values()), digests
     by_period = {name for name, (_, _, more) in SYSTEMS.items() if more.get("period", "event") != "event"}
-    every = {name: Ladders(plain).streams(name).values() for name in by_period}
-    open_games = {name: sum(len(stream.open_rows) for stream in streams) for name, streams in every.items()}
+    streams_by_ruleset = {name: Ladders(plain_facts).streams(name).values() for name in by_period}
+    open_games = {
+        name: sum(len(stream.open_rows) for stream in streams) for name, streams in streams_by_ruleset.items()
+    }
     assert all(open_games.values()), open_games
-    return found
+    return digests
 
 
 def fill(url: str, log: list[Event]) -> Ledger:
     """Create a ledger with a history."""
     upgrade(url)
-    filled = open_ledger(url)
-    record(filled, log)
-    return filled
+    ledger = open_ledger(url)
+    record(ledger, log)
+    return ledger
 
 
 def record(ledger: Ledger, log: list[Event]) -> None:
-    """Record events a second after the last of them happened, so that rating periods are open then."""
-    now = max(parse_instant(one["occurred_at"]) for one in log) + 1_000_000
+    """Record events a second after the last of them, so that rating periods are still open."""
+    now = max(parse_instant(event["occurred_at"]) for event in log) + 1_000_000
     assert enter(ledger, log, lambda: now).rejected == []
 
 
-def facts_of(ledger: Ledger, position: int | None = None, **options: Any) -> Facts:
+def load_facts(ledger: Ledger, position: int | None = None, **options: Any) -> Facts:
     """Return the facts of a ledger."""
     with ledger.reading() as connection:
         return decode(connection, position, **options)
 
 
-def own(name: str, answers: Answers) -> Answers:
+def filter_digests(name: str, answers: Answers) -> Answers:
     """Return the digests of the ladders of one ruleset."""
     return {ladder: digest for ladder, digest in answers.items() if ladder.split("/")[0] == name}
 
 
-def digests_of(name: str, ladders: Ladders) -> Answers:
-    """Return the same, replayed anew."""
+def replay_digests(name: str, ladders: Ladders) -> Answers:
+    """Return the digests of the ladders of one ruleset from a new replay."""
     return {ladder: ladders.rank_stream(stream).digest for ladder, stream in ladders.streams(name).items()}
 
 
-def instants_of(plain: Facts, count: int) -> list[int]:
-    """Return so many instants over the whole history: of games, and just before them."""
-    played = sorted(plain.occurred_at)
+def choose_instants(facts: Facts, count: int) -> list[int]:
+    """Return `count` instants over the whole history: those of games, and shortly before them."""
+    played = sorted(facts.occurred_at)
     step = max(1, len(played) // count)
     return [at - early for early, at in enumerate(played[::step])]
 
 
-def traces_of(name: str, ladders: Ladders) -> Iterator[Trace]:
+def iterate_traces(name: str, ladders: Ladders) -> Iterator[Trace]:
     """Yield the traces of the ladders of one ruleset."""
     for ladder in ladders.streams(name):
         yield ladders.trace(ladder)
@@ -111,112 +115,118 @@ def traces_of(name: str, ladders: Ladders) -> Iterator[Trace]:
 
 @pytest.mark.slow_cases
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_compiled_rules_leave_the_same_states(
-    name: str, plain: Facts, expected: Answers, monkeypatch: pytest.MonkeyPatch
+def test_compiled_rules_have_the_same_states(
+    name: str, plain_facts: Facts, expected: Answers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Digests and the states before all games are those of the interpreter."""
+    """Compiled rules have the digests, and the states before all games, of the interpreter."""
     pytest.importorskip("numba")
     with compiling.force_interpreted():
-        interpreted = [*traces_of(name, Ladders(plain))]
+        interpreted = [*iterate_traces(name, Ladders(plain_facts))]
     set_paths(monkeypatch, scanned=False, compiled=True)
     monkeypatch.setattr(compiling, "can_compile", lambda rule: True)
-    assert digests_of(name, Ladders(plain)) == own(name, expected)
-    for compiled, trace in zip(traces_of(name, Ladders(plain)), interpreted, strict=True):
+    assert replay_digests(name, Ladders(plain_facts)) == filter_digests(name, expected)
+    for compiled, trace in zip(iterate_traces(name, Ladders(plain_facts)), interpreted, strict=True):
         assert compiled.has_same_results(trace)
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_cuts_at_any_position_are_replays_to_it(name: str, plain: Facts, ledger: Ledger, rounds: int) -> None:
-    """At many instants, and known at many positions, what a longer replay is cut to is what a shorter one leaves."""
-    whole, differing = Ladders(plain), set[str]()
+def test_cuts_at_any_instant_equal_replays_to_it(name: str, plain_facts: Facts, ledger: Ledger, rounds: int) -> None:
+    """At many instants, a longer replay that is cut equals a shorter replay."""
+    whole, distinct_digests = Ladders(plain_facts), set[str]()
     whole.streams(name)
-    for at in instants_of(plain, 12 if rounds == ROUNDS else 60):
-        anew = digests_of(name, Ladders(plain, at))
-        assert digests_of(name, whole.at(at)) == anew
-        for ladder, trace in ((ladder, whole.trace(ladder)) for ladder in anew):
-            cut = trace.truncate(*trace.count_before(plain, (at + 1, 0))).apply_versions_until(at)
-            assert [*map(list, cut.states)] == [*map(list, Ladders(plain, at).trace(ladder).states)], (ladder, at)
-        differing |= {*anew.values()}
-    assert len(differing) > 4
+    for at in choose_instants(plain_facts, 12 if rounds == ROUNDS else 60):
+        digests_at = replay_digests(name, Ladders(plain_facts, at))
+        assert replay_digests(name, whole.at(at)) == digests_at
+        for ladder, trace in ((ladder, whole.trace(ladder)) for ladder in digests_at):
+            cut = trace.truncate(*trace.count_before(plain_facts, (at + 1, 0))).apply_versions_until(at)
+            assert [*map(list, cut.states)] == [*map(list, Ladders(plain_facts, at).trace(ladder).states)], (ladder, at)
+        distinct_digests |= {*digests_at.values()}
+    assert len(distinct_digests) > 4
 
 
 @pytest.mark.slow_cases
 @pytest.mark.parametrize("scanned", [False, True], ids=["read", "scanned"])
-def test_columns_in_files_say_the_same(
+def test_cached_columns_give_the_same_digests(
     scanned: bool, ledger: Ledger, expected: Answers, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """What is decoded and kept, and then read from its files alone, gives the digests that the log gives."""
+    """Facts that are decoded and cached, and facts read from the files alone, have the digests of the log."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     set_paths(monkeypatch, scanned=scanned, compiled=False)
-    assert digests(facts_of(ledger)) == expected
+    assert compute_digests(load_facts(ledger)) == expected
     assert list(tmp_path.rglob("*")) != []
-    assert digests(facts_of(ledger, lazily=True)) == expected
+    assert compute_digests(load_facts(ledger, lazily=True)) == expected
 
 
 @pytest.mark.slow_cases
 @pytest.mark.parametrize("seed", [2, 3, 4])
-def test_open_and_kept_ladders_are_continued(
+def test_open_ledgers_and_cached_traces_are_continued(
     seed: int, rounds: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """While a history grows piece by piece, an open ledger, kept traces, and a replay from the beginning agree."""
+    """As a history grows piece by piece, an open ledger, cached traces and a replay from the beginning agree."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     monkeypatch.setattr(trace_cache, "TRACED_GAMES", 1)
     monkeypatch.setattr(continuation, "GAMES_PER_REPLAYED_GAME", 0)
     set_paths(monkeypatch, scanned=False, compiled=False)
     url, log = str(tmp_path / "ratings.db"), draw_history(seed, rounds)
-    begin = next(number for number, one in enumerate(log) if one["type"] == "game.recorded") + 60
-    written = fill(url, log[:begin])
+    begin = next(number for number, event in enumerate(log) if event["type"] == "game.recorded") + 60
+    writer = fill(url, log[:begin])
     continued = set[str]()
     with rl.open(url) as ledger:
         for low in range(begin, len(log), 17):
-            record(written, log[low : low + 17])
-            snapshot, kept = ledger.at(), facts_of(written)
-            plain = Ladders(facts_of(written, cached=False))
+            record(writer, log[low : low + 17])
+            snapshot, cached = ledger.at(), load_facts(writer)
+            plain_ladders = Ladders(load_facts(writer, cached=False))
             for name in SYSTEMS:
-                anew = digests_of(name, plain)
-                assert {ladder: snapshot.standings(ladder).digest for ladder in anew} == anew
-                for ladder in anew:
-                    trace = find_trace(kept, ladder, kept.rulesets[name])
-                    assert trace is None or trace.join_parts().has_same_results(plain.trace(ladder)), ladder
+                replayed = replay_digests(name, plain_ladders)
+                assert {ladder: snapshot.standings(ladder).digest for ladder in replayed} == replayed
+                for ladder in replayed:
+                    trace = find_trace(cached, ladder, cached.rulesets[name])
+                    assert trace is None or trace.join_parts().has_same_results(plain_ladders.trace(ladder)), ladder
                     continued |= {name} if trace is not None and trace.earlier is not None else set()
-                    assert Ladders(kept).trace(ladder).join_parts().has_same_results(plain.trace(ladder)), ladder
+                    assert Ladders(cached).trace(ladder).join_parts().has_same_results(plain_ladders.trace(ladder)), (
+                        ladder
+                    )
     assert continued == CONTINUABLE
 
 
 @pytest.mark.slow_cases
-def test_past_knowledge_is_a_replay_of_what_was_known(ledger: Ledger, plain: Facts, expected: Answers) -> None:
-    """At earlier positions of the log every ladder is what a ledger with that log alone says; later ones differ."""
-    differing = set[str]()
+def test_earlier_positions_equal_replays_of_the_log_until_then(
+    ledger: Ledger, plain_facts: Facts, expected: Answers
+) -> None:
+    """At earlier positions every ladder equals a replay of the log until then, and differs from the present one."""
+    differing_rulesets = set[str]()
     with rl.open(ledger.location) as opened:
-        for position in range(plain.position, 60, -plain.position // 8):
-            anew = digests(facts_of(ledger, position, cached=False))
+        for position in range(plain_facts.position, 60, -plain_facts.position // 8):
+            replayed = compute_digests(load_facts(ledger, position, cached=False))
             snapshot = opened.at(known_at=position)
-            assert {ladder: snapshot.standings(ladder).digest for ladder in anew} == anew
-            differing |= {ladder.split("/")[0] for ladder, digest in anew.items() if digest != expected.get(ladder)}
-    assert differing == {*SYSTEMS}
+            assert {ladder: snapshot.standings(ladder).digest for ladder in replayed} == replayed
+            differing_rulesets |= {
+                ladder.split("/")[0] for ladder, digest in replayed.items() if digest != expected.get(ladder)
+            }
+    assert differing_rulesets == {*SYSTEMS}
 
 
 @pytest.mark.slow_cases
 def test_processes_and_clusters_compute_the_same(
-    ledger: Ledger, plain: Facts, expected: Answers, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ledger: Ledger, plain_facts: Facts, expected: Answers, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """One process, two, and a cluster that divides the log into small pieces, store the same standings."""
-    alone = in_one_process(plain)
+    """One process, two processes, and a cluster with small pieces of the log compute the same standings."""
+    alone = rank_in_one_process(plain_facts)
     assert {ladder: built.digest for ladder, built in alone.items()} == expected
     set_thresholds(monkeypatch, forking_cost=0)
-    ladders = Ladders(plain)
+    ladders = Ladders(plain_facts)
     assert {built.ladder: built for built in compute(ladders, plan(ladders), cores=2)} == alone
     for window in (None, 3):
-        small_pieces(monkeypatch, 40, 5, 20, window)
-        with cluster_here(tmp_path / f"objects-{window}") as cluster:
-            assert on_cluster(ledger, cluster, plain.position) == alone
+        shrink_pieces(monkeypatch, 40, 5, 20, window)
+        with open_local_cluster(tmp_path / f"objects-{window}") as cluster:
+            assert rank_on_cluster(ledger, cluster, plain_facts.position) == alone
 
 
 @pytest.mark.slow_cases
 def test_stores_and_rebuilds_agree(
     store: str, store_kind: str, rounds: int, expected: Answers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In each kind of store the digests are the same, live and rebuilt by one process or two, and verify agrees."""
+    """In each kind of store the digests are the same, and a checked rebuild by two processes verifies."""
     fill(store, draw_history(1, rounds))
     with rl.open(store) as opened:
         assert {ladder: opened.at().standings(ladder).digest for ladder in expected} == expected

@@ -1,4 +1,4 @@
-"""The rows of answers as frames: the same numbers as the plain data of the rows, with types that columns have."""
+"""The rows of answers as frames: the values of the rows' plain data, with column types."""
 
 import json
 import sys
@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from test_display import SEQUENCES
-from test_views import LADDER, with_games
+from test_views import LADDER, make_ledger_with_games
 
 import ratings_ledger
 from ratings_ledger import BadArgument, Result, RowSequence
@@ -23,7 +23,7 @@ GAMES = """game_id,occurred_at,game,1st,2nd,3rd
 g-1,2024-03-01T20:00:00Z,catan,anna,ben,cleo
 g-2,2024-03-02T20:00:00Z,catan,ben,anna=cleo,
 """
-ASKED: dict[str, Callable[[ratings_ledger.View], Any]] = {
+QUERIES: dict[str, Callable[[ratings_ledger.View], Any]] = {
     "standings": lambda view: view.standings("elo-catan/all"),
     "history": lambda view: view.history("elo-catan/all", "anna"),
     "ladders": lambda view: view.ladders(),
@@ -33,31 +33,34 @@ ASKED: dict[str, Callable[[ratings_ledger.View], Any]] = {
 
 @pytest.fixture
 def view(copied_file: Callable[..., str], ratings: Callable[..., Any]) -> ratings_ledger.View:
-    def make(ratings: Callable[..., Any], url: str) -> None:
+    """A view of a ledger with two games of Catan."""
+
+    def make_catan_ledger(ratings: Callable[..., Any], url: str) -> None:
         assert ratings("init", "--for", "catan", db=url).exit_code == 0
         assert ratings("import", "-", "--new-names", "accept", db=url, input=GAMES).exit_code == 0
 
-    return ratings_ledger.open(copied_file(make)).at()
+    return ratings_ledger.open(copied_file(make_catan_ledger)).at()
 
 
-@pytest.mark.parametrize("what", ASKED)
-def test_frame_says_what_the_plain_data_say(what: str, view: ratings_ledger.View) -> None:
-    """Each column holds what the rows' plain data have under its name; moments are times, decimals are decimals."""
+@pytest.mark.parametrize("query", QUERIES)
+def test_frame_has_the_plain_data_of_rows(query: str, view: ratings_ledger.View) -> None:
+    """Each column has the plain data of the rows under its name; instants are timestamps, decimals are decimals."""
     pytest.importorskip("pyarrow", reason="the extra frames is not installed")
-    found = ASKED[what](view)
-    frame = found.arrow()
-    plain = [row.model_dump() for row in found.rows]
+    answer = QUERIES[query](view)
+    frame = answer.arrow()
+    plain = [row.model_dump() for row in answer.rows]
     assert frame.num_rows == len(plain)
     assert [*frame.column_names] == [*plain[0]]
     for name, column in zip(frame.column_names, frame.columns, strict=True):
         expected = [Decimal(row[name]) if isinstance(row[name], str) and name.endswith("_decimal") else row[name]
                     for row in plain]  # fmt: skip
-        told = [f"{one:%Y-%m-%dT%H:%M:%S.%fZ}" if isinstance(one, datetime) else one for one in column.to_pylist()]
-        assert told == expected, name
+        values = [f"{value:%Y-%m-%dT%H:%M:%S.%fZ}" if isinstance(value, datetime) else value
+                  for value in column.to_pylist()]  # fmt: skip
+        assert values == expected, name
 
 
 def test_columns_have_types_without_rows(view: ratings_ledger.View) -> None:
-    """A frame without rows has the columns that every row has, of the same types."""
+    """A frame without rows has the columns and types of one with rows."""
     pytest.importorskip("pyarrow", reason="the extra frames is not installed")
     full = view.standings("elo-catan/all").arrow()
     assert view.standings("elo-catan/all", limit=0).arrow().schema == full.schema
@@ -67,7 +70,7 @@ def test_columns_have_types_without_rows(view: ratings_ledger.View) -> None:
 
 
 def test_missing_library_is_named(view: ratings_ledger.View, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the extra a program is told what to install, and an answer without rows says so."""
+    """Without the extra, the error says what to install; an answer without rows says so."""
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(BadArgument, match=r"pip install 'ratings-ledger\[frames\]'"):
         view.standings("elo-catan/all").arrow()
@@ -76,12 +79,14 @@ def test_missing_library_is_named(view: ratings_ledger.View, monkeypatch: pytest
 
 
 def test_every_answer_with_rows_has_their_kind() -> None:
-    """The kind of the rows is known of every public answer that has some, so that none fails when it is empty."""
+    """Every public answer with rows knows their type, also when it is empty."""
     public = [getattr(ratings_ledger, name) for name in ratings_ledger.__all__]
-    answers = [one for one in public if isinstance(one, type) and issubclass(one, Result)]
-    with_rows = [one for one in answers if hasattr(one, "rows") or "rows" in {name for name, *_ in list_members(one)}]
+    answers = [kind for kind in public if isinstance(kind, type) and issubclass(kind, Result)]
+    with_rows = [
+        kind for kind in answers if hasattr(kind, "rows") or "rows" in {name for name, *_ in list_members(kind)}
+    ]
     assert len(with_rows) > 5
-    assert all(issubclass(one.row_kind(), Result) for one in with_rows)
+    assert all(issubclass(kind.row_kind(), Result) for kind in with_rows)
 
 
 EXTRA = "the extra frames is not installed"
@@ -91,16 +96,16 @@ NOWHERE = Coordinates(None, 0, None)
 
 @pytest.fixture
 def ledger(copied_file: Callable[..., str]) -> Any:
-    """The ledger of `with_games`, with a published list and an adjustment."""
-    with ratings_ledger.open(Path(copied_file(with_games))) as opened:
+    """The ledger of `make_ledger_with_games`."""
+    with ratings_ledger.open(Path(copied_file(make_ledger_with_games))) as opened:
         yield opened
 
 
-@pytest.mark.parametrize("what", SEQUENCES)
-def test_every_sequence_is_a_frame(what: str, ledger: ratings_ledger.Ledger) -> None:
-    """Each result of rows is a frame of each library, exactly and with floats, with the same columns in all three."""
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_every_sequence_becomes_a_frame(name: str, ledger: ratings_ledger.Ledger) -> None:
+    """Each result with rows becomes a frame of each library, exact and with floats, with the same columns in all."""
     pandas, polars, pa = (pytest.importorskip(library, reason=EXTRA) for library in LIBRARIES)
-    result = SEQUENCES[what](ledger, ledger.at())
+    result = SEQUENCES[name](ledger, ledger.at())
     streamed = pa.table(result)
     assert streamed.num_rows == len(result)
     for exact in (False, True):
@@ -118,7 +123,7 @@ def test_every_sequence_is_a_frame(what: str, ledger: ratings_ledger.Ledger) -> 
 
 
 def test_floats_and_exact_numbers(ledger: ratings_ledger.Ledger) -> None:
-    """Numbers are floats unless exact ones are asked for: these are texts that `Fraction` takes, beside decimals."""
+    """Numbers are floats by default; exact numbers are texts for `Fraction`, beside decimals."""
     for library in LIBRARIES:
         pytest.importorskip(library, reason=EXTRA)
     history = ledger.at().history(LADDER, "anna")
@@ -136,7 +141,7 @@ def test_floats_and_exact_numbers(ledger: ratings_ledger.Ledger) -> None:
 
 
 def test_times_and_missing_values_have_their_types(ledger: ratings_ledger.Ledger) -> None:
-    """Times are timestamps in UTC, also where the log has them as text; what is missing leaves whole numbers whole."""
+    """Times are timestamps in UTC, also if the log has them as text; missing values keep integer columns."""
     pandas, polars, pa = (pytest.importorskip(library, reason=EXTRA) for library in LIBRARIES)
     view = ledger.at()
     history = view.history(LADDER, "anna")
@@ -154,8 +159,8 @@ def test_times_and_missing_values_have_their_types(ledger: ratings_ledger.Ledger
     assert pandas.isna(history.to_pandas()["reason"].iloc[0])
 
 
-def test_recorded_games_and_events_are_columns_of_their_members(ledger: ratings_ledger.Ledger) -> None:
-    """What is recorded as JSON is a column for each member; what is no text, number or truth value is JSON again."""
+def test_games_and_events_have_columns_of_their_members(ledger: ratings_ledger.Ledger) -> None:
+    """A recorded game or event has a column for each member; members that are objects or lists are JSON."""
     pytest.importorskip("pyarrow", reason=EXTRA)
     games, events = ledger.at().games(), ledger.at().events()
     frame = games.arrow()
@@ -167,7 +172,7 @@ def test_recorded_games_and_events_are_columns_of_their_members(ledger: ratings_
 
 
 def test_frames_without_rows_have_the_same_types(ledger: ratings_ledger.Ledger) -> None:
-    """A frame of an answer without rows has the columns of one with rows."""
+    """A frame without rows has the columns and types of one with rows, for several kinds of answers."""
     pytest.importorskip("pyarrow", reason=EXTRA)
     import pyarrow as pa
 
@@ -188,14 +193,14 @@ def test_frames_without_rows_have_the_same_types(ledger: ratings_ledger.Ledger) 
 
 
 @dataclass(frozen=True, slots=True)
-class _Table(RowSequence[ratings_ledger.Standing]):
-    """Rows of standings alone."""
+class _StandingRows(RowSequence[ratings_ledger.Standing]):
+    """Standings that consist of rows only."""
 
     rows: tuple[ratings_ledger.Standing, ...]
 
 
-def test_what_a_rule_keeps_is_numbers() -> None:
-    """The numbers of a rating with several are columns of floats, from the exact ones; exactly they are structures."""
+def test_states_become_columns_of_floats() -> None:
+    """The numbers of a state are columns of floats, from exact numbers; an arrow table has them as structures."""
     pytest.importorskip("pyarrow", reason=EXTRA)
     import pyarrow as pa
 
@@ -207,37 +212,37 @@ def test_what_a_rule_keeps_is_numbers() -> None:
         )
         for place, (rating, exact, deviation, width) in enumerate(states, 1)
     )  # fmt: skip
-    frame = pa.table(_Table(rows))
+    frame = pa.table(_StandingRows(rows))
     assert frame["state_rating"].to_pylist() == [1638.0, 1500.0]
     assert frame["state_deviation"].to_pylist() == [110.5, 350.0]
     assert frame["provisional"].to_pylist() == [False, True]
-    assert _Table(rows).arrow()["state"].to_pylist() == [row.state for row in rows]
+    assert _StandingRows(rows).arrow()["state"].to_pylist() == [row.state for row in rows]
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_each_missing_library_is_named(
     library: str, ledger: ratings_ledger.Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without a library of the extra, a program is told which one is missing, and what to install."""
+    """Without a library of the extra, the error names the library and the command that installs it."""
     monkeypatch.setitem(sys.modules, library, None)
     standings = ledger.at().standings(LADDER)
-    asked: dict[str, list[Callable[[], object]]] = {
+    conversions: dict[str, list[Callable[[], object]]] = {
         "pandas": [standings.to_pandas],
         "polars": [standings.to_polars],
         "pyarrow": [standings.__arrow_c_stream__, standings.arrow],
     }
-    for ask in asked[library]:
-        with pytest.raises(BadArgument, match=rf"needs {library}, .*: pip install 'ratings-ledger\[frames\]'") as told:
-            ask()
-        assert told.value.argument is None
+    for convert in conversions[library]:
+        with pytest.raises(BadArgument, match=rf"needs {library}, .*: pip install 'ratings-ledger\[frames\]'") as error:
+            convert()
+        assert error.value.argument is None
 
 
 def test_times_of_every_year_are_timestamps() -> None:
-    """The first and the last time that a ledger holds are timestamps in each library."""
+    """The first and the last possible instant are timestamps in each library."""
     for library in LIBRARIES:
         pytest.importorskip(library, reason=EXTRA)
     ends = [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)]
-    rows = tuple(ratings_ledger.RankChange(None, when, None, 0) for when in ends)
+    rows = tuple(ratings_ledger.RankChange(None, instant, None, 0) for instant in ends)
     ranks = ratings_ledger.Ranks("anna", LADDER, NOWHERE, "day", rows)
     assert ranks.to_polars()["occurred_at"].to_list() == ends
-    assert [when.to_pydatetime() for when in ranks.to_pandas()["occurred_at"]] == ends
+    assert [instant.to_pydatetime() for instant in ranks.to_pandas()["occurred_at"]] == ends

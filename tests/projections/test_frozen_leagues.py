@@ -1,4 +1,4 @@
-"""A league keeps the version that it began under: what begins it, and what that is for what happens in it later."""
+"""A league keeps the version in force at its start: which event starts it, and the effects on later events."""
 
 import json
 from collections.abc import Callable
@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from histories import fill, ranking_of, ruleset
-from kind_games import battle
+from histories import build_ruleset_event, fill, load_ranking
+from kind_games import build_battle
 from own_rules import find_shipped_text, find_shipped_texts
 from stores import make_empty_ledger
 
 Ratings = Callable[..., Any]
 LATE, EARLY = "2010-05-01T20:00:00Z", "2009-05-01T20:00:00Z"
-NOTHING = {
+UNCOUNTED_GAMES = {
     "ended by agreement": {"aborted": True},
     "not rated": {"rated": False},
     "of another kind": {"kind": "placing", "participants": [{"player": "A", "place": 1}, {"player": "B", "place": 2}]},
@@ -22,14 +22,14 @@ NOTHING = {
 }
 
 
-def ships(game_id: str, at: str, **members: Any) -> dict[str, Any]:
-    """A game of the league L1."""
-    event = battle("A 1 0 0 20", "B 1 1 0 10", league="L1", game="wooden-ships")
+def build_battle_event(game_id: str, at: str, **members: Any) -> dict[str, Any]:
+    """Return a game of the league L1."""
+    event = build_battle("A 1 0 0 20", "B 1 1 0 10", league="L1", game="wooden-ships")
     return event | {"occurred_at": at, "data": event["data"] | {"game_id": game_id, **members}}
 
 
-def house(version: str, since: str, sizes: str, **params: int) -> dict[str, Any]:
-    """A version of a ruleset with leagues that keep theirs, for games of so many players."""
+def build_house_version(version: str, since: str, sizes: str, **params: int) -> dict[str, Any]:
+    """Return a version of a ruleset that is frozen per league, for games of these numbers of players."""
     points = {size: list(range(int(size), 0, -1)) for size in sizes.split()}
     data = {
         "id": "house", "version": version, "effective_from": since, "freeze": "league-start",
@@ -39,59 +39,62 @@ def house(version: str, since: str, sizes: str, **params: int) -> dict[str, Any]
     return {"type": "ruleset.published", "occurred_at": "2008-01-01T00:00:00Z", "data": data}
 
 
-def played(game_id: str, at: str, players: str) -> dict[str, Any]:
-    """A game of the house."""
+def build_house_game(game_id: str, at: str, players: str) -> dict[str, Any]:
+    """Return a game of the house ruleset."""
     participants = [{"player": name, "place": place} for place, name in enumerate(players.split(), 1)]
     data = {"game_id": game_id, "game": "house", "league": "L", "participants": participants}
     return {"type": "game.recorded", "occurred_at": at, "data": data}
 
 
 @pytest.fixture
-def filled(copied_file: Callable[..., str]) -> Callable[..., Any]:
-    """A function that makes a ledger of these events."""
+def fill_ledger(copied_file: Callable[..., str]) -> Callable[..., Any]:
+    """A function that fills a ledger with events."""
     path = copied_file(make_empty_ledger)
     return lambda *events: fill(path, events)
 
 
-@pytest.mark.parametrize("members", NOTHING.values(), ids=NOTHING)
-def test_uncounted_game_begins_no_league(members: dict[str, Any], filled: Callable[..., Any]) -> None:
-    """A game that counts for nothing does not begin a league, even if it comes first."""
-    rules = [ruleset(text) for text in find_shipped_texts('id = "youplay-wsim"')]
-    ledger = filled(*rules, ships("g1", LATE), ships("early", EARLY, **members))
+@pytest.mark.parametrize("members", UNCOUNTED_GAMES.values(), ids=UNCOUNTED_GAMES)
+def test_uncounted_game_begins_no_league(members: dict[str, Any], fill_ledger: Callable[..., Any]) -> None:
+    """A game that does not count does not start a league, even if it is the first."""
+    rules = [build_ruleset_event(text) for text in find_shipped_texts('id = "youplay-wsim"')]
+    ledger = fill_ledger(*rules, build_battle_event("g1", LATE), build_battle_event("early", EARLY, **members))
 
-    found = ranking_of(ledger, "youplay-wsim/L1")
-    assert (found.ruleset, found.games) == ("youplay-wsim@v2", 1)
+    ranking = load_ranking(ledger, "youplay-wsim/L1")
+    assert (ranking.ruleset, ranking.games) == ("youplay-wsim@v2", 1)
 
 
 def test_league_version_sets_start_points(
-    filled: Callable[..., Any],
+    fill_ledger: Callable[..., Any],
 ) -> None:
-    """The version under which a league began sets where a player adjusted later starts."""
-    rules = [house("1", "2009-01-01", "2", start=0), house("2", "2010-01-01", "2", start=100)]
+    """The version of a league sets the start points of a player who is adjusted later."""
+    rules = [
+        build_house_version("1", "2009-01-01", "2", start=0),
+        build_house_version("2", "2010-01-01", "2", start=100),
+    ]
     data = {"ladder": "house/L", "player": "zoe", "points": "5", "reason": "late"}
-    fine = {"type": "points.adjusted", "occurred_at": "2011-06-01T00:00:00Z", "data": data}
-    ledger = filled(*rules, played("g1", EARLY, "anna ben"), fine)
+    adjustment = {"type": "points.adjusted", "occurred_at": "2011-06-01T00:00:00Z", "data": data}
+    ledger = fill_ledger(*rules, build_house_game("g1", EARLY, "anna ben"), adjustment)
 
-    rows = ranking_of(ledger, "house/L").rows
+    rows = load_ranking(ledger, "house/L").rows
     assert {row.player: row.points // 840 for row in rows} == {"zoe": 5, "anna": 2, "ben": 0}
 
 
-def test_uncountable_league_game_is_refused(ratings: Ratings, filled: Callable[..., Any]) -> None:
-    """A game of a league is refused if the league's version cannot count it.
+def test_uncountable_league_game_is_rejected(ratings: Ratings, fill_ledger: Callable[..., Any]) -> None:
+    """A game of a league is rejected if the league's version cannot count it.
 
-    In a league of the older version, a game of three, which the newer cannot count, is accepted.
+    A league of the older version accepts a game of three, which the newer version cannot count.
     """
-    rules = [house("1", "2009-01-01", "2 3"), house("2", "2010-01-01", "2 4")]
-    db = str(filled(*rules, played("g1", EARLY, "anna ben")).url.database)
+    rules = [build_house_version("1", "2009-01-01", "2 3"), build_house_version("2", "2010-01-01", "2 4")]
+    db = str(fill_ledger(*rules, build_house_game("g1", EARLY, "anna ben")).url.database)
 
-    assert ratings("record", db=db, input=json.dumps(played("g2", LATE, "anna ben cleo"))).exit_code == 0
+    assert ratings("record", db=db, input=json.dumps(build_house_game("g2", LATE, "anna ben cleo"))).exit_code == 0
     assert json.loads(ratings("standings", "house/L", "--format", "json", db=db).stdout)["games"] == 2
-    five = ratings("record", db=db, input=json.dumps(played("g3", LATE, "anna ben cleo dora emil")))
-    assert (five.exit_code, five.stderr.partition(":")[0]) == (1, "uncounted")
+    rejection = ratings("record", db=db, input=json.dumps(build_house_game("g3", LATE, "anna ben cleo dora emil")))
+    assert (rejection.exit_code, rejection.stderr.partition(":")[0]) == (1, "uncounted")
 
 
-def test_months_of_annual_list_are_needed(ratings: Ratings, tmp_path: Path) -> None:
-    """The versions of monthly lists cannot be voided while an annual list sums them."""
+def test_monthly_versions_cannot_be_voided_under_annual_list(ratings: Ratings, tmp_path: Path) -> None:
+    """The last version of a monthly list cannot be voided while an annual list sums its lists."""
     db = str(tmp_path / "ratings.db")
     assert ratings("init", db=db).exit_code == 0
 
@@ -99,28 +102,28 @@ def test_months_of_annual_list_are_needed(ratings: Ratings, tmp_path: Path) -> N
         return ratings("void", "--event", f"ruleset:{name}", "--reason", "a mistake", db=db)
 
     assert void("catan-monthly@pre-2008-03").exit_code == 0
-    last = void("catan-monthly@2008-03")
-    assert (last.exit_code, last.stderr.partition(":")[0]) == (1, "still-needed")
-    assert "the lists of catan-annual sum" in last.stderr
+    rejection = void("catan-monthly@2008-03")
+    assert (rejection.exit_code, rejection.stderr.partition(":")[0]) == (1, "still-needed")
+    assert "the lists of catan-annual sum" in rejection.stderr
     assert [void(f"catan-annual@{version}").exit_code for version in ("pre-2008-03", "2008-03")] == [0, 0]
     assert void("catan-monthly@2008-03").exit_code == 0
 
 
 @pytest.mark.parametrize("line", ["start = 5", "min_games = 3", 'substitution = "both"', "carry_over = true"])
-def test_annual_list_refuses_game_params(line: str, ratings: Ratings, tmp_path: Path) -> None:
-    """An annual list with a parameter that the lists of its months decide is refused."""
+def test_annual_list_rejects_params_of_monthly_lists(line: str, ratings: Ratings, tmp_path: Path) -> None:
+    """An annual list rejects a parameter that its monthly lists decide."""
     text = find_shipped_text("catan-annual").replace("months = 4", f"{line}\nmonths = 4")
     (tmp_path / "annual.toml").write_text(text, encoding="utf-8")
 
-    told = ratings("rules", "check", tmp_path / "annual.toml")
-    assert told.exit_code == 1
-    assert f"params.{line.partition(' ')[0]}: an annual list has no games of its own" in told.stdout
+    result = ratings("rules", "check", tmp_path / "annual.toml")
+    assert result.exit_code == 1
+    assert f"params.{line.partition(' ')[0]}: an annual list has no games of its own" in result.stdout
 
 
-def test_monthly_list_refuses_a_start(ratings: Ratings, tmp_path: Path) -> None:
-    """A monthly list with a `start` parameter is refused."""
+def test_monthly_list_rejects_start_points(ratings: Ratings, tmp_path: Path) -> None:
+    """A monthly list rejects the parameter `start`."""
     text = find_shipped_text("catan-monthly").replace("min_games = 7", "start = 1000\nmin_games = 7")
     (tmp_path / "monthly.toml").write_text(text, encoding="utf-8")
 
-    told = ratings("rules", "check", tmp_path / "monthly.toml")
-    assert (told.exit_code, "params.start" in told.stdout) == (1, True)
+    result = ratings("rules", "check", tmp_path / "monthly.toml")
+    assert (result.exit_code, "params.start" in result.stdout) == (1, True)

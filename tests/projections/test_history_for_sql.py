@@ -1,4 +1,4 @@
-"""What a rebuild keeps for SQL is what the commands tell, whatever was recorded, corrected, voided and renamed."""
+"""The history that a rebuild keeps for SQL equals the output of commands, after any corrections, voids and renames."""
 
 import json
 from collections import Counter
@@ -10,16 +10,16 @@ from random import Random
 from typing import Any
 
 import pytest
-from catan_years import year_of
-from corrected_histories import histories
-from histories import adjustment, club_game, fill, random_games, ruleset, ticking
+from catan_years import draw_year
+from corrected_histories import draw_histories
+from histories import build_adjustment, build_club_game, build_ruleset_event, build_ticking_clock, draw_games, fill
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from sql_views import changes_by_replay, changes_by_sql, games_by_command, games_by_sql, select
+from sql_views import load_changes_by_sql, load_games_by_command, load_games_by_sql, replay_changes, select
 from stores import create_postgres_database, make_empty_ledger
 from test_corrections_oracle import propose
-from time_histories import history as time_history
-from time_ledgers import enter as enter_events
+from time_histories import draw_history
+from time_ledgers import enter
 
 from ratings_ledger.ledger.errors import LockLost
 from ratings_ledger.ledger.store.log import read_records
@@ -40,82 +40,90 @@ TABLES = ("history_parts", "history_changes", "history_games", "history_particip
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks and transactions so small that short histories have several."""
+    """Let short histories have several blocks and transactions."""
     monkeypatch.setattr(sql_rows, "CHANGES_PER_BLOCK", 7)
     monkeypatch.setattr(sql_rows, "GAMES_PER_BLOCK", 3)
     monkeypatch.setattr(generations, "TRANSACTION_ROWS", 11)
 
 
-def with_games(_: Ratings, url: str) -> None:
+def make_ledger_with_games(_: Ratings, url: str) -> None:
     """Make a ledger with the games of five players on four ladders of two rulesets."""
     make_empty_ledger(_, url)
-    other = ruleset()
-    other["data"] = other["data"] | {"id": "other", "partition": {"by": ["players"], "bands": ["all"]}}
-    fill(url, [ruleset(), other, *random_games(1, 30, PLAYERS)])
+    second_ruleset = build_ruleset_event()
+    second_ruleset["data"] = second_ruleset["data"] | {
+        "id": "other",
+        "partition": {"by": ["players"], "bands": ["all"]},
+    }
+    fill(url, [build_ruleset_event(), second_ruleset, *draw_games(1, 30, PLAYERS)])
 
 
-def with_history(_: Ratings, url: str) -> None:
-    """Make the same, rebuilt with its history for SQL."""
-    with_games(_, url)
-    rebuild(open_ledger(url), ticking(), options=RebuildOptions(keep_history=True))
+def make_ledger_with_history(_: Ratings, url: str) -> None:
+    """Make the same ledger, rebuilt with its history for SQL."""
+    make_ledger_with_games(_, url)
+    rebuild(open_ledger(url), build_ticking_clock(), options=RebuildOptions(keep_history=True))
 
 
 @pytest.fixture
 def ledger(copied: Callable[..., str]) -> Ledger:
-    """The ledger of `with_games`, in each kind of store."""
-    return open_ledger(copied(with_games))
+    """The ledger of `make_ledger_with_games`, in each kind of store."""
+    return open_ledger(copied(make_ledger_with_games))
 
 
 @pytest.fixture
 def rebuilt_ledger(copied: Callable[..., str]) -> Ledger:
-    """The ledger of `with_history`, in each kind of store."""
-    return open_ledger(copied(with_history))
+    """The ledger of `make_ledger_with_history`, in each kind of store."""
+    return open_ledger(copied(make_ledger_with_history))
 
 
-def more(ledger: Ledger, *events: dict[str, Any]) -> None:
+def append(ledger: Ledger, *events: dict[str, Any]) -> None:
+    """Append events to a ledger."""
     fill(ledger.url.render_as_string(hide_password=False), events)
 
 
-def void(game_id: str) -> dict[str, Any]:
+def build_void(game_id: str) -> dict[str, Any]:
+    """Return the void of a game."""
     data = {"game_id": game_id, "reason": "never played"}
     return {"type": "game.voided", "occurred_at": "2020-02-01T00:00:00Z", "data": data}
 
 
-def findings(ledger: Ledger) -> list[str]:
+def list_findings(ledger: Ledger) -> list[str]:
+    """Return the messages of `verify` about stored standings."""
     with ledger.reading() as connection:
         return [finding.message for finding in verify_standings(connection)]
 
 
-def stored(ledger: Ledger) -> dict[str, list[tuple[Any, ...]]]:
-    """All rows of the tables behind the views."""
+def load_history_tables(ledger: Ledger) -> dict[str, list[tuple[Any, ...]]]:
+    """Return all rows of the tables behind the views."""
     return {name: [tuple(row.values()) for row in select(ledger, f"SELECT * FROM {name} ORDER BY 1, 2, 3")]
             for name in TABLES}  # fmt: skip
 
 
-def parts(ledger: Ledger) -> dict[tuple[str, int], int]:
+def load_parts(ledger: Ledger) -> dict[tuple[str, int], int]:
+    """Return the part of every block by (ladder, block)."""
     rows = select(ledger, "SELECT ladder, block, part FROM history_parts")
     return {(row["ladder"], row["block"]): row["part"] for row in rows}
 
 
-def info(ledger: Ledger) -> dict[str, Any]:
+def load_info(ledger: Ledger) -> dict[str, Any]:
+    """Return the row of `live_info`."""
     (row,) = select(ledger, "SELECT * FROM live_info")
     return row
 
 
-def agree(ratings: Ratings, ledger: Ledger) -> int:
-    """Compare all views with the commands; gives how many changes there are."""
-    shown = changes_by_sql(ledger)
-    assert shown == changes_by_replay(ledger)
-    assert games_by_sql(ledger) == games_by_command(ratings, ledger)
-    lead_to_standings(ledger, shown)
-    assert findings(ledger) == []
-    return sum(map(len, shown.values()))
+def check_views(ratings: Ratings, ledger: Ledger) -> int:
+    """Compare all views with the commands; return the number of changes."""
+    changes_by_ladder = load_changes_by_sql(ledger)
+    assert changes_by_ladder == replay_changes(ledger)
+    assert load_games_by_sql(ledger) == load_games_by_command(ratings, ledger)
+    check_running_points(ledger, changes_by_ladder)
+    assert list_findings(ledger) == []
+    return sum(map(len, changes_by_ladder.values()))
 
 
-def lead_to_standings(ledger: Ledger, shown: dict[str, list[dict[str, Any]]]) -> None:
-    """The changes of everybody lead from what he began with, without a gap, to his points, where points run on."""
+def check_running_points(ledger: Ledger, changes_by_ladder: dict[str, list[dict[str, Any]]]) -> None:
+    """Check that each player's changes are without gaps, and end in the stored points where points run on."""
     standings = select(ledger, "SELECT ladder, player, points_units, scale FROM live_standings")
-    for ladder, rows in shown.items():
+    for ladder, rows in changes_by_ladder.items():
         points: dict[str, Fraction] = {}
         for row in rows:
             assert points.setdefault(row["player"], Fraction(row["before"])) == Fraction(row["before"])
@@ -130,7 +138,7 @@ def lead_to_standings(ledger: Ledger, shown: dict[str, list[dict[str, Any]]]) ->
 
 @pytest.fixture
 def new_store(store_kind: str, tmp_path_factory: pytest.TempPathFactory, request: Any) -> Iterator[Callable[[], str]]:
-    """A function that gives the URL of another empty store, of each kind in turn."""
+    """A function that returns the URL of another empty store, of each kind in turn."""
     with ExitStack() as stack:
         if store_kind == "sqlite":
             yield lambda: f"sqlite:///{tmp_path_factory.mktemp('drawn') / 'ratings.db'}"
@@ -142,11 +150,11 @@ def new_store(store_kind: str, tmp_path_factory: pytest.TempPathFactory, request
 @pytest.mark.slow
 @pytest.mark.timeout(3_600)
 def test_views_match_commands_in_any_history(new_store: Callable[[], str], ratings: Ratings, at_length: bool) -> None:
-    """However often any history is rebuilt, the SQL views show what the commands show.
+    """After every rebuild of a random history, the SQL views equal the output of the commands.
 
-    The histories have games, corrections, voids, renames and adjustments, a few between two rebuilds.
+    The histories have games, corrections, voids, renames and adjustments, a few of them between two rebuilds.
     """
-    met: Counter[str] = Counter()
+    cases: Counter[str] = Counter()
     url = new_store()
     upgrade(url)
     publish_missing(open_ledger(url), "test", read_shipped_texts())
@@ -155,43 +163,43 @@ def test_views_match_commands_in_any_history(new_store: Callable[[], str], ratin
 
     @settings(max_examples=60 if at_length else 3, phases=[Phase.generate], derandomize=not at_length, deadline=None,
               suppress_health_check=list(HealthCheck), database=None)  # fmt: skip
-    @given(histories(published, 60), st.randoms(use_true_random=True))
-    def go(steps: list[Any], chance: Random) -> None:
+    @given(draw_histories(published, 60), st.randoms(use_true_random=True))
+    def rebuild_in_steps(steps: list[Any], chance: Random) -> None:
         url = new_store()
         upgrade(url)
         publish_missing(open_ledger(url), "test", read_shipped_texts())
         ledger = open_ledger(url)
         for _ in range(3):
             size = chance.randint(1, 30)
-            some, steps = steps[:size], steps[size:]
-            met.update(step.event["type"] for step in some if not step.verdict.codes)
-            propose(ledger, some).append()
-            rebuild(ledger, ticking(), options=RebuildOptions(keep_history=True))
-            met["changes"] += agree(ratings, ledger)
+            part, steps = steps[:size], steps[size:]
+            cases.update(step.event["type"] for step in part if not step.verdict.codes)
+            propose(ledger, part).append()
+            rebuild(ledger, build_ticking_clock(), options=RebuildOptions(keep_history=True))
+            cases["changes"] += check_views(ratings, ledger)
 
-    go()
-    assert met.keys() >= {"game.recorded", "game.corrected", "game.voided", "player.renamed", "points.adjusted"}
-    assert met["changes"] > 0
+    rebuild_in_steps()
+    assert cases.keys() >= {"game.recorded", "game.corrected", "game.voided", "player.renamed", "points.adjusted"}
+    assert cases["changes"] > 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1])
 def test_views_match_commands_over_a_year(seed: int, ledger_url: str, ratings: Ratings) -> None:
-    """After a year of monthly lists, the SQL views show what the commands show."""
-    ledger = fill(ledger_url, year_of(seed))
-    rebuild(ledger, ticking(), options=RebuildOptions(keep_history=True))
-    assert agree(ratings, ledger) > 100
-    assert any(name.startswith("catan-monthly/") for name in changes_by_sql(ledger))
+    """After a year of monthly lists, the SQL views equal the output of the commands."""
+    ledger = fill(ledger_url, draw_year(seed))
+    rebuild(ledger, build_ticking_clock(), options=RebuildOptions(keep_history=True))
+    assert check_views(ratings, ledger) > 100
+    assert any(name.startswith("catan-monthly/") for name in load_changes_by_sql(ledger))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_views_match_after_rule_changes(seed: int, ledger_url: str, ratings: Ratings) -> None:
-    """After withdrawn rule changes, the SQL views show what the commands show."""
+    """After withdrawn rule changes, the SQL views equal the output of the commands."""
     ledger = open_ledger(ledger_url)
-    enter_events(ledger, time_history(seed, 120))
-    rebuild(ledger, ticking(), options=RebuildOptions(keep_history=True))
-    assert agree(ratings, ledger) > 20
+    enter(ledger, draw_history(seed, 120))
+    rebuild(ledger, build_ticking_clock(), options=RebuildOptions(keep_history=True))
+    assert check_views(ratings, ledger) > 20
 
 
 @pytest.mark.slow
@@ -199,60 +207,66 @@ def test_views_match_after_rule_changes(seed: int, ledger_url: str, ratings: Rat
 def test_sql_counts_match_the_games(
     cached: bool, ledger: Ledger, ratings: Ratings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """After a merge, a void and a correction, counting by SQL gives what the games command shows.
+    """After a merge, a void and a correction, a count by SQL equals the games of the command.
 
-    For a person under two ids, naive SQL over the view counts all of their games, and no voided one.
-    That is also so if all of it is in the cache already, as in a long ledger.
+    For a player with two ids, a plain SQL count over the view has all live games and no voided one, also if all facts
+    are already in the cache, as in a long ledger.
     """
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(decoding, "CACHED_EVENTS", 1 if cached else 10**9)
-    more(
+    append(
         ledger,
-        club_game("late", "anna2 ben"), club_game("gone", "anna ben"), club_game("wrong", "anna cleo"), void("gone"),
+        build_club_game("late", "anna2 ben"), build_club_game("gone", "anna ben"),
+        build_club_game("wrong", "anna cleo"), build_void("gone"),
         {"type": "game.corrected", "occurred_at": "2020-02-02T00:00:00Z",
-         "data": {"game_id": "wrong", "reason": "it was dora", "game": club_game("wrong", "ben dora")["data"]}},
+         "data": {"game_id": "wrong", "reason": "it was dora", "game": build_club_game("wrong", "ben dora")["data"]}},
         {"type": "player.renamed", "occurred_at": "2020-02-03T00:00:00Z",
          "data": {"player": "anna2", "new_player": "anna"}},
     )  # fmt: skip
     if cached:
-        rebuild(ledger, ticking())
-        more(ledger, club_game("later", "anna ben"))
-    rebuild(ledger, ticking(), options=RebuildOptions(keep_history=True))
-    assert findings(ledger) == []
-    agree(ratings, ledger)
+        rebuild(ledger, build_ticking_clock())
+        append(ledger, build_club_game("later", "anna ben"))
+    rebuild(ledger, build_ticking_clock(), options=RebuildOptions(keep_history=True))
+    assert list_findings(ledger) == []
+    check_views(ratings, ledger)
     db = ledger.url.render_as_string(hide_password=False)
-    by_command = json.loads(ratings("games", "--player", "anna", "--limit", "0", "--format", "json", db=db).stdout)
+    games_by_command = json.loads(
+        ratings("games", "--player", "anna", "--limit", "0", "--format", "json", db=db).stdout
+    )
     (counted,) = select(ledger, "SELECT count(*) AS games FROM live_participants WHERE player = 'anna'")
-    assert counted["games"] == sum("voided" not in row for row in by_command["rows"])
+    assert counted["games"] == sum("voided" not in row for row in games_by_command["rows"])
     assert select(ledger, "SELECT player FROM live_participants WHERE game_id = 'wrong' ORDER BY 1") == [
         {"player": "ben"}, {"player": "dora"}
     ]  # fmt: skip
 
 
 @pytest.mark.slow_cases
-def test_unusual_members_are_shown_whole(ledger_url: str, ratings: Ratings) -> None:
-    """Members without a column of their own and extreme times are shown whole."""
-    early = club_game("early", "anna ben") | {"occurred_at": "1969-12-31T23:59:59.999999Z"}
-    late = club_game("far", "anna ben cleo", extra={"table": "7"}, city="Köln") | {
+def test_members_without_columns_are_in_more(ledger_url: str, ratings: Ratings) -> None:
+    """The views have extreme times and, in `more`, every member without a column of its own."""
+    early = build_club_game("early", "anna ben") | {"occurred_at": "1969-12-31T23:59:59.999999Z"}
+    late = build_club_game("far", "anna ben cleo", extra={"table": "7"}, city="Köln") | {
         "occurred_at": "2019-07-01T00:00:00.1Z"
     }
     late["data"]["participants"][0] |= {"score": "12.5", "seat": 3, "extra": {"colour": "red"}}
-    ledger = fill(ledger_url, [ruleset(), early, late, club_game("low", "anna=ben", score_order="low", rated=False)])
-    rebuild(ledger, ticking(), options=RebuildOptions(keep_history=True))
-    agree(ratings, ledger)
-    (row,) = select(ledger, "SELECT g.more, p.more AS his FROM live_games g JOIN live_participants p "
+    ledger = fill(
+        ledger_url,
+        [build_ruleset_event(), early, late, build_club_game("low", "anna=ben", score_order="low", rated=False)],
+    )
+    rebuild(ledger, build_ticking_clock(), options=RebuildOptions(keep_history=True))
+    check_views(ratings, ledger)
+    (row,) = select(ledger, "SELECT g.more, p.more AS seat_more FROM live_games g JOIN live_participants p "
                             "ON p.game_id = g.game_id WHERE g.game_id = 'far' AND p.seat = 3")  # fmt: skip
-    assert row == {"more": '{"extra":{"table":"7"}}', "his": '{"extra":{"colour":"red"}}'}
+    assert row == {"more": '{"extra":{"table":"7"}}', "seat_more": '{"extra":{"colour":"red"}}'}
 
 
 @pytest.mark.slow
-def test_unchanged_blocks_are_left_alone(rebuilt_ledger: Ledger, ratings: Ratings) -> None:
-    """With one more game at the end, all blocks but the last of each ladder are kept."""
-    before = parts(rebuilt_ledger)
-    more(rebuilt_ledger, club_game("new", "anna ben cleo", day=28))
-    rebuild(rebuilt_ledger, ticking())
-    after = parts(rebuilt_ledger)
-    agree(ratings, rebuilt_ledger)
+def test_new_last_game_rewrites_only_last_blocks(rebuilt_ledger: Ledger, ratings: Ratings) -> None:
+    """After one more game at the end, a rebuild keeps all blocks but the last one of each ladder with the game."""
+    before = load_parts(rebuilt_ledger)
+    append(rebuilt_ledger, build_club_game("new", "anna ben cleo", day=28))
+    rebuild(rebuilt_ledger, build_ticking_clock())
+    after = load_parts(rebuilt_ledger)
+    check_views(ratings, rebuilt_ledger)
     last = {ladder: max(block for name, block in before if name == ladder) for ladder, _ in before}
     assert all(after[ladder, block] == before[ladder, block] for ladder, block in before if block < last[ladder])
     assert {block for ladder, block in after.keys() - before.keys() if not ladder} == {10}
@@ -260,221 +274,226 @@ def test_unchanged_blocks_are_left_alone(rebuilt_ledger: Ledger, ratings: Rating
     assert {part: after[part] for part in after if part[0] == FIVE} == {
         part: before[part] for part in before if part[0] == FIVE
     }
-    more(rebuilt_ledger, void("new"))
-    rebuild(rebuilt_ledger, ticking())
-    agree(ratings, rebuilt_ledger)
+    append(rebuilt_ledger, build_void("new"))
+    rebuild(rebuilt_ledger, build_ticking_clock())
+    check_views(ratings, rebuilt_ledger)
 
 
 @pytest.mark.slow_cases
 def test_rename_rewrites_only_its_blocks(ledger: Ledger, ratings: Ratings) -> None:
-    """After a rename, only blocks of games that name the player are written again."""
-    more(ledger, *(club_game(f"z-{n}", "uwe vera") for n in range(6)))
-    rebuild(ledger, ticking(), options=RebuildOptions(keep_history=True))
-    before = parts(ledger)
-    more(ledger, {"type": "player.renamed", "occurred_at": "2020-02-03T00:00:00Z",
+    """After a rename, only blocks of games that name the player are rewritten."""
+    append(ledger, *(build_club_game(f"z-{n}", "uwe vera") for n in range(6)))
+    rebuild(ledger, build_ticking_clock(), options=RebuildOptions(keep_history=True))
+    before = load_parts(ledger)
+    append(ledger, {"type": "player.renamed", "occurred_at": "2020-02-03T00:00:00Z",
                   "data": {"player": "vera", "new_player": "vera-2"}})  # fmt: skip
-    rebuild(ledger, ticking())
-    agree(ratings, ledger)
-    after = parts(ledger)
+    rebuild(ledger, build_ticking_clock())
+    check_views(ratings, ledger)
+    after = load_parts(ledger)
     assert all(after["", block] == before["", block] for block in range(10))
     assert after["", 11] != before["", 11]
 
 
 @pytest.mark.slow_cases
 def test_history_stays_until_dropped(ledger: Ledger, ratings: Ratings) -> None:
-    """A rebuild keeps the history for SQL once it exists, until `keep_history=False` drops it."""
-    rebuild(ledger, ticking())
-    assert (changes_by_sql(ledger), games_by_sql(ledger), info(ledger)["history"]) == ({}, [], False)
-    rebuild(ledger, ticking(), options=RebuildOptions(keep_history=True))
-    rebuild(ledger, ticking())
-    assert (agree(ratings, ledger) > 0, bool(info(ledger)["history"])) == (True, True)
-    assert not rebuild(ledger, ticking(), options=RebuildOptions(keep_history=False)).history
-    assert (changes_by_sql(ledger), games_by_sql(ledger), bool(info(ledger)["history"])) == ({}, [], False)
-    assert not any(stored(ledger).values())
-    assert not rebuild(ledger, ticking()).history
-    assert findings(ledger) == []
+    """Rebuilds keep an existing history for SQL until `keep_history=False` drops it."""
+    rebuild(ledger, build_ticking_clock())
+    assert (load_changes_by_sql(ledger), load_games_by_sql(ledger), load_info(ledger)["history"]) == ({}, [], False)
+    rebuild(ledger, build_ticking_clock(), options=RebuildOptions(keep_history=True))
+    rebuild(ledger, build_ticking_clock())
+    assert (check_views(ratings, ledger) > 0, bool(load_info(ledger)["history"])) == (True, True)
+    assert not rebuild(ledger, build_ticking_clock(), options=RebuildOptions(keep_history=False)).history
+    assert (load_changes_by_sql(ledger), load_games_by_sql(ledger), bool(load_info(ledger)["history"])) == (
+        {},
+        [],
+        False,
+    )
+    assert not any(load_history_tables(ledger).values())
+    assert not rebuild(ledger, build_ticking_clock()).history
+    assert list_findings(ledger) == []
 
 
 @pytest.mark.slow_cases
 def test_partial_rebuild_keeps_all_ladders(
     rebuilt_ledger: Ledger,
 ) -> None:
-    """Rebuilding some ladders keeps the others, and the games of the generation."""
-    before, games = changes_by_sql(rebuilt_ledger), games_by_sql(rebuilt_ledger)
-    more(rebuilt_ledger, club_game("late", "emil anna ben", day=1))
-    rebuild(rebuilt_ledger, ticking(), [ALL])
-    after = changes_by_sql(rebuilt_ledger)
+    """A rebuild of some ladders keeps the changes of the other ladders, and the games of the generation."""
+    before, games = load_changes_by_sql(rebuilt_ledger), load_games_by_sql(rebuilt_ledger)
+    append(rebuilt_ledger, build_club_game("late", "emil anna ben", day=1))
+    rebuild(rebuilt_ledger, build_ticking_clock(), [ALL])
+    after = load_changes_by_sql(rebuilt_ledger)
     assert after.keys() == before.keys() == {ALL, THREE, FIVE, "other/all"}
     assert {name for name in after if after[name] != before[name]} == {ALL}
-    assert after[ALL] == changes_by_replay(rebuilt_ledger)[ALL]
-    assert (games_by_sql(rebuilt_ledger), info(rebuilt_ledger)["position"]) == (games, 32)
-    assert findings(rebuilt_ledger) == []
+    assert after[ALL] == replay_changes(rebuilt_ledger)[ALL]
+    assert (load_games_by_sql(rebuilt_ledger), load_info(rebuilt_ledger)["position"]) == (games, 32)
+    assert list_findings(rebuilt_ledger) == []
 
 
 @pytest.mark.slow_cases
-def test_partial_history_is_refused(ledger: Ledger, ratings: Ratings) -> None:
-    """Keeping the history of some ladders is refused while the others have none."""
-    rebuild(ledger, ticking())
+def test_history_of_some_ladders_is_rejected(ledger: Ledger, ratings: Ratings) -> None:
+    """Keeping the history of some ladders is rejected while the others have none."""
+    rebuild(ledger, build_ticking_clock())
     with pytest.raises(HistoryMissing, match="first run: ratings rebuild --history"):
-        rebuild(ledger, ticking(), [ALL], RebuildOptions(keep_history=True))
+        rebuild(ledger, build_ticking_clock(), [ALL], RebuildOptions(keep_history=True))
     db = ledger.url.render_as_string(hide_password=False)
-    told = ratings("rebuild", ALL, "--history", db=db)
-    assert (told.exit_code, told.stdout, "ratings rebuild --history" in told.stderr) == (2, "", True)
-    assert info(ledger)["generation"] == 1
+    result = ratings("rebuild", ALL, "--history", db=db)
+    assert (result.exit_code, result.stdout, "ratings rebuild --history" in result.stderr) == (2, "", True)
+    assert load_info(ledger)["generation"] == 1
 
 
 @pytest.mark.slow_cases
 def test_failed_ladder_keeps_its_changes(rebuilt_ledger: Ledger) -> None:
-    """A ladder whose rule fails in a rebuild keeps its previous changes."""
-    before = changes_by_sql(rebuilt_ledger)
-    more(
+    """A ladder with a failing rule keeps its previous changes in a rebuild."""
+    before = load_changes_by_sql(rebuilt_ledger)
+    append(
         rebuilt_ledger,
-        *(adjustment(ALL, "anna", "1000000000", day=1 + n) for n in range(12)),
-        club_game("last", "anna ben cleo"),
+        *(build_adjustment(ALL, "anna", "1000000000", day=1 + n) for n in range(12)),
+        build_club_game("last", "anna ben cleo"),
     )
-    done = rebuild(rebuilt_ledger, ticking())
-    assert [failure.ladder for failure in done.failures] == [ALL]
-    after = changes_by_sql(rebuilt_ledger)
+    result = rebuild(rebuilt_ledger, build_ticking_clock())
+    assert [failure.ladder for failure in result.failures] == [ALL]
+    after = load_changes_by_sql(rebuilt_ledger)
     assert after[ALL] == before[ALL]
-    assert after[THREE] == changes_by_replay(rebuilt_ledger, [THREE])[THREE] != before[THREE]
-    assert [one for one in findings(rebuilt_ledger) if "changes" in one or "games" in one] == []
+    assert after[THREE] == replay_changes(rebuilt_ledger, [THREE])[THREE] != before[THREE]
+    assert [message for message in list_findings(rebuilt_ledger) if "changes" in message or "games" in message] == []
 
 
 @pytest.mark.slow_cases
 def test_failed_ladder_may_have_no_history(
     ledger: Ledger,
 ) -> None:
-    """A ladder that fails when history is first kept has none, and that is no finding."""
-    rebuild(ledger, ticking())
-    more(ledger, *(adjustment(ALL, "anna", "1000000000", day=1 + n) for n in range(12)))
-    rebuild(ledger, ticking(), options=RebuildOptions(keep_history=True))
-    assert changes_by_sql(ledger).keys() == {THREE, FIVE, "other/all"}
-    assert [one for one in findings(ledger) if "changes" in one or "games" in one] == []
+    """A ladder that fails when history is first kept has no changes, which is no finding."""
+    rebuild(ledger, build_ticking_clock())
+    append(ledger, *(build_adjustment(ALL, "anna", "1000000000", day=1 + n) for n in range(12)))
+    rebuild(ledger, build_ticking_clock(), options=RebuildOptions(keep_history=True))
+    assert load_changes_by_sql(ledger).keys() == {THREE, FIVE, "other/all"}
+    assert [message for message in list_findings(ledger) if "changes" in message or "games" in message] == []
 
 
 @pytest.mark.slow
 def test_rollback_hides_later_changes(rebuilt_ledger: Ledger, ratings: Ratings) -> None:
-    """After a rollback no changes of another generation show, and the next rebuild has them."""
+    """After a rollback the views have no changes of another generation; the next rebuild has them again."""
     ledger = rebuilt_ledger
-    more(ledger, club_game("late-0", "emil anna ben", day=1))
-    rebuild(ledger, ticking(), options=RebuildOptions(keep_history=True))
-    more(ledger, club_game("late-1", "emil anna ben", day=1))
+    append(ledger, build_club_game("late-0", "emil anna ben", day=1))
+    rebuild(ledger, build_ticking_clock(), options=RebuildOptions(keep_history=True))
+    append(ledger, build_club_game("late-1", "emil anna ben", day=1))
     generations.roll_back(ledger)
-    assert (changes_by_sql(ledger), games_by_sql(ledger), bool(info(ledger)["history"])) == ({}, [], False)
-    assert findings(ledger) == []
-    assert not rebuild(ledger, ticking(), [ALL]).history
-    assert changes_by_sql(ledger) == {}
-    assert rebuild(ledger, ticking()).history
-    agree(ratings, ledger)
+    assert (load_changes_by_sql(ledger), load_games_by_sql(ledger), bool(load_info(ledger)["history"])) == (
+        {},
+        [],
+        False,
+    )
+    assert list_findings(ledger) == []
+    assert not rebuild(ledger, build_ticking_clock(), [ALL]).history
+    assert load_changes_by_sql(ledger) == {}
+    assert rebuild(ledger, build_ticking_clock()).history
+    check_views(ratings, ledger)
 
 
 @pytest.mark.slow
 def test_one_and_many_processes_agree(ledger_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One process and several keep the same history."""
-    ledger = fill(ledger_url, [ruleset(), *random_games(2, 30, [*PLAYERS, *"fghijk"], most=8)])
+    """One process and three processes keep the same history."""
+    ledger = fill(ledger_url, [build_ruleset_event(), *draw_games(2, 30, [*PLAYERS, *"fghijk"], players_max=8)])
     monkeypatch.setattr(computing, "FORKING_COST", 0)
-    found = []
+    histories = []
     for cores in (1, 3):
-        rebuild(ledger, ticking(), options=RebuildOptions(cores=cores, check=True, keep_history=True))
-        found.append((changes_by_sql(ledger), games_by_sql(ledger)))
-    assert found[0] == found[1]
+        rebuild(ledger, build_ticking_clock(), options=RebuildOptions(cores=cores, check=True, keep_history=True))
+        histories.append((load_changes_by_sql(ledger), load_games_by_sql(ledger)))
+    assert histories[0] == histories[1]
 
 
 @pytest.mark.slow_cases
 def test_checked_rebuild_repairs_rows(rebuilt_ledger: Ledger) -> None:
-    """A checked rebuild rewrites rows that were changed in the store."""
+    """A rebuild keeps rows that were altered in the store; a checked rebuild rewrites them."""
     with rebuilt_ledger.writing() as connection:
         connection.exec_driver_sql("UPDATE history_changes SET before = before + 1")
         connection.exec_driver_sql("UPDATE history_participants SET player = 'eve'")
-    rebuild(rebuilt_ledger, ticking())
-    assert findings(rebuilt_ledger)
-    rebuild(rebuilt_ledger, ticking(), options=RebuildOptions(check=True))
-    assert findings(rebuilt_ledger) == []
+    rebuild(rebuilt_ledger, build_ticking_clock())
+    assert list_findings(rebuilt_ledger)
+    rebuild(rebuilt_ledger, build_ticking_clock(), options=RebuildOptions(check=True))
+    assert list_findings(rebuilt_ledger) == []
 
 
 @pytest.mark.slow
 def test_cut_off_rebuild_leaves_nothing(
     rebuilt_ledger: Ledger, ratings: Ratings, monkeypatch: pytest.MonkeyPatch, at_length: bool
 ) -> None:
-    """A rebuild cut off anywhere changes nothing for readers, and the next one cleans up.
-
-    It is tried at many transactions, each of which could be the last.
-    """
-    more(rebuilt_ledger, club_game("late", "emil anna ben", day=1))
-    before, insert_rows, left = changes_by_sql(rebuilt_ledger), generations.insert_rows, 0
+    """A rebuild that is interrupted at any transaction changes nothing for readers, and the next rebuild cleans up."""
+    append(rebuilt_ledger, build_club_game("late", "emil anna ben", day=1))
+    before, insert_rows, remaining = load_changes_by_sql(rebuilt_ledger), generations.insert_rows, 0
 
     class CutOff(Exception):
         pass
 
-    def at_most(*arguments: Any) -> None:
-        nonlocal left
-        left -= 1
-        if left < 0:
+    def insert_until_cut_off(*arguments: Any) -> None:
+        nonlocal remaining
+        remaining -= 1
+        if remaining < 0:
             raise CutOff
         insert_rows(*arguments)
 
-    monkeypatch.setattr(generations, "insert_rows", at_most)
-    cut_off = 0
+    monkeypatch.setattr(generations, "insert_rows", insert_until_cut_off)
+    transaction_count = 0
     while True:
-        left = cut_off
+        remaining = transaction_count
         try:
-            rebuild(rebuilt_ledger, ticking())
+            rebuild(rebuilt_ledger, build_ticking_clock())
             break
         except CutOff:
-            assert changes_by_sql(rebuilt_ledger) == before
-            cut_off += 1 if at_length else 29
-    assert cut_off > 50
-    agree(ratings, rebuilt_ledger)
-    named = {row["part"] for row in select(rebuilt_ledger, "SELECT part FROM history_parts")}
+            assert load_changes_by_sql(rebuilt_ledger) == before
+            transaction_count += 1 if at_length else 29
+    assert transaction_count > 50
+    check_views(ratings, rebuilt_ledger)
+    live_parts = {row["part"] for row in select(rebuilt_ledger, "SELECT part FROM history_parts")}
     for name in TABLES[1:]:
-        assert {row["part"] for row in select(rebuilt_ledger, f"SELECT DISTINCT part FROM {name}")} <= named
+        assert {row["part"] for row in select(rebuilt_ledger, f"SELECT DISTINCT part FROM {name}")} <= live_parts
 
 
 @pytest.mark.slow_cases
 def test_vanished_rows_stop_promotion(rebuilt_ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When rows vanish while they are written, nothing is promoted."""
-    more(rebuilt_ledger, club_game("late", "emil anna ben", day=1))
-    before = changes_by_sql(rebuilt_ledger)
+    """If rows vanish while others are written, the rebuild promotes nothing."""
+    append(rebuilt_ledger, build_club_game("late", "emil anna ben", day=1))
+    before = load_changes_by_sql(rebuilt_ledger)
     write_games = sql_history.write_games
 
-    def and_lose_one(keeping: Any, *arguments: Any) -> None:
+    def write_and_lose_rows(keeping: Any, *arguments: Any) -> None:
         write_games(keeping, *arguments)
         with rebuilt_ledger.writing() as connection:
             last = "(SELECT max(part) FROM history_changes)"
             connection.exec_driver_sql(f"DELETE FROM history_changes WHERE part = {last}")
 
-    monkeypatch.setattr(sql_history, "write_games", and_lose_one)
+    monkeypatch.setattr(sql_history, "write_games", write_and_lose_rows)
     with pytest.raises(LockLost, match="rows of changes and games; nothing was promoted"):
-        rebuild(rebuilt_ledger, ticking())
-    assert changes_by_sql(rebuilt_ledger) == before
+        rebuild(rebuilt_ledger, build_ticking_clock())
+    assert load_changes_by_sql(rebuilt_ledger) == before
 
 
 @pytest.mark.slow_cases
 def test_promotion_during_verify_is_no_finding(rebuilt_ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A generation promoted during `verify` is compared in turn and gives no false alarm.
+    """A generation promoted during `verify` causes no finding.
 
-    The rebuild takes away the history while it is being compared; then that of the new one is compared.
+    The rebuild removes the history that is being compared; then `verify` compares the new one.
     """
-    more(rebuilt_ledger, club_game("late", "emil anna ben", day=1))
-    differing, rebuilt = sql_history.find_change_difference, []
+    append(rebuilt_ledger, build_club_game("late", "emil anna ben", day=1))
+    find_difference, rebuilt = sql_history.find_change_difference, []
 
-    def and_rebuild(*arguments: Any) -> str | None:
+    def rebuild_and_find(*arguments: Any) -> str | None:
         if not rebuilt:
-            rebuilt.append(rebuild(rebuilt_ledger, ticking()))
-        return differing(*arguments)
+            rebuilt.append(rebuild(rebuilt_ledger, build_ticking_clock()))
+        return find_difference(*arguments)
 
-    monkeypatch.setattr(sql_history, "find_change_difference", and_rebuild)
-    assert findings(rebuilt_ledger) == []
+    monkeypatch.setattr(sql_history, "find_change_difference", rebuild_and_find)
+    assert list_findings(rebuilt_ledger) == []
     assert rebuilt
 
 
 @pytest.mark.slow
-def test_rebuild_says_how_much_was_kept(ledger: Ledger, ratings: Ratings) -> None:
-    """A rebuild with history says how many changes it kept for SQL."""
+def test_rebuild_reports_kept_changes(ledger: Ledger, ratings: Ratings) -> None:
+    """A rebuild with history reports the number of changes that it kept for SQL."""
     db = ledger.url.render_as_string(hide_password=False)
-    done = ratings("rebuild", "--history", db=db)
-    assert done.stdout.endswith(f"; {agree(ratings, ledger)} changes kept for SQL\n")
-    assert json.loads(ratings("rebuild", "--format", "json", db=db).stdout)["changes"] == agree(ratings, ledger)
+    result = ratings("rebuild", "--history", db=db)
+    assert result.stdout.endswith(f"; {check_views(ratings, ledger)} changes kept for SQL\n")
+    assert json.loads(ratings("rebuild", "--format", "json", db=db).stdout)["changes"] == check_views(ratings, ledger)
     assert "changes" not in json.loads(ratings("rebuild", "--no-history", "--format", "json", db=db).stdout)
-    told = ratings("rebuild", "--rollback", "--history", db=db)
-    assert (told.exit_code, "--history" in told.stderr) == (2, True)
+    rollback = ratings("rebuild", "--rollback", "--history", db=db)
+    assert (rollback.exit_code, "--history" in rollback.stderr) == (2, True)

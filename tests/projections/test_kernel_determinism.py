@@ -1,4 +1,4 @@
-"""Kernels of rules with state: what would not be alike on every machine is refused, with its line."""
+"""Kernels of rules with state: code whose results could differ between machines is rejected, with its line."""
 
 import importlib.util
 import sys
@@ -44,7 +44,7 @@ FIRST = HEAD.count("\n") + 1
 
 
 def load_rule(folder: Path, source: str, **functions: str) -> Rule:
-    """Return Glicko with the functions of a file of this source: its `score`, and others by the names given."""
+    """Return Glicko with functions from a file with this source: its `score`, and others by these names."""
     name = f"kernel_{next(NUMBERS)}"
     file = folder / f"{name}.py"
     file.write_text(source, encoding="utf-8")
@@ -62,19 +62,19 @@ def load_rule(folder: Path, source: str, **functions: str) -> Rule:
 
 
 def write_body(body: str) -> str:
-    """Return the source of a file whose kernel has this body; what follows an empty line stands after it."""
+    """Return the source of a file whose kernel has this body; text after two empty lines follows the kernel."""
     inner, _, rest = dedent(body).strip("\n").partition("\n\n\n")
     return HEAD + "".join(f"    {line}\n" for line in inner.splitlines()) + f"    return 0\n\n\n{rest}\n"
 
 
 @pytest.mark.parametrize("name", WITH_STATE)
-def test_kernels_of_this_program_are_alike_everywhere(name: str) -> None:
-    """Nothing is refused in any rule with state that comes with the program."""
+def test_built_in_kernels_are_accepted(name: str) -> None:
+    """Nothing is rejected in the built-in rules with state."""
     assert list_inexact_places(load_built_in_rule(name)) == ()
 
 
-# by what is refused: the body of a kernel, whose second line is refused, and what is said
-REFUSED: dict[str, tuple[str, str]] = {
+# by case: (body of a kernel whose second line is rejected, message)
+REJECTED_BODIES: dict[str, tuple[str, str]] = {
     "division of whole numbers": (
         "x = n\ny = x / 2.0",
         "divides with / where x may not be a double; divide whole",
@@ -99,7 +99,7 @@ REFUSED: dict[str, tuple[str, str]] = {
         "x = 2.0\ny = joined(table)",
         "calls joined of ratings_ledger.projections.contract; a",
     ),
-    "what is unknown": ("x = 2.0\ny = print(x)", "calls print, which a kernel may not call"),
+    "an unknown function": ("x = 2.0\ny = print(x)", "calls print, which a kernel may not call"),
     "a method": ("x = table\nx.append(1)", "calls x.append, which is neither in the contract nor in the same file"),
     "a loop until close enough": (
         "x = 1.0\nwhile x > 0.1:\n    x = x * 0.5",
@@ -131,7 +131,7 @@ REFUSED: dict[str, tuple[str, str]] = {
         "leaves a loop depending on a comparison of doubles; use a fixed number of steps",
     ),
     "a double plus a whole number": ("x = 1.0\ny = x + n", "mixes a double with the whole number n; use real(n, 1)"),
-    "a double plus a whole number that no double is": (
+    "a double plus a whole number that no double equals": (
         "x = 1.0\ny = x + 9007199254740993",
         "mixes a double with the whole number 9007199254740993",
     ),
@@ -168,7 +168,7 @@ REFUSED: dict[str, tuple[str, str]] = {
         "x = kit.real(n, 1)\ny = x // 2",
         "uses // on doubles: x // 2; use // only on whole numbers",
     ),
-    "a member of the kit that is none": (
+    "a missing member of the kit": (
         "x = 1.0\ny = kit.absent(x)",
         "calls kit.absent, which is neither in the contract",
     ),
@@ -206,7 +206,7 @@ REFUSED: dict[str, tuple[str, str]] = {
         "takes keyword arguments",
     ),
 }
-# where it is not the second line of the body: the line of the helper after the body, or a line further on
+# cases rejected in another line than the second one of the body
 OTHER_LINES = {
     "a loop that breaks off": 5,
     "a loop that breaks off at zero": 4,
@@ -220,17 +220,17 @@ OTHER_LINES = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
-def test_what_may_differ_is_refused_by_line(case: str, tmp_path: Path) -> None:
-    """Each message names the function, what is wrong, the file and the line."""
-    body, message = REFUSED[case]
+@pytest.mark.parametrize("case", REJECTED_BODIES)
+def test_inexact_code_is_rejected_with_its_line(case: str, tmp_path: Path) -> None:
+    """Each message names the problem, the file and the line."""
+    body, message = REJECTED_BODIES[case]
     places = find_nondeterminism(load_rule(tmp_path, write_body(body)))
     line = FIRST - 1 + OTHER_LINES.get(case, 2)
     assert [place for place in places if place.line == line and message in place.description], places
     assert all(str(place).endswith(f"({place.file}, line {place.line})") for place in places)
 
 
-ALLOWED: dict[str, str] = {
+ACCEPTED_BODIES: dict[str, str] = {
     "whole numbers": "x = (n * 7 // 2) % 5 - 2 ** 3 + (n << 2) + abs(-n)\nafter[0][0] = max(x, n, 0)",
     "doubles": "x = real(n, SCALE)\ny = -x / 2.0 + 3 * x - 1\nafter[0][0] += units(y, SCALE)",
     "the contract": "x = exp(1.0) / ln(2.0) / root(HALF) / power(2.0, THIRD) / logistic(0.5)\ny = units(x, 9)",
@@ -258,16 +258,16 @@ ALLOWED: dict[str, str] = {
 }
 
 
-@pytest.mark.parametrize("case", ALLOWED)
-def test_what_is_alike_is_allowed(case: str, tmp_path: Path) -> None:
-    """Whole numbers, doubles by the contract's functions, and loops whose ends do not depend on doubles."""
-    rule = load_rule(tmp_path, write_body(ALLOWED[case]))
+@pytest.mark.parametrize("case", ACCEPTED_BODIES)
+def test_exact_code_is_accepted(case: str, tmp_path: Path) -> None:
+    """Integers, doubles by the contract's functions, and loops whose ends do not depend on doubles are accepted."""
+    rule = load_rule(tmp_path, write_body(ACCEPTED_BODIES[case]))
     assert find_inexact_place(rule) is None
     assert can_compile(rule)
 
 
 def test_every_function_that_the_loop_calls_is_checked(tmp_path: Path) -> None:
-    """Not only `score`: also periods, time, seasons, versions, chances and draws."""
+    """Besides `score`, functions of periods, aging, seasons, versions, chances and draws are checked."""
     functions = {
         "score_period": "players, before, offsets, rows, constants, table, after",
         "age": "state, elapsed, constants",
@@ -286,34 +286,34 @@ def test_every_function_that_the_loop_calls_is_checked(tmp_path: Path) -> None:
     assert not can_compile(rule)
 
 
-def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
-    """A kernel without a file, one of two lambdas in a line, a function within another, and what is no function."""
+def test_unreadable_functions_are_rejected(tmp_path: Path) -> None:
+    """A kernel without a file, one of two lambdas in a line, a nested function and a built-in function are rejected."""
     rule = load_built_in_rule("glicko-1/1")
     space: dict[str, Any] = {}
     exec("def score(n, before, columns, constants, table, after):\n    return 0", space)
     k = 3
 
-    def within(n: Any, before: Any, columns: Any, constants: Any, table: Any, after: Any) -> int:
+    def nested_score(n: Any, before: Any, columns: Any, constants: Any, table: Any, after: Any) -> int:
         return k
 
     for score, message in (
         (space["score"], "score cannot be checked: its definition is not in a file of source code"),
         ((lambda *all: 0, lambda *all: 1)[0], "<lambda> cannot be checked"),
-        (within, "within is not a plain module-level function"),
+        (nested_score, "nested_score is not a plain module-level function"),
         (print, "print is not a plain module-level function"),
     ):
         assert message in str(find_inexact_place(rule._replace(score=score)))
 
 
-def test_a_lambda_is_checked_like_a_function() -> None:
-    """Its types are known, too."""
+def test_lambda_is_checked_like_a_function() -> None:
+    """The types of a lambda's arguments are known, and its body is checked."""
     rule = load_built_in_rule("glicko-1/1")._replace(age=lambda state, elapsed, constants: (state[0], state[1] / 2))
     assert "<lambda> divides with / where state[1] may not be a double" in str(find_inexact_place(rule))
     assert find_inexact_place(rule._replace(age=lambda state, elapsed, constants: (state[0], state[1] // 2))) is None
 
 
-def test_rules_without_state_may_use_whole_numbers_alone(tmp_path: Path) -> None:
-    """The check of contract 1 stays: no double at all."""
+def test_rules_without_state_may_use_only_integers(tmp_path: Path) -> None:
+    """Under contract 1, a kernel may not use any double."""
     rule = load_rule(tmp_path, write_body("x = 1\ny = 0.5"))
     assert find_inexact_place(rule) is None
     assert "score has the number 0.5 (" in str(find_inexact_place(rule._replace(state=())))

@@ -1,4 +1,4 @@
-"""The lists as functions: given the points of games, when ranked, then these rows in this order."""
+"""Lists as functions: from the points of games to ranked rows."""
 
 from collections import Counter
 from fractions import Fraction
@@ -12,13 +12,13 @@ from ratings_ledger.projections.rules.annual_places import AnnualPlacesParams
 from ratings_ledger.rules import Params, PeriodParams, TableParams
 
 
-def explained(kind, given, name):
-    """The lines of an explanation: term, amount, detail."""
-    return [line[:3] for line in LISTS[kind].explain(given, name)]
+def explain(kind, results, name):
+    """Return the lines of an explanation: (term, amount, detail)."""
+    return [line[:3] for line in LISTS[kind].explain(results, name)]
 
 
-def results(params, *games, adjusted=(), scale=1):
-    """What a list ranks, from games such as "anna 3 ben 1"; `adjusted` are further points, in units."""
+def build_results(params, *games, adjusted=(), scale=1):
+    """Return the input of a list from games such as "anna 3 ben 1"; `adjusted` are further points, in units."""
     played = [list(zip(game.split()[::2], map(int, game.split()[1::2]), strict=True)) for game in games]
     names = list(dict.fromkeys(name for game in played for name, _ in game))
     flat = [(names.index(name), change) for game in played for name, change in game]
@@ -28,40 +28,40 @@ def results(params, *games, adjusted=(), scale=1):
     offsets = [sum(map(len, played[:index])) for index in range(len(played) + 1)]
     return Results(
         names, [points[player] for player in range(len(names))],
-        [sum(mine == player for mine, _ in flat) for player in range(len(names))],
+        [sum(owner == player for owner, _ in flat) for player in range(len(names))],
         offsets, [player for player, _ in flat], [change for _, change in flat], scale, params,
     )  # fmt: skip
 
 
-def ranks(name, given):
-    """(rank, player) of every row."""
-    return [(row.rank, row.player) for row in LISTS[name].rank(given)]
+def list_ranks(kind, results):
+    """Return (rank, player) of every row."""
+    return [(row.rank, row.player) for row in LISTS[kind].rank(results)]
 
 
-def table(params, *games, **more):
-    """(rank, player, points) of every row of a league's table."""
-    return [(row.rank, row.player, row.points) for row in LISTS["table"].rank(results(params, *games, **more))]
+def list_table(params, *games, **more):
+    """Return (rank, player, points) of every row of a league's table."""
+    return [(row.rank, row.player, row.points) for row in LISTS["table"].rank(build_results(params, *games, **more))]
 
 
 def test_equal_points_share_a_rank():
     """Running points are ranked from highest to lowest, and equal points share a rank."""
-    given = results(Params(), "zoe 5 anna 5 ben 7", "cleo -3")
+    results = build_results(Params(), "zoe 5 anna 5 ben 7", "cleo -3")
 
-    assert ranks("points", given) == [(1, "ben"), (2, "anna"), (2, "zoe"), (4, "cleo")]
-    assert explained("points", given, "cleo") == [("points", -3, "after all games and adjustments")]
+    assert list_ranks("points", results) == [(1, "ben"), (2, "anna"), (2, "zoe"), (4, "cleo")]
+    assert explain("points", results, "cleo") == [("points", -3, "after all games and adjustments")]
 
 
 def test_too_few_games_means_no_rank():
-    """Players with too few games follow without a rank.
+    """Players with too few games come last, without a rank.
 
-    If such a player has the most points, the others' ranks are as they would be without them.
+    Even if such a player has the most points, the ranks of the others are as they would be without the player.
     """
     games = ["anna 9 ben 1", "ben 3 cleo 3", "cleo 1 ben 0", "dora 12"]
 
     expected = [(1, "ben"), (1, "cleo"), (None, "dora"), (None, "anna")]
-    assert ranks("points", results(Params(min_games=2), *games)) == expected
-    assert ranks("table", results(TableParams(min_games=2), *games)) == expected
-    assert [row.qualified for row in LISTS["table"].rank(results(TableParams(min_games=2), *games))] == [
+    assert list_ranks("points", build_results(Params(min_games=2), *games)) == expected
+    assert list_ranks("table", build_results(TableParams(min_games=2), *games)) == expected
+    assert [row.qualified for row in LISTS["table"].rank(build_results(TableParams(min_games=2), *games))] == [
         True, True, False, False,
     ]  # fmt: skip
 
@@ -71,7 +71,7 @@ LEAGUE = ["anna 6 ben 2 cleo 0", "ben 6 anna 2 cleo 0", "anna 3 cleo 3 ben 0", "
 
 def test_league_sums_all_games():
     """A league sums the points of all games."""
-    assert table(TableParams(), *LEAGUE) == [(1, "ben", 12), (2, "anna", 11), (3, "cleo", 1)]
+    assert list_table(TableParams(), *LEAGUE) == [(1, "ben", 12), (2, "anna", 11), (3, "cleo", 1)]
 
 
 @pytest.mark.parametrize(
@@ -86,25 +86,25 @@ def test_league_sums_all_games():
 )
 def test_best_of_counts_the_best_games(best_of, rows):
     """With `best_of`, only each player's best games count."""
-    assert table(TableParams(best_of=best_of), *LEAGUE) == rows
+    assert list_table(TableParams(best_of=best_of), *LEAGUE) == rows
 
 
 def test_adjustment_counts_beside_best_games():
     """An adjustment counts in addition to the best games."""
     params = TableParams(best_of=1)
-    given = results(params, *LEAGUE, adjusted={"cleo": 4})
+    results = build_results(params, *LEAGUE, adjusted={"cleo": 4})
 
-    assert table(params, *LEAGUE, adjusted={"cleo": 4}) == [(1, "cleo", 7), (2, "anna", 6), (2, "ben", 6)]
-    assert explained("table", given, "cleo") == [
+    assert list_table(params, *LEAGUE, adjusted={"cleo": 4}) == [(1, "cleo", 7), (2, "anna", 6), (2, "ben", 6)]
+    assert explain("table", results, "cleo") == [
         ("sum", 7, "of the best 1 of 4 games, with adjustments"),
     ]  # fmt: skip
 
 
 def test_scaled_sum_is_exact():
     """The explanation of a table with a scale gives the exact sum."""
-    given = results(TableParams(), "anna 5600 ben 0", scale=840)
+    results = build_results(TableParams(), "anna 5600 ben 0", scale=840)
 
-    assert explained("table", given, "anna") == [("sum", Fraction(20, 3), "of all games")]
+    assert explain("table", results, "anna") == [("sum", Fraction(20, 3), "of all games")]
 
 
 TIES = {
@@ -129,7 +129,7 @@ TIES = {
     "more wins do not beat more points": (
         "more wins", ["anna 9 ben 0", "ben 1 anna 0", "ben 1 anna 0"], [(1, "anna"), (2, "ben")],
     ),
-    "head-to-head, whoever got more in the games of both": (
+    "head-to-head, more points in their common games": (
         "head-to-head", ["zoe 3 anna 0", "anna 3 cleo 1", "cleo 1 dora 0"],
         [(1, "zoe"), (2, "anna"), (3, "cleo"), (4, "dora")],
     ),
@@ -140,7 +140,7 @@ TIES = {
     "head-to-head, they never met: shared": (
         "head-to-head", ["anna 2 cleo 1", "ben 2 cleo 0"], [(1, "anna"), (1, "ben"), (3, "cleo")],
     ),
-    "head-to-head, who is not tied does not matter": (
+    "head-to-head, players who are not tied do not matter": (
         "head-to-head", ["anna 3 cleo 0", "cleo 9 ben 3"], [(1, "cleo"), (2, "anna"), (2, "ben")],
     ),
     "head-to-head, equal in their game": (
@@ -151,8 +151,8 @@ TIES = {
 
 @pytest.mark.parametrize(("tie_break", "games", "rows"), TIES.values(), ids=TIES)
 def test_tie_break_decides_equal_points(tie_break, games, rows):
-    """For equal points the tie-break decides, or else the rank is shared."""
-    assert ranks("table", results(TableParams(tie_break=tie_break), *games)) == rows
+    """The tie-break decides between equal points; if it cannot, the rank is shared."""
+    assert list_ranks("table", build_results(TableParams(tie_break=tie_break), *games)) == rows
 
 
 def test_unqualified_opponent_breaks_no_tie():
@@ -162,44 +162,43 @@ def test_unqualified_opponent_breaks_no_tie():
     """
     params = TableParams(tie_break="head-to-head", min_games=2)
     games = ["anna 3 cleo 0", "anna 0 dora 0", "ben 3 dora 0", "ben 0 dora 0"]
-    given = results(params, *games, adjusted={"cleo": 3})
+    results = build_results(params, *games, adjusted={"cleo": 3})
 
-    assert ranks("table", given) == [(1, "anna"), (1, "ben"), (3, "dora"), (None, "cleo")]
-
-
-POINTS = {"score": "mean", "min_games": 2}
+    assert list_ranks("table", results) == [(1, "anna"), (1, "ben"), (3, "dora"), (None, "cleo")]
 
 
-def month(*games, scale=1, **params):
-    """(rank, player, exact score, gold) of every row of a month."""
-    given = results(PeriodParams(**(POINTS | params)), *games, scale=scale)
-    return [(row.rank, row.player, str(row.value(scale)), row.gold) for row in LISTS["period"].rank(given)]
+MONTH_PARAMS = {"score": "mean", "min_games": 2}
+
+
+def list_month(*games, scale=1, **params):
+    """Return (rank, player, exact score, gold) of every row of a month."""
+    results = build_results(PeriodParams(**(MONTH_PARAMS | params)), *games, scale=scale)
+    return [(row.rank, row.player, str(row.value(scale)), row.gold) for row in LISTS["period"].rank(results)]
 
 
 def test_month_ranks_by_mean():
     """A month is ranked by the mean, and players with too few games have no rank."""
     games = ["anna 3 ben 1", "anna 1 ben 3", "anna 1 cleo 3"]
 
-    assert month(*games) == [(1, "ben", "2", None), (2, "anna", "5/3", None), (None, "cleo", "3", None)]
-    assert month(*games, score="sum") == [(1, "anna", "5", None), (2, "ben", "4", None), (None, "cleo", "3", None)]
-    assert [row[0] for row in month(*games, min_games=4)] == [None, None, None]
+    assert list_month(*games) == [(1, "ben", "2", None), (2, "anna", "5/3", None), (None, "cleo", "3", None)]
+    assert list_month(*games, score="sum") == [(1, "anna", "5", None), (2, "ben", "4", None), (None, "cleo", "3", None)]
+    assert [row[0] for row in list_month(*games, min_games=4)] == [None, None, None]
 
 
 def test_equal_means_share_a_place():
-    """Equal means that a float cannot hold exactly share a place, and the next place is skipped.
+    """Equal means share a place, even if no float holds them exactly, and the next place is skipped.
 
-    Players with 20/60 a game over three games and over seven are both first, and the next is third:
-    1, 1, 3.
+    Two players with a mean of 20/60, over three games and over seven, are both first, and the next is third.
     """
     games = ["zoe 20 anna 20"] * 3 + ["anna 20"] * 4 + ["ben 19"] * 7
 
-    assert month(*games, scale=60, min_games=3) == [
+    assert list_month(*games, scale=60, min_games=3) == [
         (1, "anna", "1/3", None), (1, "zoe", "1/3", None), (3, "ben", "19/60", None),
     ]  # fmt: skip
 
 
 SHARED = {
-    "nobody ties": ("a 9 b 8 c 7 d 6 e 5 f 4", [2, 1, 1, 1, 1, 0], [2, 1, 1, 1, 1, 0]),
+    "no ties": ("a 9 b 8 c 7 d 6 e 5 f 4", [2, 1, 1, 1, 1, 0], [2, 1, 1, 1, 1, 0]),
     "two first": ("a 9 b 9 c 7", [2, 2, 1], [1, 1, 1]),
     "three first": ("a 9 b 9 c 9 d 1", [2, 2, 2, 1], [1, 1, 1, 1]),
     "five first": ("a 9 b 9 c 9 d 9 e 9 f 1", [2] * 5 + [0], [1] * 5 + [0]),
@@ -215,30 +214,33 @@ def test_gold_for_shared_places(game, by_place, pool):
     """For shared places, gold is that of the place or an equal part of the pool."""
     gold = {"gold": [2, 1, 1, 1, 1], "min_games": 1}
 
-    assert [row[3] for row in month(game, **gold)] == by_place
-    assert [row[3] for row in month(game, **gold, gold_ties="pool")] == pool
+    assert [row[3] for row in list_month(game, **gold)] == by_place
+    assert [row[3] for row in list_month(game, **gold, gold_ties="pool")] == pool
 
 
 def test_unplaced_player_takes_no_gold():
     """A player without a place gets no gold and takes none from the others."""
-    rows = month("anna 9 ben 1", "ben 1 cleo 0", "cleo 0", gold=[2, 1])
+    rows = list_month("anna 9 ben 1", "ben 1 cleo 0", "cleo 0", gold=[2, 1])
 
     assert rows == [(1, "ben", "1", 2), (2, "cleo", "0", 1), (None, "anna", "9", 0)]
 
 
 def test_month_explains_sum_and_mean():
     """The explanation of a month gives the sum, the mean and how many games are missing."""
-    given = results(PeriodParams(min_games=7), *["anna 90 ben 60"] * 6, "anna 60", scale=60)
-    told = partial(explained, "period")
+    results = build_results(PeriodParams(min_games=7), *["anna 90 ben 60"] * 6, "anna 60", scale=60)
+    explain_month = partial(explain, "period")
 
-    assert told(given, "anna") == [("sum", 10, "the points of 7 games"), ("mean", Fraction(10, 7), "10 divided by 7")]
-    assert told(given, "ben")[-1] == ("no rank", None, "6 of 7 games; 1 is missing")
-    summed = given._replace(params=PeriodParams(score="sum"))
-    assert told(summed, "ben") == [("sum", 6, "the points of 6 games")]
+    assert explain_month(results, "anna") == [
+        ("sum", 10, "the points of 7 games"),
+        ("mean", Fraction(10, 7), "10 divided by 7"),
+    ]
+    assert explain_month(results, "ben")[-1] == ("no rank", None, "6 of 7 games; 1 is missing")
+    results_by_sum = results._replace(params=PeriodParams(score="sum"))
+    assert explain_month(results_by_sum, "ben") == [("sum", 6, "the points of 6 games")]
 
 
-def year(places, excluded=None, **params):
-    """What an annual list ranks, from texts such as {"anna": "1 - 3"}, a place or none for each month."""
+def build_year(places, excluded=None, **params):
+    """Return the input of an annual list from texts such as {"anna": "1 - 3"}: a place or none for each month."""
     months = {}
     for name, text in places.items():
         for number, place in enumerate(text.split(), 1):
@@ -250,9 +252,9 @@ def year(places, excluded=None, **params):
     return Results(names, [0] * len(names), [0] * len(names), [0], [], [], 1, bound, months, excluded or {})
 
 
-def annual(places, excluded=None, **params):
-    """(rank, player, sum, places) of every row."""
-    rows = LISTS["annual"].rank(year(places, excluded, **params))
+def list_year(places, excluded=None, **params):
+    """Return (rank, player, sum, places) of every row of a year."""
+    rows = LISTS["annual"].rank(build_year(places, excluded, **params))
     return [(row.rank, row.player, row.points, row.places) for row in rows]
 
 
@@ -270,26 +272,26 @@ ANNUAL = {
 @pytest.mark.parametrize(("text", "points", "places"), ANNUAL.values(), ids=ANNUAL)
 def test_best_four_months_count(text, points, places):
     """The best four monthly places are summed, and each missing one counts as 150."""
-    assert annual({"anna": text}) == [(1, "anna", points, places)]
+    assert list_year({"anna": text}) == [(1, "anna", points, places)]
 
 
 def test_cap_limits_a_bad_place():
-    """With a cap, a place counts at most as much as a missing month."""
-    assert annual({"anna": "1 200"}, cap_at_missing=True) == [(1, "anna", 451, (1, 150, 150, 150))]
-    assert annual({"anna": "1 1 1 200"}, cap_at_missing=True) == [(1, "anna", 153, (1, 1, 1, 150))]
+    """With a cap, a bad place counts no more than a missing month."""
+    assert list_year({"anna": "1 200"}, cap_at_missing=True) == [(1, "anna", 451, (1, 150, 150, 150))]
+    assert list_year({"anna": "1 1 1 200"}, cap_at_missing=True) == [(1, "anna", 153, (1, 1, 1, 150))]
 
 
 def test_number_of_months_is_configurable():
-    """As many months count as the parameters say."""
-    assert annual({"anna": "3 1 2"}, months=1, missing=9) == [(1, "anna", 1, (1,))]
-    assert annual({"anna": "3 1 2"}, months=5, missing=9) == [(1, "anna", 24, (1, 2, 3, 9, 9))]
+    """The parameters set how many months count."""
+    assert list_year({"anna": "3 1 2"}, months=1, missing=9) == [(1, "anna", 1, (1,))]
+    assert list_year({"anna": "3 1 2"}, months=5, missing=9) == [(1, "anna", 24, (1, 2, 3, 9, 9))]
 
 
 def test_year_ranks_by_least_sum():
-    """In a year the smallest sum is first, ties share a rank, and excluded players have none."""
+    """In a year the smallest sum is first, ties share a rank, and excluded players have no rank."""
     places = {"zoe": "1 3", "anna": "3 1", "ben": "2", "cleo": "1 1 1 1", "dora": "- -"}
 
-    assert annual(places, {"cleo": "a free account"}) == [
+    assert list_year(places, {"cleo": "a free account"}) == [
         (1, "anna", 304, (1, 3, 150, 150)), (1, "zoe", 304, (1, 3, 150, 150)), (3, "ben", 452, (2, 150, 150, 150)),
         (None, "cleo", 4, (1, 1, 1, 1)),
     ]  # fmt: skip
@@ -297,14 +299,14 @@ def test_year_ranks_by_least_sum():
 
 def test_year_explains_counted_months():
     """The explanation of a year lists the months that count and those that do not."""
-    given = year({"anna": "9 1 5 2 3", "ben": "- 200"}, {"ben": "a free account"})
-    told = partial(explained, "annual")
+    results = build_year({"anna": "9 1 5 2 3", "ben": "- 200"}, {"ben": "a free account"})
+    explain_year = partial(explain, "annual")
 
-    assert told(given, "anna") == [
+    assert explain_year(results, "anna") == [
         ("2010-02", 1, "place"), ("2010-04", 2, "place"), ("2010-05", 3, "place"), ("2010-03", 5, "place"),
         ("sum", 11, "of the best 4 places"), ("2010-01", None, "place 9, not among the best"),
     ]  # fmt: skip
-    assert told(given, "ben") == [
+    assert explain_year(results, "ben") == [
         *[("missing", 150, "no place that month")] * 3, ("2010-02", 200, "place"),
         ("sum", 650, "of the best 4 places"), ("no rank", None, "a free account"),
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Numbers that are looked up all at once are those that are found one by one, by numpy and without it."""
+"""Bulk lookups of numbers equal single ones, with numpy and without it."""
 
 from array import array
 from bisect import bisect_right
@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 from paths import set_paths
-from time_histories import LADDERS, history
+from time_histories import LADDERS, draw_history
 from time_ledgers import enter
 
 from ratings_ledger.ledger.store.opening import open_ledger
@@ -21,26 +21,26 @@ from ratings_ledger.projections.replay import continuation, trace_cache
 
 
 @pytest.fixture(params=["by numpy", "one by one"])
-def one_by_one(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look numbers up by numpy, or as if it were not loaded yet."""
+def lookup_method(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look numbers up by numpy, or as if numpy were not loaded."""
     monkeypatch.setattr(arrays, "should_use_numpy", lambda count, worth_loading=0: request.param == "by numpy")
 
 
-@pytest.mark.usefixtures("one_by_one")
-def test_spans_are_those_of_a_bisection() -> None:
-    """Given ascending starts, each number is in the span that a bisection finds, also at its ends."""
+@pytest.mark.usefixtures("lookup_method")
+def test_spans_equal_those_of_a_bisection() -> None:
+    """For ascending starts, each number is in the span that a bisection finds, also at the ends."""
     chance = Random(1)
     for count in (1, 2, 7, 1_000):
         starts = array("q", [0, *sorted(chance.sample(range(1, 5 * count), count - 1))])
         numbers = array("q", [*starts, *(chance.randrange(6 * count) for _ in range(50))])
-        found = arrays.find_spans(starts, numbers)
-        assert [*found] == [bisect_right(starts, number) - 1 for number in numbers]
+        spans = arrays.find_spans(starts, numbers)
+        assert [*spans] == [bisect_right(starts, number) - 1 for number in numbers]
     assert [*arrays.find_spans(array("q", [0, 3]), array("q"))] == []
 
 
-@pytest.mark.usefixtures("one_by_one")
-def test_columns_are_looked_up_as_by_hand() -> None:
-    """Indices in spans, the numbers there and shifted ones are those of plain loops, and limits hold."""
+@pytest.mark.usefixtures("lookup_method")
+def test_column_lookups_equal_plain_loops() -> None:
+    """Indices of spans, the numbers there, and shifted numbers equal those of plain loops, and limits are checked."""
     numbers, starts, counts = array("i", range(10, 30)), array("q", [3, 0, 9]), array("q", [2, 0, 4])
     indices = arrays.span_indices(starts, counts)
     assert [*indices] == [3, 4, 9, 10, 11, 12]
@@ -55,35 +55,37 @@ def test_columns_are_looked_up_as_by_hand() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("one_by_one")
+@pytest.mark.usefixtures("lookup_method")
 @pytest.mark.parametrize("compiled", [True, False])
-def test_games_are_as_the_facts_have_them(compiled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Given a history with corrections and renames, in files and with events since, games say what the facts say of
-    each, and a trace that was continued tells who counts in many games as it does for each."""
+def test_looked_up_games_equal_the_facts(compiled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Games looked up at once equal the facts of each, and a continued trace has the players of many games like of
+    each.
+    """
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     monkeypatch.setattr(trace_cache, "TRACED_GAMES", 1)
     monkeypatch.setattr(continuation, "GAMES_PER_REPLAYED_GAME", 0)
-    url, log = str(tmp_path / "ratings.db"), history(101, 90)
+    url, log = str(tmp_path / "ratings.db"), draw_history(101, 90)
     upgrade(url)
     set_paths(monkeypatch, scanned=False, compiled=compiled)
-    seen = earlier = 0
+    compared = continued = 0
     for first, last in pairwise((0, *range(60, 91, 5))):
         enter(open_ledger(url), log[first:last])
         with open_ledger(url).reading() as connection:
             facts = decode(connection, last, lazily=True)
             ladders = Ladders(facts)
-            for name in (one for one in dict.fromkeys(LADDERS) if one.startswith("catan-elo")):
+            for name in (ladder for ladder in dict.fromkeys(LADDERS) if ladder.startswith("catan-elo")):
                 trace = ladders.trace(name)
                 games = range(trace.game_count)
-                assert [[*one] for one in trace.players_by_game(games)] == [[*trace.players_of(one)] for one in games]
-                earlier += trace.earlier is not None
+                players_by_game = [[*trace.players_of(game)] for game in games]
+                assert [[*players] for players in trace.players_by_game(games)] == players_by_game
+                continued += trace.earlier is not None
         rows = range(len(facts.first_position))
-        for row, found in zip(rows, look_up_games(facts, rows), strict=True):
+        for row, game in zip(rows, look_up_games(facts, rows), strict=True):
             seats = range(facts.start[row], facts.start[row] + facts.count[row])
-            assert found[:3] == (facts.first_position[row], facts.live_position[row], facts.occurred_at[row])
-            assert found.persons == [facts.person_of(seat) for seat in seats]
-            assert found.places == [facts.place[seat] for seat in seats]
-            assert found.replaced == [facts.replaced[seat] for seat in seats]
-            seen += 1
-    assert seen > 50
-    assert earlier > 0
+            assert game[:3] == (facts.first_position[row], facts.live_position[row], facts.occurred_at[row])
+            assert game.persons == [facts.person_of(seat) for seat in seats]
+            assert game.places == [facts.place[seat] for seat in seats]
+            assert game.replaced == [facts.replaced[seat] for seat in seats]
+            compared += 1
+    assert compared > 50
+    assert continued > 0

@@ -1,6 +1,6 @@
-"""What it takes to add a kind of list, a game type, a type of event or a format: a module, and a line in the registry.
+"""A new kind of list, game type, event type or output format takes a module and a line in its registry.
 
-Each is done here with nothing but that: what the module holds stands in this file, and the registry gets its entry.
+Each test adds one: the content of the module is in this file, and the registry gets its entry.
 """
 
 import json
@@ -26,11 +26,11 @@ from ratings_ledger.projections.rulesets import columns, registry
 Ratings = Callable[..., Any]
 
 
-# a kind of list: everybody's best game counts
+# a kind of list: the best game of each player counts
 
 
 def rank_best(results: Results) -> list[RankedRow]:
-    """The most that a single game gave to each player."""
+    """Rank players by the most points of a single game."""
     best = {
         name: max(change for _, change in results.list_changes(player)) for player, name in enumerate(results.names)
     }
@@ -42,12 +42,12 @@ def rank_best(results: Results) -> list[RankedRow]:
 
 
 def explain_best(results: Results, name: str) -> list[ExplainedLine]:
-    """The best game."""
+    """Return the line of the best game."""
     best = max(change for _, change in results.list_changes(results.names.index(name)))
     return [ExplainedLine("best", Fraction(best, results.scale), "the best of all games")]
 
 
-# a game type: a race, in which seconds decide
+# a game type: a race decided by seconds
 
 
 class Racer(Participant):
@@ -63,29 +63,29 @@ class Race(Game):
 
 
 def check_race(game: dict[str, Any]) -> None:
-    """Nobody is faster than light."""
-    if any(one["seconds"] <= 0 for one in game["participants"]):
+    """Raise `Refused` if a time is not positive."""
+    if any(racer["seconds"] <= 0 for racer in game["participants"]):
         raise Refused("out-of-range", "a race takes time")
 
 
-def places_of_race(game: dict[str, Any]) -> list[int]:
-    """The fewest seconds first."""
-    return competition_places(game, {one["player"]: one["seconds"] for one in game["participants"]})
+def compute_race_places(game: dict[str, Any]) -> list[int]:
+    """Return the places; the fewest seconds are first."""
+    return competition_places(game, {racer["player"]: racer["seconds"] for racer in game["participants"]})
 
 
 def draw_race(seats: Seats, chance: Any) -> dict[str, Any]:
-    """A race with drawn times."""
+    """Draw a race with random times."""
     for seat in seats:
         for participant in seat:
             participant["seconds"] = chance.randrange(1, 100)
     return {"participants": list_participants(seats)}
 
 
-# a type of event: a remark about a player, which no ladder depends on
+# a type of event: praise of a player, on which no ladder depends
 
 
 class PlayerPraised(Members):
-    """Somebody was praised."""
+    """Praise of a player."""
 
     player: PlayerId
     text: Text
@@ -105,7 +105,7 @@ game = ["dash"]
 kind = ["{kind}"]
 players_max = 8
 """
-# looks at a ladder in every way there is
+# every command that reads a ladder
 COMMANDS = (
     ["ladders"], ["lists"], ["explain", "d-1", "dash"], ["explain", "ben", "dash"], ["history", "ben", "dash"],
     ["books", "dash"], ["publish", "dash"], ["diff", "published", "now"], ["rebuild"], ["verify"],
@@ -113,8 +113,8 @@ COMMANDS = (
 )  # fmt: skip
 
 
-def standings_of(ratings: Ratings, kind: str, games: list[list[dict[str, Any]]]) -> list[tuple[Any, ...]]:
-    """Rank and points of players after some games of a type, once every command has looked at them."""
+def load_standings(ratings: Ratings, kind: str, games: list[list[dict[str, Any]]]) -> list[tuple[Any, ...]]:
+    """Return rank, player and points after some games of a type; run every command on them first."""
     Path("dash.toml").write_text(RULESET.format(kind=kind), encoding="utf-8")
     lines = [
         json.dumps({"type": "game.recorded", "occurred_at": f"2024-01-0{number}T12:00:00Z", "data": {
@@ -125,72 +125,72 @@ def standings_of(ratings: Ratings, kind: str, games: list[list[dict[str, Any]]])
     assert ratings("rules", "publish", "dash.toml", db="dash.db").exit_code == 0
     assert ratings("import", "-", db="dash.db", input="\n".join(lines)).exit_code == 0
     for command in COMMANDS:
-        told = ratings(*command, db="dash.db")
-        assert told.exit_code == 0, (command, told)
+        result = ratings(*command, db="dash.db")
+        assert result.exit_code == 0, (command, result)
     rows = json.loads(ratings("standings", "dash", "--format", "json", db="dash.db").stdout)["rows"]
     return [(row["rank"], row["player"], row["points"]) for row in rows]
 
 
 @pytest.mark.slow
-def test_kind_of_list_is_a_module_and_a_line(
+def test_new_kind_of_list_works_in_every_command(
     ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     """A new kind of list is ranked, explained, published, compared, stored and verified like the others."""
     monkeypatch.chdir(tmp_path)
-    own = registry.find_rule("placement-points/1")
-    assert own is not None
+    placement_rule = registry.find_rule("placement-points/1")
+    assert placement_rule is not None
     monkeypatch.setattr(
-        "ratings_ledger.projections.rulesets.versions.find_rule", lambda name: own._replace(ranking="best")
+        "ratings_ledger.projections.rulesets.versions.find_rule", lambda name: placement_rule._replace(ranking="best")
     )
     monkeypatch.setitem(LISTS, "best", RankingList(rank_best, explain_best))
     games = [
         [{"player": name, "place": place} for place, name in enumerate(names, 1)]
         for names in (("anna", "ben", "cleo"), ("ben", "anna"), ("ben", "cleo"))
     ]
-    assert standings_of(ratings, "placing", games) == [(1, "anna", "6"), (2, "ben", "2"), (3, "cleo", "0")]
+    assert load_standings(ratings, "placing", games) == [(1, "anna", "6"), (2, "ben", "2"), (3, "cleo", "0")]
 
 
-def test_game_type_is_a_module_and_a_line(
+def test_new_game_type_works_in_every_command(
     ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
-    """A game of a new type is checked, recorded, scored, explained, stored and tried out like the others."""
+    """A game of a new type is checked, recorded, scored, explained, stored and tried like the others."""
     monkeypatch.chdir(tmp_path)
-    race = GameType(Race, check_race, places_of_race, draw_race)
+    race = GameType(Race, check_race, compute_race_places, draw_race)
     monkeypatch.setitem(GAME_TYPES, "race", race)
-    monkeypatch.setitem(columns.COLUMNS_OF, "race", dict(race.columns))  # which is made from the other
+    monkeypatch.setitem(columns.COLUMNS_OF, "race", dict(race.columns))  # derived from GAME_TYPES
     games = [
         [{"player": "anna", "seconds": 11}, {"player": "ben", "seconds": 9}, {"player": "cleo", "seconds": 11}],
         [{"player": "cleo", "seconds": 30}, {"player": "ben", "seconds": 8}],
     ]
-    assert standings_of(ratings, "race", games) == [(1, "ben", "8"), (2, "anna", "1"), (2, "cleo", "1")]
+    assert load_standings(ratings, "race", games) == [(1, "ben", "8"), (2, "anna", "1"), (2, "cleo", "1")]
 
 
 @pytest.mark.slow
-def test_type_of_event_is_a_model_and_a_line(
+def test_new_event_type_works_in_every_command(
     ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
-    """Events of a new type are recorded, found, withdrawn, exported, restored and verified like the others.
+    """Events of a new type are recorded, found, voided, exported, restored and verified like the others.
 
-    One that ladders depend on has a function in `projections.facts.decoding.APPLY`, too, and one that has to fit the
-    log a check in `ledger.validation`.
+    An event type that ladders depend on also has a function in `projections.facts.decoding.APPLY`, and one with
+    conditions a check in `ledger.validation`.
     """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(TYPES, "player.praised", PRAISED)
     games = [[{"player": "anna", "place": 1}, {"player": "ben", "place": 2}]]
-    before = standings_of(ratings, "placing", games)
+    before = load_standings(ratings, "placing", games)
     event = {"type": "player.praised", "id": "p-1", "data": {"player": "dora", "text": "fair play"}}
-    told = ratings("record", "--format", "json", db="dash.db", input=json.dumps(event))
-    assert json.loads(told.stdout)["new_players"] == ["dora"]
-    refused = ratings("record", db="dash.db", input=json.dumps({**event, "id": "p-2", "data": {"player": "dora"}}))
-    assert (refused.exit_code, "missing-member" in refused.stderr) == (1, True)
+    recorded = ratings("record", "--format", "json", db="dash.db", input=json.dumps(event))
+    assert json.loads(recorded.stdout)["new_players"] == ["dora"]
+    rejection = ratings("record", db="dash.db", input=json.dumps({**event, "id": "p-2", "data": {"player": "dora"}}))
+    assert (rejection.exit_code, "missing-member" in rejection.stderr) == (1, True)
     assert '"fair play"' in ratings("log", "dora", "--format", "json", db="dash.db").stdout
     for command in (
         ["diff", "published", "now"], ["rebuild"], ["verify"], ["explain", "--change", "ben", "dash", "--from", "2"],
         ["report", "changes", "--from", "1", "-o", "page.html"], ["export", "events", "-o", "all.jsonl"],
-        ["void", "--event", "p-1", "--reason", "somebody else"], ["verify"],
+        ["void", "--event", "p-1", "--reason", "another player"], ["verify"],
     ):  # fmt: skip
-        done = ratings(*command, db="dash.db")
-        assert (done.exit_code, "does not count" in done.stderr) == (0, False), (command, done)
+        result = ratings(*command, db="dash.db")
+        assert (result.exit_code, "does not count" in result.stderr) == (0, False), (command, result)
     assert ratings("init", "--no-rules", db="again.db").exit_code == 0
     assert ratings("import", "--restore", "all.jsonl", db="again.db").exit_code == 0
     rows = json.loads(ratings("standings", "dash", "--format", "json", db="again.db").stdout)["rows"]
@@ -198,13 +198,13 @@ def test_type_of_event_is_a_model_and_a_line(
 
 
 @pytest.mark.slow
-def test_output_format_is_a_function_and_a_line(
+def test_new_output_format_prints_every_result(
     ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:  # fmt: skip
     """A new output format is an entry in `GENERAL_FORMATS`, and prints every kind of result."""
     monkeypatch.chdir(tmp_path)
     games = [[{"player": "anna", "place": 1}, {"player": "ben", "place": 2}]]
-    standings_of(ratings, "placing", games)
+    load_standings(ratings, "placing", games)
     monkeypatch.setitem(GENERAL_FORMATS, "members", lambda result: click.echo(" ".join(result.model_dump())))
     with rl.open("dash.db") as ledger:
         view = ledger.at()

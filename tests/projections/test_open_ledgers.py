@@ -1,5 +1,6 @@
-"""An open ledger whose questions read kept columns and traces: each answer is that of the log, also when files are
-damaged under it, when only a rename or a clock makes a game count otherwise, and when threads ask at once."""
+"""An open ledger that answers from cached columns and traces: each answer is that of the log, also if files are
+damaged, if a rename or a clock changes which games count, and if threads ask at once.
+"""
 
 import gc
 import logging
@@ -40,9 +41,9 @@ effective_from = 1900-01-01
 scope = { game = ["catan"] }
 params = { k_per_pair = 9, start = 1000, scale = 400, rounding = "pair", min_games = 0 }
 """
-ASKED: dict[str, Callable[[ratings_ledger.Ledger], Any]] = {
+QUERIES: dict[str, Callable[[ratings_ledger.Ledger], Any]] = {
     "standings": lambda ledger: ledger.at().standings("elo"),
-    "standings then": lambda ledger: ledger.at(as_of=instant(20)).standings("elo"),
+    "standings as of": lambda ledger: ledger.at(as_of=build_instant(20)).standings("elo"),
     "history": lambda ledger: ledger.at().history("elo", "anna"),
     "account": lambda ledger: ledger.at().account("elo", "anna"),
     "balance": lambda ledger: ledger.at().balance("elo"),
@@ -60,38 +61,43 @@ ASKED: dict[str, Callable[[ratings_ledger.Ledger], Any]] = {
     "differences": lambda ledger: ledger.compare(ledger.at(known_at=20), ledger.at()),
     "attribution": lambda ledger: ledger.attribute("elo", "anna", ledger.at(known_at=20), ledger.at()),
     "whatif": lambda ledger: ledger.simulate(WHATIF, ledger.at()),
-    "preview": lambda ledger: ledger.propose(void("g3"), "mira").impact(),
+    "preview": lambda ledger: ledger.propose(build_void("g3"), "mira").impact(),
 }  # fmt: skip
 
 
-def instant(hour: int) -> str:
+def build_instant(hour: int) -> str:
+    """Return an instant of February 2010."""
     return f"2010-02-{1 + hour // 24:02d}T{hour % 24:02d}:00:00Z"
 
 
-def event(kind: str, occurred_at: str, **data: Any) -> dict[str, Any]:
+def build_event(kind: str, occurred_at: str, **data: Any) -> dict[str, Any]:
+    """Return an event."""
     return {"type": kind, "occurred_at": occurred_at, "data": data}
 
 
-def game(number: int, *players: str, name: str = "catan") -> dict[str, Any]:
+def build_game(number: int, *players: str, name: str = "catan") -> dict[str, Any]:
+    """Return a game whose players are in the order of their places."""
     places = [{"player": player, "place": place} for place, player in enumerate(players, 1)]
-    return event("game.recorded", instant(number), game_id=f"g{number}", game=name, participants=places)
+    return build_event("game.recorded", build_instant(number), game_id=f"g{number}", game=name, participants=places)
 
 
-def elo(name: str = "elo", **scope: list[str]) -> dict[str, Any]:
+def build_elo(name: str = "elo", **scope: list[str]) -> dict[str, Any]:
+    """Return a ruleset of Elo."""
     params = {"k_per_pair": 8, "start": 1000, "scale": 400, "rounding": "pair", "min_games": 0}
-    return event(
+    return build_event(
         "ruleset.published", "2010-01-01T00:00:00Z", id=name, version="1", rule="pairwise-elo/1", params=params,
         scope={"game": ["catan"], **scope}, effective_from="1900-01-01",
     )  # fmt: skip
 
 
-def void(game_id: str) -> dict[str, Any]:
-    return event("game.voided", "2024-01-01T00:00:00Z", game_id=game_id, reason="never played")
+def build_void(game_id: str) -> dict[str, Any]:
+    """Return the void of a game."""
+    return build_event("game.voided", "2024-01-01T00:00:00Z", game_id=game_id, reason="never played")
 
 
 @pytest.fixture(autouse=True)
 def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the caches are; columns and traces of even the shortest history are kept, and continued."""
+    """The cache folder; columns and traces of even the shortest history are cached and continued."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     monkeypatch.setattr(trace_cache, "TRACED_GAMES", 1)
     monkeypatch.setattr(continuation, "GAMES_PER_REPLAYED_GAME", 0)
@@ -99,8 +105,8 @@ def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "caches"
 
 
-def written(store: str, *events: dict[str, Any]) -> Ledger:
-    """A ledger with these events, whose first ladder has a trace."""
+def make_ledger(store: str, *events: dict[str, Any]) -> Ledger:
+    """Return a ledger with these events."""
     upgrade(store)
     ledger = open_ledger(store)
     assert enter(ledger, [*events]).rejected == []
@@ -108,38 +114,39 @@ def written(store: str, *events: dict[str, Any]) -> Ledger:
 
 
 @pytest.fixture
-def traced(store: str) -> str:
-    """A ledger whose three ladders have traces."""
-    written(store, *map(elo, LADDERS), *(game(number, "anna", "ben") for number in range(GAMES)))
-    keep_traces(store)
+def traced_url(store: str) -> str:
+    """The URL of a ledger whose three ladders have cached traces."""
+    make_ledger(store, *map(build_elo, LADDERS), *(build_game(number, "anna", "ben") for number in range(GAMES)))
+    cache_traces(store)
     return store
 
 
-def keep_traces(url: str) -> None:
+def cache_traces(url: str) -> None:
+    """Let the three ladders have cached traces."""
     with ratings_ledger.open(url) as ledger:
         for ladder in LADDERS:
             ledger.at().history(ladder, "anna")
 
 
-def flip(*columns: tuple[Path, str]) -> None:
-    """Damage columns of files; where they are mapped, too."""
-    gc.collect()  # what is open was checked before
-    gc.freeze()  # the next time nobody need look at what is there now
+def flip_columns(*columns: tuple[Path, str]) -> None:
+    """Flip a bit in columns of files, also where they are mapped."""
+    gc.collect()  # open files were checked before
+    gc.freeze()  # the next collection need not look at present objects
     for path, name in columns:
         content, span = bytearray(path.read_bytes()), find_column_span(path, name)
         content[sum(span) // 2] ^= 4
         path.write_bytes(content)
 
 
-def files(caches: Path, of: str) -> list[Path]:
-    """The files with columns, or with traces."""
-    paths = sorted(caches.glob(f"ratings-ledger/*/{of}/*-*-*"))
+def list_files(caches: Path, kind: str) -> list[Path]:
+    """Return the files with columns, or with traces."""
+    paths = sorted(caches.glob(f"ratings-ledger/*/{kind}/*-*-*"))
     assert paths
     return paths
 
 
-def uncached(ledger: Ledger, ladder: str) -> Any:
-    """Its standings by a replay of the log from the first event."""
+def rank_uncached(ledger: Ledger, ladder: str) -> Any:
+    """Return the rows of a ladder by a replay of the log from the first event."""
     with ledger.reading() as connection:
         return Ladders(decode(connection, cached=False)).standings(ladder).rows
 
@@ -149,95 +156,97 @@ def micropoints(ledger: ratings_ledger.Ledger) -> list[tuple[str, int]]:
     return [(row.player, int(row.points * 1_000_000)) for row in ledger.at().standings("elo").rows]
 
 
-def answers(url: str) -> dict[str, str]:
-    """What each question is told."""
-    return {what: answer(url, what) for what in ASKED}
+def answer_all(url: str) -> dict[str, str]:
+    """Return the answer to each query."""
+    return {name: answer_query(url, name) for name in QUERIES}
 
 
-def answer(url: str, what: str) -> str:
-    """What a question is told that has an open ledger of its own."""
+def answer_query(url: str, name: str) -> str:
+    """Return the answer to a query by an open ledger of its own."""
     with ratings_ledger.open(url) as ledger:
-        return repr(ASKED[what](ledger))
+        return repr(QUERIES[name](ledger))
 
 
 @pytest.mark.slow
-def test_every_answer_is_that_without_a_cache(traced: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A question that finds columns and traces in files has the answer that it has where there are none."""
-    found = answers(traced)
+def test_cached_answers_equal_uncached_answers(
+    traced_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Every query has the same answer with columns and traces in files as without a cache."""
+    cached_answers = answer_all(traced_url)
     monkeypatch.setattr(decoding, "CACHED_EVENTS", NEVER)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "none"))
-    assert answers(traced) == found
+    assert answer_all(traced_url) == cached_answers
     assert not (tmp_path / "none").exists()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("deletes", [True, False])
-def test_two_damaged_places_are_both_found(
-    traced: str, deletes: bool, monkeypatch: pytest.MonkeyPatch, caches: Path, store_kind: str, at_length: bool
+def test_damaged_trace_and_column_are_both_detected(
+    traced_url: str, deletes: bool, monkeypatch: pytest.MonkeyPatch, caches: Path, store_kind: str, at_length: bool
 ) -> None:
-    """With a trace and a column damaged, the second try has the answer; so it is where nothing can be deleted."""
+    """With a damaged trace and a damaged column, a second try has the answer, also if no file can be deleted."""
     # the cache is the same above every store
-    asked = [*ASKED] if at_length or store_kind == "sqlite" else [*ASKED][::4]
-    wanted = {what: answer(traced, what) for what in asked}
+    names = [*QUERIES] if at_length or store_kind == "sqlite" else [*QUERIES][::4]
+    expected = {query: answer_query(traced_url, query) for query in names}
     if not deletes:
         monkeypatch.setattr(column_files, "delete_file", lambda path: None)
-    found, damaged = {}, False
-    for what in asked:
+    results, damaged = {}, False
+    for query in names:
         if deletes or not damaged:
-            keep_traces(traced)
-            flip(
-                *((path, name) for path in files(caches, "traces") for name in ("before", "points")),
-                *((path, "place") for path in files(caches, "columns")),
+            cache_traces(traced_url)
+            flip_columns(
+                *((path, name) for path in list_files(caches, "traces") for name in ("before", "points")),
+                *((path, "place") for path in list_files(caches, "columns")),
             )
             damaged = True
-        found[what] = answer(traced, what)
-    assert found == wanted
+        results[query] = answer_query(traced_url, query)
+    assert results == expected
 
 
 @pytest.mark.parametrize("column", ["player", "place", "occurred_at"])
-def test_column_cut_while_it_is_open(traced: str, column: str, caches: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A file that gets shorter under an open ledger is told in a line, and nothing crashes."""
-    asks = ASKED["statistics"], ASKED["standings"]
-    with ratings_ledger.open(traced) as ledger:
-        wanted = [repr(ask(ledger)) for ask in asks]
-    with ratings_ledger.open(traced) as ledger:
+def test_column_cut_while_open_is_reported(
+    traced_url: str, column: str, caches: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A file that is cut off under an open ledger is reported in one warning, and the answers are correct."""
+    queries = QUERIES["statistics"], QUERIES["standings"]
+    with ratings_ledger.open(traced_url) as ledger:
+        expected = [repr(query(ledger)) for query in queries]
+    with ratings_ledger.open(traced_url) as ledger:
         ledger.at().with_ladder("anna", "elo")  # the columns are open, and not yet read
-        for path in files(caches, "columns"):
+        for path in list_files(caches, "columns"):
             os.truncate(path, find_column_span(path, column)[0] + 8)
         with caplog.at_level(logging.WARNING):
-            assert [repr(ask(ledger)) for ask in asks] == wanted
+            assert [repr(query(ledger)) for query in queries] == expected
     assert ["is not used" in line for line in caplog.messages] == [True]
 
 
-def test_writes_copy_nothing_of_the_first_part_of_a_trace(traced: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Games and corrections at the end of a kept trace leave its long first part as it is, however many they are."""
-    joined = list[bool]()
+def test_writes_do_not_copy_first_part_of_a_trace(traced_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any number of games and corrections at the end of a cached trace leave its long first part uncopied."""
+    first_part_joined = list[bool]()
     join_parts = trace._join_parts
 
-    def join(parts: Sequence[Trace]) -> Trace:
-        joined.append(parts[0].earlier is None)
+    def join_and_record(parts: Sequence[Trace]) -> Trace:
+        first_part_joined.append(parts[0].earlier is None)
         return join_parts(parts)
 
-    monkeypatch.setattr(trace, "_join_parts", join)
+    monkeypatch.setattr(trace, "_join_parts", join_and_record)
     reversed_places = [{"player": player, "place": place} for place, player in enumerate(("ben", "anna"), 1)]
-    writer = open_ledger(traced)
-    with ratings_ledger.open(traced) as ledger:
+    writer = open_ledger(traced_url)
+    with ratings_ledger.open(traced_url) as ledger:
         ledger.at().standings("elo")
         for number in range(GAMES, GAMES + trace.PARTS_MAX + 4):
-            enter(writer, [game(number, "anna", f"new {number % 3}")])
-            assert micropoints(ledger) == [(row.player, row.points) for row in uncached(writer, "elo")]
+            enter(writer, [build_game(number, "anna", f"new {number % 3}")])
+            assert micropoints(ledger) == [(row.player, row.points) for row in rank_uncached(writer, "elo")]
         for places in (reversed_places, [*reversed(reversed_places)]):
             data = {"game": "catan", "game_id": "g28", "participants": places}
-            enter(writer, [event("game.corrected", instant(60), game_id="g28", game=data, reason="wrong")])
-            assert micropoints(ledger) == [(row.player, row.points) for row in uncached(writer, "elo")]
-    assert joined
-    assert not any(joined)
+            enter(writer, [build_event("game.corrected", build_instant(60), game_id="g28", game=data, reason="wrong")])
+            assert micropoints(ledger) == [(row.player, row.points) for row in rank_uncached(writer, "elo")]
+    assert first_part_joined
+    assert not any(first_part_joined)
 
 
-def test_long_ladder_that_is_read_after_writes_is_replayed_whole_at_most_twice(
-    store: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A long ladder keeps no points before its games at first; once it was read after a write, writes continue it."""
+def test_long_ladder_is_replayed_at_most_twice(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long ladder keeps no points before games at first; after one read that follows a write, writes continue it."""
     whole_replays = list[bool]()
     replay = ladders_at.replay
 
@@ -247,68 +256,71 @@ def test_long_ladder_that_is_read_after_writes_is_replayed_whole_at_most_twice(
 
     monkeypatch.setattr(ladders_at, "replay", replay_whole)
     monkeypatch.setattr(ladders_at, "SHORT_GAMES", 0)
-    writer = written(store, elo("elo"), *(game(number, "anna", "ben") for number in range(GAMES)))
+    writer = make_ledger(store, build_elo("elo"), *(build_game(number, "anna", "ben") for number in range(GAMES)))
     with ratings_ledger.open(store) as ledger:
         ledger.at().standings("elo")
         for number in range(GAMES, GAMES + 4):
-            enter(writer, [game(number, "anna", f"new {number}")])
+            enter(writer, [build_game(number, "anna", f"new {number}")])
             standings = micropoints(ledger)
             assert whole_replays == [False, True]
-            assert standings == [(row.player, row.points) for row in uncached(writer, "elo")]
-            del whole_replays[2:]  # those of the comparison
+            assert standings == [(row.player, row.points) for row in rank_uncached(writer, "elo")]
+            del whole_replays[2:]  # the replays of the comparison
 
 
 def test_rename_lets_a_game_count(store: str) -> None:
-    """A game that was left out for a player's account counts once the player has another's, kept trace or not."""
-    ledger = written(
+    """A game left out for a player's free account counts after a merge with a premium player, with or without a cached
+    trace.
+    """
+    ledger = make_ledger(
         store,
-        elo(exclude_accounts=["free"]),
-        event("player.registered", "2010-01-01T00:00:00Z", player="yan", account="free"),
-        event("player.registered", "2010-01-02T00:00:00Z", player="zoe", account="premium"),
-        *(game(number, "anna", "ben") for number in range(GAMES)),
-        {**game(10, "yan", "will"), "data": {**game(10, "yan", "will")["data"], "game_id": "left-out"}},
+        build_elo(exclude_accounts=["free"]),
+        build_event("player.registered", "2010-01-01T00:00:00Z", player="yan", account="free"),
+        build_event("player.registered", "2010-01-02T00:00:00Z", player="zoe", account="premium"),
+        *(build_game(number, "anna", "ben") for number in range(GAMES)),
+        {**build_game(10, "yan", "will"), "data": {**build_game(10, "yan", "will")["data"], "game_id": "left-out"}},
     )
     assert {row.player for row in Snapshot(ledger).standings("elo").rows} == {"anna", "ben"}
     Snapshot(ledger).history("elo", "anna")
-    enter(ledger, [event("player.renamed", instant(500), player="yan", new_player="zoe")])
+    enter(ledger, [build_event("player.renamed", build_instant(500), player="yan", new_player="zoe")])
     rows = Snapshot(ledger).standings("elo").rows
     assert {row.player for row in rows} == {"anna", "ben", "zoe", "will"}
-    assert [(row.player, row.games) for row in rows] == [(row.player, row.games) for row in uncached(ledger, "elo")]
+    assert [(row.player, row.games) for row in rows] == [
+        (row.player, row.games) for row in rank_uncached(ledger, "elo")
+    ]
 
 
 @pytest.mark.slow_cases
-def test_clock_after_a_kept_trace(store: str) -> None:
-    """A clock that comes after its game was counted changes what the game gives."""
+def test_clock_recorded_after_cached_trace_changes_points(store: str) -> None:
+    """A clock that is recorded after its game was counted changes the points of the game."""
     galactic = tomllib.loads((SHIPPED / "galactic-points-1.toml").read_text())
     galactic["effective_from"] = str(galactic["effective_from"])
-    games = [game(number, "anna", "ben", name="galactic-magnate") for number in range(GAMES)]
-    ledger = written(store, event("ruleset.published", "2010-01-01T00:00:00Z", **galactic), *games)
+    games = [build_game(number, "anna", "ben", name="galactic-magnate") for number in range(GAMES)]
+    ledger = make_ledger(store, build_event("ruleset.published", "2010-01-01T00:00:00Z", **galactic), *games)
     before = Snapshot(ledger).standings("galactic-points").rows
     Snapshot(ledger).history("galactic-points", "anna")
-    late = [
-        event("clock.started", instant(28), game_id="g28", at=0, players=["anna", "ben"]),
-        event("clock.stopped", instant(28), game_id="g28", at=900_000),
+    clock_events = [
+        build_event("clock.started", build_instant(28), game_id="g28", at=0, players=["anna", "ben"]),
+        build_event("clock.stopped", build_instant(28), game_id="g28", at=900_000),
     ]
-    for more in (late, [void("g27")]):
-        assert enter(ledger, more).rejected == []
+    for events in (clock_events, [build_void("g27")]):
+        assert enter(ledger, events).rejected == []
         rows = Snapshot(ledger).standings("galactic-points").rows
         points = [(row.player, float(row.points)) for row in rows]
-        assert points == [(row.player, float(row.points)) for row in uncached(ledger, "galactic-points")]
+        assert points == [(row.player, float(row.points)) for row in rank_uncached(ledger, "galactic-points")]
         assert points != [(row.player, float(row.points)) for row in before]
 
 
-def test_restored_ledger_keeps_its_own_trace(tmp_path: Path, caches: Path) -> None:
-    """Where a shorter log takes the place of a longer one, as from a backup, the trace of the longer is in nobody's
-    way."""
+def test_restored_ledger_replaces_the_longer_trace(tmp_path: Path, caches: Path) -> None:
+    """After a restore of a shorter log, the ledger caches its own trace in place of that of the longer log."""
     path = tmp_path / "ledger.db"
-    ledger = written(f"sqlite:///{path}", elo(), *(game(number, "anna", "ben") for number in range(10)))
+    ledger = make_ledger(f"sqlite:///{path}", build_elo(), *(build_game(number, "anna", "ben") for number in range(10)))
     shutil.copyfile(path, tmp_path / "backup.db")
-    enter(ledger, [game(number, "anna", "ben") for number in range(10, GAMES)])
+    enter(ledger, [build_game(number, "anna", "ben") for number in range(10, GAMES)])
     Snapshot(ledger).history("elo", "anna")
     ledger.close()
     shutil.copyfile(tmp_path / "backup.db", path)
     restored = open_ledger(f"sqlite:///{path}")
-    enter(restored, [game(40, "ben", "anna")])
+    enter(restored, [build_game(40, "ben", "anna")])
     Snapshot(restored).history("elo", "anna")
     with restored.reading() as connection:
         facts = decode(connection)
@@ -317,22 +329,22 @@ def test_restored_ledger_keeps_its_own_trace(tmp_path: Path, caches: Path) -> No
 
 
 @pytest.mark.slow
-def test_threads_share_an_open_ledger(traced: str) -> None:
-    """Threads that ask about ladders, of which only some are read from files, all have their answers."""
+def test_threads_can_query_an_open_ledger(traced_url: str) -> None:
+    """Threads that query the ladders of one open ledger, some of them from files, meet no error."""
     problems: list[BaseException] = []
 
-    def run(ledger: ratings_ledger.Ledger, ask: Callable[[ratings_ledger.Ledger], Any]) -> None:
+    def run(ledger: ratings_ledger.Ledger, query: Callable[[ratings_ledger.Ledger], Any]) -> None:
         try:
-            ask(ledger)
+            query(ledger)
         except BaseException as problem:
             problems.append(problem)
 
-    asks = [ASKED["statistics"], ASKED["history"], *(
+    queries = [QUERIES["statistics"], QUERIES["history"], *(
         lambda ledger, name=name: ledger.at().standings(name) for name in LADDERS
     )]  # fmt: skip
     for _ in range(20):
-        with ratings_ledger.open(traced) as ledger:
-            threads = [Thread(target=run, args=(ledger, ask)) for ask in asks]
+        with ratings_ledger.open(traced_url) as ledger:
+            threads = [Thread(target=run, args=(ledger, query)) for query in queries]
             for thread in threads:
                 thread.start()
             for thread in threads:
@@ -341,17 +353,17 @@ def test_threads_share_an_open_ledger(traced: str) -> None:
 
 
 @pytest.mark.slow
-def test_open_ledger_keeps_a_bounded_number_of_answers(traced: str) -> None:
-    """Questions about many instants leave only the last of them in memory, and few file handles open."""
-    with ratings_ledger.open(traced) as ledger:
+def test_open_ledger_keeps_a_bounded_number_of_answers(traced_url: str) -> None:
+    """After queries at many instants, only the latest ones are in memory, and no more file handles are open."""
+    with ratings_ledger.open(traced_url) as ledger:
         handles = []
         for _ in range(2):
             for hour in range(3 * ladders_at.AS_OF_MAX):
-                ledger.at(as_of=instant(hour)).standings("elo")
+                ledger.at(as_of=build_instant(hour)).standings("elo")
             for position in range(5, GAMES):
                 ledger.compare(ledger.at(known_at=position), ledger.at())
             gc.collect()
             handles.append(len(os.listdir("/proc/self/fd")))
-        kept = [ladders for there in ledger._cache._by_position.values() for ladders in there.values()]
-    assert 0 < max(len(ladders._by_as_of) for ladders in kept) <= ladders_at.AS_OF_MAX
+        cached = [ladders for by_rules in ledger._cache._by_position.values() for ladders in by_rules.values()]
+    assert 0 < max(len(ladders._by_as_of) for ladders in cached) <= ladders_at.AS_OF_MAX
     assert handles[1] <= handles[0]

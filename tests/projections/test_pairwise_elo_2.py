@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from kernel_calls import call_compiled, check_compiled_game, play
+from kernel_calls import call_compiled, check_compiled_game, score_game
 from lengths import mark_many_cases
 from own_rules import load_built_in_rule
 
@@ -28,14 +28,14 @@ SCALE = RULE.scale
 NONE = MISSING
 
 
-def params_of(**params: Any) -> Any:
+def build_params(**params: Any) -> Any:
     """Return checked parameters."""
     checked = RULE.params.model_validate(params)
     assert RULE.refuse_params(checked, 100) is None
     return checked
 
 
-def game(
+def build_columns(
     places: list[int], scores: list[int] | None = None, *, home: list[int] | None = None,
     team: list[int] | None = None, games: list[int] | None = None, weight: int = NONE,
 ) -> list[list[int]]:  # fmt: skip
@@ -44,10 +44,10 @@ def game(
     return [places, [0] * n, team or [NONE] * n, home or [0] * n, scores or [NONE] * n, games or [0] * n, [weight] * n]
 
 
-def rate(ratings: list[str | int], columns: list[list[int]], **params: Any) -> tuple[int, list[Decimal]]:
-    """Return what a game minted, in units, and the changes in points."""
+def rate_game(ratings: list[str | int], columns: list[list[int]], **params: Any) -> tuple[int, list[Decimal]]:
+    """Return the minted units of a game, and the changes in points."""
     before = [[int(Decimal(rating) * SCALE) for rating in ratings]]
-    minted, after = play(RULE, params_of(**params), before, columns)
+    minted, after = score_game(RULE, build_params(**params), before, columns)
     return minted, [Decimal(new - old) / SCALE for new, old in zip(after[0], before[0], strict=True)]
 
 
@@ -55,87 +55,89 @@ def rate(ratings: list[str | int], columns: list[list[int]], **params: Any) -> t
     ("columns", "params", "changes"),
     [
         # computed with a pocket calculator from the formulas as FiveThirtyEight prints them
-        (game([1, 2], [27, 20], home=[1, -1]), NFL, ["16.462462", "-16.462462"]),
-        (game([1, 1], [20, 20], home=[1, -1]), NFL, ["-2.820079", "2.820079"]),
-        (game([1, 2], home=[1, -1]), {"k": 20, "home": 65}, ["8.150675", "-8.150675"]),
-        # the member with few games has another K than the opponent: 32 points of 40, and 4 of 8
-        (game([1, 2], games=[0, 30]), {"k": [{"below": 30, "k": 40}, {"k": 8}]}, ["20", "-4"]),
+        (build_columns([1, 2], [27, 20], home=[1, -1]), NFL, ["16.462462", "-16.462462"]),
+        (build_columns([1, 1], [20, 20], home=[1, -1]), NFL, ["-2.820079", "2.820079"]),
+        (build_columns([1, 2], home=[1, -1]), {"k": 20, "home": 65}, ["8.150675", "-8.150675"]),
+        # a player with few games has another K than the opponent: 20 points of 40, and 4 of 8
+        (build_columns([1, 2], games=[0, 30]), {"k": [{"below": 30, "k": 40}, {"k": 8}]}, ["20", "-4"]),
         # 250 / 5^0.4 / 2, 250 / 105^0.4 / 2
         (
-            game([1, 2], games=[0, 100]),
+            build_columns([1, 2], games=[0, 100]),
             {"k": {"numerator": 250, "offset": 5, "power": "0.4"}},
             ["65.663195", "-19.428277"],
         ),
-        (game([1, 2], [3, 1]), {"margin": "table", "margin_factors": [1, 1, "1.5"]}, ["15", "-15"]),
-        (game([1, 2], [9, 1]), {"margin": "table", "margin_factors": [1, 1, "1.5", "7/4"]}, ["17.5", "-17.5"]),
-        (game([1, 2], weight=150), {"weight_one": 100}, ["15", "-15"]),
-        (game([1, 2, 3]), {"k": 30}, ["15", "0", "-15"]),
-        (game([1, 2, 1, 2], team=[0, 1, 0, 1]), {"k": 30}, ["15", "-15", "15", "-15"]),
+        (build_columns([1, 2], [3, 1]), {"margin": "table", "margin_factors": [1, 1, "1.5"]}, ["15", "-15"]),
+        (build_columns([1, 2], [9, 1]), {"margin": "table", "margin_factors": [1, 1, "1.5", "7/4"]}, ["17.5", "-17.5"]),
+        (build_columns([1, 2], weight=150), {"weight_one": 100}, ["15", "-15"]),
+        (build_columns([1, 2, 3]), {"k": 30}, ["15", "0", "-15"]),
+        (build_columns([1, 2, 1, 2], team=[0, 1, 0, 1]), {"k": 30}, ["15", "-15", "15", "-15"]),
     ],
 )  # fmt: skip
 def test_examples_by_hand(columns: list[list[int]], params: dict[str, Any], changes: list[str]) -> None:
-    """Players with 1500 each: what margins, home advantage, K, weights, teams and several sides give."""
-    minted, found = rate([1500] * len(changes), columns, **params)
-    assert found == [Decimal(change) for change in changes]
-    assert minted == max(sum(int(change * SCALE) for change in found), 0)
+    """Players with 1500 each get the hand-computed changes for margins, home advantage, K, weights, teams and several
+    sides.
+    """
+    minted, computed_changes = rate_game([1500] * len(changes), columns, **params)
+    assert computed_changes == [Decimal(change) for change in changes]
+    assert minted == max(sum(int(change * SCALE) for change in computed_changes), 0)
 
 
 def test_doubles_are_rated_by_the_mean_or_the_sum() -> None:
-    """Two against two: 1600 and 1400 are worth two of 1500; by the sum, a gap of 100 counts double."""
-    columns = game([1, 1, 2, 2], team=[1, 1, 0, 0])
-    assert rate([1600, 1400, 1500, 1500], columns)[1] == [10, 10, -10, -10]
-    _, mean = rate([1600, 1500, 1500, 1500], columns)
-    _, total = rate([1600, 1500, 1500, 1500], columns, teams="sum")
-    _, single = rate([1600, 1500], game([1, 2]))
-    _, half = rate([1550, 1500], game([1, 2]))
+    """A side of 1600 and 1400 equals two players of 1500; by the sum, a gap counts for both players of a side."""
+    columns = build_columns([1, 1, 2, 2], team=[1, 1, 0, 0])
+    assert rate_game([1600, 1400, 1500, 1500], columns)[1] == [10, 10, -10, -10]
+    _, mean = rate_game([1600, 1500, 1500, 1500], columns)
+    _, total = rate_game([1600, 1500, 1500, 1500], columns, teams="sum")
+    _, single = rate_game([1600, 1500], build_columns([1, 2]))
+    _, half = rate_game([1550, 1500], build_columns([1, 2]))
     assert (total[0], mean[0]) == (single[0], half[0])
 
 
-def test_hopeless_players_keep_one_unit_of_a_chance() -> None:
-    """However far apart two players are, nobody is certain to win, and their chances sum to one."""
+def test_extreme_gap_leaves_one_unit_of_chance() -> None:
+    """For any gap between two players no win is certain, and the chances sum to one."""
     assert RULE.chance is not None
-    rest = [[8_000 * SCALE, 0]], game([1, 2]), RULE.prepare(params_of()), ()
-    assert (RULE.chance(0, 1, *rest), RULE.chance(1, 0, *rest)) == (ONE - 1, 1)
+    arguments = [[8_000 * SCALE, 0]], build_columns([1, 2]), RULE.prepare(build_params()), ()
+    assert (RULE.chance(0, 1, *arguments), RULE.chance(1, 0, *arguments)) == (ONE - 1, 1)
 
 
 def test_davidson_expects_draws() -> None:
-    """With kappa 1 equal players win, draw and lose in a third of the games each, and a draw moves nobody."""
-    params = params_of(kappa=1)
-    arguments = (0, 1, [[1500 * SCALE] * 2], game([1, 1]), RULE.prepare(params), ())
+    """With kappa 1, equal players win, draw and lose in a third of the games each, and a draw changes no points."""
+    params = build_params(kappa=1)
+    arguments = (0, 1, [[1500 * SCALE] * 2], build_columns([1, 1]), RULE.prepare(params), ())
     assert RULE.chance is not None
     assert RULE.draw is not None
     assert (RULE.chance(*arguments), RULE.draw(*arguments)) == (ONE // 2, ONE // 3)
-    assert rate([1500, 1500], game([1, 1]), kappa=1)[1] == [0, 0]
+    assert rate_game([1500, 1500], build_columns([1, 1]), kappa=1)[1] == [0, 0]
 
 
-def test_a_season_draws_ratings_to_the_mean() -> None:
-    """A third of the way from 1605 to 1505, and nothing without a reversion."""
+def test_new_season_moves_ratings_toward_the_mean() -> None:
+    """A new season moves 1605 a third of the way to 1505, or not at all without a reversion."""
     assert RULE.new_season is not None
-    assert RULE.new_season((1605 * SCALE,), RULE.prepare(params_of(**NFL))) == (1571_666_667,)
-    assert RULE.new_season((1605 * SCALE,), RULE.prepare(params_of())) == (1605 * SCALE,)
+    assert RULE.new_season((1605 * SCALE,), RULE.prepare(build_params(**NFL))) == (1571_666_667,)
+    assert RULE.new_season((1605 * SCALE,), RULE.prepare(build_params())) == (1605 * SCALE,)
 
 
-def oracle(before: Sequence[Decimal | int], columns: list[list[int]], params: Any) -> list[Decimal]:
+def compute_changes(before: Sequence[Decimal | int], columns: list[list[int]], params: Any) -> list[Decimal]:
     """Return the changes in points by the formulas, in 40 digits."""
     place, _, team, home, score, games, weight = columns
     n = len(before)
     side = [i if team[i] == NONE else -1 - team[i] for i in range(n)]
-    exact = {name: number(getattr(params, name) or 0) for name in ("scale", "home", "kappa", "margin_offset")}
+    exact = {name: to_decimal(getattr(params, name) or 0) for name in ("scale", "home", "kappa", "margin_offset")}
     divisor, slope = (
         (Decimal("7.5"), Decimal("0.006")) if params.margin == "power" else (Decimal("2.2"), Decimal("0.001"))
     )
 
-    def rating(one: int) -> Decimal:
-        members = [Decimal(before[i]) / SCALE for i in range(n) if side[i] == one]
+    def rating(side_number: int) -> Decimal:
+        members = [Decimal(before[i]) / SCALE for i in range(n) if side[i] == side_number]
         return sum(members, Decimal(0)) / (1 if params.teams == "sum" else len(members))
 
     changes = []
     for i in range(n):
-        change, met = Decimal(0), set()
+        change, opposing_sides = Decimal(0), set()
         for j in range(n):
-            if side[j] == side[i] or side[j] in met:
+            if side[j] == side[i] or side[j] in opposing_sides:
                 continue
-            met.add(side[j])
+            opposing_sides.add(side[j])
             gap = rating(side[i]) - rating(side[j])
             gap += exact["home"] * ((home[i] == 1) - (home[j] == 1))
             win = 10 ** (gap / (2 * exact["scale"]))
@@ -147,29 +149,29 @@ def oracle(before: Sequence[Decimal | int], columns: list[list[int]], params: An
             if params.margin == "ln":
                 factor = (max(margin, Decimal(1)) + 1).ln() * divisor / (below if result else 1)
             elif params.margin == "power":
-                factor = (margin + exact["margin_offset"]) ** number(params.margin_power) / below
+                factor = (margin + exact["margin_offset"]) ** to_decimal(params.margin_power) / below
             elif params.margin == "table":
                 row = params.margin_factors
-                factor = number(row[min(int(margin), len(row) - 1)])
+                factor = to_decimal(row[min(int(margin), len(row) - 1)])
             share = Decimal(1) if weight[i] == NONE else Decimal(weight[i]) / params.weight_one
-            change += (Decimal(1 + result) / 2 - expected) * factor * share * k_after(games[i], params)
+            change += (Decimal(1 + result) / 2 - expected) * factor * share * compute_k(games[i], params)
         changes.append(change / (len({*side}) - 1))
     return changes
 
 
-def number(value: int | str) -> Decimal:
+def to_decimal(value: int | str) -> Decimal:
     """Return a parameter in 40 digits."""
     exact = Fraction(value)
     return Decimal(exact.numerator) / exact.denominator
 
 
-def k_after(games: int, params: Any) -> Decimal:
-    """Return K after so many games."""
+def compute_k(games: int, params: Any) -> Decimal:
+    """Return K after this number of games."""
     if isinstance(params.k, list):
-        return next(number(step.k) for step in params.k if step.below is None or games < step.below)
+        return next(to_decimal(step.k) for step in params.k if step.below is None or games < step.below)
     if isinstance(params.k, (int, str)):
-        return number(params.k)
-    return number(params.k.numerator) / (games + number(params.k.offset)) ** number(params.k.power)
+        return to_decimal(params.k)
+    return to_decimal(params.k.numerator) / (games + to_decimal(params.k.offset)) ** to_decimal(params.k.power)
 
 
 FORMS: list[dict[str, Any]] = [
@@ -183,26 +185,26 @@ FORMS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("count", mark_many_cases(40, 400))
 @pytest.mark.parametrize("form", range(len(FORMS)))
-def test_every_form_is_within_a_unit_for_each_opponent_of_forty_digits(form: int, count: int) -> None:
-    """Drawn games of two to six: a player's change is off by at most half a unit for each opposing side."""
-    random, params, largest = Random(form), params_of(**FORMS[form]), Decimal(0)
+def test_changes_are_within_half_a_unit_per_opponent(form: int, count: int) -> None:
+    """In drawn games of two to six, a change differs from the exact one by at most half a unit per opposing side."""
+    random, params, largest = Random(form), build_params(**FORMS[form]), Decimal(0)
     with localcontext(prec=40):
         for _ in range(count):
             n = random.randint(2, 6)
             assert RULE.sample is not None
             columns = [list(column) for column in RULE.sample(n, random, params)]
             before = [[int(random.gauss(1500, 400) * SCALE) for _ in range(n)]]
-            _, after = play(RULE, params, before, columns)
-            for old, new, change in zip(before[0], after[0], oracle(before[0], columns, params), strict=True):
+            _, after = score_game(RULE, params, before, columns)
+            for old, new, change in zip(before[0], after[0], compute_changes(before[0], columns, params), strict=True):
                 largest = max(largest, abs(new - old - change * SCALE) / (n - 1))
     assert 0 < largest < Decimal("0.50001"), largest
 
 
 @pytest.mark.parametrize("count", mark_many_cases(40, 400))
 @pytest.mark.parametrize("form", range(len(FORMS)))
-def test_the_kernel_before_rounding_is_within_1e_10_of_forty_digits(form: int, count: int) -> None:
-    """Drawn games of two: what the first side gains, in points, before it becomes whole units."""
-    random, params, largest = Random(form), params_of(**FORMS[form]), Decimal(0)
+def test_unrounded_lead_is_within_1e_10_of_forty_digits(form: int, count: int) -> None:
+    """In drawn games of two, the first side's gain before rounding is within 1e-10 points of the exact one."""
+    random, params, largest = Random(form), build_params(**FORMS[form]), Decimal(0)
     constants = RULE.prepare(params)
     with localcontext(prec=40):
         for _ in range(count):
@@ -210,15 +212,15 @@ def test_the_kernel_before_rounding_is_within_1e_10_of_forty_digits(form: int, c
             columns = [list(column) for column in RULE.sample(2, random, params)]
             before = [[int(random.gauss(1500, 400) * SCALE) for _ in range(2)]]
             lead = side_lead(0, 1, 2, before, columns, constants) * k_of(columns[5][0], constants)
-            largest = max(largest, abs(Decimal(lead) - oracle(before[0], columns, params)[0]))
+            largest = max(largest, abs(Decimal(lead) - compute_changes(before[0], columns, params)[0]))
     assert 0 < largest < Decimal("1e-10"), largest
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", range(len(FORMS)))
-def test_compiled_games_have_the_same_bits(form: int) -> None:
-    """100 drawn games: states, books, expected scores and draws are those of the interpreter."""
-    random, params = Random(form), params_of(**FORMS[form])
+def test_compiled_games_equal_interpreted_ones(form: int) -> None:
+    """In 100 drawn games, compiled states, books, chances and draws equal the interpreted ones."""
+    random, params = Random(form), build_params(**FORMS[form])
     assert RULE.sample is not None
     assert RULE.new_season is not None
     for _ in range(100):
@@ -230,32 +232,34 @@ def test_compiled_games_have_the_same_bits(form: int) -> None:
 
 
 @pytest.mark.slow
-def test_ratings_out_of_all_bounds_are_rated_all_the_same() -> None:
-    """Adjustments can put people anywhere: the favourite's win gives nothing, and an upset at most ten times K."""
+def test_extreme_ratings_can_be_rated() -> None:
+    """At extreme ratings nothing is minted, and a change stays within 400 points."""
     huge = [[10**16, -(10**16)]]
-    for params in (params_of(**NFL), params_of(**NBA), params_of(kappa=3)):
+    for params in (build_params(**NFL), build_params(**NBA), build_params(kappa=3)):
         for places in ([1, 2], [2, 1]):
-            minted, after = play(RULE, params, huge, game(places, [7, 7]))
+            minted, after = score_game(RULE, params, huge, build_columns(places, [7, 7]))
             assert minted == 0
             assert abs(after[0][0] - huge[0][0]) <= 400 * SCALE
-            check_compiled_game(RULE, params, huge, game(places, [7, 7]))
+            check_compiled_game(RULE, params, huge, build_columns(places, [7, 7]))
 
 
 @pytest.mark.parametrize(
     ("columns", "params", "reason"),
     [
-        (game([0, 0]), {}, "the game has no places"),
-        (game([1, 1], team=[3, 3]), {}, "all players are on one side"),
-        (game([1, 2], [NONE, 3]), NFL, 'a score is missing; margin = "ln" needs the scores of all sides'),
-        (game([1, 2], weight=-1), {}, "numbers.weight is -1; it must be from 0 to 100"),
-        ([[1, 1], [1, 2], *game([1, 1])[2:]], {}, "a seat changed hands and both its players would count; the rule "
-         "takes one player per seat"),
+        (build_columns([0, 0]), {}, "the game has no places"),
+        (build_columns([1, 1], team=[3, 3]), {}, "all players are on one side"),
+        (build_columns([1, 2], [NONE, 3]), NFL, 'a score is missing; margin = "ln" needs the scores of all sides'),
+        (build_columns([1, 2], weight=-1), {}, "numbers.weight is -1; it must be from 0 to 100"),
+        ([[1, 1], [1, 2], *build_columns([1, 1])[2:]], {},
+         "a seat changed hands and both its players would count; the rule takes one player per seat"),
     ],
 )  # fmt: skip
-def test_games_that_cannot_be_scored(columns: list[list[int]], params: dict[str, Any], reason: str) -> None:
-    """A game without what the rule reads is refused with the reason."""
+def test_games_that_cannot_be_scored_are_rejected(
+    columns: list[list[int]], params: dict[str, Any], reason: str
+) -> None:
+    """A game without data that the rule reads is rejected with the reason."""
     assert RULE.check is not None
-    assert RULE.check(2, columns, params_of(**params)) == reason
+    assert RULE.check(2, columns, build_params(**params)) == reason
 
 
 @pytest.mark.parametrize(
@@ -274,23 +278,23 @@ def test_games_that_cannot_be_scored(columns: list[list[int]], params: dict[str,
         ({"k": 999_999_999, "margin": "ln"}, "params"),
     ],
 )
-def test_parameters_that_cannot_be_used(params: dict[str, Any], key: str) -> None:
-    """Parameters out of range are refused under their key."""
+def test_parameters_out_of_range_are_rejected(params: dict[str, Any], key: str) -> None:
+    """Parameters out of range are rejected under their key."""
     reason = RULE.refuse_params(RULE.params.model_validate(params), 100)
     assert reason is not None
     assert reason.partition(":")[0] == key
 
 
 @pytest.mark.parametrize("k", ["x", -1, True, {"numerator": 1}, [{"below": 0, "k": 3}]])
-def test_a_k_of_no_form_is_refused_with_all_forms(k: Any) -> None:
-    """One problem under the key, not one for each form that it might have had."""
+def test_invalid_k_is_one_problem(k: Any) -> None:
+    """A K of no valid form is one problem under its key, not one for each possible form."""
     data = {"id": "a", "version": "1", "rule": "pairwise-elo/2", "scope": {"game": ["go"]}, "params": {"k": k}}
     problems = [problem for problem in read_ruleset(data)[1] if problem.key == "params.k"]
     assert [problem.message.partition(",")[0] for problem in problems] == ["a number such as 20"]
 
 
-def test_the_page_has_both_well_known_forms() -> None:
-    """The rulesets on the page can be read, and have the parameters that are tested here."""
+def test_page_has_the_tested_rulesets() -> None:
+    """The rulesets on the page can be read, and have the parameters tested here."""
     page = (Path(__file__).parents[2] / "docs" / "systems" / "club-elo.md").read_text(encoding="utf-8")
     texts = re.findall(r"^```toml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     for text, form in zip(texts, (NFL, NBA), strict=True):
@@ -300,18 +304,19 @@ def test_the_page_has_both_well_known_forms() -> None:
 
 
 def test_few_games_are_provisional() -> None:
-    """Below the number of games of the parameters."""
+    """Ratings are provisional below the number of games in the parameters."""
     assert RULE.provisional is not None
-    params = params_of(provisional_games=10)
+    params = build_params(provisional_games=10)
     assert [RULE.provisional((0,), games, params) for games in (9, 10)] == [True, False]
 
 
 @pytest.mark.slow_cases
-def test_an_nfl_like_chain_of_eight_seasons_is_that_of_forty_digits() -> None:
-    """2,048 drawn games of 32 teams, with ties and neutral grounds: every rating within a hundred-thousandth of a point
-    of a chain in `decimal`, though each goes on from rounded ratings.
+def test_eight_seasons_stay_close_to_forty_digits() -> None:
+    """After 2,048 drawn games in eight seasons, every rating is within a hundred-thousandth of the exact one.
+
+    The games have ties and neutral grounds, and each game starts from rounded ratings.
     """
-    random, params = Random(3), params_of(**NFL)
+    random, params = Random(3), build_params(**NFL)
     constants, largest = RULE.prepare(params), Decimal(0)
     assert RULE.new_season is not None
     rounded = [1300 * SCALE + team * 13 * SCALE for team in range(32)]
@@ -325,9 +330,9 @@ def test_an_nfl_like_chain_of_eight_seasons_is_that_of_forty_digits() -> None:
                 pair = random.sample(range(32), 2)
                 scores = [random.randint(0, 30), random.randint(0, 30)]
                 places = [1 + (scores[0] < scores[1]), 1 + (scores[1] < scores[0])]
-                columns = game(places, scores, home=random.choice([[1, -1], [1, -1], [-1, 1], [0, 0]]))
-                _, after = play(RULE, params, [[rounded[team] for team in pair]], columns)
-                changes = oracle([exact[team] * SCALE for team in pair], columns, params)
+                columns = build_columns(places, scores, home=random.choice([[1, -1], [1, -1], [-1, 1], [0, 0]]))
+                _, after = score_game(RULE, params, [[rounded[team] for team in pair]], columns)
+                changes = compute_changes([exact[team] * SCALE for team in pair], columns, params)
                 for i, team in enumerate(pair):
                     rounded[team], exact[team] = after[0][i], exact[team] + changes[i]
             errors = [abs(Decimal(own) / SCALE - right) for own, right in zip(rounded, exact, strict=True)]
@@ -335,15 +340,15 @@ def test_an_nfl_like_chain_of_eight_seasons_is_that_of_forty_digits() -> None:
     assert 0 < largest < Decimal("0.00001"), largest
 
 
-# FiveThirtyEight rated two games with margins of 8 and 12 instead of 13, and adjustments cover them
+# FiveThirtyEight rated these two games with margins of 8 and 12
 OTHER_MARGINS = {("2015-06-14", "GSW", "CLE"): 8, ("2016-04-05", "ATL", "PHO"): 12}
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not DATA.is_dir(), reason="the games of the NBA (shared/data/nba) are absent")
-def test_seventy_four_years_of_published_ratings() -> None:
-    """69,377 NBA games: FiveThirtyEight's ratings before and after each, within 0.001."""
-    params = params_of(**NBA)
+def test_published_nba_ratings_are_reproduced() -> None:
+    """In 69,377 NBA games, FiveThirtyEight's ratings before and after each game are reproduced within 0.001."""
+    params = build_params(**NBA)
     constants = RULE.prepare(params)
     ratings: dict[str, int] = {}
     last_season: dict[str, str] = {}
@@ -363,7 +368,7 @@ def test_seventy_four_years_of_published_ratings() -> None:
             before = [[ratings[name] for name in teams]]
             after = [[*before[0]]]
             home = [0, 0] if row["neutral"] == "1" else [1, -1]
-            RULE.score(2, before, game([1 + winner, 2 - winner], scores, home=home), constants, (), after)
+            RULE.score(2, before, build_columns([1 + winner, 2 - winner], scores, home=home), constants, (), after)
             ratings.update(zip(teams, after[0], strict=True))
             games += 1
             for numbers, when in ((before, "pre"), (after, "post")):
@@ -377,7 +382,7 @@ def enter_season(
     name: str, season: str, ratings: dict[str, int], last_season: dict[str, str],
     succession: dict[tuple[str, str], dict[str, str]], constants: Any,
 ) -> None:  # fmt: skip
-    """Give a team the rating with which it begins a season: its own, its predecessor's, or a seed."""
+    """Give a team its rating for a new season: its own, its predecessor's, or a seed."""
     assert RULE.new_season is not None
     origin = succession.get((season, name))
     if origin and origin["start"]:

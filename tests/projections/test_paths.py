@@ -1,5 +1,6 @@
-"""Whatever way leads from the log to standings, the same comes out: taken one by one or scanned, cached or not,
-interpreted or compiled, at any position, whatever became of the cache in between."""
+"""Every code path from the log to standings has the same result: event by event or scanned, cached or not, interpreted
+or compiled, at any position, and after any damage to the cache.
+"""
 
 import json
 import logging
@@ -14,8 +15,8 @@ from typing import Any
 import pytest
 from fault_helpers import fork_child, wait_for_exits
 from forging import INVALID_EVENTS, INVALID_GAMES, UNCANONICAL_RECORDS, append_named_forgery
-from paths import digests, set_paths, told
-from time_histories import history
+from paths import compute_digests, set_paths, summarize_facts
+from time_histories import draw_history
 from time_ledgers import enter
 
 from ratings_ledger.ledger.events.revisions import KnownEvent
@@ -35,189 +36,203 @@ from ratings_ledger.projections.queries.ladders_at import Ladders
 
 @pytest.fixture
 def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the caches of this test are."""
+    """The cache folder of this test."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     return tmp_path / "caches" / "ratings-ledger"
 
 
-def files(caches: Path) -> list[Path]:
+def list_files(caches: Path) -> list[Path]:
+    """Return the files of the cache that have content."""
     return sorted(path for path in caches.rglob("*") if path.is_file() and path.stat().st_size and path.name != "lock")
 
 
-def flip(caches: Path, chance: Random) -> None:
-    path = chance.choice(files(caches))
+def flip_random_bit(caches: Path, chance: Random) -> None:
+    """Flip a bit of one file."""
+    path = chance.choice(list_files(caches))
     content = bytearray(path.read_bytes())
     content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
     path.write_bytes(content)
 
 
 def cut_off(caches: Path, chance: Random) -> None:
-    path = chance.choice(files(caches))
+    """Cut one file off."""
+    path = chance.choice(list_files(caches))
     path.write_bytes(path.read_bytes()[: chance.randrange(path.stat().st_size)])
 
 
 def leave_unfinished(caches: Path, chance: Random) -> None:
-    """As somebody leaves it who was killed where files need a name; and one with a name that is not its own."""
-    path = chance.choice(segments(caches))
+    """Leave a temporary file like a killed process does, and a segment under a name that is not its own."""
+    path = chance.choice(list_segments(caches))
     shutil.copy(path, path.with_name(f".ratings-{chance.randbytes(8).hex()}.part"))
     first, last, rest = path.name.split("-", 2)
     put(path, path.with_name(f"{first}-{int(last) - 1}-{rest}"))
 
 
 def plant(caches: Path, chance: Random) -> None:
-    """Segments of other ledgers, and of other histories of this one, under their own names and under others."""
-    mine, strange = chance.choice(segments(caches)), chance.choice(sorted((caches.parent / "elsewhere").iterdir()))
-    put(strange, mine.parent / strange.name)
-    put(strange, mine.parent / mine.name.replace("-", "0-", 1))
+    """Put segments of other ledgers and of other histories of this ledger under their own names and others."""
+    segment, foreign_segment = (
+        chance.choice(list_segments(caches)),
+        chance.choice(sorted((caches.parent / "elsewhere").iterdir())),
+    )
+    put(foreign_segment, segment.parent / foreign_segment.name)
+    put(foreign_segment, segment.parent / segment.name.replace("-", "0-", 1))
     if chance.random() < 0.5:
-        put(strange, mine)
+        put(foreign_segment, segment)
 
 
 def put(path: Path, place: Path) -> None:
-    """Put a copy of a file at a place: what is mapped of the one that was there stays."""
+    """Copy a file to a place; a mapping of the file that was there keeps its content."""
     place.unlink(missing_ok=True)
     shutil.copy(path, place)
 
 
-def segments(caches: Path) -> list[Path]:
+def list_segments(caches: Path) -> list[Path]:
+    """Return the segments of the cache."""
     return sorted(caches.glob("*/columns/*-*-*"))
 
 
 def lose(caches: Path, chance: Random) -> None:
-    chance.choice(files(caches)).unlink()
+    """Delete one file."""
+    chance.choice(list_files(caches)).unlink()
 
 
 def lose_all(caches: Path, chance: Random) -> None:
+    """Delete the whole cache."""
     shutil.rmtree(caches)
 
 
-def nothing(caches: Path, chance: Random) -> None:
-    pass
+def keep_all(caches: Path, chance: Random) -> None:
+    """Damage nothing."""
 
 
-HARM = [flip, cut_off, leave_unfinished, plant, lose, lose_all, nothing, nothing]
+DAMAGES = [flip_random_bit, cut_off, leave_unfinished, plant, lose, lose_all, keep_all, keep_all]
 
 
-def decoded(ledger: Ledger, known_at: int | None = None, cached: bool = True) -> tuple[dict[str, Any], dict[str, str]]:
-    """What the facts are, and the digests of all ladders."""
+def decode_and_rank(
+    ledger: Ledger, known_at: int | None = None, cached: bool = True
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return a summary of the facts, and the digests of all ladders."""
     with ledger.reading() as connection:
         facts = decode(connection, known_at, cached=cached)
-    return told(facts), digests(facts)
+    return summarize_facts(facts), compute_digests(facts)
 
 
 @pytest.mark.slow
 def test_all_paths_give_the_same_standings(
     tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch, at_length: bool, store: str, store_kind: str
 ) -> None:
-    """As a random history grows, every path to the standings gives the same result.
+    """As a random history grows, every code path to the standings has the same result.
 
     Late games, corrections, voids, renames and rule changes come in pieces; the segments of the cache are merged at
     random, and damaged now and then.
     """
-    harmed: Counter[str] = Counter()
+    damage_counts: Counter[str] = Counter()
     lengths: Counter[int] = Counter()
-    strange_segments(tmp_path, monkeypatch, caches)
-    # the first is in each kind of store, and the others are in files
+    make_foreign_segments(tmp_path, monkeypatch, caches)
+    # the first history is in each kind of store, the others are in files
     seeds = 60 if at_length else 3 if store_kind == "sqlite" else 1
     for seed in range(seeds):
         chance, url = Random(seed), str(tmp_path / f"{seed}.db") if seed else store
         upgrade(url)
-        ledger, rest, length = open_ledger(url), history(seed, 90), 0
+        ledger, rest, length = open_ledger(url), draw_history(seed, 90), 0
         while rest:
             size = chance.randint(1, 30)
             part, rest = rest[:size], rest[size:]
             enter(ledger, part)
             length += len(part)
             set_paths(monkeypatch, scanned=False, compiled=False)
-            plain = decoded(ledger, cached=False)
+            plain = decode_and_rank(ledger, cached=False)
             monkeypatch.setattr(decoding, "DELTA_EVENTS", chance.choice((7, 1_000)))
             monkeypatch.setattr(column_cache, "MERGE_RATIO", chance.choice((0, 1, 8)))
             monkeypatch.setattr(column_cache, "SEGMENTS_MAX", chance.choice((2, 16)))
             set_paths(monkeypatch, scanned=chance.random() < 0.5, compiled=chance.random() < 0.5)
-            assert decoded(ledger) == plain, (seed, length)
-            lengths[len(segments(caches))] += 1
+            assert decode_and_rank(ledger) == plain, (seed, length)
+            lengths[len(list_segments(caches))] += 1
             set_paths(monkeypatch, scanned=True, compiled=True)
-            assert decoded(ledger) == plain, (seed, length)
-            assert decoded(ledger, cached=False) == plain, (seed, length)
-            harm = chance.choice(HARM)
-            harm(caches, chance)
-            harmed[harm.__name__] += 1
+            assert decode_and_rank(ledger) == plain, (seed, length)
+            assert decode_and_rank(ledger, cached=False) == plain, (seed, length)
+            damage = chance.choice(DAMAGES)
+            damage(caches, chance)
+            damage_counts[damage.__name__] += 1
         for _ in range(6):
             known_at = chance.randint(1, length)
             set_paths(monkeypatch, scanned=False, compiled=False)
-            plain = decoded(ledger, known_at, cached=False)
+            plain = decode_and_rank(ledger, known_at, cached=False)
             set_paths(monkeypatch, scanned=True, compiled=chance.random() < 0.5)
-            assert decoded(ledger, known_at) == plain, (seed, known_at)
-    assert set(harmed) >= {harm.__name__ for harm in HARM} or not at_length
+            assert decode_and_rank(ledger, known_at) == plain, (seed, known_at)
+    assert set(damage_counts) >= {damage.__name__ for damage in DAMAGES} or not at_length
     assert {1, 2, 3} <= lengths.keys() or seeds == 1, lengths
 
 
-def strange_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caches: Path) -> None:
-    """Put segments of other ledgers, and of a history that went on differently, where `plant` finds them."""
+def make_foreign_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caches: Path) -> None:
+    """Make segments of other ledgers, and of a history that continues differently, for `plant`."""
     set_paths(monkeypatch, scanned=False, compiled=False)
     for seed in (0, 1):
         (tmp_path / f"other-{seed}").mkdir()
-        ledger, log = small(tmp_path / f"other-{seed}", seed, 20), history(seed, 50)
-        decoded(ledger)
+        ledger, log = make_ledger(tmp_path / f"other-{seed}", seed, 20), draw_history(seed, 50)
+        decode_and_rank(ledger)
         enter(ledger, log[20:])
-        decoded(ledger)
-    for path in segments(caches):
+        decode_and_rank(ledger)
+    for path in list_segments(caches):
         (caches.parent / "elsewhere").mkdir(exist_ok=True)
         shutil.copy(path, caches.parent / "elsewhere" / path.name)
     shutil.rmtree(caches)
 
 
-def small(tmp_path: Path, seed: int = 3, count: int = 60) -> Ledger:
+def make_ledger(tmp_path: Path, seed: int = 3, count: int = 60) -> Ledger:
+    """Make a ledger with a random history."""
     path = str(tmp_path / "ratings.db")
     upgrade(path)
     ledger = open_ledger(path)
-    enter(ledger, history(seed, count))
+    enter(ledger, draw_history(seed, count))
     return ledger
 
 
-def test_drafts_are_taken_alike_scanned_or_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The facts with drafts are those once the drafts are recorded, whether their games are scanned or not."""
+def test_drafts_give_the_facts_of_recorded_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The facts with drafts equal those after recording the drafts, whether their games are scanned or not."""
     for seed in range(2):
         (tmp_path / f"{seed}").mkdir()
-        ledger, log = small(tmp_path / f"{seed}", seed, 20), history(seed, 90)
-        given = [{name: value for name, value in event.items() if name != "position"} for event in log[20:]]
-        items = [Item("", number, event, None) for number, event in enumerate(given)]
+        ledger, log = make_ledger(tmp_path / f"{seed}", seed, 20), draw_history(seed, 90)
+        members = [{name: value for name, value in event.items() if name != "position"} for event in log[20:]]
+        items = [Item("", number, event, None) for number, event in enumerate(members)]
         allowing = partial(Admission, allow_uncounted=True)
         intake = Intake(ledger, items, ImportPolicy("test"), ladders=allowing)
-        found = []
+        results = []
         for scanned in (False, True):
             set_paths(monkeypatch, scanned=scanned, compiled=False)
             monkeypatch.setattr(bulk_decoding, "PAGE_EVENTS", 7)
             with ledger.reading() as connection:
                 before = Ladders(decode(connection, cached=False))
                 after, affected, renames = apply_drafts(connection, before, intake.drafts())
-                found.append((told(after.facts), digests(after.facts), affected, renames))
-        assert found[0] == found[1]
+                results.append((summarize_facts(after.facts), compute_digests(after.facts), affected, renames))
+        assert results[0] == results[1]
         intake.append()
-        recorded, points = decoded(ledger, cached=False)
-        assert {**found[1][0], "position": recorded["position"]} == recorded
-        assert found[1][1] == points
+        recorded, points = decode_and_rank(ledger, cached=False)
+        assert {**results[1][0], "position": recorded["position"]} == recorded
+        assert results[1][1] == points
 
 
 @pytest.mark.slow
-def test_all_paths_skip_impossible_rows(tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every path leaves out the same rows that no event can have written.
+def test_all_paths_leave_out_the_same_impossible_rows(
+    tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every code path leaves out the same rows: those that no valid event can have written.
 
-    Impossible games and names, and records of two lines, stand between games that count.
+    Impossible games and names, and records of two lines, come between games that count.
     """
     set_paths(monkeypatch, scanned=False, compiled=False)
-    path, log = str(tmp_path / "ratings.db"), history(5, 110)
+    path, log = str(tmp_path / "ratings.db"), draw_history(5, 110)
     upgrade(path)
     ledger, expected = open_ledger(path), []
-    odd = [*INVALID_GAMES, *INVALID_EVENTS, *UNCANONICAL_RECORDS]
-    for number, what in enumerate(odd):
+    forgeries = [*INVALID_GAMES, *INVALID_EVENTS, *UNCANONICAL_RECORDS]
+    for number, forgery in enumerate(forgeries):
         enter(ledger, log[number * 2 : number * 2 + 2])
-        members = {} if what == "an id that is a number" else {"id": f"forged-{number}"}
+        members = {} if forgery == "an id that is a number" else {"id": f"forged-{number}"}
         with ledger.reading() as connection:
             expected.append(head(connection).position + 1)
-        append_named_forgery(what, path, columns={"subject": f"game:forged-{number}"}, **members)
-    enter(ledger, log[len(odd) * 2 :])
-    plain = decoded(ledger, cached=False)
+        append_named_forgery(forgery, path, columns={"subject": f"game:forged-{number}"}, **members)
+    enter(ledger, log[len(forgeries) * 2 :])
+    plain = decode_and_rank(ledger, cached=False)
     assert list(plain[0]["left out"]) == expected
     for size in (7, 1_000):
         monkeypatch.setattr(bulk_decoding, "PAGE_EVENTS", size)
@@ -226,159 +241,160 @@ def test_all_paths_skip_impossible_rows(tmp_path: Path, caches: Path, monkeypatc
             for compiled in (False, True):
                 set_paths(monkeypatch, scanned=scanned, compiled=compiled)
                 lose_all(caches, Random(0)) if caches.exists() else None
-                assert decoded(ledger, cached=False) == plain
-                assert decoded(ledger) == plain
-                assert decoded(ledger) == plain
+                assert decode_and_rank(ledger, cached=False) == plain
+                assert decode_and_rank(ledger) == plain
+                assert decode_and_rank(ledger) == plain
                 middle = expected[len(expected) // 2]
-                assert decoded(ledger, middle) == decoded(ledger, middle, cached=False)
+                assert decode_and_rank(ledger, middle) == decode_and_rank(ledger, middle, cached=False)
 
 
 def test_restored_backup_rebuilds_the_cache(
     tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """After an older backup is put back, the cache is rebuilt, and one log line says so.
+    """After an older backup is restored, the cache is rebuilt, with one warning.
 
-    The restored file is older than the cache and then continues with a different history.
+    The restored file is older than the cache, and then continues with a different history.
     """
     set_paths(monkeypatch, scanned=True, compiled=False)
-    path, log = tmp_path / "ratings.db", history(4, 70)
+    path, log = tmp_path / "ratings.db", draw_history(4, 70)
     upgrade(str(path))
     ledger = open_ledger(str(path))
     enter(ledger, log[:40])
     backup = path.read_bytes()
     enter(ledger, log[40:60])
-    decoded(ledger)
+    decode_and_rank(ledger)
     path.write_bytes(backup)
     with caplog.at_level(logging.WARNING):
-        assert decoded(ledger) == decoded(ledger, cached=False)
+        assert decode_and_rank(ledger) == decode_and_rank(ledger, cached=False)
     assert [record.message.count("is at position") for record in caplog.records] == [1]
     caplog.clear()
     enter(ledger, log[60:61])
-    decoded(ledger)
+    decode_and_rank(ledger)
     path.write_bytes(backup)
     enter(ledger, log[61:64])
     with caplog.at_level(logging.WARNING):
-        assert decoded(ledger) == decoded(ledger, cached=False)
+        assert decode_and_rank(ledger) == decode_and_rank(ledger, cached=False)
     assert ["another history" in record.message for record in caplog.records] == [True]
 
 
 def test_cache_of_another_ledger_is_rebuilt(
     tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Another ledger's cache in place of this one's is detected and rebuilt, with one warning."""
+    """The cache of another ledger in the place of this ledger's is detected and rebuilt, with one warning."""
     set_paths(monkeypatch, scanned=False, compiled=False)
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    one, other = small(tmp_path / "a"), small(tmp_path / "b", seed=5)
-    decoded(one)
-    with one.reading() as mine, other.reading() as his:
-        (caches / name_cache_folder(mine)).rename(caches / name_cache_folder(his))
+    first, second = make_ledger(tmp_path / "a"), make_ledger(tmp_path / "b", seed=5)
+    decode_and_rank(first)
+    with first.reading() as first_connection, second.reading() as second_connection:
+        (caches / name_cache_folder(first_connection)).rename(caches / name_cache_folder(second_connection))
     with caplog.at_level(logging.WARNING):
-        assert decoded(other) == decoded(other, cached=False)
+        assert decode_and_rank(second) == decode_and_rank(second, cached=False)
     assert ["another ledger" in record.message for record in caplog.records] == [True]
 
 
 @pytest.mark.slow
-def test_chain_of_segments_stays_short(tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cache that grows by an event or two at a time has few segments, and seldom writes the long ones anew."""
+def test_growing_cache_has_few_segments(tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache that grows by two events at a time has at most two segments, and seldom rewrites the long one."""
     set_paths(monkeypatch, scanned=False, compiled=False)
-    ledger, log = small(tmp_path, count=100), history(3, 160)
+    ledger, log = make_ledger(tmp_path, count=100), draw_history(3, 160)
     names, lengths = set(), []
     for first in range(100, 160, 2):
         enter(ledger, log[first : first + 2])
         with ledger.reading() as connection:
             decode(connection)
-        names |= {path.name for path in segments(caches) if path.name.startswith("0-")}
-        lengths.append(len(segments(caches)))
+        names |= {path.name for path in list_segments(caches) if path.name.startswith("0-")}
+        lengths.append(len(list_segments(caches)))
     assert max(lengths) == 2
     assert len(names) < 6
-    assert decoded(ledger) == decoded(ledger, cached=False)
+    assert decode_and_rank(ledger) == decode_and_rank(ledger, cached=False)
 
 
 @pytest.mark.slow
-def test_writers_without_a_lock_have_right_facts(
+def test_concurrent_writers_without_lock_have_correct_facts(
     tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch, at_length: bool
 ) -> None:
-    """Processes that write, merge and delete segments at once, as if there were no lock, get the facts of the log."""
+    """Processes that write, merge and delete segments at once, without a lock, get the facts of the log."""
     set_paths(monkeypatch, scanned=False, compiled=False)
     monkeypatch.setattr(column_cache, "lock_cache", lambda root: nullcontext(True))
-    ledger = small(tmp_path)
+    ledger = make_ledger(tmp_path)
     with ledger.reading() as connection:
-        wanted = told(decode(connection, cached=False))
+        expected = summarize_facts(decode(connection, cached=False))
 
-    def grow(seed: str) -> None:
+    def decode_repeatedly(seed: str) -> None:
         chance = Random(seed)
         with ledger.reading() as connection:
             for _ in range(4):
                 decoding.DELTA_EVENTS, column_cache.MERGE_RATIO = chance.choice((5, 7, 40)), chance.choice((0, 1, 8))
                 decoding.BULK_EVENTS = chance.choice((1, 10**9))
-                assert told(decode(connection)) == wanted
-                # others delete them, too
-                if (there := segments(caches)) and chance.random() < 0.5:
-                    chance.choice(there).unlink(missing_ok=True)
+                assert summarize_facts(decode(connection)) == expected
+                # the other processes delete segments, too
+                if (segments := list_segments(caches)) and chance.random() < 0.5:
+                    chance.choice(segments).unlink(missing_ok=True)
 
     for seed in range(100 if at_length else 2):
-        assert wait_for_exits([fork_child(grow, f"{seed} {child}") for child in range(3)]) == [0, 0, 0]
+        assert wait_for_exits([fork_child(decode_repeatedly, f"{seed} {child}") for child in range(3)]) == [0, 0, 0]
 
 
 @pytest.mark.slow
-def test_segments_go_on_from_those_they_were_made_behind(
+def test_segments_behind_another_first_segment_are_rebuilt(
     tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Given segments behind another first one of the same name, whose columns end elsewhere since it was scanned, they
-    are made again: the facts are those of the log."""
+    """Segments behind a first segment of the same name but with other column ends are rebuilt with the facts of the
+    log.
+    """
     set_paths(monkeypatch, scanned=False, compiled=False)
     monkeypatch.setattr(decoding, "DELTA_EVENTS", 20)
     monkeypatch.setattr(column_cache, "MERGE_RATIO", 0)
-    ledger = small(tmp_path)
-    wanted = decoded(ledger)
+    ledger = make_ledger(tmp_path)
+    expected = decode_and_rank(ledger)
     (tmp_path / "one by one").mkdir()
-    one_by_one = [path.rename(tmp_path / "one by one" / path.name) for path in segments(caches)]
+    one_by_one = [path.rename(tmp_path / "one by one" / path.name) for path in list_segments(caches)]
     monkeypatch.setattr(decoding, "BULK_EVENTS", 1)
-    assert decoded(ledger) == wanted
-    first, *others = segments(caches)
+    assert decode_and_rank(ledger) == expected
+    first, *later_segments = list_segments(caches)
     assert first.name.startswith("0-")
-    for path in others:
+    for path in later_segments:
         put(tmp_path / "one by one" / path.name, path)
-    assert {path.name for path in one_by_one} >= {path.name for path in others}
-    assert decoded(ledger) == wanted
+    assert {path.name for path in one_by_one} >= {path.name for path in later_segments}
+    assert decode_and_rank(ledger) == expected
 
 
 def test_unwritable_cache_folder_does_no_harm(tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the cache folder cannot be written, decoding works from the log alone."""
+    """With an unwritable cache folder, decoding works from the log alone."""
     set_paths(monkeypatch, scanned=True, compiled=False)
-    ledger = small(tmp_path)
+    ledger = make_ledger(tmp_path)
     caches.parent.mkdir()
-    caches.write_text("a file stands where the folder would be")
-    assert decoded(ledger) == decoded(ledger, cached=False)
+    caches.write_text("a file in the place of the folder")
+    assert decode_and_rank(ledger) == decode_and_rank(ledger, cached=False)
 
 
 def test_full_disk_does_no_harm(
     tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """If the disk is full, decoding works from the log alone, and one log line says so."""
+    """With a full disk, decoding works from the log alone, with one warning."""
     set_paths(monkeypatch, scanned=True, compiled=False)
-    ledger = small(tmp_path)
+    ledger = make_ledger(tmp_path)
 
-    def full(*arguments: object) -> None:
+    def raise_disk_full(*arguments: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(column_cache, "write_file", full)
+    monkeypatch.setattr(column_cache, "write_file", raise_disk_full)
     with caplog.at_level(logging.WARNING):
-        assert decoded(ledger) == decoded(ledger, cached=False)
+        assert decode_and_rank(ledger) == decode_and_rank(ledger, cached=False)
     assert ["No space left" in record.message for record in caplog.records] == [True]
 
 
-def test_trying_events_leaves_the_cache_unchanged(
+def test_applied_proposal_leaves_the_cache_unchanged(
     tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Trying events on facts from the cache leaves the cache as it was.
+    """Events applied to facts from the cache leave the cache unchanged.
 
     A preview applies events that are not appended, to memory-mapped columns.
     """
     set_paths(monkeypatch, scanned=True, compiled=False)
-    ledger = small(tmp_path)
-    before = decoded(ledger)
+    ledger = make_ledger(tmp_path)
+    before = decode_and_rank(ledger)
     with ledger.reading() as connection:
         facts = decode(connection)
         snapshot = facts.snapshot()
@@ -389,27 +405,27 @@ def test_trying_events_leaves_the_cache_unchanged(
         event = KnownEvent("x", "game.voided", 1_272_672_000_000_000, {"game_id": game_id, "reason": "tried"})
         decoding.apply(facts, facts.position + 1, event)
         assert 0 in facts.voided
-        assert told(snapshot)["games"] == before[0]["games"]
-    assert decoded(ledger) == before
+        assert summarize_facts(snapshot)["games"] == before[0]["games"]
+    assert decode_and_rank(ledger) == before
 
 
 @pytest.mark.slow
 def test_bulk_explanations_match_single_ones(tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Explanations are the same whether a player's games are found in bulk or one by one.
+    """Explanations are equal whether a player's games are found in bulk or one by one.
 
     Long histories use the bulk search, short ones go game by game.
     """
-    ledger = small(tmp_path, count=90)
-    told = []
+    ledger = make_ledger(tmp_path, count=90)
+    explanations_by_path = []
     for compiled in (False, True):
         set_paths(monkeypatch, scanned=compiled, compiled=compiled)
         with ledger.reading() as connection:
             ladders = Ladders(decode(connection))
-            told.append({
+            explanations_by_path.append({
                 (name, player): explain_player(connection, ladders, name, player)
                 for name in ladders.streams("catan-elo")
                 for player in ladders.facts.players
             })  # fmt: skip
-    assert told[0] == told[1]
-    reasons = {game.why_not for found in told[0].values() for game in found.games}
+    assert explanations_by_path[0] == explanations_by_path[1]
+    reasons = {game.why_not for explanation in explanations_by_path[0].values() for game in explanation.games}
     assert len(reasons) > 1

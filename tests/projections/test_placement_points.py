@@ -1,4 +1,4 @@
-"""Placement points: the source's table and examples, ties of every shape, and a naive computation beside it."""
+"""Placement points: the source's table and examples, ties of every shape, and a comparison with a naive computation."""
 
 import random
 from collections import Counter
@@ -6,14 +6,14 @@ from fractions import Fraction
 from itertools import product
 
 import pytest
-from histories import facts_of, fill, ruleset, standings_of, stream_of
+from histories import build_ruleset_event, build_stream, fill, load_facts, rank_stream
 from own_rules import find_shipped_text, load_built_in_rule
 
 from ratings_ledger.rules import PLAYERS_MAX, exact
 
 RULE = load_built_in_rule("placement-points/1")
 
-# the table of the page: the points of the places by number of players
+# the table of the page: points by place, by number of players
 TABLE = {
     2: [2, 0],
     3: [6, 2, 0],
@@ -26,28 +26,28 @@ TABLE = {
 PARAMS = RULE.params()
 
 
-def columns(places, seats=None):
-    """The columns of a game with these places."""
+def build_columns(places, seats=None):
+    """Return the columns of a game with these places."""
     n = len(places)
     return [list(places), [seats or n] * n, [list(places).count(place) for place in places]]
 
 
-def scored(places):
-    """(points of everybody as exact strings, what was burned)."""
+def score_game(places):
+    """Return (points of all players as exact strings, the burned points)."""
     change = [-1] * len(places)
-    minted = RULE.score(len(places), [0] * len(places), columns(places), RULE.prepare(PARAMS), (), change)
+    minted = RULE.score(len(places), [0] * len(places), build_columns(places), RULE.prepare(PARAMS), (), change)
     return [exact(units, RULE.scale) for units in change], minted - sum(change)
 
 
-def weak_orders(n):
-    """All competition places of n players."""
+def list_weak_orders(n):
+    """Return all competition places of n players."""
     return {tuple(1 + sum(o < r for o in ranks) for r in ranks) for ranks in product(range(n), repeat=n)}
 
 
 @pytest.mark.parametrize(("n", "points"), TABLE.items())
 def test_points_without_ties_match_the_page(n, points):
-    """Without ties, the points are those of the page."""
-    assert scored(range(1, n + 1)) == ([str(value) for value in points], 0)
+    """Without ties, the points equal those of the page."""
+    assert score_game(range(1, n + 1)) == ([str(value) for value in points], 0)
 
 
 EXAMPLES = {
@@ -68,29 +68,29 @@ EXAMPLES = {
 
 @pytest.mark.parametrize(("places", "points"), EXAMPLES.values(), ids=EXAMPLES)
 def test_tied_players_get_the_mean(places, points):
-    """Tied players all get the mean of the points of the places they share."""
-    assert scored(places) == (points, 0)
+    """Tied players get the mean of the points of their places."""
+    assert score_game(places) == (points, 0)
 
 
 @pytest.mark.parametrize("n", range(2, 7))
 def test_points_sum_to_the_formula(n):
-    """However n players are placed, a game gives (n^3 - n) / 3 points in all."""
-    for places in weak_orders(n):
-        points, burned = scored(places)
+    """For any order with ties, a game of n players gives (n^3 - n) / 3 points in all."""
+    for places in list_weak_orders(n):
+        points, burned = score_game(places)
         assert sum(map(Fraction, points)) == Fraction(n**3 - n, 3)
         assert burned == 0
 
 
 def test_participant_order_does_not_matter():
-    """Players get the same points whatever the order of the participants."""
+    """The order of the participants does not change any points."""
     places = [3, 1, 3, 2, 5]
-    straight = scored(places)[0]
+    expected = score_game(places)[0]
     for order in ([4, 3, 2, 1, 0], [1, 0, 2, 4, 3]):
-        assert scored([places[i] for i in order])[0] == [straight[i] for i in order]
+        assert score_game([places[i] for i in order])[0] == [expected[i] for i in order]
 
 
 def test_uncounted_seat_keeps_others_points():
-    """If a seat does not count, the others still get the points of their places."""
+    """With an uncounted seat, the other players still get the points of their places."""
     change = [0, 0]
     minted = RULE.score(2, [0, 0], [[2, 2], [4, 4], [2, 2]], (), (), change)
 
@@ -101,7 +101,7 @@ def test_uncounted_seat_keeps_others_points():
 def test_players_of_seat_get_its_points():
     """Both players of one seat get the points of that seat."""
     change = [0, 0, 0, 0]
-    # four players on three seats: nobody shares a place with another seat
+    # four players on three seats; no two seats share a place
     RULE.score(4, [0] * 4, [[1, 2, 2, 3], [3] * 4, [1] * 4], (), (), change)
 
     assert change == [6 * RULE.scale, 2 * RULE.scale, 2 * RULE.scale, 0]
@@ -112,9 +112,9 @@ def test_players_of_seat_get_its_points():
 ])  # fmt: skip
 def test_games_need_2_to_8_seats(seats, reason):
     """Only games of 2 to 8 seats can be scored."""
-    found = RULE.check(2, columns([1, 2], seats), PARAMS)
+    refusal = RULE.check(2, build_columns([1, 2], seats), PARAMS)
 
-    assert found is None if reason is None else reason in (found or "")
+    assert refusal is None if reason is None else reason in (refusal or "")
 
 
 def test_default_params_are_accepted():
@@ -127,79 +127,83 @@ def test_default_params_are_accepted():
     "params",
     [{"best_of": 0}, {"best_of": "some"}, {"best_of": "3"}, {"tie_break": "wins"}, {"min_games": -1}, {"points": 1}],
 )
-def test_wrong_params_are_refused(params):
-    """Parameters of the wrong kind are refused."""
+def test_params_of_wrong_kind_are_rejected(params):
+    """Parameters of the wrong kind are rejected."""
     with pytest.raises(ValueError):
         RULE.params(**params)
 
 
-def explained(places):
-    """For every player (term, amount as exact string, detail, note)."""
-    given, n = columns(places), len(places)
+def explain_game(places):
+    """Return each player's terms as (term, amount as exact string, detail, note)."""
+    game, n = build_columns(places), len(places)
     change = [0] * n
-    RULE.score(n, [0] * n, given, (), (), change)
-    terms = RULE.explain(n, [f"p{i}" for i in range(n)], [0] * n, given, PARAMS, change)
-    assert [sum(term.amount for term in mine) for mine in terms] == change
-    return [[(t.term, exact(t.amount, RULE.scale), t.detail, t.note) for t in mine] for mine in terms]
+    RULE.score(n, [0] * n, game, (), (), change)
+    terms = RULE.explain(n, [f"p{i}" for i in range(n)], [0] * n, game, PARAMS, change)
+    assert [sum(term.amount for term in player_terms) for player_terms in terms] == change
+    return [[(t.term, exact(t.amount, RULE.scale), t.detail, t.note) for t in player_terms] for player_terms in terms]
 
 
-def test_explanation_tells_place_and_points():
-    """An explanation tells the place and its points."""
-    told = explained([1, 2, 2, 4, 5])
+def test_explanation_has_place_and_points():
+    """An explanation has each player's place and the source of its points."""
+    terms = explain_game([1, 2, 2, 4, 5])
 
-    assert told[0] == [("place 1", "20", "place 1 of 5: 4 * 5", "")]
-    assert told[1] == [("place 2", "9", "tied: the mean of 12 + 6, the points of places 2 and 3 of 5", "")]
-    assert told[4] == [("place 5", "0", "place 5 of 5: 0 * 1", "")]
+    assert terms[0] == [("place 1", "20", "place 1 of 5: 4 * 5", "")]
+    assert terms[1] == [("place 2", "9", "tied: the mean of 12 + 6, the points of places 2 and 3 of 5", "")]
+    assert terms[4] == [("place 5", "0", "place 5 of 5: 0 * 1", "")]
     three = "tied: the mean of 12 + 6 + 2, the points of places 1 to 3 of 4"
-    assert explained([1, 1, 1, 4])[0] == [("place 1", "20/3", three, "")]
+    assert explain_game([1, 1, 1, 4])[0] == [("place 1", "20/3", three, "")]
 
 
 def test_random_games_match_the_tables_mean():
-    """Random games, scored and explained, agree with the mean of the table's points."""
-    chance, seen = random.Random(31), Counter[str]()
+    """Random games have the mean of the table's points, and their explanations add up."""
+    chance, cases = random.Random(31), Counter[str]()
     for _ in range(3_000):
         n = chance.randint(2, 8)
         ranks = [chance.randint(1, n) for _ in range(n)]
-        places = [1 + sum(other < rank for other in ranks) for rank in ranks]
-        points, burned = scored(places)
+        places = [1 + sum(better < rank for better in ranks) for rank in ranks]
+        points, burned = score_game(places)
         ordered = sorted(range(n), key=lambda i: places[i])
-        given = {i: [TABLE[n][slot] for slot, j in enumerate(ordered) if places[j] == places[i]] for i in range(n)}
-        assert [Fraction(value) for value in points] == [Fraction(sum(given[i]), len(given[i])) for i in range(n)]
+        shared_points = {
+            i: [TABLE[n][slot] for slot, j in enumerate(ordered) if places[j] == places[i]] for i in range(n)
+        }
+        assert [Fraction(value) for value in points] == [
+            Fraction(sum(shared_points[i]), len(shared_points[i])) for i in range(n)
+        ]
         assert burned == 0
-        explained(places)
-        seen["tie"] += len(set(places)) < n
-        seen["tied winners"] += places.count(1) > 1
-        seen["all tied"] += set(places) == {1}
-        seen["a third"] += any("/3" in value for value in points)
-        seen["eight"] += n == 8
-    assert min(seen.values()) > 100, seen
+        explain_game(places)
+        cases["tie"] += len(set(places)) < n
+        cases["tied winners"] += places.count(1) > 1
+        cases["all tied"] += set(places) == {1}
+        cases["a third"] += any("/3" in value for value in points)
+        cases["eight"] += n == 8
+    assert min(cases.values()) > 100, cases
 
 
-def recorded(game_id, game, day, league="L1", **scores):
-    """A league game decided by scores: `recorded("g1", "cartagena", 1, anna=1000, ben=970)`."""
+def build_league_game(game_id, game, day, league="L1", **scores):
+    """Return a league game with scores: `build_league_game("g1", "cartagena", 1, anna=1000, ben=970)`."""
     participants = [{"player": player, "score": points} for player, points in scores.items()]
     data = {"game_id": game_id, "game": game, "league": league, "participants": participants}
     return {"type": "game.recorded", "occurred_at": f"2010-02-{day:02d}T20:00:00Z", "data": data}
 
 
 def test_league_table_sums_the_points(ledger_url):
-    """The shipped ruleset's league table sums the points of its games.
+    """Under the shipped ruleset, the table of a league sums the points of its games.
 
-    The league has the page's examples and a game of nine; games elsewhere do not count.
+    The league has the page's examples and a game of nine, which does not count; games elsewhere do not count either.
     """
     events = [
-        ruleset(find_shipped_text("youplay-league")),
-        recorded("g1", "cartagena", 1, anna=1000, ben=970, cleo=970, dora=800, emil=770),
-        recorded("g2", "vampiring", 2, ben=32, anna=28, dora=28, cleo=10),
-        recorded("g3", "king-me", 3, dora=1, emil=0),
-        recorded("g4", "gonzaga", 4, league="L2", emil=5, anna=3),
-        recorded("g5", "catan", 5, emil=5, anna=3),
-        recorded("g6", "gonzaga", 6, **{f"p{number}": number for number in range(9)}),
+        build_ruleset_event(find_shipped_text("youplay-league")),
+        build_league_game("g1", "cartagena", 1, anna=1000, ben=970, cleo=970, dora=800, emil=770),
+        build_league_game("g2", "vampiring", 2, ben=32, anna=28, dora=28, cleo=10),
+        build_league_game("g3", "king-me", 3, dora=1, emil=0),
+        build_league_game("g4", "gonzaga", 4, league="L2", emil=5, anna=3),
+        build_league_game("g5", "catan", 5, emil=5, anna=3),
+        build_league_game("g6", "gonzaga", 6, **{f"p{number}": number for number in range(9)}),
     ]
-    stream = stream_of(facts_of(fill(ledger_url, events)), "youplay-league/L1")
+    stream = build_stream(load_facts(fill(ledger_url, events)), "youplay-league/L1")
 
-    found = standings_of(stream)
-    assert [(row.rank, row.player, exact(row.points, RULE.scale), row.games) for row in found.rows] == [
+    ranking = rank_stream(stream)
+    assert [(row.rank, row.player, exact(row.points, RULE.scale), row.games) for row in ranking.rows] == [
         (1, "anna", "24", 2), (2, "ben", "21", 2), (3, "cleo", "9", 2), (4, "dora", "8", 3), (5, "emil", "0", 2),
     ]  # fmt: skip
-    assert (found.games, found.minted, found.burned) == (3, (40 + 20 + 2) * RULE.scale, 0)
+    assert (ranking.games, ranking.minted, ranking.burned) == (3, (40 + 20 + 2) * RULE.scale, 0)

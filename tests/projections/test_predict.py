@@ -1,4 +1,4 @@
-"""`predict`: the probabilities of a game's results sum to one, and the points at stake are what the game then gives."""
+"""`predict`: the probabilities of a game's results sum to one, and the points at stake are those that it gives."""
 
 import json
 from collections.abc import Callable
@@ -28,7 +28,7 @@ game = ["chess"]
 """
 
 
-def with_games(ratings: Ratings, url: str) -> None:
+def make_ledger_with_games(ratings: Ratings, url: str) -> None:
     """Make a ledger with three games of chess under Elo."""
     assert ratings("init", "--for", "chess", db=url).exit_code == 0
     for number, players in enumerate((("anna", "ben"), ("anna", "cleo"), ("cleo=ben",))):
@@ -36,55 +36,55 @@ def with_games(ratings: Ratings, url: str) -> None:
 
 
 def record(ratings: Ratings, url: str, game_id: str, *players: str) -> None:
-    """Record a game, an hour after the ones before."""
+    """Record a game, a day after the one before."""
     at = f"2025-01-0{1 + int(game_id[-1])}T20:00Z"
-    told = ratings("record", "--game", "chess", "--game-id", game_id, "--at", at, *players, db=url)
-    assert told.exit_code == 0, told
+    result = ratings("record", "--game", "chess", "--game-id", game_id, "--at", at, *players, db=url)
+    assert result.exit_code == 0, result
 
 
 def predict(ratings: Ratings, db: str, *arguments: str) -> dict[str, Any]:
     """Return a prediction as JSON."""
-    told = ratings("predict", *arguments, "--format", "json", db=db)
-    assert told.exit_code == 0, told
-    return dict(json.loads(told.stdout))
+    result = ratings("predict", *arguments, "--format", "json", db=db)
+    assert result.exit_code == 0, result
+    return dict(json.loads(result.stdout))
 
 
-def changes_of(ratings: Ratings, db: str, game_id: str, ladder: str) -> dict[str, Fraction]:
-    """Return what a game gave everybody."""
-    told = json.loads(ratings("explain", game_id, ladder, "--format", "json", db=db).stdout)
-    return {player["player"]: Fraction(player["change"]) for player in told["players"]}
+def load_changes(ratings: Ratings, db: str, game_id: str, ladder: str) -> dict[str, Fraction]:
+    """Return every player's change in a game."""
+    explanation = json.loads(ratings("explain", game_id, ladder, "--format", "json", db=db).stdout)
+    return {player["player"]: Fraction(player["change"]) for player in explanation["players"]}
 
 
-def sum_of_chances(prediction: dict[str, Any]) -> Fraction:
+def sum_chances(prediction: dict[str, Any]) -> Fraction:
     """Return the sum of all probabilities."""
     return sum((Fraction(side["chance"]) for side in prediction["sides"]), Fraction(prediction["draw"]))
 
 
-@pytest.mark.ledger(make=with_games, store="sqlite")
+@pytest.mark.ledger(make=make_ledger_with_games, store="sqlite")
 @pytest.mark.parametrize(
     ("outcome", "result"), [("win", ("dora", "anna")), ("draw", ("anna=dora",)), ("loss", ("anna", "dora"))]
 )
-def test_points_at_stake_are_what_the_game_gives(
+def test_points_at_stake_equal_those_of_the_recorded_game(
     outcome: str, result: tuple[str, ...], ratings: Ratings, db: str
 ) -> None:
-    """For each result, a game of a known and a new player gives what was predicted."""
+    """For each result, a game of a known and a new player gives the predicted points."""
     record(ratings, db, "c-3", "dora", "eva")
     prediction = predict(ratings, db, LADDER, "dora", "anna")
     assert [side["players"] for side in prediction["sides"]] == [["dora"], ["anna"]]
-    assert sum_of_chances(prediction) == 1
+    assert sum_chances(prediction) == 1
     record(ratings, db, "c-4", *result)
-    gave = changes_of(ratings, db, "c-4", LADDER)
+    changes = load_changes(ratings, db, "c-4", LADDER)
     opposite = {"win": "loss", "loss": "win", "draw": "draw"}[outcome]
-    assert [Fraction(side["if"][one]) for side, one in zip(prediction["sides"], (outcome, opposite), strict=True)] == [
-        gave["dora"], gave["anna"],
-    ]  # fmt: skip
+    first, second = prediction["sides"]
+    assert Fraction(first["if"][outcome]) == changes["dora"]
+    assert Fraction(second["if"][opposite]) == changes["anna"]
 
 
-@pytest.mark.ledger(make=with_games, store="sqlite")
-def test_a_prediction_in_words(ratings: Ratings, db: str) -> None:
-    """The table has the sides with their ranks, chances and points at stake; CSV has the same exactly."""
-    told = ratings("predict", LADDER, "anna", "ben", db=db)
-    assert told.stdout == (
+@pytest.mark.ledger(make=make_ledger_with_games, store="sqlite")
+def test_prediction_as_table_and_csv(ratings: Ratings, db: str) -> None:
+    """The table has the sides with ranks, chances and points at stake; CSV has the same values exactly."""
+    result = ratings("predict", LADDER, "anna", "ben", db=db)
+    assert result.stdout == (
         "elo-chess under elo-chess@1, known at position 4\n"
         "\n"
         "side  rank  chance  if win  if draw  if loss\n"
@@ -98,11 +98,11 @@ def test_a_prediction_in_words(ratings: Ratings, db: str) -> None:
     assert first.startswith("anna,1,0.567")
 
 
-@pytest.mark.ledger(make=with_games, store="sqlite")
+@pytest.mark.ledger(make=make_ledger_with_games, store="sqlite")
 def test_more_than_two_sides_are_predicted_by_pairs(ratings: Ratings, db: str) -> None:
-    """Every pair sums to one, a side's chance is its share of expected wins, and the output says so."""
+    """With three sides every pair sums to one, and a side's chance is its share of expected wins."""
     prediction = predict(ratings, db, LADDER, "anna", "ben", "cleo")
-    assert sum_of_chances(prediction) == 1
+    assert sum_chances(prediction) == 1
     pairs = prediction["pairs"]
     assert [(pair["players"], pair["others"]) for pair in pairs] == [
         (["anna"], ["ben"]), (["anna"], ["cleo"]), (["ben"], ["cleo"]),
@@ -111,22 +111,22 @@ def test_more_than_two_sides_are_predicted_by_pairs(ratings: Ratings, db: str) -
     anna = (Fraction(pairs[0]["chance"]) + Fraction(pairs[1]["chance"])) / 3
     assert Fraction(prediction["sides"][0]["chance"]) == anna
     record(ratings, db, "c-3", "ben", "anna=cleo")
-    gave = changes_of(ratings, db, "c-3", LADDER)
-    assert Fraction(prediction["sides"][1]["if"]["win"]) == gave["ben"]
-    told = ratings("predict", LADDER, "anna", "ben", "cleo", db=db).stdout
-    assert "each pair is predicted separately" in told
+    changes = load_changes(ratings, db, "c-3", LADDER)
+    assert Fraction(prediction["sides"][1]["if"]["win"]) == changes["ben"]
+    stdout = ratings("predict", LADDER, "anna", "ben", "cleo", db=db).stdout
+    assert "each pair is predicted separately" in stdout
 
 
-@pytest.mark.ledger(make=with_games, store="sqlite")
+@pytest.mark.ledger(make=make_ledger_with_games, store="sqlite")
 def test_predictions_have_coordinates(ratings: Ratings, db: str) -> None:
-    """A prediction of the past knows nothing of later games."""
-    then = predict(ratings, db, LADDER, "anna", "ben", "--as-of", "2025-01-01T19:00Z", "--known-at", "4")
-    assert [side["chance"] for side in then["sides"]] == ["1/2", "1/2"]
-    assert [side["rank"] for side in then["sides"]] == [None, None]
-    assert (then["as_of"], then["known_at"]) == ("2025-01-01T19:00:00.000000Z", 4)
+    """A prediction as of an earlier time ignores later games, and states its coordinates."""
+    prediction = predict(ratings, db, LADDER, "anna", "ben", "--as-of", "2025-01-01T19:00Z", "--known-at", "4")
+    assert [side["chance"] for side in prediction["sides"]] == ["1/2", "1/2"]
+    assert [side["rank"] for side in prediction["sides"]] == [None, None]
+    assert (prediction["as_of"], prediction["known_at"]) == ("2025-01-01T19:00:00.000000Z", 4)
 
 
-@pytest.mark.ledger(make=with_games, store="sqlite")
+@pytest.mark.ledger(make=make_ledger_with_games, store="sqlite")
 @pytest.mark.parametrize(
     ("arguments", "exit_code", "message"),
     [
@@ -143,27 +143,27 @@ def test_predictions_have_coordinates(ratings: Ratings, db: str) -> None:
         ((LADDER, "--partners", "+", "anna+ben", "cleo"), 1, "pairwise-elo/1 does not score sides of several players"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_predicted_is_refused(
+def test_unpredictable_games_are_rejected(
     arguments: tuple[str, ...], exit_code: int, message: str, ratings: Ratings, db: str
 ) -> None:
-    """Each with its reason."""
-    told = ratings("predict", *arguments, db=db)
-    assert (told.exit_code, message in told.stderr, told.stdout) == (exit_code, True, ""), told
+    """Each bad request is rejected with its reason and exit code."""
+    result = ratings("predict", *arguments, db=db)
+    assert (result.exit_code, message in result.stderr, result.stdout) == (exit_code, True, ""), result
 
 
-def with_points(ratings: Ratings, url: str) -> None:
+def make_ledger_with_points(ratings: Ratings, url: str) -> None:
     """Make a ledger with a game of a rule without probabilities."""
     assert ratings("init", db=url).exit_code == 0
     at = ("--game-id", "m-1", "--at", "2025-01-01T20:00Z")
     assert ratings("record", "--game", "galactic-magnate", *at, "anna", "ben", db=url).exit_code == 0
 
 
-@pytest.mark.ledger(make=with_points, store="sqlite")
+@pytest.mark.ledger(make=make_ledger_with_points, store="sqlite")
 def test_rules_without_probabilities_predict_nothing(ratings: Ratings, db: str) -> None:
-    """The command ends with 1 and the reason `cannot-predict`; the library raises."""
-    told = ratings("predict", "galactic-points", "anna", "ben", "--format", "json", db=db)
-    assert told.exit_code == 1
-    problem = json.loads(told.stderr.splitlines()[-1])
+    """For a rule without probabilities, the command ends with `cannot-predict`, and the library raises."""
+    result = ratings("predict", "galactic-points", "anna", "ben", "--format", "json", db=db)
+    assert result.exit_code == 1
+    problem = json.loads(result.stderr.splitlines()[-1])
     assert (problem["reason"], problem["exit_code"]) == ("cannot-predict", 1)
     reason = "because its rule contribution-pool/1 gives no probabilities"
     assert problem["message"] == f"galactic-points has no predictions, {reason}"
@@ -172,20 +172,20 @@ def test_rules_without_probabilities_predict_nothing(ratings: Ratings, db: str) 
 
 
 def publish_own(patch: pytest.MonkeyPatch, db: str, rule: Rule) -> None:
-    """Publish a ruleset of a rule of one's own, untried."""
+    """Publish a ruleset of a test's own rule, without a trial."""
     substitute_rule(patch, rule)
     publish_without_trial(db, OWN.format(rule=rule.id))
 
 
-@pytest.mark.ledger(make=with_games, store="sqlite")
+@pytest.mark.ledger(make=make_ledger_with_games, store="sqlite")
 def test_draws_are_predicted_by_rules_that_can(ratings: Ratings, db: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a rule that predicts draws, wins, losses and the draw sum to one, for two sides and for three."""
     publish_own(monkeypatch, db, BY_GAME)
     two = predict(ratings, db, "own", "anna", "ben")
-    assert sum_of_chances(two) == 1
+    assert sum_chances(two) == 1
     assert Fraction(two["draw"]) > Fraction(1, 10)
     three = predict(ratings, db, "own", "anna", "ben", "cleo")
-    assert sum_of_chances(three) == 1
+    assert sum_chances(three) == 1
     assert [Fraction(three["pairs"][0][name]) for name in ("chance", "draw", "others_chance")] == [
         Fraction(two["sides"][0]["chance"]), Fraction(two["draw"]), Fraction(two["sides"][1]["chance"]),
     ]  # fmt: skip
@@ -193,9 +193,9 @@ def test_draws_are_predicted_by_rules_that_can(ratings: Ratings, db: str, monkey
     assert lines[-1].startswith("(draw)")
 
 
-@pytest.mark.ledger(make=with_games, store="sqlite")
+@pytest.mark.ledger(make=make_ledger_with_games, store="sqlite")
 def test_rules_see_the_planned_game(ratings: Ratings, db: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A rule with state gets sides, who is at home, a margin of one and what lies before the game."""
+    """A rule with state gets the sides, the home side, a margin of one, and the numbers of earlier games."""
     games: list[list[list[int]]] = []
 
     def score(n: int, before: Any, columns: Any, constants: Any, table: Any, after: Any) -> int:
@@ -224,35 +224,35 @@ def test_rules_see_the_planned_game(ratings: Ratings, db: str, monkeypatch: pyte
     }  # fmt: skip
 
 
-def with_teams(ratings: Ratings, url: str) -> None:
-    """Make a ledger with three games under Weng-Lin, the last of them between sides of different sizes."""
+def make_ledger_with_teams(ratings: Ratings, url: str) -> None:
+    """Make a ledger with three games under Weng-Lin; the last one has sides of different sizes."""
     assert ratings("init", "--for", "chess", "--system", "weng-lin", db=url).exit_code == 0
     record(ratings, url, "c-0", "anna", "ben")
     record(ratings, url, "c-1", "anna=cleo")
-    play_teams(ratings, url, "c-2", {"x": ["anna", "ben"], "y": ["cleo"]})
+    record_teams(ratings, url, "c-2", {"x": ["anna", "ben"], "y": ["cleo"]})
 
 
-def play_teams(ratings: Ratings, url: str, game_id: str, teams: dict[str, list[str]]) -> None:
-    """Record a game of sides, the best first."""
+def record_teams(ratings: Ratings, url: str, game_id: str, teams: dict[str, list[str]]) -> None:
+    """Record a game of sides, the best side first."""
     seats, place = [], 1
     for team, players in teams.items():
         seats += [{"player": player, "team": team, "place": place} for player in players]
         place += len(players)
     data = {"game_id": game_id, "game": "chess", "kind": "placing", "participants": seats}
     event = {"type": "game.recorded", "occurred_at": f"2025-01-0{1 + int(game_id[-1])}T20:00:00Z", "data": data}
-    told = ratings("import", "-", db=url, input=json.dumps(event))
-    assert told.exit_code == 0, told
+    result = ratings("import", "-", db=url, input=json.dumps(event))
+    assert result.exit_code == 0, result
 
 
-@pytest.mark.ledger(make=with_teams, store="sqlite")
+@pytest.mark.ledger(make=make_ledger_with_teams, store="sqlite")
 def test_sides_of_several_players_are_predicted(ratings: Ratings, db: str) -> None:
-    """A side's stakes are the sum of what its partners get, which is what the game then gives each of them."""
+    """The stakes of a side are the sum of its partners' stakes, and equal the changes in the recorded game."""
     prediction = predict(ratings, db, "weng-lin-chess/all", "--partners", "+", "anna + cleo", "ben")
-    assert sum_of_chances(prediction) == 1
+    assert sum_chances(prediction) == 1
     side, alone = prediction["sides"]
     assert (side["players"], side["rank"], alone["players"]) == (["anna", "cleo"], None, ["ben"])
-    won = {one["player"]: Fraction(one["if"]["win"]) for one in side["partners"]}
+    won = {partner["player"]: Fraction(partner["if"]["win"]) for partner in side["partners"]}
     assert sum(won.values()) == Fraction(side["if"]["win"])
     assert "partners" not in alone
-    play_teams(ratings, db, "c-3", {"x": ["anna", "cleo"], "y": ["ben"]})
-    assert changes_of(ratings, db, "c-3", "weng-lin-chess/all") == won | {"ben": Fraction(alone["if"]["loss"])}
+    record_teams(ratings, db, "c-3", {"x": ["anna", "cleo"], "y": ["ben"]})
+    assert load_changes(ratings, db, "c-3", "weng-lin-chess/all") == won | {"ben": Fraction(alone["if"]["loss"])}

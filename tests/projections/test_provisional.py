@@ -1,4 +1,4 @@
-"""Provisional ratings: a seed's games elsewhere count, wherever the mark stands; and seeds under several versions."""
+"""Provisional ratings: a seed's games elsewhere count for every mark; and seeds under several versions_ledger."""
 
 import csv
 import io
@@ -27,7 +27,7 @@ LADDER = "club-elo-chess/all"
 
 @pytest.fixture
 def db(ratings: Ratings, store: str) -> str:
-    """A ladder on which a rating is provisional for ten games: anna played seven elsewhere, then four with ben."""
+    """A ladder whose ratings are provisional for ten games; anna played seven elsewhere, then four with ben."""
     assert ratings("init", "--for", "chess", "--system", "club-elo", "--zone", "UTC", db=store).exit_code == 0
     seeded = build_event("player.seeded", ladder=LADDER, player="anna", state={"rating": "1700"}, games=7)
     games = (build_game_draft(f"g{n}", "anna", "ben", at=f"2024-01-0{n}T13:00:00Z", game="chess") for n in range(1, 5))
@@ -36,19 +36,20 @@ def db(ratings: Ratings, store: str) -> str:
 
 
 def read_csv(text: str) -> list[dict[str, str]]:
+    """Return the rows of a CSV text."""
     return [*csv.DictReader(io.StringIO(text))]
 
 
-def test_games_elsewhere_count_wherever_the_mark_stands(ratings: Ratings, db: str) -> None:
-    """After the third game, her tenth with those elsewhere, anna's rating is no longer provisional, in every form."""
+def test_games_elsewhere_count_in_every_output(ratings: Ratings, db: str) -> None:
+    """After the third game, the tenth with those elsewhere, anna's rating is no longer provisional in any output."""
     with rl.open(db) as ledger:
         for games, expected in enumerate([True, True, False, False], 1):
-            then = ledger.at(as_of=f"2024-01-0{games}")
-            rows = {row.player: row.provisional for row in then.standings(LADDER).rows}
+            view = ledger.at(as_of=f"2024-01-0{games}")
+            rows = {row.player: row.provisional for row in view.standings(LADDER).rows}
             assert rows == {"anna": expected, "ben": True}
-            overview = then.overview(LADDER).rows
+            overview = view.overview(LADDER).rows
             assert {row.player: row.provisional for row in overview} == rows
-            profile = then.profile(LADDER, "anna")
+            profile = view.profile(LADDER, "anna")
             assert profile.standing is not None
             assert profile.standing.provisional is expected
         history = ledger.at().history(LADDER, "anna")
@@ -68,8 +69,8 @@ def test_games_elsewhere_count_wherever_the_mark_stands(ratings: Ratings, db: st
     }  # fmt: skip
 
 
-def test_kept_traces_know_the_games_elsewhere(db: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A trace that was kept and is continued counts a seed's games: for the mark, and for the K of the next game."""
+def test_cached_traces_count_games_elsewhere(db: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cached trace that is continued counts a seed's games, for the mark and for the K of the next game."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     set_paths(monkeypatch, scanned=False, compiled=False)
     set_thresholds(monkeypatch, traced_games=1)
@@ -83,21 +84,21 @@ def test_kept_traces_know_the_games_elsewhere(db: str, tmp_path: Path, monkeypat
             db, build_game_draft(f"g{number}", "ben", "anna", at=f"2024-01-0{number}T12:00:00Z", game="chess")
         )
         with open_ledger(db).reading() as connection:
-            kept, whole = Ladders(decode(connection)), Ladders(decode(connection, cached=False))
+            cached, whole = Ladders(decode(connection)), Ladders(decode(connection, cached=False))
             marks = []
-            for ladders in (kept, whole):
-                found, _ = ladders.rank(ladders.trace(LADDER))
-                assert found.visible_states is not None
-                marks.append({row.player: found.visible_states.of(row.player).provisional for row in found.rows})
-            assert [*kept.trace(LADDER).join_parts().gaps.column("games_before")] == [
+            for ladders in (cached, whole):
+                ranking, _ = ladders.rank(ladders.trace(LADDER))
+                assert ranking.visible_states is not None
+                marks.append({row.player: ranking.visible_states.of(row.player).provisional for row in ranking.rows})
+            assert [*cached.trace(LADDER).join_parts().gaps.column("games_before")] == [
                 *whole.trace(LADDER).gaps.column("games_before")
             ]
-            assert kept.trace(LADDER).join_parts().has_same_results(whole.trace(LADDER))
+            assert cached.trace(LADDER).join_parts().has_same_results(whole.trace(LADDER))
             assert marks[0] == marks[1] == {"anna": False, "ben": True}
 
 
-def test_ladder_of_adjustments_alone(ratings: Ratings, store: str) -> None:
-    """Somebody who was given points and never played has a rating with its deviation, and is provisional."""
+def test_player_with_only_an_adjustment_is_provisional(ratings: Ratings, store: str) -> None:
+    """A player with an adjustment and no games has a rating with its deviation, and is provisional."""
     assert ratings("init", "--for", "chess", "--system", "glicko", "--zone", "UTC", db=store).exit_code == 0
     adjusted = build_event("points.adjusted", ladder="glicko-chess/all", player="anna", points="50", reason="x")
     append_drafts(store, build_draft(adjusted))
@@ -119,20 +120,22 @@ params = {{start = {2}, k = {3}}}
 
 
 @pytest.fixture
-def versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A ledger with two versions of a ruleset, of which the second gives new players another rating and K."""
-    own_rules.offer_rule(monkeypatch, BY_GAME._replace(enter=None))
+def versions_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A ledger with two versions of a ruleset; the second gives new players another rating and K."""
+    own_rules.substitute_rule(monkeypatch, BY_GAME._replace(enter=None))
     name = create_ledger(f"sqlite:///{tmp_path}/versions.db")
     for version in (("1", "1900-01-01", 1500, 40), ("2", "2020-01-01", 1000, 20)):
-        own_rules.publish_untried(name, TEXT.format(*version))
+        own_rules.publish_without_trial(name, TEXT.format(*version))
     return name
 
 
-def test_seed_begins_under_the_version_in_force(versions: str) -> None:
-    """What a seed leaves open is that of the version under which the player joins; the rest is the same under all."""
+def test_seed_begins_under_the_version_in_force(versions_ledger: str) -> None:
+    """Numbers missing in a seed come from the version under which the player joins; given numbers are the same under
+    all.
+    """
     seeds = {"anna": {"rating": "1700"}, "ben": {"k": "33"}, "cleo": {"rating": "1700"}, "dora": {"k": "33"}}
     append_drafts(
-        versions,
+        versions_ledger,
         *(
             build_draft(build_event("player.seeded", ladder="own-k", player=name, state=state))
             for name, state in seeds.items()
@@ -141,7 +144,7 @@ def test_seed_begins_under_the_version_in_force(versions: str) -> None:
         build_game_draft("g2", "cleo", "dora", at="2020-01-01T12:00:00Z", game="chess"),
         build_game_draft("g3", "emil", "anna", at="2020-01-02T12:00:00Z", game="chess"),
     )
-    with open_for_reading(versions) as connection:
+    with open_for_reading(versions_ledger) as connection:
         trace = Ladders(decode(connection)).trace("own-k")
     names, million = trace.stream.names, 1_000_000
     before = {
@@ -151,6 +154,9 @@ def test_seed_begins_under_the_version_in_force(versions: str) -> None:
     assert before == {
         "anna": (1700, 40), "ben": (1500, 33), "cleo": (1700, 20), "dora": (1000, 33), "emil": (1000, 20)
     }  # fmt: skip
-    with rl.open(versions) as ledger:
-        explained = [{one.player: one.before for one in ledger.at().explain("own-k", g).players} for g in ("g1", "g2")]
+    with rl.open(versions_ledger) as ledger:
+        explained = [
+            {player.player: player.before for player in ledger.at().explain("own-k", game_id).players}
+            for game_id in ("g1", "g2")
+        ]
     assert explained == [{"anna": 1700, "ben": 1500}, {"cleo": 1700, "dora": 1000}]

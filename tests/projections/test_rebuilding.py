@@ -1,12 +1,20 @@
-"""Rebuilds of some ladders, second replays, what is kept, going back, and the work in several processes."""
+"""Rebuilds of all or some ladders: second replays, kept generations, rollbacks, and work in several processes."""
 
 import os
 import signal
 from types import SimpleNamespace
 
 import pytest
-from catan_years import year_of
-from histories import adjustment, club_game, facts_of, fill, random_games, ruleset, ticking
+from catan_years import draw_year
+from histories import (
+    build_adjustment,
+    build_club_game,
+    build_ruleset_event,
+    build_ticking_clock,
+    draw_games,
+    fill,
+    load_facts,
+)
 from sqlalchemy import text
 
 from ratings_ledger import AlreadyRunning
@@ -32,11 +40,14 @@ PLAYERS = ["anna", "ben", "cleo", "dora", "emil"]
 ALL, THREE, FIVE, SEVEN = (f"club-catan-elo/{band}" for band in ("all", "3-4", "5-6", "7-8"))
 
 
-def filled(url):
-    """A ledger with the games of five players on four ladders of two rulesets."""
-    other = ruleset()
-    other["data"] = other["data"] | {"id": "other", "partition": {"by": ["players"], "bands": ["all"]}}
-    return fill(url, [ruleset(), other, *random_games(1, 30, PLAYERS)])
+def make_ledger(url):
+    """Make a ledger with the games of five players on four ladders of two rulesets."""
+    second_ruleset = build_ruleset_event()
+    second_ruleset["data"] = second_ruleset["data"] | {
+        "id": "other",
+        "partition": {"by": ["players"], "bands": ["all"]},
+    }
+    return fill(url, [build_ruleset_event(), second_ruleset, *draw_games(1, 30, PLAYERS)])
 
 
 @pytest.fixture
@@ -48,21 +59,23 @@ def db(tmp_path):
 
 @pytest.fixture
 def ledger(db):
-    return filled(db)
+    """The ledger of `make_ledger`, in a file."""
+    return make_ledger(db)
 
 
 @pytest.fixture
-def either(ledger_url):
-    """The same in a store of each kind."""
-    return filled(ledger_url)
+def ledger_of_each_store(ledger_url):
+    """The ledger of `make_ledger`, in each kind of store."""
+    return make_ledger(ledger_url)
 
 
-def more(ledger, *events):
+def append(ledger, *events):
+    """Append events to a ledger."""
     fill(ledger.url.render_as_string(hide_password=False), events)
 
 
-def stored(ledger):
-    """(build, position, rows) of every ladder of the live generation."""
+def load_ladders(ledger):
+    """Return (build, position, rows) of every ladder of the live generation."""
     with ledger.reading() as connection:
         return {
             row.ladder: (row.build, row.position, read_standings(connection, row.build, row.ladder))
@@ -70,173 +83,178 @@ def stored(ledger):
         }
 
 
-def replayed(ledger, ladder, known_at=None):
-    return Ladders(facts_of(ledger, known_at)).standings(ladder).rows
+def replay_rows(ledger, ladder, known_at=None):
+    """Return the rows of a ladder from a replay."""
+    return Ladders(load_facts(ledger, known_at)).standings(ladder).rows
 
 
-def findings(ledger):
+def list_findings(ledger):
+    """Return the findings of `verify` about stored standings."""
     with ledger.reading() as connection:
         return list(verify_standings(connection))
 
 
-def numbers(ledger):
+def list_generation_numbers(ledger):
+    """Return the numbers of the stored generations, newest first."""
     with ledger.reading() as connection:
-        return [one.generation for one in list_generations(connection, 0)]
+        return [entry.generation for entry in list_generations(connection, 0)]
 
 
-def everything(ledger):
-    """All rows of all tables of the generations, as a reader of the tables sees them."""
+def load_tables(ledger):
+    """Return all rows of the tables of generations."""
     tables = ("generations", "generation_ladders", "generation_standings", "live_generation")
     with ledger.reading() as connection:
         return {name: connection.execute(text(f"SELECT * FROM {name} ORDER BY 1, 2")).all() for name in tables}
 
 
-@pytest.mark.parametrize(("asked", "built"), [([ALL], {ALL}), (["club-catan-elo"], {ALL, THREE, FIVE}),
+@pytest.mark.parametrize(("requested", "built"), [([ALL], {ALL}), (["club-catan-elo"], {ALL, THREE, FIVE}),
                                               (["other", THREE], {"other/all", THREE})])  # fmt: skip
-def test_partial_rebuild_keeps_other_ladders(either, asked, built):
-    """A rebuild of some ladders leaves all others as they were."""
-    ledger = either
-    rebuild(ledger, ticking())
-    before = stored(ledger)
-    more(ledger, club_game("late", "emil anna ben", day=1))
-    done = rebuild(ledger, ticking(), asked)
-    after = stored(ledger)
-    assert (done.position, done.ladders, done.unchanged) == (33, len(built), 4 - len(built))
+def test_partial_rebuild_keeps_other_ladders(ledger_of_each_store, requested, built):
+    """A rebuild of some ladders leaves all other ladders unchanged."""
+    ledger = ledger_of_each_store
+    rebuild(ledger, build_ticking_clock())
+    before = load_ladders(ledger)
+    append(ledger, build_club_game("late", "emil anna ben", day=1))
+    result = rebuild(ledger, build_ticking_clock(), requested)
+    after = load_ladders(ledger)
+    assert (result.position, result.ladders, result.unchanged) == (33, len(built), 4 - len(built))
     assert {name for name, (build, position, _) in after.items() if (build, position) == (2, 33)} == built
     assert {name: after[name] for name in after.keys() - built} == {
         name: before[name] for name in before.keys() - built
     }
-    assert all(after[name][2] == replayed(ledger, name) for name in built)
-    assert findings(ledger) == []
+    assert all(after[name][2] == replay_rows(ledger, name) for name in built)
+    assert list_findings(ledger) == []
 
 
 def test_generation_has_position_of_full_rebuild(ratings, db, ledger):
-    """The position of a generation is that of its last full rebuild."""
-    rebuild(ledger, ticking(), [ALL])
+    """The position of a generation is the position of its last full rebuild."""
+    rebuild(ledger, build_ticking_clock(), [ALL])
     with ledger.reading() as connection:
-        assert [(one.position, one.ladders, one.built) for one in list_generations(connection, 0)] == [(0, 1, 1)]
-    assert findings(ledger) == []
-    rebuild(ledger, ticking())
-    more(ledger, club_game("late", "emil anna ben"))
-    rebuild(ledger, ticking(), [ALL])
+        assert [(entry.position, entry.ladders, entry.built) for entry in list_generations(connection, 0)] == [
+            (0, 1, 1)
+        ]
+    assert list_findings(ledger) == []
+    rebuild(ledger, build_ticking_clock())
+    append(ledger, build_club_game("late", "emil anna ben"))
+    rebuild(ledger, build_ticking_clock(), [ALL])
     with ledger.reading() as connection:
-        assert [(one.position, one.ladders, one.built) for one in list_generations(connection, 0)] == [
+        assert [(entry.position, entry.ladders, entry.built) for entry in list_generations(connection, 0)] == [
             (32, 4, 1),
             (32, 4, 4),
         ]
     assert ratings("rebuild", "other", db=db).stdout.endswith("; 3 ladders unchanged\n")
 
 
-def test_new_ladder_waits_until_asked_for(ledger):
-    """A partial rebuild adds a new ladder only if it is asked for."""
-    rebuild(ledger, ticking())
-    more(ledger, club_game("big", "a b c d e f g h"))
-    rebuild(ledger, ticking(), [ALL])
-    assert SEVEN not in stored(ledger)
-    assert findings(ledger) == []
-    rebuild(ledger, ticking(), [SEVEN])
-    assert stored(ledger)[SEVEN][2] == replayed(ledger, SEVEN)
-    assert findings(ledger) == []
+def test_partial_rebuild_adds_new_ladder_only_by_name(ledger):
+    """A partial rebuild adds a new ladder only if the ladder is named."""
+    rebuild(ledger, build_ticking_clock())
+    append(ledger, build_club_game("big", "a b c d e f g h"))
+    rebuild(ledger, build_ticking_clock(), [ALL])
+    assert SEVEN not in load_ladders(ledger)
+    assert list_findings(ledger) == []
+    rebuild(ledger, build_ticking_clock(), [SEVEN])
+    assert load_ladders(ledger)[SEVEN][2] == replay_rows(ledger, SEVEN)
+    assert list_findings(ledger) == []
 
 
 @pytest.mark.slow_cases
-def test_full_rebuild_drops_emptied_ladder(either):
-    """A ladder without games is empty after a partial rebuild and gone after a full one."""
-    ledger = either
-    more(ledger, club_game("big", "a b c d e f g h"))
-    rebuild(ledger, ticking())
-    more(ledger, {"type": "game.voided", "occurred_at": "2020-02-01T00:00:00Z",
+def test_full_rebuild_drops_emptied_ladder(ledger_of_each_store):
+    """A ladder that lost its games is empty after a partial rebuild, and gone after a full one."""
+    ledger = ledger_of_each_store
+    append(ledger, build_club_game("big", "a b c d e f g h"))
+    rebuild(ledger, build_ticking_clock())
+    append(ledger, {"type": "game.voided", "occurred_at": "2020-02-01T00:00:00Z",
                   "data": {"game_id": "big", "reason": "never played"}})  # fmt: skip
-    rebuild(ledger, ticking(), [ALL])
-    assert len(stored(ledger)[SEVEN][2]) == 8
-    rebuild(ledger, ticking(), [SEVEN])
-    assert stored(ledger)[SEVEN] == (3, 34, [])
-    assert findings(ledger) == []
-    rebuild(ledger, ticking())
-    assert SEVEN not in stored(ledger)
-    assert rebuild(ledger, ticking(), [SEVEN]).ladders == 0
-    assert SEVEN not in stored(ledger)
-    assert findings(ledger) == []
+    rebuild(ledger, build_ticking_clock(), [ALL])
+    assert len(load_ladders(ledger)[SEVEN][2]) == 8
+    rebuild(ledger, build_ticking_clock(), [SEVEN])
+    assert load_ladders(ledger)[SEVEN] == (3, 34, [])
+    assert list_findings(ledger) == []
+    rebuild(ledger, build_ticking_clock())
+    assert SEVEN not in load_ladders(ledger)
+    assert rebuild(ledger, build_ticking_clock(), [SEVEN]).ladders == 0
+    assert SEVEN not in load_ladders(ledger)
+    assert list_findings(ledger) == []
 
 
-def test_unknown_ladder_is_refused_before_writing(ratings, db, ledger):
-    """A rebuild of an unknown ladder is refused before anything is written."""
-    rebuild(ledger, ticking())
-    before = everything(ledger)
+def test_unknown_ladder_is_rejected_before_writing(ratings, db, ledger):
+    """A rebuild of an unknown ladder is rejected before anything is written."""
+    rebuild(ledger, build_ticking_clock())
+    before = load_tables(ledger)
     for name in ("chess", "chess/all", "club-catan-elo/9-10", "club-catan-elo/all/x", "", "/"):
         with pytest.raises(UnknownLadder):
-            rebuild(ledger, ticking(), [ALL, name])
-    told = ratings("rebuild", "chess/all", db=db)
-    assert (told.exit_code, told.stdout, "no ruleset is called 'chess'" in told.stderr) == (2, "", True)
-    assert everything(ledger) == before
+            rebuild(ledger, build_ticking_clock(), [ALL, name])
+    result = ratings("rebuild", "chess/all", db=db)
+    assert (result.exit_code, result.stdout, "no ruleset is called 'chess'" in result.stderr) == (2, "", True)
+    assert load_tables(ledger) == before
 
 
 def test_failing_ladder_keeps_its_standings(ledger):
-    """A ladder that fails in a partial rebuild keeps the standings that it had."""
-    rebuild(ledger, ticking())
-    before = stored(ledger)
-    more(ledger, *(adjustment(ALL, "anna", "1000000000", day=1 + n) for n in range(12)))
-    done = rebuild(ledger, ticking(), [ALL, THREE])
-    assert [failure.ladder for failure in done.failures] == [ALL]
-    assert stored(ledger)[ALL] == before[ALL]
-    assert stored(ledger)[THREE] == (2, 44, before[THREE][2])
-    assert [finding.code for finding in findings(ledger)] == []
+    """A ladder that fails in a partial rebuild keeps its previous standings."""
+    rebuild(ledger, build_ticking_clock())
+    before = load_ladders(ledger)
+    append(ledger, *(build_adjustment(ALL, "anna", "1000000000", day=1 + n) for n in range(12)))
+    result = rebuild(ledger, build_ticking_clock(), [ALL, THREE])
+    assert [failure.ladder for failure in result.failures] == [ALL]
+    assert load_ladders(ledger)[ALL] == before[ALL]
+    assert load_ladders(ledger)[THREE] == (2, 44, before[THREE][2])
+    assert [finding.code for finding in list_findings(ledger)] == []
 
 
 def test_verify_checks_standings_of_every_age(ledger):
-    """`verify` finds false standings in ladders of every build of the generation."""
-    rebuild(ledger, ticking())
-    more(ledger, club_game("late", "emil anna ben"))
-    rebuild(ledger, ticking(), ["other"])
+    """`verify` finds wrong standings in ladders of every build of the generation."""
+    rebuild(ledger, build_ticking_clock())
+    append(ledger, build_club_game("late", "emil anna ben"))
+    rebuild(ledger, build_ticking_clock(), ["other"])
     for ladder, edit in ((ALL, "points = points + 1"), ("other/all", "games = games + 1")):
         change = f"UPDATE generation_standings SET {edit} WHERE ordinal = 1 AND ladder = '{ladder}'"
         with ledger.writing() as connection:
             connection.execute(text(change))
-        assert any(ladder in finding.message for finding in findings(ledger))
+        assert any(ladder in finding.message for finding in list_findings(ledger))
 
 
 def test_verify_finds_ladder_of_other_history(ledger):
-    """`verify` finds a ladder whose stored position belongs to another history."""
-    rebuild(ledger, ticking())
-    more(ledger, club_game("late", "emil anna ben"))
-    rebuild(ledger, ticking(), ["other"])
+    """`verify` finds a ladder with a stored position that belongs to another history."""
+    rebuild(ledger, build_ticking_clock())
+    append(ledger, build_club_game("late", "emil anna ben"))
+    rebuild(ledger, build_ticking_clock(), ["other"])
     with ledger.writing() as connection:
         connection.execute(text("UPDATE generation_ladders SET position = 20 WHERE ladder = 'other/all'"))
-    assert [finding.position for finding in findings(ledger)] == [20]
+    assert [finding.position for finding in list_findings(ledger)] == [20]
 
 
 def test_agreeing_second_replay_is_promoted(ledger):
-    """A checked rebuild whose second replay agrees is promoted."""
-    done = rebuild(ledger, ticking(), options=RebuildOptions(check=True))
-    assert (done.promoted, done.differing) == (True, [])
-    assert stored(ledger)[ALL][2] == replayed(ledger, ALL)
+    """A checked rebuild is promoted if its second replay agrees."""
+    result = rebuild(ledger, build_ticking_clock(), options=RebuildOptions(check=True))
+    assert (result.promoted, result.differing) == (True, [])
+    assert load_ladders(ledger)[ALL][2] == replay_rows(ledger, ALL)
 
 
 def test_differing_second_replay_promotes_nothing(ratings, db, ledger, monkeypatch):
-    """A checked rebuild whose second replay differs promotes nothing and names the ladders.
+    """A checked rebuild with a differing second replay promotes nothing and names the ladders.
 
     The second replay leaves out the last game, and every ladder of that game is named.
     """
-    rebuild(ledger, ticking())
-    more(ledger, club_game("last", "anna ben cleo dora emil", day=28))
-    before = stored(ledger)
+    rebuild(ledger, build_ticking_clock())
+    append(ledger, build_club_game("last", "anna ben cleo dora emil", day=28))
+    before = load_ladders(ledger)
     decode_uncached = rebuilding._decode_uncached
     monkeypatch.setattr(rebuilding, "_decode_uncached", lambda ledger, position: decode_uncached(ledger, position - 1))
-    done = rebuild(ledger, ticking(), options=RebuildOptions(check=True))
-    assert (done.generation, done.promoted, done.differing) == (2, False, [FIVE, ALL, "other/all"])
-    assert (numbers(ledger), stored(ledger)) == ([1], before)
-    assert {row.build for row in everything(ledger)["generation_standings"]} == {1}
-    told = ratings("rebuild", "--check", db=db)
-    assert (told.exit_code, told.stdout) == (1, "")
-    assert [line.split(": ")[1] for line in told.stderr.splitlines()[:-1]] == [FIVE, ALL, "other/all"]
-    assert "nothing was promoted" in told.stderr
+    result = rebuild(ledger, build_ticking_clock(), options=RebuildOptions(check=True))
+    assert (result.generation, result.promoted, result.differing) == (2, False, [FIVE, ALL, "other/all"])
+    assert (list_generation_numbers(ledger), load_ladders(ledger)) == ([1], before)
+    assert {row.build for row in load_tables(ledger)["generation_standings"]} == {1}
+    printed = ratings("rebuild", "--check", db=db)
+    assert (printed.exit_code, printed.stdout) == (1, "")
+    assert [line.split(": ")[1] for line in printed.stderr.splitlines()[:-1]] == [FIVE, ALL, "other/all"]
+    assert "nothing was promoted" in printed.stderr
     assert ratings("rebuild", THREE, "--check", db=db).stdout.startswith("generation 4: 1 ladder, ")
 
 
-ALTERED = {
+ALTERATIONS = {
     "points": ("UPDATE generation_standings SET points = points + 1 WHERE build = 2 AND ladder = :ladder", [ALL]),
     "a row": ("DELETE FROM generation_standings WHERE build = 2 AND ladder = :ladder AND ordinal = 2", [ALL]),
-    "what is said about them": (
+    "the number of games": (
         "UPDATE generation_ladders SET games = games + 1 WHERE generation = 2 AND ladder = :ladder", [ALL]),
     "a change": (
         "UPDATE history_changes SET before = before + 1 WHERE ordinal = 1 AND part = "
@@ -249,171 +267,179 @@ ALTERED = {
 
 
 @pytest.mark.slow_cases
-@pytest.mark.parametrize("what", ALTERED)
-def test_rows_altered_after_they_were_stored_are_not_promoted(either, what):
-    """A checked rebuild compares what is stored: whatever altered rows meanwhile, they are not promoted."""
-    rebuild(either, ticking(), options=RebuildOptions(keep_history=True))
-    more(either, club_game("late", "emil anna ben"))
-    before = stored(either)
-    statement, differing = ALTERED[what]
+@pytest.mark.parametrize("altered", ALTERATIONS)
+def test_rows_altered_during_a_checked_rebuild_are_not_promoted(ledger_of_each_store, altered):
+    """A checked rebuild compares the stored rows, and does not promote rows that were altered meanwhile."""
+    rebuild(ledger_of_each_store, build_ticking_clock(), options=RebuildOptions(keep_history=True))
+    append(ledger_of_each_store, build_club_game("late", "emil anna ben"))
+    before = load_ladders(ledger_of_each_store)
+    statement, differing = ALTERATIONS[altered]
 
-    def alter(step, numbers):
-        if step == "checking" and numbers["ladders_done"] == 0:
-            with either.writing() as connection:
+    def alter(step, counts):
+        if step == "checking" and counts["ladders_done"] == 0:
+            with ledger_of_each_store.writing() as connection:
                 assert connection.execute(text(statement), {"ladder": ALL}).rowcount
 
-    done = rebuild(either, ticking(), options=RebuildOptions(check=True), report_progress=alter)
-    assert (done.promoted, done.differing) == (False, differing)
-    assert (numbers(either), stored(either)) == ([1], before)
+    result = rebuild(
+        ledger_of_each_store, build_ticking_clock(), options=RebuildOptions(check=True), report_progress=alter
+    )
+    assert (result.promoted, result.differing) == (False, differing)
+    assert (list_generation_numbers(ledger_of_each_store), load_ladders(ledger_of_each_store)) == ([1], before)
 
 
-def test_failure_in_one_replay_is_difference(ledger, monkeypatch):
-    """A failure that only one of the two replays meets counts as a difference."""
-    more(ledger, *(adjustment(ALL, "anna", "1000000000", day=1 + n) for n in range(12)))
+def test_failure_in_one_of_two_replays_is_a_difference(ledger, monkeypatch):
+    """A failure in only one of the two replays counts as a difference."""
+    append(ledger, *(build_adjustment(ALL, "anna", "1000000000", day=1 + n) for n in range(12)))
     decode_uncached = rebuilding._decode_uncached
     monkeypatch.setattr(rebuilding, "_decode_uncached", lambda ledger, position: decode_uncached(ledger, position - 12))
-    assert rebuild(ledger, ticking(), options=RebuildOptions(check=True)).differing == [ALL]
+    assert rebuild(ledger, build_ticking_clock(), options=RebuildOptions(check=True)).differing == [ALL]
 
 
 @pytest.mark.slow_cases
-def test_keep_sets_how_many_generations_stay(either):
-    """A rebuild keeps as many generations as it was asked to keep."""
-    ledger = either
+def test_keep_sets_how_many_generations_stay(ledger_of_each_store):
+    """A rebuild keeps the requested number of generations."""
+    ledger = ledger_of_each_store
     for number in range(4):
-        rebuild(ledger, ticking(), options=RebuildOptions(keep=3))
-        more(ledger, *(club_game(f"more-{number}-{players}", " ".join(PLAYERS[:players])) for players in (3, 5)))
-    assert numbers(ledger) == [4, 3, 2]
-    rebuild(ledger, ticking())
-    assert numbers(ledger) == [5, 4]
-    builds = {row.build for row in everything(ledger)["generation_standings"]}
+        rebuild(ledger, build_ticking_clock(), options=RebuildOptions(keep=3))
+        append(
+            ledger, *(build_club_game(f"more-{number}-{players}", " ".join(PLAYERS[:players])) for players in (3, 5))
+        )
+    assert list_generation_numbers(ledger) == [4, 3, 2]
+    rebuild(ledger, build_ticking_clock())
+    assert list_generation_numbers(ledger) == [5, 4]
+    builds = {row.build for row in load_tables(ledger)["generation_standings"]}
     assert builds == {4, 5}
 
 
 @pytest.mark.slow_cases
-def test_build_stays_while_generation_uses_it(either, monkeypatch):
-    """The rows of a build stay as long as a kept generation uses them."""
-    ledger = either
+def test_build_stays_while_generation_uses_it(ledger_of_each_store, monkeypatch):
+    """The rows of a build stay while a kept generation uses them."""
+    ledger = ledger_of_each_store
     monkeypatch.setattr(generations, "TRANSACTION_ROWS", 3)
-    rebuild(ledger, ticking())
+    rebuild(ledger, build_ticking_clock())
     for _ in range(3):
-        rebuild(ledger, ticking(), [ALL])
-    rows = {(row.build, row.ladder) for row in everything(ledger)["generation_standings"]}
+        rebuild(ledger, build_ticking_clock(), [ALL])
+    rows = {(row.build, row.ladder) for row in load_tables(ledger)["generation_standings"]}
     assert rows == {(4, ALL), (3, ALL), (1, THREE), (1, FIVE), (1, "other/all")}
-    assert findings(ledger) == []
+    assert list_findings(ledger) == []
     for number in range(2):
-        rebuild(ledger, ticking())
-        more(ledger, *(club_game(f"more-{number}-{players}", " ".join(PLAYERS[:players])) for players in (3, 5)))
-    assert {row.build for row in everything(ledger)["generation_standings"]} == {5, 6}
+        rebuild(ledger, build_ticking_clock())
+        append(
+            ledger, *(build_club_game(f"more-{number}-{players}", " ".join(PLAYERS[:players])) for players in (3, 5))
+        )
+    assert {row.build for row in load_tables(ledger)["generation_standings"]} == {5, 6}
 
 
 @pytest.mark.slow_cases
-def test_orphaned_rows_are_removed(either):
-    """A rebuild removes standings rows that no generation refers to."""
-    ledger = either
-    rebuild(ledger, ticking())
+def test_orphaned_rows_are_removed(ledger_of_each_store):
+    """A rebuild removes standings rows without a generation."""
+    ledger = ledger_of_each_store
+    rebuild(ledger, build_ticking_clock())
     with ledger.writing() as connection:
         connection.execute(text("UPDATE generation_standings SET build = 77 WHERE build = 1"))
-    rebuild(ledger, ticking())
-    assert {row.build for row in everything(ledger)["generation_standings"]} == {2}
+    rebuild(ledger, build_ticking_clock())
+    assert {row.build for row in load_tables(ledger)["generation_standings"]} == {2}
 
 
 @pytest.mark.slow_cases
-def test_repeated_rollback_goes_further_back(either):
+def test_repeated_rollback_goes_further_back(ledger_of_each_store):
     """Each rollback goes one generation further back, and generation numbers are never reused."""
-    ledger = either
+    ledger = ledger_of_each_store
     for number in range(4):
-        rebuild(ledger, ticking(), options=RebuildOptions(keep=3))
-        more(ledger, club_game(f"more-{number}", "anna ben cleo"))
-    assert numbers(ledger) == [4, 3, 2]
+        rebuild(ledger, build_ticking_clock(), options=RebuildOptions(keep=3))
+        append(ledger, build_club_game(f"more-{number}", "anna ben cleo"))
+    assert list_generation_numbers(ledger) == [4, 3, 2]
     rolled = roll_back(ledger)
     assert (rolled.generation, rolled.position, rolled.given_up) == (3, 34, 4)
-    assert stored(ledger)[ALL] == (3, 34, replayed(ledger, ALL, 34))
-    assert findings(ledger) == []
-    assert numbers(ledger) == [3, 2]
+    assert load_ladders(ledger)[ALL] == (3, 34, replay_rows(ledger, ALL, 34))
+    assert list_findings(ledger) == []
+    assert list_generation_numbers(ledger) == [3, 2]
     roll_back(ledger)
-    assert numbers(ledger) == [2]
+    assert list_generation_numbers(ledger) == [2]
     with pytest.raises(NoEarlierGeneration, match="only generation 2 is stored"):
         roll_back(ledger)
-    assert rebuild(ledger, ticking()).generation == 5
+    assert rebuild(ledger, build_ticking_clock()).generation == 5
 
 
 def test_rolled_back_number_is_not_reused(ledger):
-    """The next rebuild does not reuse the number of a generation that was rolled back."""
+    """The rebuild after a rollback does not reuse the number of the generation that was rolled back."""
     for _ in range(2):
-        rebuild(ledger, ticking())
+        rebuild(ledger, build_ticking_clock())
     roll_back(ledger)
-    assert rebuild(ledger, ticking()).generation == 3
-    assert numbers(ledger) == [3, 1]
+    assert rebuild(ledger, build_ticking_clock()).generation == 3
+    assert list_generation_numbers(ledger) == [3, 1]
 
 
 def test_rollback_needs_generation_and_no_rebuild(ledger):
-    """A rollback needs a stored generation and is refused while a rebuild is running."""
+    """A rollback needs an earlier generation, and is rejected during a rebuild."""
     with pytest.raises(NoEarlierGeneration, match="nothing is stored"):
         roll_back(ledger)
-    rebuild(ledger, ticking())
-    rebuild(ledger, ticking())
+    rebuild(ledger, build_ticking_clock())
+    rebuild(ledger, build_ticking_clock())
     with hold_rebuild_lock(ledger), pytest.raises(AlreadyRunning):
         roll_back(ledger)
-    assert numbers(ledger) == [2, 1]
+    assert list_generation_numbers(ledger) == [2, 1]
 
 
 @pytest.fixture
-def lists(ledger_url):
-    """Ladders of four rulesets, among them years, which are made of months; one ladder cannot be replayed."""
-    events = [ruleset(), *random_games(2, 60, [*PLAYERS, *"fghijk"], most=8), *year_of(1)]
-    return fill(ledger_url, [*events, *(adjustment(SEVEN, "anna", "1000000000", day=1 + n) for n in range(12))])
+def ledger_of_lists(ledger_url):
+    """A ledger with ladders of four rulesets, among them annual lists; one ladder cannot be replayed."""
+    events = [build_ruleset_event(), *draw_games(2, 60, [*PLAYERS, *"fghijk"], players_max=8), *draw_year(1)]
+    return fill(ledger_url, [*events, *(build_adjustment(SEVEN, "anna", "1000000000", day=1 + n) for n in range(12))])
 
 
 @pytest.mark.slow
-def test_process_count_does_not_change_result(lists, monkeypatch):
-    """A rebuild stores the same standings with one process as with several."""
+def test_process_count_does_not_change_result(ledger_of_lists, monkeypatch):
+    """A rebuild stores the same standings with one, two and five processes."""
     monkeypatch.setattr(computing, "FORKING_COST", 0)
-    found = {}
+    results = {}
     for cores in (1, 2, 5):
-        done = rebuild(lists, ticking(), options=RebuildOptions(cores=cores, check=True))
-        assert [failure.ladder for failure in done.failures] == [SEVEN]
-        with lists.reading() as connection:
-            digests = {row.ladder: row.digest for row in list_ladder_rows(connection, done.generation)}
-        found[cores] = digests, {name: rows for name, (_, _, rows) in stored(lists).items()}
-    assert found[1] == found[2] == found[5]
-    assert any("catan-annual" in name for name in found[1][0])
-    assert [(finding.code, finding.message.split(":")[0]) for finding in findings(lists)] == [("rule", SEVEN)]
+        rebuilt = rebuild(ledger_of_lists, build_ticking_clock(), options=RebuildOptions(cores=cores, check=True))
+        assert [failure.ladder for failure in rebuilt.failures] == [SEVEN]
+        with ledger_of_lists.reading() as connection:
+            digests = {row.ladder: row.digest for row in list_ladder_rows(connection, rebuilt.generation)}
+        results[cores] = digests, {name: rows for name, (_, _, rows) in load_ladders(ledger_of_lists).items()}
+    assert results[1] == results[2] == results[5]
+    assert any("catan-annual" in name for name in results[1][0])
+    assert [(finding.code, finding.message.split(":")[0]) for finding in list_findings(ledger_of_lists)] == [
+        ("rule", SEVEN)
+    ]
 
 
 @pytest.mark.slow
 def test_killed_worker_promotes_nothing(ratings, db, ledger, monkeypatch):
     """If a worker process is killed, the rebuild reports the signal and promotes nothing."""
-    rebuild(ledger, ticking())
-    more(ledger, club_game("late", "emil anna ben"))
-    before = stored(ledger)
+    rebuild(ledger, build_ticking_clock())
+    append(ledger, build_club_game("late", "emil anna ben"))
+    before = load_ladders(ledger)
     monkeypatch.setattr(computing, "FORKING_COST", 0)
     parent = os.getpid()
 
-    def rank_stream(self, stream):
+    def kill_own_process(self, stream):
         assert os.getpid() != parent
         os.kill(os.getpid(), signal.SIGKILL)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Ladders, "rank_stream", rank_stream)
+        patch.setattr(Ladders, "rank_stream", kill_own_process)
         patch.setattr(forking, "available_cores", lambda: 2)
         with pytest.raises(WorkerLost, match="killed by signal 9"):
-            rebuild(ledger, ticking(), options=RebuildOptions(cores=2))
-        told = ratings("rebuild", db=db)
-    assert (told.exit_code, told.stdout, "killed by signal 9" in told.stderr) == (3, "", True)
-    assert stored(ledger) == before
-    assert rebuild(open_ledger(db), ticking(), options=RebuildOptions(cores=2)).promoted
+            rebuild(ledger, build_ticking_clock(), options=RebuildOptions(cores=2))
+        result = ratings("rebuild", db=db)
+    assert (result.exit_code, result.stdout, "killed by signal 9" in result.stderr) == (3, "", True)
+    assert load_ladders(ledger) == before
+    assert rebuild(open_ledger(db), build_ticking_clock(), options=RebuildOptions(cores=2)).promoted
 
 
 def test_error_in_a_worker_is_reported(ledger, monkeypatch):
-    """An error raised in a worker process is reported by the rebuild."""
+    """A rebuild raises the error of its worker process."""
     monkeypatch.setattr(computing, "FORKING_COST", 0)
     monkeypatch.setattr(Ladders, "rank_stream", lambda self, stream: stream.nothing)
     with pytest.raises(RuntimeError, match="has no attribute 'nothing'"):
-        rebuild(ledger, ticking(), options=RebuildOptions(cores=2))
+        rebuild(ledger, build_ticking_clock(), options=RebuildOptions(cores=2))
 
 
 def test_work_is_split_by_cost():
-    """The work is split into parts of about equal cost, with big ladders on their own."""
+    """Work is split into parts of about equal cost; big ladders have a part of their own."""
     sizes = [*range(40), 2_000, 300, *range(40)]
     streams = [SimpleNamespace(ladder=f"league/{number}", row=range(size)) for number, size in enumerate(sizes)]
     units = computing._split_into_units(streams, cores=2)

@@ -1,4 +1,4 @@
-"""Random histories through the whole path, against a naive computation that shares no code with the program."""
+"""Random histories through the whole intake, against a naive computation that shares no code with the program."""
 
 from collections import Counter, defaultdict
 from datetime import datetime, timedelta
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from histories import facts_of, fill, ruleset, standings_of, stream_of
+from histories import build_ruleset_event, build_stream, fill, load_facts, rank_stream
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 from stores import make_empty_ledger
@@ -19,23 +19,23 @@ pytestmark = pytest.mark.slow
 NOON = datetime.fromisoformat("2020-01-01T12:00:00+00:00")
 PLAYERS = ["anna", "ben", "cleo", "dora", "Émile", "ζωή", "张伟", "a b"]
 BANDS = {"all": range(2, 99), "3-4": range(3, 5), "5-6": range(5, 7), "7-8": range(7, 9)}
-DONE: Counter[str] = Counter()
+CASE_COUNTS: Counter[str] = Counter()
 
 
 @st.composite
-def games(draw: st.DrawFn) -> dict[str, Any]:
-    """A game with places or scores, ties, a leaver with his substitute, unrated or ended by agreement."""
+def draw_game(draw: st.DrawFn) -> dict[str, Any]:
+    """Draw a game with places or scores, ties, a leaver with a substitute, unrated or ended by agreement."""
     seated = draw(st.lists(st.sampled_from(PLAYERS), min_size=2, max_size=len(PLAYERS), unique=True))
-    strength = [draw(st.integers(0, 3)) for _ in seated]
+    strengths = [draw(st.integers(0, 3)) for _ in seated]
     by_score = draw(st.booleans())
     participants: list[dict[str, Any]] = [{"player": player} for player in seated]
-    levels = sorted(set(strength))
+    levels = sorted(set(strengths))
     dense = draw(st.booleans())
-    for participant, level in zip(participants, strength, strict=True):
+    for participant, level in zip(participants, strengths, strict=True):
         if by_score:
             participant["score"] = 10 - level if level else "10.5"
         else:
-            participant["place"] = levels.index(level) + 1 if dense else sum(other < level for other in strength) + 1
+            participant["place"] = levels.index(level) + 1 if dense else sum(better < level for better in strengths) + 1
     absent = [player for player in PLAYERS if player not in seated]
     if absent and len(seated) > 2 and draw(st.integers(0, 3)) == 0:
         leaver = participants[draw(st.integers(0, len(seated) - 1))]
@@ -43,14 +43,14 @@ def games(draw: st.DrawFn) -> dict[str, Any]:
         shared = {name: leaver[name] for name in ("place", "score") if name in leaver}
         participants.append({"player": absent[0], "status": "substitute", "replaces": leaver["player"], **shared})
     data: dict[str, Any] = {"game": "club-catan", "participants": participants}
-    if (odd := draw(st.integers(0, 9))) < 2:
-        data.update({"rated": False} if odd else {"aborted": True})
+    if (outcome := draw(st.integers(0, 9))) < 2:
+        data.update({"rated": False} if outcome else {"aborted": True})
     return data
 
 
 @st.composite
-def histories(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """Games and adjustments with coarse times, so that many are equal, in an order that is not that of the times."""
+def draw_history(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Draw games and adjustments with coarse times, so that many are equal, in any order of recording."""
     events = []
     for number in range(draw(st.integers(1, 25))):
         at = (NOON + timedelta(hours=draw(st.integers(0, 12)))).isoformat()
@@ -64,19 +64,21 @@ def histories(draw: st.DrawFn) -> list[dict[str, Any]]:
             events.append({"type": "points.adjusted", "occurred_at": at, "data": data})
         else:
             events.append(
-                {"type": "game.recorded", "occurred_at": at, "data": {"game_id": f"g{number}", **draw(games())}}
+                {"type": "game.recorded", "occurred_at": at, "data": {"game_id": f"g{number}", **draw(draw_game())}}
             )
     return events
 
 
-def naive(events: list[dict[str, Any]], band: str, sequential: bool) -> tuple[dict[str, Decimal], Counter[str], int]:
-    """Points and numbers of games by player, by the book: dictionaries, the real formula in 40 digits."""
+def score_naively(
+    events: list[dict[str, Any]], band: str, sequential: bool
+) -> tuple[dict[str, Decimal], Counter[str], int]:
+    """Return points, numbers of games, and the number of pairs, by the formula in 40 digits."""
     points: dict[str, Decimal] = defaultdict(lambda: Decimal(1000))
     played: Counter[str] = Counter()
     pairs = 0
-    for fact in sorted(events, key=lambda fact: datetime.fromisoformat(fact["occurred_at"])):
-        data = fact["data"]
-        if fact["type"] == "points.adjusted":
+    for recorded in sorted(events, key=lambda recorded: datetime.fromisoformat(recorded["occurred_at"])):
+        data = recorded["data"]
+        if recorded["type"] == "points.adjusted":
             if data["ladder"] == f"club-catan-elo/{band}":
                 points[data["player"]] += Decimal(data["points"])
             continue
@@ -87,12 +89,12 @@ def naive(events: list[dict[str, Any]], band: str, sequential: bool) -> tuple[di
         before = {player: points[player] for player in merit}
         for player in sorted(merit):
             own = before[player]
-            for other in sorted(merit):
-                if other == player:
+            for opponent in sorted(merit):
+                if opponent == player:
                     continue
-                gap = (own if sequential else before[player]) - before[other]
+                gap = (own if sequential else before[player]) - before[opponent]
                 chance = 1 / (1 + Decimal(10) ** (-gap / 400))
-                result = Decimal((merit[player] < merit[other]) + (merit[player] <= merit[other])) / 2
+                result = Decimal((merit[player] < merit[opponent]) + (merit[player] <= merit[opponent])) / 2
                 own += Decimal(64) / (seats - 1) * (result - chance)
                 pairs += 1
             points[player] = own
@@ -100,52 +102,52 @@ def naive(events: list[dict[str, Any]], band: str, sequential: bool) -> tuple[di
     return points, played, pairs
 
 
-def describe(events: list[dict[str, Any]]) -> None:
+def count_cases(events: list[dict[str, Any]]) -> None:
     """Count how often the interesting cases were generated."""
-    facts = [fact["data"] for fact in events if fact["type"] == "game.recorded"]
-    times = [fact["occurred_at"] for fact in events]
+    games = [recorded["data"] for recorded in events if recorded["type"] == "game.recorded"]
+    times = [recorded["occurred_at"] for recorded in events]
     cases = {
         "equal times": len(set(times)) < len(times),
         "late game": times != sorted(times),
         "tie": any(
             len({str(p.get("place", p.get("score"))) for p in g["participants"]}) < len(g["participants"])
-            for g in facts
+            for g in games
         ),
-        "substitute": any(p.get("status") == "substitute" for g in facts for p in g["participants"]),
-        "unrated or aborted": any("rated" in g or "aborted" in g for g in facts),
-        "scores only": any("score" in g["participants"][0] for g in facts),
-        "adjustment": len(facts) < len(events),
+        "substitute": any(p.get("status") == "substitute" for g in games for p in g["participants"]),
+        "unrated or aborted": any("rated" in g or "aborted" in g for g in games),
+        "scores only": any("score" in g["participants"][0] for g in games),
+        "adjustment": len(games) < len(events),
         "adjustment before any game": events[0]["type"] == "points.adjusted",
     }
-    for name, seen in cases.items():
-        if seen:
-            DONE[name] += 1
+    for name, occurs in cases.items():
+        if occurs:
+            CASE_COUNTS[name] += 1
             event(name)
 
 
 def test_random_histories_match_real_formula(tmp_path_factory, copied_file):
-    """Any replayed history agrees with the real formula within a micropoint or two a pair."""
+    """Any replayed history agrees with the exact formula within two micropoints per pair."""
     empty = Path(copied_file(make_empty_ledger)).read_bytes()
 
     @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), database=None)
-    @given(histories(), st.booleans())
-    def agree(events: list[dict[str, Any]], sequential: bool) -> None:
-        describe(events)
+    @given(draw_history(), st.booleans())
+    def check_history(events: list[dict[str, Any]], sequential: bool) -> None:
+        count_cases(events)
         path: Path = tmp_path_factory.mktemp("history") / "ratings.db"
         path.write_bytes(empty)
-        rules = ruleset()
+        rules = build_ruleset_event()
         rules["data"]["params"]["update"] = "sequential" if sequential else "simultaneous"
-        facts = facts_of(fill(str(path), [rules, *events], batch=7))
+        facts = load_facts(fill(str(path), [rules, *events], batch=7))
         for band in BANDS:
-            stream = stream_of(facts, f"club-catan-elo/{band}")
+            stream = build_stream(facts, f"club-catan-elo/{band}")
             end = replay(stream)
-            rows = standings_of(stream).rows
+            rows = rank_stream(stream).rows
             with localcontext() as context:
                 context.prec = 40
-                points, played, pairs = naive(events, band, sequential)
+                points, played, pairs = score_naively(events, band, sequential)
                 assert {row.player: row.games for row in rows} == {player: played[player] for player in points}
                 for row in rows:
-                    # a micropoint a pair, and what earlier deviations do to later expectations
+                    # a micropoint per pair, and the effect of earlier deviations on later expectations
                     assert abs(Decimal(row.points) / 1_000_000 - points[row.player]) <= Decimal("0.000002") * (
                         pairs + 1
                     )
@@ -153,6 +155,14 @@ def test_random_histories_match_real_formula(tmp_path_factory, copied_file):
             assert sum(row.points - 1_000_000_000 for row in rows) == change
             assert sequential or end.minted == end.burned == 0
 
-    agree()
-    wanted = {"equal times", "late game", "tie", "substitute", "unrated or aborted", "scores only", "adjustment"}
-    assert wanted <= DONE.keys(), f"never generated: {wanted - DONE.keys()}"
+    check_history()
+    required_cases = {
+        "equal times",
+        "late game",
+        "tie",
+        "substitute",
+        "unrated or aborted",
+        "scores only",
+        "adjustment",
+    }
+    assert required_cases <= CASE_COUNTS.keys(), f"never generated: {required_cases - CASE_COUNTS.keys()}"

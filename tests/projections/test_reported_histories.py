@@ -1,4 +1,4 @@
-"""Reports on players after random histories: every account sums to what the oracle says at both coordinates."""
+"""Reports on players after random histories: every account sums to the oracle's points at both coordinates."""
 
 from collections import Counter
 from fractions import Fraction
@@ -13,7 +13,7 @@ from oracle.log import Log, identities, named
 from oracle.questions import Question
 from oracle.rulesets import versions_of
 from reported import ReportParser, parse_exact_number
-from time_histories import ENDS, LADDERS, base_log, history
+from time_histories import ENDS, LADDERS, build_base_log, draw_history
 from time_ledgers import enter
 
 import ratings_ledger
@@ -22,89 +22,94 @@ from ratings_ledger import LedgerError
 pytestmark = pytest.mark.slow
 
 QUESTIONS = 6
-# what must have occurred in the end, or the comparison was about less than it says
-WANTED = [
+# cases that a run must have had; otherwise the comparison covers less than it claims
+REQUIRED_CASES = [
     "reports", "causes", "no cause", "games", "known then and now alike", "at a time", "not on it then",
     "not on it now", "refused", "under another id", "on a pool", "on a list",
 ]  # fmt: skip
 
 
-def reported(
+def read_report(
     ledger: ratings_ledger.Ledger, player: str, ladder: str, as_of: str | None, *known_at: int
 ) -> ReportParser:
-    """The report as it is read."""
+    """Return the report in readable form."""
     return ReportParser(report_on(ledger, player, ladder, as_of, *known_at))
 
 
-def points_of(log: Log, one: Question, ids: list[str]) -> Fraction | None:
-    """What the oracle says that somebody has, under the first of their ids that is on the ladder."""
-    answer = ask(log, one)
+def find_points(log: Log, question: Question, ids: list[str]) -> Fraction | None:
+    """Return the oracle's points of a player, under the first of the player's ids that is on the ladder."""
+    answer = ask(log, question)
     rows = {row.player: Fraction(row.points) for row in answer.rows} if answer else {}
-    person = identities(log[: one.known_at])
-    return next((rows[person(player)] for player in ids if person(player) in rows), None)
+    resolve = identities(log[: question.known_at])
+    return next((rows[resolve(player)] for player in ids if resolve(player) in rows), None)
 
 
-def check(ledger: ratings_ledger.Ledger, log: Log, chance: Random, done: Counter[str]) -> None:
-    """Ask for a report at random coordinates, and compare it with the oracle, or its refusal."""
+def check_report(ledger: ratings_ledger.Ledger, log: Log, chance: Random, case_counts: Counter[str]) -> None:
+    """Compare a report at random coordinates with the oracle, or check that it is rejected."""
     ladder, player = chance.choice(LADDERS), chance.choice(sorted(set().union(*map(named, log))))
-    known_at = sorted(chance.choices(range(len(base_log(0)), len(log) + 1), k=2))
+    known_at = sorted(chance.choices(range(len(build_base_log(0)), len(log) + 1), k=2))
     as_of = chance.choice([None, chance.choice(ENDS)])
     if not all(versions_of(log[:at], ladder.partition("/")[0]) for at in known_at):
         return
-    person = identities(log[: known_at[1]])
-    everybody = sorted({*set().union(*map(named, log))} - {player})
-    ids = [player, *(other for other in everybody if person(other) == person(player))]
-    wanted = [points_of(log, Question(ladder, at, as_of, None), ids) for at in known_at]
-    if wanted == [None, None]:
+    resolve = identities(log[: known_at[1]])
+    other_players = sorted({*set().union(*map(named, log))} - {player})
+    ids = [player, *(name for name in other_players if resolve(name) == resolve(player))]
+    expected = [find_points(log, Question(ladder, at, as_of, None), ids) for at in known_at]
+    if expected == [None, None]:
         with pytest.raises(LedgerError, match=r"on no ladder|not on|has no points on|nothing is recorded"):
-            reported(ledger, player, ladder, as_of, *known_at)
-        done["refused"] += 1
+            read_report(ledger, player, ladder, as_of, *known_at)
+        case_counts["refused"] += 1
         return
-    page = reported(ledger, player, ladder, as_of, *known_at)
+    page = read_report(ledger, player, ladder, as_of, *known_at)
     (numbers,) = page.tables["The numbers"]
-    shown = [None if text == "–" else parse_exact_number(text) for text in numbers[1][1:]]
-    assert shown == ([wanted[1]] if known_at[0] == known_at[1] else wanted), (ladder, player, known_at, as_of)
-    for heading in [one for one in page.tables if one.startswith("Changes of the points")]:
-        assert page.read_account(heading)[2] == wanted[0]
-        done["on a pool"] += ladder == "galactic-points"
-    done["on a list"] += ladder.startswith("catan-monthly")
+    shown_points = [None if text == "–" else parse_exact_number(text) for text in numbers[1][1:]]
+    assert shown_points == ([expected[1]] if known_at[0] == known_at[1] else expected), (
+        ladder,
+        player,
+        known_at,
+        as_of,
+    )
+    for heading in [title for title in page.tables if title.startswith("Changes of the points")]:
+        assert page.read_account(heading)[2] == expected[0]
+        case_counts["on a pool"] += ladder == "galactic-points"
+    case_counts["on a list"] += ladder.startswith("catan-monthly")
     if "Causes of the difference" in page.tables:
         opening, causes, closing = page.read_account("Causes of the difference")
-        assert [opening if one is None else one for one in wanted[:1]] == [opening]
-        assert wanted[1] in (None, closing)
-        done["causes"] += len(causes)
+        assert [opening if points is None else points for points in expected[:1]] == [opening]
+        assert expected[1] in (None, closing)
+        case_counts["causes"] += len(causes)
     else:
-        (told,) = page.texts.get("Causes of the difference", [""])
-        alike = known_at[0] == known_at[1] or wanted[0] == wanted[1]
-        assert alike or (None in wanted and "is not on the ladder counts as having" in told)
-        done["no cause"] += 1
+        (explanation,) = page.texts.get("Causes of the difference", [""])
+        is_unchanged = known_at[0] == known_at[1] or expected[0] == expected[1]
+        assert is_unchanged or (None in expected and "is not on the ladder counts as having" in explanation)
+        case_counts["no cause"] += 1
     for heading, tables in page.tables.items():
         for table in tables if heading in page.ids or f"game-{heading}" in page.ids else ():
             *terms, last = [row[-1] for row in table[1:]]
             assert sum(map(parse_exact_number, terms)) == parse_exact_number(last), heading
-            done["games"] += 1
-    done.update(
+            case_counts["games"] += 1
+    case_counts.update(
         name for name, is_so in (
             ("reports", True), ("known then and now alike", known_at[0] == known_at[1]), ("at a time", bool(as_of)),
-            ("not on it then", wanted[0] is None), ("not on it now", wanted[1] is None),
+            ("not on it then", expected[0] is None), ("not on it now", expected[1] is None),
             ("under another id", any("under the id" in claim for claim in page.claims)),
         ) if is_so
     )  # fmt: skip
 
 
 @pytest.mark.timeout(3_600)
-def test_reports_sum_to_what_the_oracle_says(tmp_path: Path, at_length: bool) -> None:
-    """In any history, a report's numbers are the oracle's, its accounts sum exactly, and its terms to each change."""
-    done: Counter[str] = Counter()
+def test_reports_agree_with_the_oracle(tmp_path: Path, at_length: bool) -> None:
+    """In any history, a report has the oracle's points, its accounts sum exactly, and its terms sum to each change."""
+    case_counts: Counter[str] = Counter()
     path = tmp_path / "ratings.db"
     create_ledger(str(path))
     template = path.read_bytes()
     for seed in range(1_000 if at_length else 9):
         chance = Random(f"reports {seed}")
-        log = history(seed, chance.randint(20, 60))
+        log = draw_history(seed, chance.randint(20, 60))
         path.write_bytes(template)
         assert enter(str(path), log).appended == len(log)
         with ratings_ledger.open(str(path)) as ledger:
             for _ in range(QUESTIONS):
-                check(ledger, log, chance, done)
-    assert [name for name in WANTED if not done[name]] == [], done
+                check_report(ledger, log, chance, case_counts)
+    assert [name for name in REQUIRED_CASES if not case_counts[name]] == [], case_counts

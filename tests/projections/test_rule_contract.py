@@ -1,4 +1,4 @@
-"""What every registered rule must keep, whatever it scores."""
+"""The contract that every registered rule must keep."""
 
 import copy
 import hashlib
@@ -12,8 +12,8 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from checked_integers import checked
-from kind_games import columns_of, players_of, random_battle, random_diplomacy
+from checked_integers import to_checked
+from kind_games import draw_battle, draw_diplomacy, list_columns, list_players
 from own_rules import list_built_in_rules, load_built_in_rule, reads_kind
 
 from ratings_ledger.rules import INT64_MAX, LEAVERS, PLAYERS_MAX, SUBSTITUTE, UNITS_MAX, Rule
@@ -25,7 +25,7 @@ SHARES = {"3": [50, 30, 20], "4": [40, 30, 20, 10], "5": [40, 30, 20, 10, 0]}
 
 CATAN = {"2": [3, 1], "3": [4, 2, 1], "4": [5, 3, 2, 1], "5": [6, 4, 3, 2, 1], "6": [7, 5, 4, 3, 2, 1]}
 
-# parameters under which a rule's whole behaviour shows; a new rule adds a line
+# parameters that show the whole behaviour of a rule; a new rule adds a line
 PARAMS: dict[str, list[dict[str, object]]] = {
     "annual-places/1": [{"of": "catan-monthly"}],
     "ante-pool/1": [
@@ -97,58 +97,64 @@ CASES = [(name, params) for name in list_built_in_rules() for params in PARAMS[n
 Board = tuple[int, list[int], list[list[int]]]
 
 
-def boards(found: Rule, params: dict[str, object], count: int, seed: int = 1) -> list[Board]:
-    """(n, points, columns) of games that the rule can score, ties and equal points among them."""
-    bound, games = found.params.model_validate(params), boards_of_any_params(found.id, seed)
-    return list(islice((b for b in games if found.check is None or found.check(b[0], b[2], bound) is None), count))
+def list_boards(rule: Rule, params: dict[str, object], count: int, seed: int = 1) -> list[Board]:
+    """Return (n, points, columns) of games that the rule can score, with ties and equal points among them."""
+    bound, games = rule.params.model_validate(params), iterate_boards(rule.id, seed)
+    return list(
+        islice((board for board in games if rule.check is None or rule.check(board[0], board[2], bound) is None), count)
+    )
 
 
-def boards_of_any_params(name: str, seed: int) -> Iterator[Board]:
-    """Those of a rule without an end; each is made once."""
-    made, further = _made_once(name, seed)
+def iterate_boards(name: str, seed: int) -> Iterator[Board]:
+    """Yield games for a rule without an end; each game is drawn once."""
+    cached_boards, further = _cache_boards(name, seed)
     for number in itertools.count():
-        if number == len(made):
-            made.append(next(further))
-        yield made[number]
+        if number == len(cached_boards):
+            cached_boards.append(next(further))
+        yield cached_boards[number]
 
 
 @cache
-def _made_once(name: str, seed: int) -> tuple[list[Board], Iterator[Board]]:
-    return [], _random_boards(load_built_in_rule(name), random.Random(seed))
+def _cache_boards(name: str, seed: int) -> tuple[list[Board], Iterator[Board]]:
+    return [], _draw_boards(load_built_in_rule(name), random.Random(seed))
 
 
-def _random_boards(found: Rule, chance: random.Random) -> Iterator[Board]:
+def _draw_boards(rule: Rule, chance: random.Random) -> Iterator[Board]:
     while True:
         n = chance.randint(2, 8)
         low = chance.choice([0, 900, 1000])
-        points = [chance.randint(low, 1000 + 40 * (1000 - low)) * found.scale for _ in range(n)]
+        points = [chance.randint(low, 1000 + 40 * (1000 - low)) * rule.scale for _ in range(n)]
         if chance.random() < 0.5:
-            points = [p + chance.randint(0, found.scale - 1) for p in points]
+            points = [p + chance.randint(0, rule.scale - 1) for p in points]
         if chance.random() < 0.2:
             points[0] = points[1]
         ranks = [chance.randint(1, n) for _ in range(n)]
-        yield n, points, columns_of_kind(found, n, chance) or [column(name, ranks, chance) for name in found.columns]
+        yield (
+            n,
+            points,
+            draw_columns_of_kind(rule, n, chance) or [draw_column(name, ranks, chance) for name in rule.columns],
+        )
 
 
-def columns_of_kind(found: Rule, n: int, chance: random.Random) -> list[list[int]]:
-    """The columns of n players of a random battle or game of Diplomacy, if the rule is about these; else none."""
-    if reads_kind(found, "battle"):
-        event = random_battle(chance, n + chance.choice([0, 0, 1]))
-    elif reads_kind(found, "diplomacy"):
-        event = random_diplomacy(chance, substituted=n == 8)
+def draw_columns_of_kind(rule: Rule, n: int, chance: random.Random) -> list[list[int]]:
+    """Return the columns of n players of a random battle or game of Diplomacy, if the rule reads these; else none."""
+    if reads_kind(rule, "battle"):
+        event = draw_battle(chance, n + chance.choice([0, 0, 1]))
+    elif reads_kind(rule, "diplomacy"):
+        event = draw_diplomacy(chance, substituted=n == 8)
     else:
         return []
-    return columns_of(event, found.columns, chance.sample(players_of(event), n))
+    return list_columns(event, rule.columns, chance.sample(list_players(event), n))
 
 
-def column(name: str, ranks: list[int], chance: random.Random) -> list[int]:
-    """A column of that name: competition places of these ranks, numbers of seats and tied, or random numbers."""
+def draw_column(name: str, ranks: list[int], chance: random.Random) -> list[int]:
+    """Return a column: competition places of these ranks, numbers of seats and tied, or random numbers."""
     if name == "victory":
         return [int(rank < 4) for rank in ranks]
-    if name == "winners_place":  # some who differ share it
+    if name == "winners_place":  # some different ranks share a place
         ranks = [max(rank, 3) for rank in ranks]
     if name in ("place", "winners_place"):
-        return [1 + sum(other < rank for other in ranks) for rank in ranks]
+        return [1 + sum(better < rank for better in ranks) for rank in ranks]
     if name == "seats":
         return [len(ranks)] * len(ranks)
     if name == "tied":
@@ -157,38 +163,38 @@ def column(name: str, ranks: list[int], chance: random.Random) -> list[int]:
     return [chance.choice(choices[name]) if name in choices else chance.randint(-1, 1_200) for _ in ranks]
 
 
-def scoring(found: Rule, params: dict[str, object]) -> Callable[..., tuple[int, list[int]]]:
-    """A function that gives (minted, change) of a game."""
-    prepared, table = found.prepare(found.params.model_validate(params)), found.table()
+def bind_score(rule: Rule, params: dict[str, object]) -> Callable[..., tuple[int, list[int]]]:
+    """Return a function that returns (minted, change) of a game."""
+    prepared, table = rule.prepare(rule.params.model_validate(params)), rule.table()
 
-    def scored(n: int, points: list[int], columns: list[list[int]]) -> tuple[int, list[int]]:
+    def score(n: int, points: list[int], columns: list[list[int]]) -> tuple[int, list[int]]:
         change = [-99] * n
-        return found.score(n, points, columns, prepared, table, change), change
+        return rule.score(n, points, columns, prepared, table, change), change
 
-    return scored
+    return score
 
 
 @pytest.mark.parametrize(("name", "params"), CASES)
 def test_score_leaves_its_input_alone(name, params):
-    """`score` leaves its input unchanged and ignores what was in `change` before."""
-    found = load_built_in_rule(name)
-    bound = found.params.model_validate(params)
-    for n, points, columns in boards(found, params, 50):
+    """`score` does not change its input and ignores the previous content of `change`."""
+    rule = load_built_in_rule(name)
+    bound = rule.params.model_validate(params)
+    for n, points, columns in list_boards(rule, params, 50):
         before = copy.deepcopy((points, columns))
         clean, dirty = [0] * n, [12_345] * (n + 3)
-        found.score(n, points, columns, found.prepare(bound), found.table(), clean)
-        found.score(n, points, columns, found.prepare(bound), found.table(), dirty)
+        rule.score(n, points, columns, rule.prepare(bound), rule.table(), clean)
+        rule.score(n, points, columns, rule.prepare(bound), rule.table(), dirty)
         assert (points, columns) == before
         assert dirty == [*clean, 12_345, 12_345, 12_345]
 
 
 @pytest.mark.parametrize(("name", "params"), CASES)
 def test_books_of_every_game_balance(name, params):
-    """The books of every game sum to zero, and nothing negative is minted or burned."""
-    found = load_built_in_rule(name)
-    scored = scoring(found, params)
-    for board in boards(found, params, 500):
-        minted, change = scored(*board)
+    """The books of every game sum to zero, and the minted and burned points are not negative."""
+    rule = load_built_in_rule(name)
+    score = bind_score(rule, params)
+    for board in list_boards(rule, params, 500):
+        minted, change = score(*board)
         burned = minted - sum(change)
         assert minted >= 0
         assert burned >= 0
@@ -198,17 +204,17 @@ def test_books_of_every_game_balance(name, params):
 @pytest.mark.parametrize(("name", "params"), CASES)
 def test_explained_terms_sum_to_the_change(name, params):
     """The terms of an explanation sum to the change."""
-    found = load_built_in_rule(name)
-    bound, scored = found.params.model_validate(params), scoring(found, params)
-    for n, points, columns in boards(found, params, 200):
-        _, change = scored(n, points, columns)
-        terms = found.explain(n, [f"p{i}" for i in range(n)], points, columns, bound, change)
-        assert [sum(term.amount for term in mine) for mine in terms] == change
+    rule = load_built_in_rule(name)
+    bound, score = rule.params.model_validate(params), bind_score(rule, params)
+    for n, points, columns in list_boards(rule, params, 200):
+        _, change = score(n, points, columns)
+        terms = rule.explain(n, [f"p{i}" for i in range(n)], points, columns, bound, change)
+        assert [sum(term.amount for term in player_terms) for player_terms in terms] == change
 
 
 @pytest.mark.parametrize(("name", "params"), CASES)
 def test_params_round_trip_and_are_strict(name, params):
-    """Parameters survive a JSON round trip, refuse unknown keys and are frozen."""
+    """Parameters survive a JSON round trip, reject unknown keys and are frozen."""
     model = load_built_in_rule(name).params
     bound = model.model_validate(params)
     assert model.model_validate(json.loads(json.dumps(bound.model_dump(exclude_unset=True)))) == bound
@@ -221,22 +227,22 @@ def test_params_round_trip_and_are_strict(name, params):
 @pytest.mark.parametrize(("name", "params"), CASES)
 def test_prepared_params_fit_64_bits(name, params):
     """Prepared parameters and tables fit into 64 bits."""
-    found = load_built_in_rule(name)
-    bound = found.params.model_validate(params)
-    assert found.refuse_params(bound, PLAYERS_MAX) is None
-    assert all(abs(number) <= INT64_MAX for number in [*found.prepare(bound), *found.table()])
+    rule = load_built_in_rule(name)
+    bound = rule.params.model_validate(params)
+    assert rule.refuse_params(bound, PLAYERS_MAX) is None
+    assert all(abs(number) <= INT64_MAX for number in [*rule.prepare(bound), *rule.table()])
 
 
 @pytest.mark.parametrize(("name", "params"), CASES)
 def test_score_stays_in_64_bits(name, params):
-    """No step of `score` leaves 64 bits at the most points that a replay allows."""
-    found, chance = load_built_in_rule(name), random.Random(2)
-    bound, scored = found.params.model_validate(params), scoring(found, params)
-    for n, _, columns in boards(found, params, 100):
+    """No step of `score` leaves 64 bits at the largest points that a replay allows."""
+    rule, chance = load_built_in_rule(name), random.Random(2)
+    bound, score = rule.params.model_validate(params), bind_score(rule, params)
+    for n, _, columns in list_boards(rule, params, 100):
         points = [chance.choice([UNITS_MAX, UNITS_MAX - 1, -UNITS_MAX, 0]) for _ in range(n)]
         change = [0] * n
-        found.score(n, checked(points), checked(columns), checked(found.prepare(bound)), found.table(), change)
-        assert change == scored(n, points, columns)[1]
+        rule.score(n, to_checked(points), to_checked(columns), to_checked(rule.prepare(bound)), rule.table(), change)
+        assert change == score(n, points, columns)[1]
 
 
 @pytest.mark.parametrize("name", list_built_in_rules())
@@ -248,15 +254,15 @@ def test_rule_is_registered_under_its_name(name):
 
 @pytest.mark.slow
 def test_rule_behaviour_never_changes(pytestconfig):
-    """The behaviour of a rule under its number never changes.
+    """The behaviour of a numbered rule never changes.
 
-    The digests of 2,000 fixed games under each set of parameters are the golden ones.
+    The digests of 2,000 fixed games under each set of parameters equal the golden ones.
     """
     digests = {}
     for name, params in CASES:
-        found = load_built_in_rule(name)
-        scored = scoring(found, params)
-        results = [scored(*board) for board in boards(found, params, 2_000, seed=7)]
+        rule = load_built_in_rule(name)
+        score = bind_score(rule, params)
+        results = [score(*board) for board in list_boards(rule, params, 2_000, seed=7)]
         digests[f"{name} {json.dumps(params, sort_keys=True)}"] = hashlib.sha256(repr(results).encode()).hexdigest()
     if pytestconfig.getoption("write_golden"):
         GOLDEN.parent.mkdir(exist_ok=True)
@@ -274,8 +280,8 @@ def test_rule_behaviour_never_changes(pytestconfig):
         ({"k_per_pair": "123456789/987654321"}, "exact 64-bit arithmetic"),
     ],
 )
-def test_pairwise_elo_refuses_inexact_params(params, reason):
-    """Pairwise Elo refuses parameters that it could not keep exact."""
+def test_pairwise_elo_rejects_inexact_params(params, reason):
+    """Pairwise Elo rejects parameters that it could not keep exact."""
     bound = ELO.params.model_validate(params)
     assert reason in ELO.refuse_params(bound, PLAYERS_MAX)
 

@@ -1,9 +1,9 @@
-"""Rulesets: what is wrong with a file, and which version scores a game."""
+"""Rulesets: problems of a file, and the version that scores a game."""
 
 import json
 
 import pytest
-from histories import club_game, facts_of, fill, ruleset, standings_of, stream_of
+from histories import build_club_game, build_ruleset_event, build_stream, fill, load_facts, rank_stream
 from own_rules import find_shipped_text
 
 from ratings_ledger import Ruleset
@@ -12,40 +12,40 @@ from ratings_ledger.projections.rulesets.registry import find_rule
 from ratings_ledger.projections.rulesets.versions import bind, in_force, read_shipped_texts, read_toml
 from ratings_ledger.projections.stored.generations import list_ladder_rows
 
-GOOD = find_shipped_text("club-catan-elo")
+GOOD_FILE = find_shipped_text("club-catan-elo")
 
-WRONG = {
+BAD_FILES = {
     "syntax": ('id = "x"\nversion = \n', "", 2),
-    "unknown key": (GOOD.replace("players_min", "players_least"), "scope.players_least", None),
-    "unknown table": (GOOD + "\n[extra]\nx = 1\n", "extra", None),
-    "missing key": (GOOD.replace('id = "club-catan-elo"\n', ""), "id", None),
-    "unknown rule": (GOOD.replace("pairwise-elo/1", "glicko/2"), "rule", None),
-    "rule without number": (GOOD.replace("pairwise-elo/1", "pairwise-elo"), "rule", None),
-    "float": (GOOD.replace("k_total = 64", "k_total = 6.4"), "params.k_total", None),
-    "wrong type": (GOOD.replace("start = 1000", 'start = "1000"'), "params.start", None),
-    "unknown parameter": (GOOD.replace("k_total = 64", "k_total = 64\nk_sum = 3"), "params.k_sum", None),
-    "no K": (GOOD.replace("k_total = 64", ""), "params", None),
-    "zone": (GOOD.replace('"UTC"', '"Mars/Base"'), "time_zone", None),
-    "date": (GOOD.replace("1900-01-01", '"1900-02-30"'), "effective_from", None),
-    "kind": (GOOD.replace('"placing"', '"racing"'), "scope.kind", None),
-    "band": (GOOD.replace('"3-4"', '"4-3"'), "partition.bands", None),
-    "band twice": (GOOD.replace('"3-4", "5-6"', '"3-4", "3-4"'), "partition.bands", None),
+    "unknown key": (GOOD_FILE.replace("players_min", "players_least"), "scope.players_least", None),
+    "unknown table": (GOOD_FILE + "\n[extra]\nx = 1\n", "extra", None),
+    "missing key": (GOOD_FILE.replace('id = "club-catan-elo"\n', ""), "id", None),
+    "unknown rule": (GOOD_FILE.replace("pairwise-elo/1", "glicko/2"), "rule", None),
+    "rule without number": (GOOD_FILE.replace("pairwise-elo/1", "pairwise-elo"), "rule", None),
+    "float": (GOOD_FILE.replace("k_total = 64", "k_total = 6.4"), "params.k_total", None),
+    "wrong type": (GOOD_FILE.replace("start = 1000", 'start = "1000"'), "params.start", None),
+    "unknown parameter": (GOOD_FILE.replace("k_total = 64", "k_total = 64\nk_sum = 3"), "params.k_sum", None),
+    "no K": (GOOD_FILE.replace("k_total = 64", ""), "params", None),
+    "zone": (GOOD_FILE.replace('"UTC"', '"Mars/Base"'), "time_zone", None),
+    "date": (GOOD_FILE.replace("1900-01-01", '"1900-02-30"'), "effective_from", None),
+    "kind": (GOOD_FILE.replace('"placing"', '"racing"'), "scope.kind", None),
+    "band": (GOOD_FILE.replace('"3-4"', '"4-3"'), "partition.bands", None),
+    "band twice": (GOOD_FILE.replace('"3-4", "5-6"', '"3-4", "3-4"'), "partition.bands", None),
     "fewer at most than at least": (
-        GOOD.replace("players_min = 2", "players_min = 5\nplayers_max = 4"),
+        GOOD_FILE.replace("players_min = 2", "players_min = 5\nplayers_max = 4"),
         "scope.players_max",
         None,
     ),
-    "frozen": (GOOD.replace('freeze = "none"', 'freeze = "league-start"'), "freeze", None),
-    "assumed": (GOOD.replace("[assumed]", '[assumed]\nnothing = "x"'), "assumed.nothing", None),
+    "frozen": (GOOD_FILE.replace('freeze = "none"', 'freeze = "league-start"'), "freeze", None),
+    "assumed": (GOOD_FILE.replace("[assumed]", '[assumed]\nnothing = "x"'), "assumed.nothing", None),
 }
 
 
-@pytest.mark.parametrize("case", sorted(WRONG))
+@pytest.mark.parametrize("case", sorted(BAD_FILES))
 def test_ruleset_problem_names_key_and_line(case):
-    """A problem in a ruleset file is reported with its key and line."""
-    text, key, line = WRONG[case]
-    found, problems = read_toml(text)
-    assert found is None
+    """A problem of a ruleset file is reported with its key and line."""
+    text, key, line = BAD_FILES[case]
+    ruleset, problems = read_toml(text)
+    assert ruleset is None
     assert problems[0].key == key
     name = key.rpartition(".")[2]
     expected = line or next(
@@ -55,19 +55,19 @@ def test_ruleset_problem_names_key_and_line(case):
 
 
 def test_shipped_rulesets_can_be_published():
-    """All shipped rulesets can be published, name their source and mark what they assume."""
+    """All shipped rulesets can be published, name their source and mark their assumptions."""
     for text in read_shipped_texts():
-        found, problems = read_toml(text)
+        ruleset, problems = read_toml(text)
         assert not problems
-        assert found.source
-        assert found.assumed
+        assert ruleset.source
+        assert ruleset.assumed
 
 
-def versions(*dated):
-    """Versions by (name, effective_from), recorded in this order."""
+def bind_versions(*dated):
+    """Return versions from (name, effective_from), recorded in this order."""
     bound = []
     for position, (name, since) in enumerate(dated, 1):
-        data = ruleset()["data"] | {"version": name}
+        data = build_ruleset_event()["data"] | {"version": name}
         data.pop("effective_from")
         toml = {**data, **({"effective_from": since} if since else {})}
         version, problems = bind(Ruleset.model_validate(toml), position)
@@ -92,32 +92,35 @@ JANUARY, FEBRUARY = 1_577_836_800_000_000, 1_580_515_200_000_000  # 2020, UTC
 )
 def test_latest_version_in_force_scores(dated, instant, expected):
     """A game is scored by the latest version in force at its end."""
-    found = in_force(versions(*dated), instant)
-    assert (found and found.ruleset.version) == expected
+    version = in_force(bind_versions(*dated), instant)
+    assert (version and version.ruleset.version) == expected
 
 
 def test_points_carry_over_between_versions(ledger_url):
-    """Points carry over when the version changes.
+    """Points carry over from one version to the next.
 
-    K is 64 until the 9th and 32 from the 10th; when a wins twice, the second win builds on the first.
+    K is 64 until the 9th and 32 from the 10th; a wins twice, and the second win builds on the first.
     """
-    later = ruleset()
+    later = build_ruleset_event()
     later["data"] = later["data"] | {"version": "2", "effective_from": "2020-01-10", "params": {"k_total": 32}}
-    ledger = fill(ledger_url, [ruleset(), later, club_game("g1", "a b", day=9), club_game("g2", "a b", day=10)])
-    stream = stream_of(facts_of(ledger), "club-catan-elo/all")
-    found = standings_of(stream)
-    assert found.ruleset == "club-catan-elo@2"
+    ledger = fill(
+        ledger_url,
+        [build_ruleset_event(), later, build_club_game("g1", "a b", day=9), build_club_game("g2", "a b", day=10)],
+    )
+    stream = build_stream(load_facts(ledger), "club-catan-elo/all")
+    ranking = rank_stream(stream)
+    assert ranking.ruleset == "club-catan-elo@2"
     # 1032 against 968: expected 0.591093..., of K 32
-    assert [row.points // 1_000 for row in found.rows] == [1_045_085, 954_914]
+    assert [row.points // 1_000 for row in ranking.rows] == [1_045_085, 954_914]
 
 
 def test_games_before_rules_do_not_count(ratings, ledger_url):
-    """Games before the first version do not count, and `explain` says so."""
-    rules = ruleset()
+    """Games before the first version do not count, and the explanation says so."""
+    rules = build_ruleset_event()
     rules["data"]["effective_from"] = "2020-01-05"
-    fill(ledger_url, [rules, club_game("g1", "a b", day=4), club_game("g2", "a b", day=5)])
-    told = json.loads(ratings("explain", "g1", "club-catan-elo/all", "--format", "json", db=ledger_url).stdout)
-    assert told["why_not"] == "club-catan-elo was not in force yet; its first version applies from 2020-01-05"
+    fill(ledger_url, [rules, build_club_game("g1", "a b", day=4), build_club_game("g2", "a b", day=5)])
+    explanation = json.loads(ratings("explain", "g1", "club-catan-elo/all", "--format", "json", db=ledger_url).stdout)
+    assert explanation["why_not"] == "club-catan-elo was not in force yet; its first version applies from 2020-01-05"
     rows = json.loads(ratings("standings", "club-catan-elo/all", "--format", "json", db=ledger_url).stdout)["rows"]
     assert [row["games"] for row in rows] == [1, 1]
 
@@ -131,40 +134,44 @@ def test_games_before_rules_do_not_count(ratings, ledger_url):
         ({"version": "2", "params": {"k_total": 500}}, "bad-ruleset"),
     ],
 )
-def test_unfit_version_is_refused(ratings, ruled_url, tmp_path, change, code):
-    """A version that does not fit those published is refused with its code."""
-    event = {"type": "ruleset.published", "occurred_at": "2020-01-01T00:00:00Z", "data": ruleset()["data"] | change}
+def test_unfit_version_is_rejected(ratings, ruled_url, tmp_path, change, code):
+    """A version that does not fit the published ones is rejected with its code."""
+    event = {
+        "type": "ruleset.published",
+        "occurred_at": "2020-01-01T00:00:00Z",
+        "data": build_ruleset_event()["data"] | change,
+    }
     (tmp_path / "rules.jsonl").write_text(json.dumps(event) + "\n", encoding="utf-8")
     result = ratings("import", tmp_path / "rules.jsonl", "--format", "json", db=ruled_url)
     assert result.exit_code == 1
     assert [r["code"] for r in json.loads(result.stdout)["rejected"]] == [code]
 
 
-def test_same_version_is_already_there(ratings, ruled_url, tmp_path):
-    """The same version under another id and date is already there."""
-    event = {"type": "ruleset.published", "occurred_at": "2020-01-01T00:00:00Z", "data": ruleset()["data"]}
+def test_published_version_is_existing(ratings, ruled_url, tmp_path):
+    """A published version under another id and date counts as existing."""
+    event = {"type": "ruleset.published", "occurred_at": "2020-01-01T00:00:00Z", "data": build_ruleset_event()["data"]}
     (tmp_path / "rules.jsonl").write_text(json.dumps(event) + "\n", encoding="utf-8")
     result = json.loads(ratings("import", tmp_path / "rules.jsonl", "--format", "json", db=ruled_url).stdout)
     assert (result["appended"], result["existing"], result["rejected"]) == (0, 1, [])
 
 
 @pytest.mark.slow_cases
-def test_missing_rule_stops_only_its_ladders(ratings, ledger_url, monkeypatch):
-    """A ruleset whose rule is not installed stops only its own ladders.
+def test_missing_rule_affects_only_its_ladders(ratings, ledger_url, monkeypatch):
+    """A ruleset whose rule is not installed makes only its own ladders fail.
 
-    They say so and keep serving their stored standings, and the other ladders go on.
+    They report it and keep their stored standings, and other ladders are rebuilt.
     """
-    other = ruleset()
-    other["data"] = other["data"] | {"id": "other", "rule": "outside/1"}
-    found = find_rule("pairwise-elo/1")
+    second_ruleset = build_ruleset_event()
+    second_ruleset["data"] = second_ruleset["data"] | {"id": "other", "rule": "outside/1"}
+    elo = find_rule("pairwise-elo/1")
     with monkeypatch.context() as patch:
-        patch.setattr("ratings_ledger.projections.rulesets.versions.find_rule", lambda name: found)
-        fill(ledger_url, [ruleset(), other, club_game("g1", "a b")])
+        patch.setattr("ratings_ledger.projections.rulesets.versions.find_rule", lambda name: elo)
+        fill(ledger_url, [build_ruleset_event(), second_ruleset, build_club_game("g1", "a b")])
         assert ratings("rebuild", db=ledger_url).exit_code == 0
     assert ratings("standings", "club-catan-elo/all", db=ledger_url).exit_code == 0
-    told = ratings("standings", "other/all", db=ledger_url)
-    assert (told.exit_code, "'outside/1' is not installed" in told.stderr) == (2, True)
-    fill(ledger_url, [club_game("g2", "a b", day=2)])  # a ladder without news would keep its build
+    result = ratings("standings", "other/all", db=ledger_url)
+    assert (result.exit_code, "'outside/1' is not installed" in result.stderr) == (2, True)
+    fill(ledger_url, [build_club_game("g2", "a b", day=2)])  # an unchanged ladder would keep its build
     rebuilt = ratings("rebuild", db=ledger_url)
     assert (rebuilt.exit_code, "other" in rebuilt.stderr) == (1, True)
     with open_ledger(ledger_url).reading() as connection:
@@ -175,7 +182,7 @@ def test_missing_rule_stops_only_its_ladders(ratings, ledger_url, monkeypatch):
 
 def test_files_are_published_all_or_none(ratings, ledger_url, tmp_path):
     """Several files are published together or not at all."""
-    (tmp_path / "good.toml").write_text(GOOD, encoding="utf-8")
-    (tmp_path / "bad.toml").write_text(GOOD.replace("pairwise-elo/1", "glicko/2"), encoding="utf-8")
+    (tmp_path / "good.toml").write_text(GOOD_FILE, encoding="utf-8")
+    (tmp_path / "bad.toml").write_text(GOOD_FILE.replace("pairwise-elo/1", "glicko/2"), encoding="utf-8")
     assert ratings("rules", "publish", tmp_path / "good.toml", tmp_path / "bad.toml", db=ledger_url).exit_code == 1
     assert json.loads(ratings("status", "--format", "json", db=ledger_url).stdout)["position"] == 0

@@ -24,14 +24,15 @@ MILLION = 1_000_000
 
 
 class TwoColumns(Version):
-    """A version whose rule keeps a deviation besides; players begin with 1500 and 350."""
+    """A version whose rule also keeps a deviation; players begin with 1500 and 350."""
 
     @property
     def start_state(self) -> tuple[int, ...]:
         return 1500 * MILLION, 350 * MILLION
 
 
-def elo(name: str = "1", **members: Any) -> Version:
+def build_elo(name: str = "1", **members: Any) -> Version:
+    """Return a version of Elo."""
     scope = {"game": ["x"]}
     params = {"start": 1000, "k_total": 32}
     data = {"id": "elo-x", "version": name, "rule": "pairwise-elo/1", "effective_from": "2000-01-01",
@@ -41,50 +42,53 @@ def elo(name: str = "1", **members: Any) -> Version:
     return version
 
 
-def glicko() -> Version:
-    version = elo("2")
+def build_two_column_version() -> Version:
+    """Return a version whose rule keeps a rating and a deviation."""
+    version = build_elo("2")
     state = (State("rating", MILLION), State("deviation", MILLION))
     return TwoColumns(*version._replace(rule=version.rule._replace(state=state)))
 
 
-def seed(state: dict[str, str], games: int = 0) -> Seed:
+def build_seed(state: dict[str, str], games: int = 0) -> Seed:
+    """Return a seed with this state."""
     return Seed(1, LADDERS[0], 0, state, games)
 
 
-def current(log: list[KnownEvent], gone: set[str], player: str) -> str:
-    """The id of a player after the live renames; where they lead in a circle, the later ones do not count."""
-    following: dict[str, str] = {}
+def resolve_id(log: list[KnownEvent], withdrawn_ids: set[str], player: str) -> str:
+    """Return the current id of a player after the live renames; a rename that closes a circle does not count."""
+    next_ids: dict[str, str] = {}
     for event in log:
-        if event.type == "player.renamed" and event.event_id not in gone:
+        if event.type == "player.renamed" and event.event_id not in withdrawn_ids:
             name = event.data["new_player"]
-            while name in following and name != event.data["player"]:
-                name = following[name]
+            while name in next_ids and name != event.data["player"]:
+                name = next_ids[name]
             if name != event.data["player"]:
-                following[event.data["player"]] = event.data["new_player"]
-    while player in following:
-        player = following[player]
+                next_ids[event.data["player"]] = event.data["new_player"]
+    while player in next_ids:
+        player = next_ids[player]
     return player
 
 
-def withdrawn(log: list[KnownEvent]) -> set[str]:
-    """The ids of the events that are withdrawn: each withdrawal turns over what it leads to."""
-    gone: set[str] = set()
+def find_withdrawn(log: list[KnownEvent]) -> set[str]:
+    """Return the ids of withdrawn events; each void toggles the event at the end of its chain."""
+    withdrawn_ids: set[str] = set()
     for event in log:
         if event.type == "event.voided":
             target = event
             while target.type == "event.voided":
-                target = next(one for one in log if one.event_id == target.data["id"])
-            gone ^= {target.event_id}
-    return gone
+                target = next(candidate for candidate in log if candidate.event_id == target.data["id"])
+            withdrawn_ids ^= {target.event_id}
+    return withdrawn_ids
 
 
-def random_event(chance: Random, number: int, log: list[KnownEvent]) -> KnownEvent:
-    what = chance.choice(("seed", "seed", "seed", "rename", "void"))
-    if what == "void" and log:
+def draw_event(chance: Random, number: int, log: list[KnownEvent]) -> KnownEvent:
+    """Draw a seed, a rename or a void."""
+    kind = chance.choice(("seed", "seed", "seed", "rename", "void"))
+    if kind == "void" and log:
         return KnownEvent(f"e{number}", "event.voided", 0, {"id": chance.choice(log).event_id, "reason": "r"})
-    if what == "rename":
+    if kind == "rename":
         player, new_player = chance.sample(PLAYERS, 2)
-        if not any(one.type == "player.renamed" and one.data["player"] == player for one in log):
+        if not any(event.type == "player.renamed" and event.data["player"] == player for event in log):
             data = {"player": player, "new_player": new_player}
             return KnownEvent(f"e{number}", "player.renamed", 0, data)
     state = {"rating": str(chance.randint(1, 9))}
@@ -95,42 +99,48 @@ def random_event(chance: Random, number: int, log: list[KnownEvent]) -> KnownEve
 
 
 @pytest.mark.parametrize("number", range(40))
-def test_seeds_are_those_of_a_plain_reading_of_the_log(number: int) -> None:
-    """Live seeds by person, the first of several, whatever is renamed and withdrawn, and whenever they occurred."""
+def test_seeds_match_a_plain_reading_of_the_log(number: int) -> None:
+    """The first live seed of each person counts, after any renames and voids, and in any order of occurrence."""
     chance, log, facts = Random(number), list[KnownEvent](), Facts(0, b"")
     for position in range(1, 30):
-        log.append(random_event(chance, position, log))
+        log.append(draw_event(chance, position, log))
         apply(facts, position, log[-1])
         settle_facts(facts)
-        gone = withdrawn(log)
+        withdrawn_ids = find_withdrawn(log)
         for ladder in LADDERS:
             expected: dict[str, tuple[Any, int, int]] = {}
             for at, event in enumerate(log, 1):
-                if event.type == "player.seeded" and event.event_id not in gone and event.data["ladder"] == ladder:
-                    about = event.data["state"], event.data.get("games", 0), at
-                    expected.setdefault(current(log, gone, event.data["player"]), about)
-            found = find_seeds(facts, ladder)
+                if (
+                    event.type == "player.seeded"
+                    and event.event_id not in withdrawn_ids
+                    and event.data["ladder"] == ladder
+                ):
+                    expected_seed = event.data["state"], event.data.get("games", 0), at
+                    expected.setdefault(resolve_id(log, withdrawn_ids, event.data["player"]), expected_seed)
+            seeds = find_seeds(facts, ladder)
             assert expected == {
-                facts.players[person]: (one.state, one.games, one.position) for person, one in found.items()
+                facts.players[person]: (seed.state, seed.games, seed.position) for person, seed in seeds.items()
             }
-            assert all(one.player == person for person, one in found.items())
-            live = {
-                event.data["player"] for event in log if event.type == "player.seeded" and event.event_id not in gone
+            assert all(seed.player == person for person, seed in seeds.items())
+            seeded_players = {
+                event.data["player"]
+                for event in log
+                if event.type == "player.seeded" and event.event_id not in withdrawn_ids
             }
-            assert live <= known_players(facts)
-            replayed = read_trace_inputs(facts, ladder, [elo()])
-            assert replayed.seeds == sorted([name, one[0], one[1]] for name, one in expected.items())
+            assert seeded_players <= known_players(facts)
+            trace_inputs = read_trace_inputs(facts, ladder, [build_elo()])
+            assert trace_inputs.seeds == sorted([name, state, games] for name, (state, games, _) in expected.items())
 
 
 @pytest.mark.parametrize("number", range(20))
 def test_clubs_follow_chains_of_renames(number: int) -> None:
-    """A club has its newest name under every old one; a rename in a circle does not count, and is reported."""
+    """Every old name of a club leads to its newest name; a rename in a circle does not count, and is reported."""
     chance, log, facts = Random(number), list[KnownEvent](), Facts(0, b"")
     for position in range(1, 20):
         club, new_club = chance.sample(PLAYERS, 2)
         if log and chance.random() < 0.3:
             event = KnownEvent(f"e{position}", "event.voided", 0, {"id": chance.choice(log).event_id, "reason": "r"})
-        elif any(one.type == "club.renamed" and one.data["club"] == club for one in log):
+        elif any(event.type == "club.renamed" and event.data["club"] == club for event in log):
             continue
         else:
             event = KnownEvent(f"e{position}", "club.renamed", 0, {"club": club, "new_club": new_club})
@@ -138,38 +148,46 @@ def test_clubs_follow_chains_of_renames(number: int) -> None:
         apply(facts, position, event)
         settle_facts(facts)
         as_players = [
-            one._replace(type="player.renamed", data={"player": one.data["club"], "new_player": one.data["new_club"]})
-            if one.type == "club.renamed" else one
-            for one in log
+            logged._replace(
+                type="player.renamed", data={"player": logged.data["club"], "new_player": logged.data["new_club"]}
+            )
+            if logged.type == "club.renamed" else logged
+            for logged in log
         ]  # fmt: skip
-        gone = withdrawn(log)
+        withdrawn_ids = find_withdrawn(log)
         assert {club: facts.current_club(club) for club in PLAYERS} == {
-            club: current(as_players, gone, club) for club in PLAYERS
+            club: resolve_id(as_players, withdrawn_ids, club) for club in PLAYERS
         }
-        live = [one for one in log if one.type == "club.renamed" and one.event_id not in gone]
+        live = [logged for logged in log if logged.type == "club.renamed" and logged.event_id not in withdrawn_ids]
         assert len(facts.circular) == len(live) - len(facts.clubs)
-        assert read_trace_inputs(facts, LADDERS[0], [elo()]).clubs == [list(one) for one in sorted(facts.clubs.items())]
+        assert read_trace_inputs(facts, LADDERS[0], [build_elo()]).clubs == [
+            list(logged) for logged in sorted(facts.clubs.items())
+        ]
 
 
-def test_seeded_state_is_in_units_of_each_column() -> None:
-    """Columns that a seed does not name begin as usual; the first column is found under any name it ever had."""
-    one, two = elo(), glicko()
-    both = [one, two]
-    assert [column.name for column in state_columns(one.rule)] == ["points"]
-    assert compute_seeded_state(seed({"rating": "1650.5", "deviation": "80"}), two, both) == (
+def test_seeded_state_has_units_and_defaults_of_each_column() -> None:
+    """Columns missing in a seed have their defaults; the first column is found by any name that it ever had."""
+    points_version, rating_version = build_elo(), build_two_column_version()
+    both = [points_version, rating_version]
+    assert [column.name for column in state_columns(points_version.rule)] == ["points"]
+    assert compute_seeded_state(build_seed({"rating": "1650.5", "deviation": "80"}), rating_version, both) == (
         1650_500_000,
         80 * MILLION,
     )
-    assert compute_seeded_state(seed({"rating": "1650"}), two, both) == (1650 * MILLION, 350 * MILLION)
-    assert compute_seeded_state(seed({"deviation": "80"}), two, both) == (1500 * MILLION, 80 * MILLION)
-    assert compute_seeded_state(seed({"points": "1650"}), one, [one]) == (1650 * one.rule.scale,)
+    assert compute_seeded_state(build_seed({"rating": "1650"}), rating_version, both) == (1650 * MILLION, 350 * MILLION)
+    assert compute_seeded_state(build_seed({"deviation": "80"}), rating_version, both) == (1500 * MILLION, 80 * MILLION)
+    assert compute_seeded_state(build_seed({"points": "1650"}), points_version, [points_version]) == (
+        1650 * points_version.rule.scale,
+    )
     # the rule changed
-    assert compute_seeded_state(seed({"points": "-3"}), two, both) == (-3 * MILLION, 350 * MILLION)
-    assert compute_seeded_state(seed({"rating": "-3", "deviation": "80"}), one, both) == (-3 * one.rule.scale,)
-    assert compute_seeded_state(seed({"deviation": "80"}), one, both) == one.start_state
-    # what was written by SQL stays out of bounds, and within 64 bits
-    beyond = seed({"rating": "999999999999999", "deviation": "-999999999999999"})
-    assert compute_seeded_state(beyond, two, both) == (UNITS_MAX + 1, -UNITS_MAX - 1)
+    assert compute_seeded_state(build_seed({"points": "-3"}), rating_version, both) == (-3 * MILLION, 350 * MILLION)
+    assert compute_seeded_state(build_seed({"rating": "-3", "deviation": "80"}), points_version, both) == (
+        -3 * points_version.rule.scale,
+    )
+    assert compute_seeded_state(build_seed({"deviation": "80"}), points_version, both) == points_version.start_state
+    # values written by SQL stay out of bounds, and within 64 bits
+    beyond = build_seed({"rating": "999999999999999", "deviation": "-999999999999999"})
+    assert compute_seeded_state(beyond, rating_version, both) == (UNITS_MAX + 1, -UNITS_MAX - 1)
 
 
 @pytest.mark.parametrize(
@@ -196,42 +214,44 @@ def test_seeded_state_is_in_units_of_each_column() -> None:
         ({"reason": ""}, "bad-text"),
     ],
 )
-def test_ill_formed_seeds_are_refused(members: dict[str, Any], code: str) -> None:
-    """What is no seed whatever the ladder is has a code of its own."""
-    given = {"ladder": "elo-x/all", "player": "anna", "state": {"rating": "1650"}, **members}
-    with pytest.raises(Refused) as refused:
-        read_data("player.seeded", given)
-    assert refused.value.code == code, refused.value.message
+def test_malformed_seeds_are_rejected(members: dict[str, Any], code: str) -> None:
+    """A seed that is malformed on any ladder is rejected with a code of its own."""
+    data = {"ladder": "elo-x/all", "player": "anna", "state": {"rating": "1650"}, **members}
+    with pytest.raises(Refused) as rejection:
+        read_data("player.seeded", data)
+    assert rejection.value.code == code, rejection.value.message
 
 
 def test_seeds_are_recorded_in_plain_decimals() -> None:
-    """Values lose what says nothing, so that the same seed has the same id; names of columns stay as they are."""
-    given = {"ladder": "elo-x/all", "player": "anna", "state": {"rating": "+01650.50"}, "games": 7, "reason": None}
-    assert read_data("player.seeded", given) == {
+    """Redundant signs and zeros are removed, so that equal seeds have equal ids; column names stay as they are."""
+    data = {"ladder": "elo-x/all", "player": "anna", "state": {"rating": "+01650.50"}, "games": 7, "reason": None}
+    assert read_data("player.seeded", data) == {
         "ladder": "elo-x/all", "player": "anna", "state": {"rating": "1650.5"}, "games": 7
     }  # fmt: skip
-    assert Fraction(read_data("player.seeded", given)["state"]["rating"]) == Fraction(3301, 2)
+    assert Fraction(read_data("player.seeded", data)["state"]["rating"]) == Fraction(3301, 2)
 
 
 @pytest.mark.parametrize("number", range(12))
-def test_a_seed_is_a_start_and_nothing_else(number: int) -> None:
-    """Whoever is seeded with so many points has them before the first game, interpreted and compiled: the points are
-    those of a ledger in which they were added before all games, and nothing is booked as added.
+def test_seed_equals_adjustment_before_all_games(number: int) -> None:
+    """Players seeded with points have them before the first game, interpreted and compiled.
+
+    Their points are those of a ledger in which the difference was adjusted before all games, and nothing is booked as
+    adjusted.
     """
     chance, seeded_facts, adjusted_facts = Random(number), Facts(0, b""), Facts(0, b"")
-    everybody = [f"p{player}" for player in range(chance.randint(2, 9))]
-    start = elo().start
+    players = [f"p{player}" for player in range(chance.randint(2, 9))]
+    start = build_elo().start
     events = []
-    for player in chance.sample(everybody, chance.randint(1, len(everybody))):
+    for player in chance.sample(players, chance.randint(1, len(players))):
         points = chance.randint(-2_000, 3_000)
-        about = {"ladder": LADDERS[0], "player": player}
-        seed_data = {**about, "state": {"points": str(points)}, "games": 3}
+        members = {"ladder": LADDERS[0], "player": player}
+        seed_data = {**members, "state": {"points": str(points)}, "games": 3}
         # it occurs after all games
         events.append((KnownEvent(f"s-{player}", "player.seeded", 3 * 10**15, seed_data), KnownEvent(
-            f"s-{player}", "points.adjusted", -1, {**about, "points": str(points - start // MILLION)}
+            f"s-{player}", "points.adjusted", -1, {**members, "points": str(points - start // MILLION)}
         )))  # fmt: skip
     for game in range(chance.randint(1, 40)):
-        seats = chance.sample(everybody, 2)
+        seats = chance.sample(players, 2)
         participants = [{"player": name, "place": place} for place, name in enumerate(seats, 1)]
         data = {"game_id": f"g-{game}", "game": "x", "participants": participants}
         events.append((KnownEvent(f"g-{game}", "game.recorded", 2 * 10**15 + chance.randint(0, 99), data),) * 2)
@@ -240,22 +260,28 @@ def test_a_seed_is_a_start_and_nothing_else(number: int) -> None:
         apply(adjusted_facts, position, right)
     settle_facts(seeded_facts)
     settle_facts(adjusted_facts)
-    ladder = elo(partition={"by": ["players"], "bands": ["all"]})
-    (one,), (other,) = (build_streams(facts, [ladder]).values() for facts in (seeded_facts, adjusted_facts))
-    expected = replay_interpreted(other, {})
-    for found in (replay(one), replay_interpreted(one, dict(one.seeds)), replay_compiled(one, dict(one.seeds))):
-        assert found is not None
-        played = {name: found.points[player] for player, name in enumerate(found.stream.names)}
-        assert played == {
-            name: expected.points[player] for player, name in enumerate(other.names) if expected.games[player]
+    ladder = build_elo(partition={"by": ["players"], "bands": ["all"]})
+    (seeded_stream,), (adjusted_stream,) = (
+        build_streams(facts, [ladder]).values() for facts in (seeded_facts, adjusted_facts)
+    )
+    expected = replay_interpreted(adjusted_stream, {})
+    for result in (
+        replay(seeded_stream),
+        replay_interpreted(seeded_stream, dict(seeded_stream.seeds)),
+        replay_compiled(seeded_stream, dict(seeded_stream.seeds)),
+    ):
+        assert result is not None
+        points_by_player = {name: result.points[player] for player, name in enumerate(result.stream.names)}
+        assert points_by_player == {
+            name: expected.points[player] for player, name in enumerate(adjusted_stream.names) if expected.games[player]
         }
-        assert found.adjusted == 0
-        assert found.start_total == sum(
-            (one.seeds[name].find_state(ladder) or [0])[0] if name in one.seeds else start
-            for name in found.stream.names
+        assert result.adjusted == 0
+        assert result.start_total == sum(
+            (seeded_stream.seeds[name].find_state(ladder) or [0])[0] if name in seeded_stream.seeds else start
+            for name in result.stream.names
         )
 
 
-def test_a_seed_has_as_many_columns_as_a_rule() -> None:
-    """The ledger, which knows no rules, has the same limit."""
+def test_seed_and_rule_allow_equal_numbers_of_columns() -> None:
+    """The ledger, which knows no rules, limits the columns of a seed to the same number as rules."""
     assert STATE_MAX == STATE_COLUMNS_MAX

@@ -1,4 +1,4 @@
-"""The loop with several state columns: the books are kept of the first; all are there before and after each game."""
+"""The loop with several state columns: the books are kept for the first; all are stored before and after each game."""
 
 from types import FunctionType
 from typing import Any
@@ -8,12 +8,12 @@ import numpy as np
 from ratings_ledger.projections.replay import loops
 from ratings_ledger.rules import UNITS_MAX
 
-# three players, the games of 0 and 1, 1 and 2, and 0 and 2
+# three players, and the games of 0 and 1, of 1 and 2, and of 0 and 2
 OFFSETS, PLAYERS = [0, 2, 4, 6], [0, 1, 1, 2, 0, 2]
 
 
-def pay_and_count(n: int, before: Any, columns: Any, constants: Any, table: Any, change: Any) -> int:
-    """The first of two wins a point and a tenth of their second column, which counts games by hundreds."""
+def change_both_columns(n: int, before: Any, columns: Any, constants: Any, table: Any, change: Any) -> int:
+    """Give the first of two a point and a tenth of its second column, which counts games by hundreds."""
     points = 1 + before[1][0] // 10
     change[0][0], change[0][1] = points, -points
     for player in range(n):
@@ -21,14 +21,14 @@ def pay_and_count(n: int, before: Any, columns: Any, constants: Any, table: Any,
     return 0
 
 
-def grow_out_of_bounds(n: int, before: Any, columns: Any, constants: Any, table: Any, change: Any) -> int:
-    """Changes nothing but the second column, by more than anybody may have."""
+def exceed_bounds(n: int, before: Any, columns: Any, constants: Any, table: Any, change: Any) -> int:
+    """Change only the second column, by more than the bound."""
     change[1][1] = UNITS_MAX + 1
     return 0
 
 
-def run(change_states: Any) -> tuple[int, Any, Any, list[int]]:
-    """The loop's answer, everybody's states, those before every game, and the totals; anybody begins with 500 and 7."""
+def run_loop(change_states: Any) -> tuple[int, Any, Any, list[int]]:
+    """Return the loop's code, all states, those before every game, and the totals; players begin with 500 and 7."""
     loop = FunctionType(loops.run_ladder.__code__, {**vars(loops), "change_states": change_states})
     states, before, room = np.zeros((2, 3), int), np.zeros((2, 6), int), np.zeros((2, 2, 2), int)
     begin, games, totals = np.array([[500] * 3, [7] * 3]), np.zeros(3, int), [0] * 6
@@ -40,18 +40,18 @@ def run(change_states: Any) -> tuple[int, Any, Any, list[int]]:
     return code, states.tolist(), before.tolist(), totals
 
 
-def test_states_run_on_by_column():
-    """A second column decides the first one's changes, and only the first is in the books and adjusted."""
-    code, states, before, totals = run(pay_and_count)
+def test_only_first_column_is_in_the_books():
+    """The second column decides changes of the first, and only the first is in the books and adjusted."""
+    code, states, before, totals = run_loop(change_both_columns)
     assert code == loops.OK
-    # a tenth of 7 is no point, of 107 it is ten
+    # a tenth of 7 is no point, a tenth of 107 is ten
     assert before == [[500, 500, 499, 460, 501, 449], [7, 7, 107, 7, 107, 107]]
     assert states == [[512, 510, 438], [207, 207, 207]]
     assert totals[:4] == [1500, 0, 0, -40]
 
 
 def test_every_column_has_bounds():
-    """A ladder fails when any state column grows out of bounds, not only the points."""
-    code, states, _, _ = run(grow_out_of_bounds)
+    """A ladder fails if any state column grows out of bounds, not only the points."""
+    code, states, _, _ = run_loop(exceed_bounds)
     assert code == loops.OVERFLOW
     assert states[1][1] == 7

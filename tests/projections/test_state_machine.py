@@ -1,6 +1,7 @@
-"""Random ledgers under rules with state, asked on all three axes after each step, against a naive replay.
+"""Random ledgers under rules with state, questioned at all coordinates after each step, against a naive replay.
 
-`state_histories` makes the steps, `oracle.states` says which are taken and what stands where. The comparison is exact.
+`state_histories` makes the steps, and `oracle.states` says which are accepted and what the answers are. The comparison
+is exact.
 """
 
 import shutil
@@ -18,7 +19,7 @@ from oracle.log import Log, games, identities, live
 from oracle.rulesets import versions_of
 from oracle.states import RULESETS, StateLadder
 from oracle.times import end_of
-from state_histories import UNTIL, WEIGHTS, base_log, faults, propose
+from state_histories import UNTIL, WEIGHTS, build_base_log, collect_refusals, propose
 from time_histories import World
 from time_ledgers import enter
 
@@ -34,9 +35,9 @@ from ratings_ledger.projections.rulesets import registry, versions
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]
 
 SEEDS = st.integers(0, 2**32 - 1)
-DONE: Counter[str] = Counter()
-# what must have occurred in the end, or the comparison was about less than it says
-WANTED = [
+CASE_COUNTS: Counter[str] = Counter()
+# cases that a run must have had; otherwise the comparison covers less than it claims
+REQUIRED_CASES = [
     *(f"season on {name}" for name in ("by-game", "by-label")), "season on by-event",
     *(f"aged on {name}" for name in RULESETS), *(f"rows on {name}" for name in RULESETS), "joined by a seed", "entered",
     "adjusted", "seed withdrawn", "seeded again", "merged with a seed", "game of sides", "game at home",
@@ -44,39 +45,40 @@ WANTED = [
     "game corrected", "version withdrawn", "question with all three axes", "open period", "causes of a change",
     "refused: seed-late", "refused: seed-exists",
 ]  # fmt: skip
-# what a short run may miss
-WANTED_AT_LENGTH = ["refused: seeds-differ", "refused: players-met", "season on by-month", "season on by-week"]
+# cases that a short run may miss
+REQUIRED_CASES_AT_LENGTH = ["refused: seeds-differ", "refused: players-met", "season on by-month", "season on by-week"]
 
 
 class StateMachine(RuleBasedStateMachine):
-    """A ledger and the plain list of its events; each step is taken or refused as the naive replay says."""
+    """A ledger and the plain list of its events; each step is accepted or rejected as the naive replay says."""
 
     template: Path
     folder: Path
 
     @initialize()
     def start(self) -> None:
+        """Begin with a ledger that has the rulesets."""
         path = self.folder / "ratings.db"
         shutil.copyfile(self.template, path)
         self.ledger = open_ledger(str(path))
-        self.log: Log = base_log()
+        self.log: Log = build_base_log()
 
-    @rule(what=st.sampled_from([what for what, weight in WEIGHTS.items() for _ in range(weight)]), seed=SEEDS)
-    def act(self, what: str, seed: int) -> None:
-        """One rule for all: of several, Hypothesis leaves out some in each run."""
-        event = propose(World(Random(f"{seed} {len(self.log)}"), self.log), what)
-        allowed, done = faults(self.log, event), enter(self.ledger, [event])
-        codes = {rejection.code for rejection in done.rejected}
-        assert bool(codes) == bool(allowed), (event, done.rejected, allowed)
-        assert codes <= allowed, (event, done.rejected, allowed)
-        DONE.update(f"refused: {code}" for code in codes)
-        DONE["steps"] += 1
-        if done.appended:
+    @rule(action=st.sampled_from([action for action, weight in WEIGHTS.items() for _ in range(weight)]), seed=SEEDS)
+    def act(self, action: str, seed: int) -> None:
+        """Do one action. A single rule does all of them, because Hypothesis leaves some rules out of each run."""
+        event = propose(World(Random(f"{seed} {len(self.log)}"), self.log), action)
+        allowed, result = collect_refusals(self.log, event), enter(self.ledger, [event])
+        codes = {rejection.code for rejection in result.rejected}
+        assert bool(codes) == bool(allowed), (event, result.rejected, allowed)
+        assert codes <= allowed, (event, result.rejected, allowed)
+        CASE_COUNTS.update(f"refused: {code}" for code in codes)
+        CASE_COUNTS["steps"] += 1
+        if result.appended:
             self.log = [*self.log, {**event, "position": len(self.log) + 1}]
 
     @invariant()
-    def both_say_the_same(self) -> None:
-        """At the head or at any position before, at any time, under the timeline or one version."""
+    def answers_agree_with_naive_replay(self) -> None:
+        """Three rulesets have the naive standings, at any position, at any time, and under any version."""
         if not hasattr(self, "log"):
             return
         last = len(self.log)
@@ -87,25 +89,27 @@ class StateMachine(RuleBasedStateMachine):
             for name in chance.sample(list(RULESETS), 3):
                 as_of = chance.choice(UNTIL) if chance.randrange(3) else None
                 log = self.log[:known_at]
-                there = [one.name for one in versions_of(log, name)]
-                rules = chance.choice(there) if not chance.randrange(3) else None
+                version_names = [version.name for version in versions_of(log, name)]
+                rules = chance.choice(version_names) if not chance.randrange(3) else None
                 ladder = StateLadder(log, name, as_of and end_of(as_of), rules)
                 upto = None if as_of is None else to_microseconds(end_of(as_of))
                 standings = Ladders(facts, upto, rules).standings(name)
-                found = {row.player: (row.points, row.games, row.state) for row in standings.rows}
-                assert found == {**ladder.rows}, (name, known_at, as_of, rules)
-                self._note(ladder, known_at, rules)
+                rows = {row.player: (row.points, row.games, row.state) for row in standings.rows}
+                assert rows == {**ladder.rows}, (name, known_at, as_of, rules)
+                self._count_cases(ladder, known_at, rules)
             if not chance.randrange(3):
-                self._attribute(connection, chance)
+                self._check_attribution(connection, chance)
 
-    def _note(self, ladder: StateLadder, known_at: int, rules: str | None) -> None:
-        DONE.update({*ladder.cases})
-        DONE[f"rows on {ladder.name}"] += bool(ladder.rows)
-        DONE["question with all three axes"] += bool(known_at < len(self.log) and ladder.upto and rules and ladder.rows)
-        DONE["open period"] += ladder.period != "game" and len(ladder.groups()) < len(ladder.every_group())
+    def _count_cases(self, ladder: StateLadder, known_at: int, rules: str | None) -> None:
+        CASE_COUNTS.update({*ladder.cases})
+        CASE_COUNTS[f"rows on {ladder.name}"] += bool(ladder.rows)
+        CASE_COUNTS["question with all three axes"] += bool(
+            known_at < len(self.log) and ladder.upto and rules and ladder.rows
+        )
+        CASE_COUNTS["open period"] += ladder.period != "game" and len(ladder.groups()) < len(ladder.every_group())
 
-    def _attribute(self, connection: object, chance: Random) -> None:
-        """What causes sum to is what the naive ladders differ by."""
+    def _check_attribution(self, connection: object, chance: Random) -> None:
+        """Check that the causes of a change sum to the difference of the naive ladders."""
         name, last = chance.choice(list(RULESETS)), len(self.log)
         sides = [(chance.choice([None, *UNTIL]), chance.randint(len(RULESETS), last)) for _ in range(2)]
         ladders = [StateLadder(self.log[:known_at], name, as_of and end_of(as_of), None) for as_of, known_at in sides]
@@ -117,62 +121,67 @@ class StateMachine(RuleBasedStateMachine):
             Coordinates(None if as_of is None else to_microseconds(end_of(as_of)), known_at, None)
             for as_of, known_at in sides
         )
-        found = attribute_difference(connection, name, player, before, after)  # type: ignore[arg-type]
+        attribution = attribute_difference(connection, name, player, before, after)  # type: ignore[arg-type]
         points = [ladder.rows[player].rating for ladder in ladders]
-        assert found.change * 10 == points[1] - points[0], (name, player, sides)
-        assert sum(cause.own + cause.ripple for cause in found.causes) == found.change, (name, player, sides)
-        DONE["causes of a change"] += found.change != 0
+        assert attribution.change * 10 == points[1] - points[0], (name, player, sides)
+        assert sum(cause.own + cause.ripple for cause in attribution.causes) == attribution.change, (
+            name,
+            player,
+            sides,
+        )
+        CASE_COUNTS["causes of a change"] += attribution.change != 0
 
     def teardown(self) -> None:
+        """Count the cases of the history."""
         if hasattr(self, "log"):
-            DONE.update(cases(self.log))
+            CASE_COUNTS.update(count_cases(self.log))
             self.ledger.engine.dispose()
 
 
-def cases(log: Log) -> Counter[str]:
-    """How often what is interesting occurred in a log."""
-    found: Counter[str] = Counter()
+def count_cases(log: Log) -> Counter[str]:
+    """Return how often the interesting cases occurred in a log."""
+    counts: Counter[str] = Counter()
     types = {event["id"]: event["type"] for event in log}
     seeds = [event for event in log if event["type"] == "player.seeded"]
     alive, current = {event["id"] for event in live(log, "player.seeded")}, identities(log)
     for event in log:
         data = event["data"]
-        found["seed withdrawn"] += event["type"] == "event.voided" and types[data["id"]] == "player.seeded"
-        found["version withdrawn"] += event["type"] == "event.voided" and types[data["id"]] == "ruleset.published"
-        found["club renamed"] += event["type"] == "club.renamed"
-        found["game corrected"] += event["type"] == "game.corrected"
+        counts["seed withdrawn"] += event["type"] == "event.voided" and types[data["id"]] == "player.seeded"
+        counts["version withdrawn"] += event["type"] == "event.voided" and types[data["id"]] == "ruleset.published"
+        counts["club renamed"] += event["type"] == "club.renamed"
+        counts["game corrected"] += event["type"] == "game.corrected"
     beginnings = Counter((event["data"]["ladder"], event["data"]["player"]) for event in seeds)
-    found["seeded again"] += sum(count > 1 for count in beginnings.values())
-    found["merged with a seed"] += sum(
+    counts["seeded again"] += sum(count > 1 for count in beginnings.values())
+    counts["merged with a seed"] += sum(
         event["id"] in alive and current(event["data"]["player"]) != event["data"]["player"] for event in seeds
     )
     ended = [game.at for game in sorted(games(log).values(), key=lambda game: game.first)]
-    found["late game"] += sum(at < max(ended[:number]) for number, at in enumerate(ended) if number)
+    counts["late game"] += sum(at < max(ended[:number]) for number, at in enumerate(ended) if number)
     for game in games(log).values():
         members = set().union(*game.data["participants"])
-        found["game of sides"] += "team" in members
-        found["game at home"] += "home" in members
-        found["game with clubs"] += "club" in members
-        found["game with numbers of participants"] += "numbers" in members
-        found["game with its own number"] += "numbers" in game.data
-    return found
+        counts["game of sides"] += "team" in members
+        counts["game at home"] += "home" in members
+        counts["game with clubs"] += "club" in members
+        counts["game with numbers of participants"] += "numbers" in members
+        counts["game with its own number"] += "numbers" in game.data
+    return counts
 
 
 @pytest.fixture
 def template(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A ledger with the rulesets that every history begins with, to be copied."""
-    monkeypatch.setattr(versions, "find_rule", lambda wanted: RULES.get(wanted) or registry.find_rule(wanted))
+    """A template ledger with the rulesets that every history begins with."""
+    monkeypatch.setattr(versions, "find_rule", lambda name: RULES.get(name) or registry.find_rule(name))
     path = tmp_path / "template.db"
     upgrade(str(path))
-    assert enter(open_ledger(str(path)), base_log()).rejected == []
+    assert enter(open_ledger(str(path)), build_base_log()).rejected == []
     return path
 
 
-def test_rules_with_state_agree_with_the_naive_replay(
+def test_rules_with_state_agree_with_naive_replay(
     template: Path, tmp_path: Path, at_length: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """For any history and any coordinates, ratings, games and whole states are those of the naive replay."""
-    DONE.clear()
+    """For any history and any coordinates, ratings, games and whole states equal those of the naive replay."""
+    CASE_COUNTS.clear()
     StateMachine.template, StateMachine.folder = template, tmp_path
     run_state_machine_as_test(
         StateMachine,
@@ -183,7 +192,7 @@ def test_rules_with_state_agree_with_the_naive_replay(
         ),
     )  # fmt: skip
     with capsys.disabled() if at_length else nullcontext():
-        print("", *(f"{count:7} {name}" for name, count in sorted(DONE.items())), sep="\n")  # noqa: T201
-    assert DONE["steps"] >= (15_000 if at_length else 500)
-    wanted = [*WANTED, *WANTED_AT_LENGTH] if at_length else WANTED
-    assert [name for name in wanted if not DONE[name]] == []
+        print("", *(f"{count:7} {name}" for name, count in sorted(CASE_COUNTS.items())), sep="\n")  # noqa: T201
+    assert CASE_COUNTS["steps"] >= (15_000 if at_length else 500)
+    required_cases = [*REQUIRED_CASES, *REQUIRED_CASES_AT_LENGTH] if at_length else REQUIRED_CASES
+    assert [name for name in required_cases if not CASE_COUNTS[name]] == []

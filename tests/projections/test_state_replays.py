@@ -1,4 +1,4 @@
-"""Replays of rules with state against an oracle: whole, compiled, cut, continued, and explained."""
+"""Replays of rules with state against an oracle: whole, compiled, cut, continued and explained."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ Games = list[tuple[datetime, list[str]]]
 
 
 def draw_games(random: Random, count: int) -> Games:
-    """Draw games of two to four players: some on one day, some after weeks, clocks changing in between."""
+    """Draw games of two to four players: some on one day, some after weeks, with clock changes in between."""
     games, at = [], START
     for _ in range(count):
         at += timedelta(minutes=random.choice([10, 90, 1440, 1440 * 30]))
@@ -52,26 +52,26 @@ def draw_games(random: Random, count: int) -> Games:
     return games
 
 
-def local(at: datetime) -> date:
-    """Return the day of a time in UTC as people in Berlin see it."""
+def to_local_day(at: datetime) -> date:
+    """Return the day in Berlin of a time in UTC."""
     return at.replace(tzinfo=ZoneInfo("UTC")).astimezone(ZoneInfo("Europe/Berlin")).date()
 
 
-def season(at: datetime) -> int:
+def find_season(at: datetime) -> int:
     """Return the year in which the season of a time began, in July."""
-    return local(at).year - (local(at).month < 7)
+    return to_local_day(at).year - (to_local_day(at).month < 7)
 
 
 def score_plainly(games: Games) -> Iterator[dict[str, tuple[int, int]]]:
-    """Yield everybody's rating and K after each game, as the rule's text says, without any code of the replay."""
+    """Yield every player's rating and K after each game by the rule's text, without any code of the replay."""
     states: dict[str, tuple[int, int]] = {}
     last: dict[str, datetime] = {}
     for at, players in games:
         before = {}
         for name in players:
             rating, k = states.get(name, (1_500_000_000, 40_000_000))
-            gap = (local(at) - local(last[name])).days if name in last else 0
-            if name in last and season(last[name]) != season(at):
+            gap = (to_local_day(at) - to_local_day(last[name])).days if name in last else 0
+            if name in last and find_season(last[name]) != find_season(at):
                 rating = (1_500_000_000 + rating) // 2
             before[name] = (rating, min(40_000_000, k + gap * 1_000_000))
         ordered = sorted(players)
@@ -86,51 +86,51 @@ def score_plainly(games: Games) -> Iterator[dict[str, tuple[int, int]]]:
 
 
 @pytest.fixture
-def played(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Games]]:
-    """A ledger of 200 drawn games under the rule, and these games."""
-    own_rules.offer_rule(monkeypatch, BY_GAME)
+def game_ledger(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Games]]:
+    """A ledger of 200 drawn games under the rule, with these games."""
+    own_rules.substitute_rule(monkeypatch, BY_GAME)
     games = draw_games(Random(5), 200)
     name = create_ledger(f"sqlite:///{tmp_path}/state.db")
-    own_rules.publish_untried(name, TEXT)
+    own_rules.publish_without_trial(name, TEXT)
     append_drafts(
         name,
         *(
-            build_game_draft(f"g{n}", *who, at=f"{at:%Y-%m-%dT%H:%M:%SZ}", game="chess")
-            for n, (at, who) in enumerate(games)
+            build_game_draft(f"g{n}", *players, at=f"{at:%Y-%m-%dT%H:%M:%SZ}", game="chess")
+            for n, (at, players) in enumerate(games)
         ),
     )
     return name, games
 
 
-def traces(name: str, **options: Any) -> Trace:
+def load_trace(name: str, **options: Any) -> Trace:
     """Return the trace of the ladder."""
     with open_for_reading(name) as connection:
         return Ladders(decode(connection), **options).trace("own-k")
 
 
-def states_of(trace: Trace) -> dict[str, tuple[int, ...]]:
-    """Return everybody's state at the end of a trace."""
+def list_states(trace: Trace) -> dict[str, tuple[int, ...]]:
+    """Return every player's state at the end of a trace."""
     return {name: trace.state(number) for number, name in enumerate(trace.stream.names)}
 
 
-def test_states_are_those_of_the_oracle_after_every_game(played: tuple[str, Games]) -> None:
-    """Cut after any game, a trace has the rating and the K of the oracle; the books balance there."""
-    name, games = played
-    trace = traces(name)
+def test_states_match_the_oracle_after_every_game(game_ledger: tuple[str, Games]) -> None:
+    """Cut after any game, a trace has the oracle's rating and K, and its books balance."""
+    name, games = game_ledger
+    trace = load_trace(name)
     for count, expected in enumerate(score_plainly(games), 1):
         cut = trace.truncate(count, 0)
-        assert states_of(cut) == expected
+        assert list_states(cut) == expected
         assert cut.start_total + cut.minted + cut.adjusted - cut.burned == sum(cut.points)
         for person in trace.stream.persons[:3]:
             state = trace.state_of(person, count, 0)
             assert state is None or state == expected[trace.stream.names[trace.stream.numbers[person]]]
 
 
-def test_slots_sorted_in_parts_are_those_sorted_at_once(
-    played: tuple[str, Games], monkeypatch: pytest.MonkeyPatch
+def test_slots_sorted_in_parts_equal_slots_sorted_at_once(
+    game_ledger: tuple[str, Games], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Sorted by player, some players at a time, the slots of a trace are those that are sorted together."""
-    trace = traces(played[0])
+    """The slots of a trace sorted by player in parts equal those sorted at once."""
+    trace = load_trace(game_ledger[0])
     counts = {}
     for counts_max in (1, 300, 10_000):
         monkeypatch.setattr(tracing, "SORT_CHUNK_SLOTS", counts_max)
@@ -141,76 +141,80 @@ def test_slots_sorted_in_parts_are_those_sorted_at_once(
     assert 1 < counts[300] < len(PLAYERS)
 
 
-def test_compiled_and_interpreted_states_are_equal(played: tuple[str, Games], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compiled code leaves the same states before every game as the interpreter."""
+def test_compiled_and_interpreted_states_are_equal(
+    game_ledger: tuple[str, Games], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Compiled and interpreted replays have the same states before every game."""
     pytest.importorskip("numba")
-    name, _ = played
+    name, _ = game_ledger
     with compiling.force_interpreted():
-        interpreted = traces(name)
+        interpreted = load_trace(name)
     monkeypatch.setattr(compiling, "COMPILED_GAMES", 1)
     monkeypatch.setattr(compiling, "can_compile", lambda rule: True)
     monkeypatch.setattr(replaying, "replay_interpreted", None)
-    compiled = traces(name)
+    compiled = load_trace(name)
     assert compiled.has_same_results(interpreted)
     assert [*compiled.states_before[1]] == [*interpreted.states_before[1]]
 
 
 @pytest.mark.slow_cases
-def test_games_are_explained_from_the_states_before_them(played: tuple[str, Games]) -> None:
-    """What explains a game scores it from the trace, and gets what the replay got: 200 games, all players."""
-    name, games = played
+def test_games_are_explained_from_the_states_before_them(game_ledger: tuple[str, Games]) -> None:
+    """The explanation of each of 200 games has the points of the replay for all players."""
+    name, games = game_ledger
     after = [*score_plainly(games)]
     with open_for_reading(name) as connection:
         ladders = Ladders(decode(connection))
         for row in range(len(games)):
             explanation = explain_game(ladders, "own-k", f"g{row}", row)
-            points = {one.player: one.after for one in explanation.players}
-            # it is provisional before the fifth game
-            played = Counter(player for _, players in games[: row + 1] for player in players)
-            assert all(one.provisional == (played[one.player] < 5) for one in explanation.players)
+            points = {player.player: player.after for player in explanation.players}
+            # a player is provisional before the fifth game
+            game_counts = Counter(player for _, players in games[: row + 1] for player in players)
+            assert all(row.provisional == (game_counts[row.player] < 5) for row in explanation.players)
             assert {player: int(value * 1_000_000) for player, value in points.items()} == {
                 player: after[row][player][0] for player in points
             }
 
 
-def test_adjustments_leave_other_columns_alone(played: tuple[str, Games]) -> None:
+def test_adjustments_leave_other_columns_alone(game_ledger: tuple[str, Games]) -> None:
     """An adjustment changes the rating at its place, and no K."""
-    name, games = played
+    name, games = game_ledger
     adjusted = build_event(
         "points.adjusted", "2010-06-01T12:00:00Z", ladder="own-k", player="anna", points="-40", reason="x"
     )
-    before = traces(name)
+    before = load_trace(name)
     append_drafts(name, build_draft(adjusted))
-    trace = traces(name)
+    trace = load_trace(name)
     games_before = sum(at < datetime(2010, 6, 1, 12) for at, _ in games)
     anna = trace.stream.persons[trace.stream.names.index("anna")]
-    had, has = (trace.state_of(anna, games_before, count) for count in (0, 1))
-    assert had is not None
-    assert has is not None
-    assert (has[0] - had[0], has[1]) == (-40_000_000, had[1])
-    assert had == before.state_of(anna, games_before, 0)
+    state_before, state_after = (trace.state_of(anna, games_before, count) for count in (0, 1))
+    assert state_before is not None
+    assert state_after is not None
+    assert (state_after[0] - state_before[0], state_after[1]) == (-40_000_000, state_before[1])
+    assert state_before == before.state_of(anna, games_before, 0)
 
 
-def test_new_day_of_a_game_moves_what_follows(played: tuple[str, Games]) -> None:
-    """A game that is moved to another day, in its order, changes points: every comparison says which, as lists do."""
-    name, games = played
-    number = next(n for n, ((at, _), (then, _)) in enumerate(pairwise(games)) if n > 20 and (then - at).days == 30)
+def test_game_moved_to_another_day_changes_later_points(game_ledger: tuple[str, Games]) -> None:
+    """A game moved to another day without changing the order changes points: lists, impact and decisions agree."""
+    name, games = game_ledger
+    number = next(
+        n for n, ((at, _), (next_time, _)) in enumerate(pairwise(games)) if n > 20 and (next_time - at).days == 30
+    )
     day = f"{games[number][0] + timedelta(days=9):%Y-%m-%dT%H:%MZ}"
     assert run_command("correct", f"g{number}", "--at", day, "--reason", "wrong day", db=name) == 0
     position = len(games) + 2
     with rl.open(name) as ledger:
         earlier, now = (ledger.at(known_at=at) for at in (position - 1, None))
-        before, after = ({row.player: row.points for row in one.standings("own-k").rows} for one in (earlier, now))
+        before, after = ({row.player: row.points for row in view.standings("own-k").rows} for view in (earlier, now))
         moved = {player: after[player] - before[player] for player in before if after[player] != before[player]}
-        effects = {one.player: one.change for one in now.event_impact(position).rows if one.change}
-        shares = {one.player: sum(one.amounts.values()) for one in now.decisions(position - 1).shares}
+        effects = {row.player: row.change for row in now.event_impact(position).rows if row.change}
+        shares = {share.player: sum(share.amounts.values()) for share in now.decisions(position - 1).shares}
     assert len(moved) > 2
     assert effects == shares == moved
 
 
-def test_history_is_a_chain_in_which_seasons_have_rows_of_their_own(played: tuple[str, Games]) -> None:
-    """What one row leaves is what the next one begins with; a new season's row names no game and says why."""
-    name, games = played
+def test_history_is_a_chain_with_rows_for_seasons(game_ledger: tuple[str, Games]) -> None:
+    """The rows of a history are a chain; a new season has a row without game, and with its reason."""
+    name, games = game_ledger
     after = [*score_plainly(games)]
     with rl.open(name) as ledger:
         rows = ledger.at().history("own-k", "anna").rows
@@ -220,18 +224,18 @@ def test_history_is_a_chain_in_which_seasons_have_rows_of_their_own(played: tupl
     assert all(row.game_id is None and row.reason == "a new season" for row in seasons)
     assert all(row.place is None and row.game is None for row in seasons)
     ks = [row.state_exact for row in rows if row.game_id is not None]
-    own = [states["anna"] for states, (_, who) in zip(after, games, strict=True) if "anna" in who]
+    own = [states["anna"] for states, (_, players) in zip(after, games, strict=True) if "anna" in players]
     assert ks == [{"rating": str(Fraction(rating, 1_000_000))} for rating, _ in own]
 
 
-def test_standings_show_aged_states_and_rank_by_what_the_rule_says(played: tuple[str, Games]) -> None:
-    """States are aged to the day asked for; ranks follow rating minus K as stored, whenever somebody asks."""
-    name, games = played
+def test_standings_rank_by_stored_states_at_any_time(game_ledger: tuple[str, Games]) -> None:
+    """Ranks follow rating minus K as stored at any time of the question, and points are the stored ratings."""
+    name, games = game_ledger
     final = [*score_plainly(games)][-1]
     with rl.open(name) as ledger:
         snapshot, later = ledger.at(), ledger.at(as_of="2090-01-01")
         rows = snapshot.standings("own-k").rows
-        digests = {found.standings("own-k").digest for found in (snapshot, later)}
+        digests = {view.standings("own-k").digest for view in (snapshot, later)}
         ranked = [*later.standings("own-k").rows]
     expected = sorted(final, key=lambda player: (final[player][1] - final[player][0], player))
     assert [row.player for row in rows] == expected == [row.player for row in ranked]
@@ -241,9 +245,9 @@ def test_standings_show_aged_states_and_rank_by_what_the_rule_says(played: tuple
     assert not any(row.provisional for row in rows)
 
 
-def test_stored_standings_have_the_states(played: tuple[str, Games]) -> None:
-    """A rebuild stores all numbers of the rule, SQL reads them, and a whole verify finds them equal to a replay."""
-    name, games = played
+def test_stored_standings_have_the_states(game_ledger: tuple[str, Games]) -> None:
+    """A rebuild stores all numbers of the rule, SQL reads them, and `verify` compares them with a replay."""
+    name, games = game_ledger
     final = [*score_plainly(games)][-1]
     assert run_command("rebuild", db=name) == 0
     with open_for_reading(name) as connection:
@@ -255,9 +259,9 @@ def test_stored_standings_have_the_states(played: tuple[str, Games]) -> None:
     assert run_command("verify", db=name) == 1
 
 
-def test_predictions_are_made_from_the_states_brought_to_games(played: tuple[str, Games]) -> None:
-    """How well a rule with state predicts, by its chance of every pair from ratings after a new season: plain sums."""
-    name, games = played
+def test_prediction_quality_uses_states_after_new_season(game_ledger: tuple[str, Games]) -> None:
+    """The prediction quality of a rule with state uses ratings after a new season, and equals plain sums."""
+    name, games = game_ledger
     states: dict[str, tuple[int, int]] = {}
     last: dict[str, datetime] = {}
     losses, squares, foreseen = list[float](), list[float](), list[float]()
@@ -265,7 +269,7 @@ def test_predictions_are_made_from_the_states_brought_to_games(played: tuple[str
         ratings = {}
         for player in players:
             rating = states.get(player, (1_500_000_000, 0))[0]
-            moved = player in last and season(last[player]) != season(at)
+            moved = player in last and find_season(last[player]) != find_season(at)
             ratings[player] = (1_500_000_000 + rating) // 2 if moved else rating
         for first, second in combinations(players, 2):
             pair = [[ratings[first], ratings[second]], [0, 0]]
@@ -276,9 +280,9 @@ def test_predictions_are_made_from_the_states_brought_to_games(played: tuple[str
         states, last = after, last | dict.fromkeys(players, at)
     with open_for_reading(name) as connection:
         facts = decode(connection)
-        found = measure_quality(facts, Ladders(facts).stream("own-k"))
-    assert found is not None
-    assert found.pairs == len(losses) > 500
-    assert found.log_loss == pytest.approx(sum(losses) / len(losses), rel=1e-12)
-    assert found.brier == pytest.approx(sum(squares) / len(squares), rel=1e-12)
-    assert found.accuracy == pytest.approx(sum(foreseen) / len(foreseen), rel=1e-12)
+        quality = measure_quality(facts, Ladders(facts).stream("own-k"))
+    assert quality is not None
+    assert quality.pairs == len(losses) > 500
+    assert quality.log_loss == pytest.approx(sum(losses) / len(losses), rel=1e-12)
+    assert quality.brier == pytest.approx(sum(squares) / len(squares), rel=1e-12)
+    assert quality.accuracy == pytest.approx(sum(foreseen) / len(foreseen), rel=1e-12)

@@ -1,4 +1,4 @@
-"""Calls into rules with state: what they return is checked, and what they do wrong is a failure with file and line."""
+"""Calls into rules with state: results are checked, and an error of a rule is a failure with file and line."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -15,36 +15,38 @@ from ratings_ledger.rules import ONE, UNITS_MAX, Rule, Term, units
 
 START = [[1500 * SCALE, 1500 * SCALE, 1900 * SCALE], [40 * SCALE, 20 * SCALE, 10 * SCALE]]
 PLACES = [[1, 2, 2]]
-# player 0 beat player 1 in the first game and lost to player 2 in the second
+# player 0 beats player 1 in the first game and loses to player 2 in the second
 PERIOD = PeriodResults(START, [0, 2, 3, 4], [[1, 2, 0, 0], [0, 1, 0, 1], [1, 2, 2, 1], [2, 1, 1, 2]])
 
 
-def bound(rule: Rule, **params: Any) -> Version:
-    """A version of a ruleset with this rule."""
-    own = rule.params.model_validate(params)
-    return Version(None, rule, own, rule.prepare(own), None, 1)  # type: ignore[arg-type]
+def bind_rule(rule: Rule, **params: Any) -> Version:
+    """Return a version of a ruleset with this rule."""
+    bound_params = rule.params.model_validate(params)
+    return Version(None, rule, bound_params, rule.prepare(bound_params), None, 1)  # type: ignore[arg-type]
 
 
-def failure_of(call: Callable[[], Any]) -> str:
-    """What a call fails with; always the rule of these tests, in a file of theirs."""
-    with pytest.raises(RuleFailure) as failed:
+def find_failure(call: Callable[[], Any]) -> str:
+    """Return the message of a failing call; the failure is of the rule of these tests, in this file."""
+    with pytest.raises(RuleFailure) as failure:
         call()
-    assert failed.value.ladder == "own/all"
-    return str(failed.value)
+    assert failure.value.ladder == "own/all"
+    return str(failure.value)
 
 
-def broken(**members: Any) -> Version:
-    return bound(BY_GAME._replace(**members))
+def bind_variant(**members: Any) -> Version:
+    """Return a version with a variant of the rule by game."""
+    return bind_rule(BY_GAME._replace(**members))
 
 
-def score(version: Version, before: Any = START) -> Any:
+def score_game(version: Version, before: Any = START) -> Any:
+    """Return the minted points and the states after a game."""
     return rule_calls.score_states(version, "own/all", 7, before, PLACES)
 
 
-def test_states_after_a_game():
-    """A game changes every column, and what a rule does not balance is minted."""
-    minted, after = score(bound(BY_GAME))
-    # even against player 1, and an expected 1/11 against player 2: 20 + 36.36, -10 + 8.18, and -9.09 - 4.09
+def test_game_changes_every_column_and_mints_the_difference():
+    """A game changes every column, and an unbalanced sum of changes is minted."""
+    minted, after = score_game(bind_rule(BY_GAME))
+    # expected score 1/2 against player 1 and 1/11 against player 2: 20 + 36.36, -10 + 8.18, and -9.09 - 4.09
     assert [value // SCALE for value in after[0]] == [1556, 1498, 1886]
     assert after[1] == [36 * SCALE, 18 * SCALE, 10 * SCALE]
     assert minted == sum(after[0]) - sum(START[0])
@@ -54,37 +56,39 @@ def test_rule_of_contract_1_has_one_column():
     """A rule without state is called with its points, and its changes become states."""
     elo = registered("pairwise-elo/1")
     assert elo is not None
-    version = bound(elo, k_per_pair=8)
+    version = bind_rule(elo, k_per_pair=8)
     columns = [[1, 2], [2, 2]]
     minted, after = rule_calls.score_states(version, "elo/all", 0, [[1000 * SCALE] * 2], columns)
     assert (minted, after) == (0, [[1004 * SCALE, 996 * SCALE]])
     terms = rule_calls.explain_states(version, "elo/all", 0, ["a", "b"], [[1000 * SCALE] * 2], columns, after)
-    assert [[term.amount for term in mine] for mine in terms] == [[4 * SCALE], [-4 * SCALE]]
+    assert [[term.amount for term in player_terms] for player_terms in terms] == [[4 * SCALE], [-4 * SCALE]]
 
 
-def test_states_after_a_period():
-    """A period is scored from the states at its start."""
-    version = bound(BY_PERIOD)
+def test_period_is_scored_from_the_states_at_its_start():
+    """A period is scored from the states at its start, and its terms belong to rows."""
+    version = bind_rule(BY_PERIOD)
     minted, after = rule_calls.score_period_states(version, "own/all", 7, PERIOD)
     # 20 - 40/11 for the first player, -10 for the second, 10/11 for the third
     gains = [Fraction(value - 1500 * SCALE, SCALE).limit_denominator(11) for value in after[0]]
     assert gains == [Fraction(180, 11), -10, 400 + Fraction(10, 11)]
     assert minted == sum(after[0]) - sum(START[0])
     names = ["anna", "ben", "cleo"]
-    told = rule_calls.explain_period(version, "own/all", 7, 0, names, PERIOD, after)
-    assert [(row, term.term) for row, term in told] == [(0, "vs ben"), (1, "vs cleo")]
+    terms = rule_calls.explain_period(version, "own/all", 7, 0, names, PERIOD, after)
+    assert [(row, term.term) for row, term in terms] == [(0, "vs ben"), (1, "vs cleo")]
 
 
-def raises(n, before, columns, constants, table, after):
+def score_with_index_error(n, before, columns, constants, table, after):
     return before[0][n]
 
 
-def not_a_number(n, before, columns, constants, table, after):
+def score_infinity(n, before, columns, constants, table, after):
     after[0][0] = units(1e300 * 1e300, SCALE)
     return 0
 
 
-def mints(amount: int) -> Callable[..., int]:
+def mint(amount: int) -> Callable[..., int]:
+    """Return a function that mints this amount and changes points by 5."""
+
     def score(n, before, columns, constants, table, after):
         after[0][0] += 5
         return amount
@@ -92,7 +96,9 @@ def mints(amount: int) -> Callable[..., int]:
     return score
 
 
-def fills(column: int, value: Any) -> Callable[..., int]:
+def fill(column: int, value: Any) -> Callable[..., int]:
+    """Return a function that sets a column of player 1 to this value."""
+
     def score(n, before, columns, constants, table, after):
         after[column][1] = value
         return 0
@@ -100,7 +106,7 @@ def fills(column: int, value: Any) -> Callable[..., int]:
     return score
 
 
-def grows(n, before, columns, constants, table, after):
+def add_row(n, before, columns, constants, table, after):
     after[1].append(0)
     return 0
 
@@ -108,34 +114,34 @@ def grows(n, before, columns, constants, table, after):
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (raises, "IndexError: list index out of range (test_state_rule_calls.py, line "),
-        (not_a_number, "OverflowError: the result is not a number, or too large (test_state_rule_calls.py, line "),
-        (mints(4), "the books do not balance: score minted 4, but the changes sum to 5 (test_state_rule_calls.py"),
-        (mints(-1), "the books do not balance: score minted -1, but the changes sum to 5 (test_state_rule_calls.py"),
-        (mints(UNITS_MAX + 1), "the points grow out of bounds: score minted more than "),
-        (fills(1, UNITS_MAX + 1), "score set k to 10,000,000,000,000,001 units, which is out of bounds"),
-        (fills(1, 2**63), "OverflowError: "),
-        (fills(0, 1.5), "TypeError: "),
-        (grows, "score filled in [3, 4] numbers by column, but it must fill in [3, 3] (test_state_rule_calls.py"),
+        (score_with_index_error, "IndexError: list index out of range (test_state_rule_calls.py, line "),
+        (score_infinity, "OverflowError: the result is not a number, or too large (test_state_rule_calls.py, line "),
+        (mint(4), "the books do not balance: score minted 4, but the changes sum to 5 (test_state_rule_calls.py"),
+        (mint(-1), "the books do not balance: score minted -1, but the changes sum to 5 (test_state_rule_calls.py"),
+        (mint(UNITS_MAX + 1), "the points grow out of bounds: score minted more than "),
+        (fill(1, UNITS_MAX + 1), "score set k to 10,000,000,000,000,001 units, which is out of bounds"),
+        (fill(1, 2**63), "OverflowError: "),
+        (fill(0, 1.5), "TypeError: "),
+        (add_row, "score filled in [3, 4] numbers by column, but it must fill in [3, 3] (test_state_rule_calls.py"),
         (lambda *arguments: None, "score returned nothing; a whole number is needed (test_state_rule_calls.py"),
     ],
 )  # fmt: skip
 def test_wrong_score_is_a_failure(function: Any, message: str):
-    """What a rule does wrong fails its ladder, with the rule's file and line."""
-    assert failure_of(lambda: score(broken(score=function))).startswith(message)
+    """An error in `score` fails the ladder, with the rule's file and line."""
+    assert find_failure(lambda: score_game(bind_variant(score=function))).startswith(message)
 
 
 @pytest.mark.parametrize("value", [UNITS_MAX, -UNITS_MAX])
 def test_states_may_reach_their_bounds(value: int):
-    """A state may be as large as the largest number of units, on either side of 0."""
-    assert score(broken(score=fills(1, value)))[1][1][1] == value
+    """A state may be the largest number of units, positive or negative."""
+    assert score_game(bind_variant(score=fill(1, value)))[1][1][1] == value
 
 
 def test_wrong_score_of_period_is_a_failure():
-    """A period's books are checked like those of a game."""
-    version = bound(BY_PERIOD._replace(score_period=lambda *arguments: -1))
-    told = failure_of(lambda: rule_calls.score_period_states(version, "own/all", 7, PERIOD))
-    assert told.startswith("the books do not balance: score_period minted -1")
+    """The books of a period are checked like those of a game."""
+    version = bind_rule(BY_PERIOD._replace(score_period=lambda *arguments: -1))
+    message = find_failure(lambda: rule_calls.score_period_states(version, "own/all", 7, PERIOD))
+    assert message.startswith("the books do not balance: score_period minted -1")
 
 
 @pytest.mark.parametrize(
@@ -149,12 +155,12 @@ def test_wrong_score_of_period_is_a_failure():
     ],
 )
 def test_wrong_explanation_is_a_failure(terms: Any, message: str):
-    """Terms must sum to every player's change of column 0."""
-    _, after = score(bound(BY_GAME))
-    version = broken(explain=lambda *arguments: terms)
+    """Terms must be terms, and sum to every player's change of column 0."""
+    _, after = score_game(bind_rule(BY_GAME))
+    version = bind_variant(explain=lambda *arguments: terms)
     names = ["anna", "ben", "cleo"]
-    told = failure_of(lambda: rule_calls.explain_states(version, "own/all", 7, names, START, PLACES, after))
-    assert told.startswith(message)
+    failure = find_failure(lambda: rule_calls.explain_states(version, "own/all", 7, names, START, PLACES, after))
+    assert failure.startswith(message)
 
 
 @pytest.mark.parametrize(
@@ -167,19 +173,22 @@ def test_wrong_explanation_is_a_failure(terms: Any, message: str):
     ],
 )
 def test_wrong_explanation_of_period_is_a_failure(terms: Any, message: str):
-    """The terms of a period belong to the player's results, and sum to the period's change."""
-    version = bound(BY_PERIOD._replace(explain_period=lambda *arguments: terms))
+    """The terms of a period belong to rows of the player, and sum to the period's change."""
+    version = bind_rule(BY_PERIOD._replace(explain_period=lambda *arguments: terms))
     _, after = rule_calls.score_period_states(version, "own/all", 7, PERIOD)
-    told = failure_of(lambda: rule_calls.explain_period(version, "own/all", 7, 0, ["a", "b", "c"], PERIOD, after))
-    assert told.startswith(message)
+    failure = find_failure(lambda: rule_calls.explain_period(version, "own/all", 7, 0, ["a", "b", "c"], PERIOD, after))
+    assert failure.startswith(message)
 
 
 STATE = (1600 * SCALE, 12 * SCALE)
 
 
-def test_states_between_games():
-    """Time, seasons and versions change a state; a rule that does not say how leaves it."""
-    version, plain = bound(BY_GAME), broken(age=None, new_season=None, enter=None, rank_by=None, provisional=None)
+def test_time_seasons_and_versions_change_a_state():
+    """Time, seasons and versions change a state; a rule without these functions leaves it unchanged."""
+    version, plain = (
+        bind_rule(BY_GAME),
+        bind_variant(age=None, new_season=None, enter=None, rank_by=None, provisional=None),
+    )
     assert rule_calls.age_state(version, "own/all", 7, STATE, 3) == (1600 * SCALE, 15 * SCALE)
     assert rule_calls.begin_season(version, "own/all", 7, STATE) == (1550 * SCALE, 12 * SCALE)
     assert rule_calls.enter_version(version, "own/all", STATE) == (1600 * SCALE, 40 * SCALE)
@@ -205,30 +214,32 @@ def test_states_between_games():
     ],
 )  # fmt: skip
 def test_wrong_state_is_a_failure(age: Any, message: str):
-    """A function that changes a state returns a whole number within bounds for every column."""
-    told = failure_of(lambda: rule_calls.age_state(broken(age=age), "own/all", 7, STATE, 3))
-    assert told.startswith(message)
-    assert "(test_state_rule_calls.py, line " in told
+    """A function that changes a state must return a whole number within bounds for every column."""
+    failure = find_failure(lambda: rule_calls.age_state(bind_variant(age=age), "own/all", 7, STATE, 3))
+    assert failure.startswith(message)
+    assert "(test_state_rule_calls.py, line " in failure
 
 
 def test_chances_of_players_with_states():
-    """Chances read the columns of states, and a draw leaves room for both results."""
-    version = bound(BY_GAME)
-    given = (version, "own/all", 7, 0, 2, START, PLACES)
-    likely = rule_calls.compute_expected_score(*given)
-    assert round(11 * likely / ONE, 6) == 1
-    assert rule_calls.compute_draw_probability(*given) == likely // 2
-    assert rule_calls.compute_draw_probability(broken(draw=None), *given[1:]) == 0
-    greedy = broken(draw=lambda i, j, *others: 2 * likely)
-    assert failure_of(lambda: rule_calls.compute_draw_probability(greedy, *given[1:])).startswith(
-        f"draw returned {2 * likely}, which is too high for the expected score from chance, {likely}"
+    """Chances read the columns of states; a draw probability must leave room for both results."""
+    version = bind_rule(BY_GAME)
+    arguments = (version, "own/all", 7, 0, 2, START, PLACES)
+    expected_score = rule_calls.compute_expected_score(*arguments)
+    assert round(11 * expected_score / ONE, 6) == 1
+    assert rule_calls.compute_draw_probability(*arguments) == expected_score // 2
+    assert rule_calls.compute_draw_probability(bind_variant(draw=None), *arguments[1:]) == 0
+    greedy = bind_variant(draw=lambda i, j, *rest: 2 * expected_score)
+    assert find_failure(lambda: rule_calls.compute_draw_probability(greedy, *arguments[1:])).startswith(
+        f"draw returned {2 * expected_score}, which is too high for the expected score from chance, {expected_score}"
     )
 
 
 def test_wrong_verdicts_are_failures():
-    """A rank is a whole number, and provisional is yes or no."""
-    told = failure_of(lambda: rule_calls.find_rank_value(broken(rank_by=lambda state, params: 0.5), "own/all", STATE))
-    assert told.startswith("rank_by returned 0.5; a whole number is needed")
-    unsure = broken(provisional=lambda state, games, params: 1)
-    told = failure_of(lambda: rule_calls.is_provisional(unsure, "own/all", STATE, 0))
-    assert told.startswith("provisional returned 1; it must return True or False")
+    """`rank_by` must return a whole number, and `provisional` True or False."""
+    failure = find_failure(
+        lambda: rule_calls.find_rank_value(bind_variant(rank_by=lambda state, params: 0.5), "own/all", STATE)
+    )
+    assert failure.startswith("rank_by returned 0.5; a whole number is needed")
+    unsure = bind_variant(provisional=lambda state, games, params: 1)
+    failure = find_failure(lambda: rule_calls.is_provisional(unsure, "own/all", STATE, 0))
+    assert failure.startswith("provisional returned 1; it must return True or False")

@@ -1,4 +1,4 @@
-"""Trials of rules with state: drawn games, by game and by period, with the columns that the rule needs."""
+"""Trials of rules with state: drawn games, by game and by period, with the columns that the rule reads."""
 
 from functools import partial
 from random import Random
@@ -21,10 +21,10 @@ TEXT = 'id = "x"\nversion = "1"\nrule = "own/1"\n{}[scope]\ngame = ["chess"]\n'
 WEEKLY = 'period = "week"\n'
 
 
-def tried(
+def run_trial(
     monkeypatch: pytest.MonkeyPatch, rule: Rule, more: str = "", *, compiling: bool = False, **options: Any
 ) -> Trial:
-    """The outcome of a trial of this rule, interpreted alone unless compiled code is wanted."""
+    """Return the outcome of a trial of this rule, interpreted alone unless `compiling` is set."""
     if not compiling:
         forbid_compiling(monkeypatch)
     substitute_rule(monkeypatch, rule, "own/1")
@@ -35,14 +35,14 @@ def tried(
 
 @pytest.mark.parametrize(("rule", "more"), [(BY_GAME, ""), (BY_PERIOD, WEEKLY)])
 def test_sound_rule_has_no_problems(rule: Rule, more: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A sound rule is tried on all drawn games, and nothing is wrong with it."""
-    trial = tried(monkeypatch, rule, more)
+    """A sound rule scores all drawn games without problems."""
+    trial = run_trial(monkeypatch, rule, more)
     assert (trial.problems, trial.scored) == ([], 60)
 
 
 @pytest.mark.parametrize("name", [name for name, ruleset in shipped_rulesets().items() if ruleset.on_request])
 def test_shipped_rulesets_with_state_have_no_problems(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawn games are scored by every ruleset that is published on request, with what it reads of earlier games."""
+    """Every ruleset that is published on request scores drawn games without problems."""
     forbid_compiling(monkeypatch)
     for text in shipped_rulesets()[name].fill_in("chess"):
         version, problems = bind(read_ruleset(text))
@@ -55,48 +55,52 @@ def test_shipped_rulesets_with_state_have_no_problems(name: str, monkeypatch: py
 @pytest.mark.slow_cases
 @pytest.mark.parametrize(("rule", "more"), [(BY_GAME, ""), (BY_PERIOD, WEEKLY)])
 def test_rule_is_tried_compiled(rule: Rule, more: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compiled code gives the states of the interpreted rule, by game and by period."""
+    """A compiled trial, by game and by period, has no problems."""
     pytest.importorskip("numba")
-    trial = tried(monkeypatch, rule, more, compiling=True)
+    trial = run_trial(monkeypatch, rule, more, compiling=True)
     assert (trial.problems, trial.compiled) == ([], True)
 
 
 calls: list[int] = []
 
 
-def counts_calls(n, before, columns, constants, table, after):
+def count_calls(n, before, columns, constants, table, after):
     calls.append(n)
     after[1][0] = len(calls)
     return 0
 
 
-def writes_to_input(n, before, columns, constants, table, after):
+def write_to_input(n, before, columns, constants, table, after):
     columns[0][0] = 7
     return 0
 
 
-def unbalanced(players, before, offsets, rows, constants, table, after):
+def score_unbalanced(players, before, offsets, rows, constants, table, after):
     after[0][0] += 1
     return 0
 
 
-def explains_nothing(n, names, before, columns, params, after):
+def explain_nothing(n, names, before, columns, params, after):
     return [[] for _ in range(n)]
 
 
-WRONG = {
-    "keeps a count": ({"score": counts_calls}, "", "state between calls (test_state_trials.py, line "),
-    "writes to its input": ({"score": writes_to_input}, "", "it must only read it (test_state_trials.py, line "),
-    "explains nothing": ({"explain": explains_nothing}, "", "explain returned terms that sum to [0, 0"),
+BAD_RULES = {
+    "keeps a count": ({"score": count_calls}, "", "state between calls (test_state_trials.py, line "),
+    "writes to its input": ({"score": write_to_input}, "", "it must only read it (test_state_trials.py, line "),
+    "explains nothing": ({"explain": explain_nothing}, "", "explain returned terms that sum to [0, 0"),
     "grows old wrongly": ({"age": lambda state, elapsed, constants: (0, state[1])}, "", "age changed rating from "),
-    "is in no season": ({"new_season": lambda state, constants: None}, "", "new_season returned nothing; a tuple of 2"),
+    "returns no season": (
+        {"new_season": lambda state, constants: None}, "", "new_season returned nothing; a tuple of 2",
+    ),
     "enters as text": ({"enter": lambda state, constants: ("a", 1)}, "", "enter returned 'a'; a whole number is"),
     "ranks by halves": ({"rank_by": lambda state, params: 0.5}, "", "rank_by returned 0.5; a whole number is needed"),
-    "is never sure": ({"provisional": lambda state, games, params: games}, "", "provisional returned "),
+    "returns no bool": ({"provisional": lambda state, games, params: games}, "", "provisional returned "),
     "expects too much": ({"chance": lambda i, j, *rest: 2**32 - 2, "draw": None}, "", "they must sum to 2^32"),
     "draws too often": ({"draw": lambda i, j, *rest: 2**32}, "", "draw returned 4294967296, which is too high"),
     "draws unevenly": ({"draw": lambda i, j, *rest: 1000 * i, "chance": lambda *rest: 2**31}, "", "must be the same"),
-    "period without books": ({"score_period": unbalanced}, WEEKLY, "the books do not balance: score_period minted 0"),
+    "period without books": (
+        {"score_period": score_unbalanced}, WEEKLY, "the books do not balance: score_period minted 0",
+    ),
     "period explained by no terms": ({"explain_period": lambda *rest: []}, WEEKLY, "terms that sum to 0"),
     "ages the rating": ({"age": lambda state, elapsed, constants: (0, 1)}, WEEKLY, "age changed rating from "),
     "adds two numbers": ({"adds": True}, "", "a rule with adds = True keeps only points, not 2 numbers"),
@@ -105,20 +109,20 @@ WRONG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("members", "more", "message"), WRONG.values(), ids=WRONG)
-def test_wrong_rule_is_told(
+@pytest.mark.parametrize(("members", "more", "message"), BAD_RULES.values(), ids=BAD_RULES)
+def test_error_of_a_rule_is_reported(
     members: dict[str, Any], more: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
-    """What a rule does wrong is told, with its file and line, and the game at which it was seen."""
-    trial = tried(monkeypatch, (BY_PERIOD if more else BY_GAME)._replace(**members), more)
-    # what a kernel may not do at all comes first
+    """An error of a rule is reported with its message."""
+    trial = run_trial(monkeypatch, (BY_PERIOD if more else BY_GAME)._replace(**members), more)
+    # forbidden operations of a kernel are reported first
     *forbidden, problem = trial.problems
     assert message in problem, trial.problems
-    assert bool(forbidden) == (members.get("score") is counts_calls)
+    assert bool(forbidden) == (members.get("score") is count_calls)
 
 
-def test_rule_that_compares_does_not_add(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Elo that claims to add is found out at the first game; what the shipped rules claim is tried like that."""
+def test_rule_that_reads_points_must_not_claim_to_add(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Elo with adds = True fails its trial at the first game."""
     forbid_compiling(monkeypatch)
     substitute_rule(monkeypatch, load_built_in_rule("pairwise-elo/1")._replace(adds=True), "own/1")
     version, problems = bind(read_ruleset(TEXT.format("") + "[params]\nk_total = 32\n"))
@@ -127,35 +131,35 @@ def test_rule_that_compares_does_not_add(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "to players with other points; with adds = True it must not read points" in trial.problems[0]
 
 
-def refuse_but_two(n, columns, params):
+def reject_unless_two(n, columns, params):
     return None if n == 2 and sorted(columns[1]) == [1, 2] else "it takes two, the first of whom moves"
 
 
-PICKY = BY_GAME._replace(columns=("place", "seat"), check=refuse_but_two)
+PICKY = BY_GAME._replace(columns=("place", "seat"), check=reject_unless_two)
 
 
-def sample(n: int, random: Random, params: Any) -> list[list[int]]:
+def draw_sample(n: int, random: Random, params: Any) -> list[list[int]]:
     return [random.choice([[1, 1], [1, 2], [2, 1]]), random.sample([1, 2], 2)] if n == 2 else [[1] * n, [0] * n]
 
 
 def test_rule_samples_what_it_can_score(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A rule that draws its own columns scores them; what its check refuses all the same is counted with the reason."""
-    trial = tried(monkeypatch, PICKY._replace(sample=sample))
+    """A rule that draws its own columns scores them; games that its check rejects are counted with the reason."""
+    trial = run_trial(monkeypatch, PICKY._replace(sample=draw_sample))
     assert trial.problems == []
     assert trial.scored > 0
     ((reason, count),) = trial.uncounted
     assert (reason, count + trial.scored) == ("it takes two, the first of whom moves", 60)
 
 
-def test_caller_gives_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where drawn games lack what a rule demands, the caller gives it; without that nothing is scored."""
+def test_caller_can_give_ranges_of_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If drawn games lack columns that a rule requires, the caller can give ranges; without them nothing is scored."""
     needs_minutes = BY_GAME._replace(
         columns=("place", "seconds_played"),
         check=lambda n, columns, params: None if min(columns[1]) >= 10**8 else "too short",
     )
-    assert tried(monkeypatch, needs_minutes).is_empty
-    given = parse_column_ranges(["seconds_played=100000000..200000000"], needs_minutes)
-    trial = tried(monkeypatch, needs_minutes, ranges=given)
+    assert run_trial(monkeypatch, needs_minutes).is_empty
+    ranges = parse_column_ranges(["seconds_played=100000000..200000000"], needs_minutes)
+    trial = run_trial(monkeypatch, needs_minutes, ranges=ranges)
     assert (trial.scored, trial.problems, trial.is_empty) == (60, [], False)
 
 
@@ -167,33 +171,33 @@ def test_caller_gives_columns(monkeypatch: pytest.MonkeyPatch) -> None:
         ("seat=2..1", "seat=2..1 is empty; write seat=1..2"),
     ],
 )
-def test_column_that_cannot_be_given_is_refused(text: str, message: str) -> None:
-    """A column of the caller is one that the rule reads, with a range of numbers."""
-    with pytest.raises(BadArgument) as refused:
+def test_invalid_column_range_is_rejected(text: str, message: str) -> None:
+    """A column that the rule does not read, or a bad range, is rejected."""
+    with pytest.raises(BadArgument) as rejection:
         parse_column_ranges([text], PICKY)
-    assert str(refused.value) == message
+    assert str(rejection.value) == message
 
 
 def test_columns_of_state_stay_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A trial puts some players far ahead, where a rule must not go out of bounds."""
-    grows = BY_GAME._replace(state=(State("rating", SCALE), State("k", SCALE)), score=doubles)
-    (problem,) = tried(monkeypatch, grows).problems
+    """A trial with players far ahead detects a state out of bounds."""
+    grows = BY_GAME._replace(state=(State("rating", SCALE), State("k", SCALE)), score=grow_thousandfold)
+    (problem,) = run_trial(monkeypatch, grows).problems
     assert "score set k to " in problem
     assert "which is out of bounds" in problem
 
 
-def doubles(n, before, columns, constants, table, after):
+def grow_thousandfold(n, before, columns, constants, table, after):
     for i in range(n):
         after[1][i] = before[1][i] * 1_000
     return 0
 
 
-ASKING = ("place", "team", "home", "score", "side_score", "numbers.handicap")
+READ_COLUMNS = ("place", "team", "home", "score", "side_score", "numbers.handicap")
 
 
 @pytest.mark.parametrize("order", ["high", "low"])
-def test_drawn_games_have_what_a_rule_reads(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawn games have teams, sides at home, scores and numbers, if the rule reads them; they are games as recorded."""
+def test_drawn_games_have_the_columns_of_a_rule(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawn games are valid, and have teams, home sides, scores and numbers if the rule reads them."""
     drawn: list[tuple[int, list[list[int]]]] = []
 
     def note_columns(n, columns, params):
@@ -201,7 +205,7 @@ def test_drawn_games_have_what_a_rule_reads(order: str, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(trials, "apply", partial(check_and_apply, trials.apply))
     more = f'score_order = "{order}"\nnumbers = {{ handicap = {{ min = 1, max = 9, absent = "refuse" }} }}\n'
-    trial = tried(monkeypatch, BY_GAME._replace(columns=ASKING, check=note_columns), more)
+    trial = run_trial(monkeypatch, BY_GAME._replace(columns=READ_COLUMNS, check=note_columns), more)
     assert (trial.problems, trial.scored) == ([], 60)
     teams = [columns[1] for _, columns in drawn]
     assert any(column[0] != MISSING for column in teams)
@@ -209,7 +213,7 @@ def test_drawn_games_have_what_a_rule_reads(order: str, monkeypatch: pytest.Monk
     assert {value for _, columns in drawn for value in columns[2]} == {-1, 0, 1}
     assert all(value != MISSING for _, columns in drawn for value in columns[3] + columns[4])
     assert {value for _, columns in drawn for value in columns[5]} <= {*range(1, 10)}
-    # a better score, negated where low wins, is a better place
+    # a better score is a better place; scores are negated if low wins
     for _, (places, _, _, scores, _, _) in drawn:
         assert sorted(range(len(places)), key=lambda i: (places[i], i)) == sorted(
             range(len(places)), key=lambda i: (-scores[i], i)
@@ -217,7 +221,7 @@ def test_drawn_games_have_what_a_rule_reads(order: str, monkeypatch: pytest.Monk
 
 
 def check_and_apply(apply: Any, facts: Any, position: int, event: Any) -> None:
-    """Apply an event as a trial does, after checking it as one that is recorded."""
+    """Apply an event of a trial after checking it like a recorded event."""
     if event.type == "game.recorded":
         read_data(event.type, event.data)
     apply(facts, position, event)

@@ -1,4 +1,4 @@
-"""Rows on their way into the store and into a digest: the fast ways say what the plain ones say."""
+"""Rows for the store and for digests: the fast functions have the results of the plain ones."""
 
 from fractions import Fraction
 from typing import Any
@@ -34,25 +34,25 @@ STATE = (State("rating", 10**6), State("deviation", 10**6))
 
 
 @given(st.lists(ROWS, max_size=5), st.sampled_from([1, 2, 840, 10**6]), NAMES)
-def test_digest_is_that_of_json_rows(rows: list[RankedRow], scale: int, ruleset: str) -> None:
-    """The digest of standings is that of their rows as JSON."""
-    found = Ranking("ladder", ruleset, scale, rows, 0, 0, 0, 0, 0, 0, STATE)
-    assert found.digest == compute_digest(ruleset, found.json_rows())
+def test_digest_equals_that_of_json_rows(rows: list[RankedRow], scale: int, ruleset: str) -> None:
+    """The digest of standings equals that of their rows as JSON."""
+    ranking = Ranking("ladder", ruleset, scale, rows, 0, 0, 0, 0, 0, 0, STATE)
+    assert ranking.digest == compute_digest(ruleset, ranking.json_rows())
 
 
 @given(ROWS)
 def test_stored_row_reads_back_the_same(row: RankedRow) -> None:
-    """A stored row has only plain values and reads back as the same standing."""
+    """A stored row has only plain values, and is read back as the same standing."""
     values = to_stored_row(row)
     assert {type(value) for value in values} <= {int, str, type(None)}
-    *others, gold, places, state = (*values, None, None, None)[:9]
-    assert from_stored_row((*others[:4], bool(others[4]), *others[5:], gold, places, state)) == row
+    *leading, gold, places, state = (*values, None, None, None)[:9]
+    assert from_stored_row((*leading[:4], bool(leading[4]), *leading[5:], gold, places, state)) == row
 
 
-def by_definition(rows: list[RankedRow], key: Any) -> list[RankedRow]:
-    """Everybody's rank is the number of those who are qualified and before him, plus one."""
+def rank_by_definition(rows: list[RankedRow], key: Any) -> list[RankedRow]:
+    """Return the rows with ranks: one more than the number of qualified players ahead."""
     ordered = sorted(rows, key=lambda row: (not row.qualified, key(row), row.player))
-    before = [sum(other.qualified and key(other) < key(row) for other in rows) for row in ordered]
+    before = [sum(rival.qualified and key(rival) < key(row) for rival in rows) for row in ordered]
     return [
         row._replace(rank=number + 1 if row.qualified else None) for row, number in zip(ordered, before, strict=True)
     ]
@@ -64,9 +64,9 @@ SMALL = st.builds(RankedRow, st.none(), NAMES, st.integers(-3, 3), st.integers(0
 @pytest.mark.slow
 @given(st.lists(SMALL, max_size=8, unique_by=lambda row: row.player))
 def test_ranks_follow_the_definition(rows: list[RankedRow]) -> None:
-    """Ranks are one more than the number of qualified players ahead, as defined."""
-    assert rank_rows(rows, lambda row: -row.points) == by_definition(rows, lambda row: -row.points)
-    assert rank_rows(rows, lambda row: (row.games, -row.points)) == by_definition(
+    """Ranks are one more than the number of qualified players ahead."""
+    assert rank_rows(rows, lambda row: -row.points) == rank_by_definition(rows, lambda row: -row.points)
+    assert rank_rows(rows, lambda row: (row.games, -row.points)) == rank_by_definition(
         rows, lambda row: (row.games, -row.points)
     )
 
@@ -76,6 +76,6 @@ def test_monthly_means_compare_as_fractions(played: list[tuple[int, int]]) -> No
     """The means of a month are compared as exact fractions."""
     names = [f"p{number}" for number in range(len(played))]
     points, games = [units for units, _ in played], [count for _, count in played]
-    found = period.rank(Results(names, points, games, [0], [], [], 1, PeriodParams(min_games=1)))
+    ranked = period.rank(Results(names, points, games, [0], [], [], 1, PeriodParams(min_games=1)))
     rows = [RankedRow(None, *row, row[2] >= 1, max(row[2], 1)) for row in zip(names, points, games, strict=True)]
-    assert found == by_definition(rows, lambda row: -Fraction(row.points, row.divisor))
+    assert ranked == rank_by_definition(rows, lambda row: -Fraction(row.points, row.divisor))

@@ -1,5 +1,6 @@
-"""Traces that are kept between runs, and continued: whatever was recorded meanwhile and whatever became of their files,
-answers are those of a replay from the first game."""
+"""Traces that are cached between runs and continued: after any events, and any damage to their files, answers equal
+those of a replay from the first game.
+"""
 
 import gc
 import json
@@ -17,7 +18,7 @@ from weakref import ref
 import pytest
 from cache_files import find_column_span, flip_bit, read_file, rewrite_file
 from paths import NEVER, set_paths
-from time_histories import INSTANTS, LADDERS, history
+from time_histories import INSTANTS, LADDERS, draw_history
 from time_ledgers import enter
 
 from ratings_ledger import Result
@@ -38,129 +39,137 @@ from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.replay.trace_cache import find_trace
 
 Ratings = Callable[..., Any]
-RUNNING = [name for name in dict.fromkeys(LADDERS) if not name.startswith(("catan-monthly", "catan-annual"))]
+UNBOUNDED_LADDERS = [name for name in dict.fromkeys(LADDERS) if not name.startswith(("catan-monthly", "catan-annual"))]
 
 
-def made(url: str) -> Ledger:
-    """A ledger with a history."""
+def make_ledger(url: str) -> Ledger:
+    """Make a ledger with a random history."""
     upgrade(url)
     ledger = open_ledger(url)
-    enter(ledger, history(3, 60))
+    enter(ledger, draw_history(3, 60))
     return ledger
 
 
 @pytest.fixture
-def traces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the caches of this test are; even the shortest ladder has its trace kept, and continued."""
+def trace_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The cache folder of this test; the trace of even the shortest ladder is cached and continued."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     monkeypatch.setattr(trace_cache, "TRACED_GAMES", 1)
     monkeypatch.setattr(continuation, "GAMES_PER_REPLAYED_GAME", 0)
     return tmp_path / "caches" / "ratings-ledger"
 
 
-def everything(facts: Facts, ladder: str, as_of: int | None) -> Any:
-    """What a ladder says: standings and books, now and then, everybody's steps, and why games gave what they gave."""
+def collect_answers(facts: Facts, ladder: str, as_of: int | None) -> Any:
+    """Return every answer about a ladder, now and as of a time: standings, books, all steps, explanations."""
     ladders = Ladders(facts)
     try:
         trace = ladders.trace(ladder)
-        then = ladders.at(as_of)
-        found = [ladders.standings(ladder), then.standings(ladder), then.first_instant_and_kind(ladder)]
-        for one in (ladders, then):
-            stream = one.streams(ladder.split("/")[0]).get(ladder)
-            found += [] if stream is None else [one.rank_stream(stream), plain(stream)]
-        for one in (trace, then.trace(ladder)):
-            found.append([(one.stream.names[player], *told(step)) for player, step in one.every_step()])
-            own = {name: [*map(told, one.steps(player))] for player, name in enumerate(one.stream.names)}
-            found.append(dict(sorted(own.items())))
-        found += [explained(explain_game(then, ladder, "g", row)) for row in range(0, len(facts.cell), 7)]
+        ladders_at = ladders.at(as_of)
+        answers = [ladders.standings(ladder), ladders_at.standings(ladder), ladders_at.first_instant_and_kind(ladder)]
+        for each_ladders in (ladders, ladders_at):
+            stream = each_ladders.streams(ladder.split("/")[0]).get(ladder)
+            answers += [] if stream is None else [each_ladders.rank_stream(stream), to_plain_stream(stream)]
+        for each_trace in (trace, ladders_at.trace(ladder)):
+            names = each_trace.stream.names
+            answers.append([(names[player], *to_plain_step(step)) for player, step in each_trace.every_step()])
+            steps_by_player = {
+                name: [*map(to_plain_step, each_trace.steps(player))] for player, name in enumerate(names)
+            }
+            answers.append(dict(sorted(steps_by_player.items())))
+        answers += [
+            to_plain_explanation(explain_game(ladders_at, ladder, "g", row)) for row in range(0, len(facts.cell), 7)
+        ]
     except RuleFailure as failure:
         return failure.describe(facts)
-    return found
+    return answers
 
 
-def plain(stream: Stream) -> Any:
-    """What a stream holds."""
+def to_plain_stream(stream: Stream) -> Any:
+    """Return the content of a stream in plain lists."""
     return (
         stream.ladder, stream.names, [*stream.offsets], [*stream.players], [*stream.version_indices],
         [*stream.rows], [[*column] for column in stream.columns], stream.adjustments,
     )  # fmt: skip
 
 
-def told(step: Any) -> Any:
+def to_plain_step(step: Any) -> Any:
+    """Return the content of a step in a plain tuple."""
     return (*step[:4], step.version and step.version.ruleset.name, step.position)
 
 
-def explained(found: Result) -> Any:
-    return json.loads(json.dumps(found.model_dump(mode="json")))
+def to_plain_explanation(explanation: Result) -> Any:
+    """Return an explanation in plain JSON."""
+    return json.loads(json.dumps(explanation.model_dump(mode="json")))
 
 
-def kept(facts: Facts, ladder: str) -> Trace | None:
+def find_cached_trace(facts: Facts, ladder: str) -> Trace | None:
+    """Return the usable cached trace of a ladder, if there is one."""
     return find_trace(facts, ladder, facts.rulesets.get(ladder.split("/")[0], []))
 
 
-def harm(place: Path, chance: Random) -> str:
-    """Do something to the files of the traces."""
+def damage_files(place: Path, chance: Random) -> str:
+    """Damage one of the files of the traces, or none; return the kind of damage."""
     files = sorted(path for path in place.rglob("traces/*") if path.is_file() and path.stat().st_size)
-    what = chance.choice(("flip", "cut", "lose", "link", "swap", "nothing", "nothing", "nothing"))
-    if not files or what == "nothing":
+    damage = chance.choice(("flip", "cut", "lose", "link", "swap", "nothing", "nothing", "nothing"))
+    if not files or damage == "nothing":
         return "nothing"
     path = chance.choice(files)
-    if what == "flip":
+    if damage == "flip":
         flip_bit(path, chance)
-    elif what == "cut":
+    elif damage == "cut":
         content = path.read_bytes()[: chance.randrange(path.stat().st_size)]
-        path.unlink()  # what is mapped keeps its length
+        path.unlink()  # a mapped file keeps its length
         path.write_bytes(content)
-    elif what == "lose":
+    elif damage == "lose":
         path.unlink()
-    elif what == "link":
+    elif damage == "link":
         path.rename(path.with_name(f"{path.name}-elsewhere"))
         path.symlink_to(path.with_name(f"{path.name}-elsewhere"))
-    else:  # a trace of another ladder under this one's name
+    else:  # a trace of another ladder under the name of this one
         content = chance.choice(files).read_bytes()
         path.unlink()
         path.write_bytes(content)
-    return what
+    return damage
 
 
 @pytest.mark.slow
-def test_kept_traces_answer_as_replays_do(
-    tmp_path: Path, traces: Path, monkeypatch: pytest.MonkeyPatch, at_length: bool, store: str, store_kind: str
+def test_cached_traces_answer_like_replays(
+    tmp_path: Path, trace_folder: Path, monkeypatch: pytest.MonkeyPatch, at_length: bool, store: str, store_kind: str
 ) -> None:
-    """As a random history grows, what is read from a trace, or continues one, is what a replay from the start says.
+    """As a random history grows, answers from cached or continued traces equal those of a replay from the start.
 
     Late games, corrections, voids, renames, adjustments and new versions come in pieces; questions are asked in
-    between, also of what was known earlier and of what is only proposed; files are damaged now and then.
+    between, also as known earlier and about proposed events; files are damaged now and then.
     """
-    met: Counter[str] = Counter()
-    # the first is in each kind of store, and the others are in files
+    cases: Counter[str] = Counter()
+    # the first history is in each kind of store, the others are in files
     seeds = 60 if at_length else 2 if store_kind == "sqlite" else 1
     for seed in range(seeds):
         chance, url = Random(seed), str(tmp_path / f"{seed}.db") if seed else store
         upgrade(url)
-        ledger, rest, length = open_ledger(url), history(seed, 90), 0
+        ledger, rest, length = open_ledger(url), draw_history(seed, 90), 0
         while rest:
             size = chance.choice((1, 2, 5, 20))
             part, rest = rest[:size], rest[size:]
             enter(ledger, part)
             length += len(part)
-            asked = chance.sample(RUNNING, 3)
+            ladders = chance.sample(UNBOUNDED_LADDERS, 3)
             compiled = chance.random() < 0.2
             monkeypatch.setattr(column_cache, "MERGE_RATIO", chance.choice((0, 8)))
-            look(ledger, monkeypatch, chance, asked, length, compiled, met)
+            check_answers(ledger, monkeypatch, chance, ladders, length, compiled, cases)
             if chance.random() < 0.3:
-                look(ledger, monkeypatch, chance, asked, chance.randint(1, length), compiled, met)
-            met[harm(traces, chance)] += 1
-    assert not [*traces.rglob("*.part")]
-    wanted = {"continued", "as it was", "replayed", "proposed", "flip", "cut", "lose", "link"}
-    assert met.keys() >= wanted or (seeds == 1 and met["continued"]), met
+                check_answers(ledger, monkeypatch, chance, ladders, chance.randint(1, length), compiled, cases)
+            cases[damage_files(trace_folder, chance)] += 1
+    assert not [*trace_folder.rglob("*.part")]
+    required_cases = {"continued", "unchanged", "replayed", "proposed", "flip", "cut", "lose", "link"}
+    assert cases.keys() >= required_cases or (seeds == 1 and cases["continued"]), cases
 
 
-def look(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch, chance: Random, asked: list[str], position: int, compiled: bool,
-    met: Counter[str],
+def check_answers(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch, chance: Random, ladders: list[str], position: int, compiled: bool,
+    cases: Counter[str],
 ) -> None:  # fmt: skip
-    """Compare all answers at a position, and those at facts that were brought there by one event after another."""
+    """Compare all answers at a position, from cached facts and from facts that reached it event by event."""
     with ledger.reading() as connection:
         plain = decode(connection, position, cached=False)
         set_paths(monkeypatch, scanned=False, compiled=compiled)
@@ -171,108 +180,110 @@ def look(
             apply_event(behind, at, read_records_at(connection, [at])[at])
     settle_facts(behind)
     behind.position = position
-    for ladder in asked:
+    for ladder in ladders:
         if ladder.split("/")[0] not in plain.rulesets:
             continue
         as_of = chance.choice([None, *map(parse_record_instant, INSTANTS)])
-        found = kept(facts, ladder)
-        met["replayed" if found is None else "continued" if found.earlier else "as it was"] += 1
-        met["proposed"] += behind.proposed and (kept(behind, ladder) is not None)
-        given = everything(facts, ladder, as_of)
-        proposed = everything(behind, ladder, as_of)
+        trace = find_cached_trace(facts, ladder)
+        cases["replayed" if trace is None else "continued" if trace.earlier else "unchanged"] += 1
+        cases["proposed"] += behind.proposed and (find_cached_trace(behind, ladder) is not None)
+        answers = collect_answers(facts, ladder, as_of)
+        proposed_answers = collect_answers(behind, ladder, as_of)
         set_paths(monkeypatch, scanned=False, compiled=False)
-        assert given == everything(plain, ladder, as_of), (ladder, position, as_of)
-        assert proposed == given
+        assert answers == collect_answers(plain, ladder, as_of), (ladder, position, as_of)
+        assert proposed_answers == answers
         set_paths(monkeypatch, scanned=False, compiled=compiled)
 
 
-def test_unused_traces_are_told_in_a_line(
-    tmp_path: Path, traces: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_damaged_trace_is_replaced_with_one_warning(
+    tmp_path: Path, trace_folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A damaged trace is named in one line and deleted, and the answer comes from a replay, which is kept."""
-    ledger = made(str(tmp_path / "ratings.db"))
+    """A damaged trace is named in one warning and deleted; the answer comes from a replay, whose trace is cached."""
+    ledger = make_ledger(str(tmp_path / "ratings.db"))
     set_paths(monkeypatch, scanned=False, compiled=False)
     with ledger.reading() as connection:
         facts = decode(connection)
-    before = everything(facts, RUNNING[0], None)
-    (path,) = traces.rglob("traces/*-*-*")
+    before = collect_answers(facts, UNBOUNDED_LADDERS[0], None)
+    (path,) = trace_folder.rglob("traces/*-*-*")
     flip_bit(path, Random(0), find_column_span(path, "before"))
     with caplog.at_level(logging.WARNING):
-        assert everything(facts, RUNNING[0], None) == before
+        assert collect_answers(facts, UNBOUNDED_LADDERS[0], None) == before
     (line,) = caplog.messages
     assert line.endswith(f"is not used: {path.name}/before is damaged")
-    assert kept(facts, RUNNING[0]) is not None
+    assert find_cached_trace(facts, UNBOUNDED_LADDERS[0]) is not None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("planted", ["points", "mint", "minted"])
-@pytest.mark.parametrize("asked", [("verify",), ("rebuild", "--check")])
-def test_planted_wrong_trace_is_found(
+@pytest.mark.parametrize("wrong_part", ["points", "mint", "minted"])
+@pytest.mark.parametrize("checking_command", [("verify",), ("rebuild", "--check")])
+def test_wrong_trace_is_found_by_full_replay(
     tmp_path: Path,
-    traces: Path,
+    trace_folder: Path,
     monkeypatch: pytest.MonkeyPatch,
     ratings: Ratings,
-    asked: tuple[str, ...],
-    planted: str,
+    checking_command: tuple[str, ...],
+    wrong_part: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A trace that is sound but wrong answers questions until a command that replays without it finds it.
+    """A readable but wrong trace is used for answers until `verify` or `rebuild --check` replays without it.
 
-    That goes for the points, for what each game minted, and for what all of them did.
+    It has wrong points, a wrong mint of one game, or a wrong total of mints.
     """
     url = str(tmp_path / "ratings.db")
-    made(url)
+    make_ledger(url)
     set_paths(monkeypatch, scanned=False, compiled=False)
 
-    def answer() -> str:
-        # no command shows what a trace says a game minted
+    def read_answers() -> str:
+        # no command shows the mint of a single game
         return "".join(
-            ratings(command, "galactic-points", "--format", "json", db=url).stdout for command in ("standings", "books")
+            ratings(name, "galactic-points", "--format", "json", db=url).stdout for name in ("standings", "books")
         )
 
-    right = answer()
+    expected = read_answers()
     assert ratings("history", "galactic-points", "anna", db=url).exit_code == 0
-    (path,) = traces.rglob("traces/*-*-*")
-    columns, about = read_file(path)
-    if planted == "minted":
-        about["minted"] += 1
+    (path,) = trace_folder.rglob("traces/*-*-*")
+    columns, header = read_file(path)
+    if wrong_part == "minted":
+        header["minted"] += 1
     else:
-        columns[planted][0] += 1
-    rewrite_file(path, columns, about)
-    assert (answer() != right) is (planted != "mint")
-    found = ratings(*asked, db=url)
-    told = f"{path} differs from a replay of galactic-points; it is deleted"
-    assert told in found.stdout + caplog.text
-    assert found.exit_code == (1 if asked == ("verify",) else 0)
+        columns[wrong_part][0] += 1
+    rewrite_file(path, columns, header)
+    assert (read_answers() != expected) is (wrong_part != "mint")
+    result = ratings(*checking_command, db=url)
+    message = f"{path} differs from a replay of galactic-points; it is deleted"
+    assert message in result.stdout + caplog.text
+    assert result.exit_code == (1 if checking_command == ("verify",) else 0)
     assert not path.exists()
-    assert answer() == right
+    assert read_answers() == expected
     caplog.clear()
-    again = ratings(*asked, db=url)
-    assert (again.exit_code, told in again.stdout + caplog.text) == (0, False)
+    second_result = ratings(*checking_command, db=url)
+    assert (second_result.exit_code, message in second_result.stdout + caplog.text) == (0, False)
 
 
-def test_another_version_does_not_take_the_place_of_a_trace(
-    tmp_path: Path, traces: Path, monkeypatch: pytest.MonkeyPatch
+def test_simulated_version_does_not_replace_the_cached_trace(
+    tmp_path: Path, trace_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What one version would make of all games is replayed, and leaves the kept trace of the ladder alone."""
-    ledger = made(str(tmp_path / "ratings.db"))
+    """A replay of all games by one version leaves the cached trace of the ladder unchanged."""
+    ledger = make_ledger(str(tmp_path / "ratings.db"))
     set_paths(monkeypatch, scanned=False, compiled=False)
     with ledger.reading() as connection:
-        facts, plain = decode(connection), decode(connection, cached=False)
+        facts, uncached_facts = decode(connection), decode(connection, cached=False)
     Ladders(facts).trace("galactic-points")
-    (path,) = traces.rglob("traces/*-*-*")
+    (path,) = trace_folder.rglob("traces/*-*-*")
     rules = facts.rulesets["galactic-points"][0].ruleset.name
     for as_of in (None, parse_record_instant(INSTANTS[2])):
-        asked, wanted = Ladders(facts, as_of, rules), Ladders(plain, as_of, rules)
-        assert [*asked.trace("galactic-points").points_before] == [*wanted.trace("galactic-points").points_before]
-    assert [*traces.rglob("traces/*-*-*")] == [path]
+        ladders, plain_ladders = Ladders(facts, as_of, rules), Ladders(uncached_facts, as_of, rules)
+        assert [*ladders.trace("galactic-points").points_before] == [
+            *plain_ladders.trace("galactic-points").points_before
+        ]
+    assert [*trace_folder.rglob("traces/*-*-*")] == [path]
 
 
-def test_large_things_do_not_wait_for_the_garbage_collector(
-    tmp_path: Path, traces: Path, monkeypatch: pytest.MonkeyPatch
+def test_ladders_and_traces_are_freed_without_garbage_collector(
+    tmp_path: Path, trace_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ladders and their traces, new or kept, are given back as soon as nobody holds them."""
-    ledger = made(str(tmp_path / "ratings.db"))
+    """Ladders and their traces, new or cached, are freed as soon as no reference is left."""
+    ledger = make_ledger(str(tmp_path / "ratings.db"))
     set_paths(monkeypatch, scanned=False, compiled=False)
     with ledger.reading() as connection:
         facts = decode(connection)
@@ -282,35 +293,37 @@ def test_large_things_do_not_wait_for_the_garbage_collector(
         for _ in range(2):
             ladders = Ladders(facts)
             ladders.keep_trace_of("galactic-points")
-            everything(facts, "galactic-points", None)
-            then = ladders.at(parse_record_instant(INSTANTS[2]))
-            then.standings("galactic-points")
-            held = [ref(one) for one in (ladders, then, ladders.trace("galactic-points"))]
-            del ladders, then
-            assert [one() for one in held] == [None, None, None]
+            collect_answers(facts, "galactic-points", None)
+            ladders_at = ladders.at(parse_record_instant(INSTANTS[2]))
+            ladders_at.standings("galactic-points")
+            references = [ref(owner) for owner in (ladders, ladders_at, ladders.trace("galactic-points"))]
+            del ladders, ladders_at
+            assert [reference() for reference in references] == [None, None, None]
     finally:
         gc.enable()
 
 
-def test_home_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a place for files, everything is replayed."""
+def test_unwritable_cache_folder_means_replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a writable cache folder, answers come from a replay."""
     monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
     monkeypatch.setattr(trace_cache, "TRACED_GAMES", 1)
-    ledger = made(str(tmp_path / "ratings.db"))
+    ledger = make_ledger(str(tmp_path / "ratings.db"))
     with ledger.reading() as connection:
-        plain = decode(connection, cached=False)
+        uncached_facts = decode(connection, cached=False)
         set_paths(monkeypatch, scanned=False, compiled=False)
         facts = decode(connection)
     assert (facts.cache, facts.chain_hash == ZERO) == (None, False)
-    assert everything(facts, RUNNING[0], None) == everything(plain, RUNNING[0], None)
+    assert collect_answers(facts, UNBOUNDED_LADDERS[0], None) == collect_answers(
+        uncached_facts, UNBOUNDED_LADDERS[0], None
+    )
     assert len(facts.cell) < NEVER
 
 
 @pytest.mark.slow
-def test_commands_read_kept_traces_without_numpy(tmp_path: Path) -> None:
-    """Given kept columns and a kept trace, a history and an explanation end before numpy would have been imported."""
+def test_commands_read_cached_traces_without_numpy(tmp_path: Path) -> None:
+    """With cached columns and a cached trace, `history` and `explain` do not import numpy."""
     url = str(tmp_path / "ratings.db")
-    made(url)
+    make_ledger(url)
     program = f"""
 import sys
 from ratings_ledger.cli.main import invoke
@@ -326,6 +339,6 @@ print(code, "numpy" in sys.modules, file=sys.stderr)
         subprocess.run(
             [sys.executable, "-c", program, *command], env=environment, capture_output=True, text=True, check=True
         ).stderr
-        for command in (commands[0], *commands)  # the first one keeps the trace
+        for command in (commands[0], *commands)  # the first command caches the trace
     ]
     assert lines == ["0 True\n", "0 False\n", "0 False\n"]

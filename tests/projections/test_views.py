@@ -1,4 +1,4 @@
-"""A view, and the public package over it: the answers are those of the commands, and refusals are a few exceptions."""
+"""Views and the public package: answers equal the output of commands, and every error is a documented exception."""
 
 import inspect
 import json
@@ -37,7 +37,7 @@ GAMES = [
 ]
 
 
-def with_games(ratings: Ratings, url: str) -> None:
+def make_ledger_with_games(ratings: Ratings, url: str) -> None:
     """Make a ledger with three games, an adjustment and a published list."""
     make_ruled_ledger(ratings, url)
     for game_id, at, *players in GAMES:
@@ -49,8 +49,8 @@ def with_games(ratings: Ratings, url: str) -> None:
 
 @pytest.fixture
 def url(copied: Callable[..., str]) -> str:
-    """The ledger of `with_games`, in each kind of store."""
-    return copied(with_games)
+    """The ledger of `make_ledger_with_games`, in each kind of store."""
+    return copied(make_ledger_with_games)
 
 
 COORDINATES: list[dict[str, Any]] = [
@@ -61,12 +61,12 @@ COORDINATES: list[dict[str, Any]] = [
 
 @pytest.mark.slow_cases
 @pytest.mark.parametrize("coordinates", COORDINATES, ids=str)
-def test_results_are_what_commands_print(url: str, ratings: Ratings, coordinates: dict[str, Any]) -> None:
-    """At any coordinates a result dumps to the JSON of its command."""
+def test_results_equal_command_output(url: str, ratings: Ratings, coordinates: dict[str, Any]) -> None:
+    """At any coordinates, a result dumps to the JSON of its command."""
     options = [part for name, value in coordinates.items() for part in (f"--{name.replace('_', '-')}", value)]
     with rl.open(url) as ledger:
         view = ledger.at(**coordinates)
-        asked = {
+        results = {
             ("standings", LADDER): view.standings(LADDER), ("books", LADDER): view.balance(LADDER),
             ("standings", LADDER, "--player", "ben"): view.standings(LADDER, ["ben"]),
             ("standings", LADDER, "--limit", 1): view.standings(LADDER, limit=1),
@@ -75,24 +75,24 @@ def test_results_are_what_commands_print(url: str, ratings: Ratings, coordinates
             ("explain", "anna", LADDER): view.account(LADDER, "anna"),
         }  # fmt: skip
         if not coordinates:
-            asked["standings", LADDER, "--as-published"] = view.published(LADDER)
-    same_as_printed(ratings, url, {(*command, *options): result for command, result in asked.items()})
+            results["standings", LADDER, "--as-published"] = view.published(LADDER)
+    check_command_outputs(ratings, url, {(*command, *options): result for command, result in results.items()})
 
 
-def same_as_printed(ratings: Ratings, url: str, asked: dict[tuple[Any, ...], rl.Result]) -> None:
+def check_command_outputs(ratings: Ratings, url: str, results: dict[tuple[Any, ...], rl.Result]) -> None:
     """Check that each result dumps to the JSON of its command."""
-    for command, result in asked.items():
-        told = ratings(*command, "--format", "json", db=url)
-        assert (told.exit_code, json.loads(told.stdout)) == (0, result.model_dump()), command
+    for command, result in results.items():
+        printed = ratings(*command, "--format", "json", db=url)
+        assert (printed.exit_code, json.loads(printed.stdout)) == (0, result.model_dump()), command
 
 
 @pytest.mark.slow_cases
-def test_what_is_recorded_is_what_commands_print(url: str, ratings: Ratings) -> None:
-    """Games and events dump to the JSON of their commands, however they are chosen."""
+def test_games_and_events_equal_command_output(url: str, ratings: Ratings) -> None:
+    """Games and events dump to the JSON of their commands, with every filter."""
     assert ratings("void", "g-2", "--reason", "a rehearsal", db=url).exit_code == 0
     with rl.open(url) as ledger:
         view, early, before = ledger.at(), ledger.at(as_of="2024-02-29"), ledger.at(known_at=20)
-        same_as_printed(ratings, url, {
+        check_command_outputs(ratings, url, {
             ("games", "--limit", 0): view.games(), ("games", "g-2"): view.games("g-2"),
             ("games", "--player", "dora", "--game", "club-catan"): view.games(player="dora", game="club-catan"),
             ("games", "--since", "2024-02-01", "--by", "mira", "--limit", 1):
@@ -108,39 +108,43 @@ def test_what_is_recorded_is_what_commands_print(url: str, ratings: Ratings) -> 
 
 
 @pytest.mark.slow_cases
-def test_rulesets_are_what_commands_print(url: str, ratings: Ratings) -> None:
-    """The published versions and one of them with its timeline dump to the JSON of their commands."""
+def test_rulesets_equal_command_output(url: str, ratings: Ratings) -> None:
+    """The published versions, and one ruleset with its timeline, dump to the JSON of their commands."""
     assert ratings("rules", "publish", RULESET, db=url).exit_code == 0
     with rl.open(url) as ledger:
         now, before = ledger.at(), ledger.at(known_at=20)
-        same_as_printed(ratings, url, {
+        check_command_outputs(ratings, url, {
             ("rules", "list"): now.rulesets(), ("rules", "list", "--known-at", 20): before.rulesets(),
             ("rules", "show", "club-catan-elo"): now.ruleset("club-catan-elo"),
             ("rules", "show", "club-catan-elo@1"): now.ruleset("club-catan-elo@1"),
             ("rules", "show", "club-catan-elo", "--known-at", 20): before.ruleset("club-catan-elo"),
         })  # fmt: skip
-        assert [len(one.ruleset("club-catan-elo").versions) for one in (before, now)] == [1, 2]
+        assert [len(view.ruleset("club-catan-elo").versions) for view in (before, now)] == [1, 2]
 
 
 @pytest.mark.slow_cases
-def test_decisions_are_told_with_what_they_did(url: str, ratings: Ratings) -> None:
-    """What somebody decided since a position, and what that did to points, which adds up to the difference."""
+def test_decisions_come_with_their_shares_of_each_change(url: str, ratings: Ratings) -> None:
+    """Decisions after a position come with the points that each of them caused; their sum is the whole difference."""
     assert ratings("void", "g-2", "--reason", "a rehearsal", "--by", "mira", db=url).exit_code == 0
     with rl.open(url) as ledger:
         before, now = ledger.at(known_at=20), ledger.at()
-        found = now.decisions(20)
-        had, has = ({row.player: row.points for row in view.standings(LADDER).rows} for view in (before, now))
-    assert [(one.type, one.by, one.reason) for one in found.decisions][1:] == [("game.voided", "mira", "a rehearsal")]
-    assert {(share.ladder, share.player) for share in found.shares} >= {(LADDER, "anna"), (LADDER, "ben")}
-    for share in (share for share in found.shares if share.ladder == LADDER):
+        answer = now.decisions(20)
+        points_before, points_now = (
+            {row.player: row.points for row in view.standings(LADDER).rows} for view in (before, now)
+        )
+    assert [(decision.type, decision.by, decision.reason) for decision in answer.decisions][1:] == [
+        ("game.voided", "mira", "a rehearsal")
+    ]
+    assert {(share.ladder, share.player) for share in answer.shares} >= {(LADDER, "anna"), (LADDER, "ben")}
+    for share in (share for share in answer.shares if share.ladder == LADDER):
         assert sum(share.amounts.values()) == share.change
-        assert (share.before, share.after) == (had.get(share.player), has.get(share.player))
-    assert json.loads(json.dumps(found.model_dump()))["from"] == 20
+        assert (share.before, share.after) == (points_before.get(share.player), points_now.get(share.player))
+    assert json.loads(json.dumps(answer.model_dump()))["from"] == 20
 
 
 @pytest.mark.slow_cases
-def test_leagues_are_what_commands_print(url: str, ratings: Ratings) -> None:
-    """Leagues, one of them with its table, and whom somebody has not met dump to the JSON of their commands."""
+def test_leagues_equal_command_output(url: str, ratings: Ratings) -> None:
+    """Leagues, a league with its table, and a player's missing opponents dump to the JSON of their commands."""
     for name in ("spring", "autumn"):
         created = (
             "league",
@@ -156,11 +160,11 @@ def test_leagues_are_what_commands_print(url: str, ratings: Ratings) -> None:
         assert ratings(*created, db=url).exit_code == 0
     with rl.open(url) as ledger:
         view = ledger.at()
-        same_as_printed(ratings, url, {
+        check_command_outputs(ratings, url, {
             ("league", "list"): view.leagues(), ("league", "show", "spring"): view.league("spring"),
             ("league", "unmet", LADDER, "dora"): view.unmet(LADDER, "dora"),
         })  # fmt: skip
-        assert [one.player for one in view.unmet(LADDER, "dora").rows] == ["ben", "cleo"]
+        assert [row.player for row in view.unmet(LADDER, "dora").rows] == ["ben", "cleo"]
         assert (view.league("spring").state, view.league("spring").ladder) == (
             "0 of 8 players",
             "youplay-league/spring",
@@ -168,8 +172,8 @@ def test_leagues_are_what_commands_print(url: str, ratings: Ratings) -> None:
 
 
 @pytest.mark.slow_cases
-def test_clocks_are_what_commands_print(url: str, ratings: Ratings) -> None:
-    """A game's clock and the account of somebody's timer dump to the JSON of their commands."""
+def test_clocks_equal_command_output(url: str, ratings: Ratings) -> None:
+    """The clock of a game and the explanation of a player's timer dump to the JSON of their commands."""
     steps: list[dict[str, Any]] = [
         {"type": "clock.started", "at": 0, "players": ["anna", "ben"]},
         {"type": "clock.offered", "at": 5, "player": "anna", "choice": "fortune"},
@@ -184,20 +188,20 @@ def test_clocks_are_what_commands_print(url: str, ratings: Ratings) -> None:
     assert ratings("import", "-", db=url, input="\n".join(lines)).exit_code == 0
     with rl.open(url) as ledger:
         view = ledger.at()
-        same_as_printed(ratings, url, {
+        check_command_outputs(ratings, url, {
             ("clock", "show", "c-1"): view.clock("c-1"), ("clock", "show", "c-1", "--at", 7): view.clock("c-1", 7),
             ("clock", "explain", "c-1", "anna"): view.clock_of("c-1", "anna"),
         })  # fmt: skip
 
 
 @pytest.mark.slow
-def test_comparisons_are_what_commands_print(url: str, ratings: Ratings) -> None:
-    """Ladders at two coordinates, the causes between them, and a simulation dump to the JSON of their commands."""
+def test_comparisons_equal_command_output(url: str, ratings: Ratings) -> None:
+    """A comparison of coordinates, its causes, and a simulation dump to the JSON of their commands."""
     text = RULESET.read_text(encoding="utf-8")
     with rl.open(url) as ledger:
         now, early, before = ledger.at(), ledger.at("2024-02-29"), ledger.at(known_at=20)
         versions, published = ledger.at(rules="club-catan-elo@1"), ledger.published()
-        same_as_printed(ratings, url, {
+        check_command_outputs(ratings, url, {
             ("diff", 20, "now"): ledger.compare(before, now),
             ("diff", "now", "as-of=2024-02-29", LADDER): ledger.compare(now, early, [LADDER]),
             ("diff", "now", "rules=club-catan-elo@1"): ledger.compare(now, versions),
@@ -210,50 +214,50 @@ def test_comparisons_are_what_commands_print(url: str, ratings: Ratings) -> None
         })  # fmt: skip
         causes = ledger.attribute(LADDER, "anna", before, now)
         assert sum(cause.amount for cause in causes.causes) == causes.change
-        simulated = {one.radius.ladder: one for one in ledger.simulate(text, now).variants[0].ladders}
+        simulated = {ladder.radius.ladder: ladder for ladder in ledger.simulate(text, now).variants[0].ladders}
         assert simulated[LADDER].quality.after is not None
 
 
 @pytest.mark.slow_cases
 @pytest.mark.parametrize("coordinates", COORDINATES, ids=str)
-def test_streams_are_what_exports_write(url: str, ratings: Ratings, coordinates: dict[str, Any]) -> None:
-    """All standings, and all changes of a ladder, come one at a time, each as the line that its command writes."""
+def test_streamed_results_equal_exported_lines(url: str, ratings: Ratings, coordinates: dict[str, Any]) -> None:
+    """All standings, and all changes of a ladder, are streamed as the lines that the exports write."""
     options = [part for name, value in coordinates.items() for part in (f"--{name.replace('_', '-')}", value)]
     with rl.open(url) as ledger:
         view = ledger.at(**coordinates)
-        asked = {
+        streams = {
             ("standings",): view.every_standings(), ("standings", LADDER): view.every_standings([LADDER]),
             ("changes", LADDER): view.changes(LADDER),
         }  # fmt: skip
-        for command, results in asked.items():
-            told = ratings("export", *command, *options, db=url)
-            lines = [json.loads(line) for line in told.stdout.splitlines()]
-            assert (told.exit_code, lines) == (0, [one.model_dump() for one in results]), command
+        for command, results in streams.items():
+            exported = ratings("export", *command, *options, db=url)
+            lines = [json.loads(line) for line in exported.stdout.splitlines()]
+            assert (exported.exit_code, lines) == (0, [result.model_dump() for result in results]), command
 
 
 @pytest.mark.slow_cases
 def test_results_are_exact_and_frozen(url: str) -> None:
-    """Points are fractions, times are in UTC, and nothing of a result can be changed."""
+    """Points are fractions, times are in UTC, and a result cannot be changed."""
     with rl.open(url) as ledger:
-        found, history = ledger.at().standings(LADDER), ledger.at("2024-02-29").history(LADDER, "anna")
+        standings, history = ledger.at().standings(LADDER), ledger.at("2024-02-29").history(LADDER, "anna")
         balance = ledger.at().balance(LADDER)
-    held = {one.account: one.amount for one in balance.accounts}
-    assert (sum(row.points for row in found.rows), balance.sum) == (held["players"], 0)
-    assert (held["adjusted"], held["start"]) == (-10, -4000)
-    assert all(isinstance(row.points, Fraction) for row in found.rows)
+    amounts = {account.account: account.amount for account in balance.accounts}
+    assert (sum(row.points for row in standings.rows), balance.sum) == (amounts["players"], 0)
+    assert (amounts["adjusted"], amounts["start"]) == (-10, -4000)
+    assert all(isinstance(row.points, Fraction) for row in standings.rows)
     assert [row.occurred_at for row in history.rows] == [datetime(2024, 1, 5, 20, tzinfo=UTC),
                                                         datetime(2024, 2, 5, 20, tzinfo=UTC)]  # fmt: skip
     assert history.at.until == datetime(2024, 2, 29, 23, 59, 59, 999_999, tzinfo=UTC)
     with pytest.raises(FrozenInstanceError):
-        found.rows[0].points = Fraction(0)  # type: ignore[misc]
+        standings.rows[0].points = Fraction(0)  # type: ignore[misc]
 
 
-def void(game_id: str) -> dict[str, Any]:
-    """The event that voids a game."""
+def build_void(game_id: str) -> dict[str, Any]:
+    """Return the event that voids a game."""
     return {"type": "game.voided", "data": {"game_id": game_id, "reason": "never played"}}
 
 
-WRONG: list[tuple[Callable[[rl.Ledger], object], type[rl.LedgerError], str | None, int]] = [
+BAD_CALLS: list[tuple[Callable[[rl.Ledger], object], type[rl.LedgerError], str | None, int]] = [
     (lambda ledger: ledger.at(as_of="yesterday").standings(LADDER), rl.BadArgument, "as_of", 2),
     (lambda ledger: ledger.at(as_of=datetime(2024, 2, 29)), rl.BadArgument, "as_of", 2),
     (lambda ledger: ledger.at(as_of=20240229), rl.BadArgument, "as_of", 2),  # type: ignore[arg-type]
@@ -305,8 +309,8 @@ WRONG: list[tuple[Callable[[rl.Ledger], object], type[rl.LedgerError], str | Non
     (lambda ledger: ledger.propose([], "mira", new_names="maybe"), rl.BadArgument, "new_names", 2),  # type: ignore[arg-type]
     (lambda ledger: ledger.propose({}, "mira").commit(), rl.Refused, "missing-member", 1),
     (lambda ledger: ledger.propose({"game_id": 7}, "mira").commit(), rl.Refused, "wrong-type", 1),
-    (lambda ledger: ledger.propose(void("g-9"), "mira").commit(), rl.Refused, "game-unknown", 1),
-    (lambda ledger: ledger.propose(void("g-1"), "mira", based_on={"game:g-1": 1}).commit(), rl.ChangedMeanwhile,
+    (lambda ledger: ledger.propose(build_void("g-9"), "mira").commit(), rl.Refused, "game-unknown", 1),
+    (lambda ledger: ledger.propose(build_void("g-1"), "mira", based_on={"game:g-1": 1}).commit(), rl.ChangedMeanwhile,
      "changed-meanwhile", 1),
     (lambda ledger: ledger.publish_shipped("mira", "no-such"), rl.BadArgument, "ruleset_id", 2),
     (lambda ledger: ledger.publish_shipped("mira", games=["Chess!"]), rl.Refused, "bad-slug", 1),
@@ -324,16 +328,16 @@ WRONG: list[tuple[Callable[[rl.Ledger], object], type[rl.LedgerError], str | Non
     (lambda ledger: ledger.at().predict(LADDER, ["anna", "ben"], numbers={"x": 1}), rl.BadArgument, "numbers", 2),
     (lambda ledger: ledger.compare(7, ledger.at()), rl.BadArgument, "before", 2),  # type: ignore[arg-type]
 ]  # fmt: skip
-# for an argument of each name something that it can be
-GIVEN: dict[str, Any] = {
+# a valid value for every required argument
+VALID_ARGUMENTS: dict[str, Any] = {
     "ladder": LADDER, "player": "anna", "players": ["anna"], "game_id": "g-1", "game_ids": ["g-1"], "position": 3,
     "places": [1, 2], "name": "club-catan-elo", "second": "anna", "text": "odd", "after": 1,
-    "league": "winter", "by": "mira", "events": void("g-1"), "sides": ["anna", "ben"], "pairs": [("anna", "ben")],
+    "league": "winter", "by": "mira", "events": build_void("g-1"), "sides": ["anna", "ben"], "pairs": [("anna", "ben")],
     "ruleset": "elo-chess",
 }  # fmt: skip
-# these take views and results
-OWN_TYPES = ("close", "simulate", "last_event_of_ranks", "compare", "attribute")
-ODD = (
+# methods whose arguments are views and results
+METHODS_OF_RESULTS = ("close", "simulate", "last_event_of_ranks", "compare", "attribute")
+ODD_VALUES = (
     7,
     -3,
     2**70,
@@ -354,50 +358,54 @@ ODD = (
 
 
 @pytest.mark.slow_cases
-def test_wrong_questions_are_a_few_exceptions(url: str) -> None:
-    """A wrong argument names itself, the unknown has its code, and both have the exit code of the command."""
+def test_bad_calls_raise_documented_exceptions(url: str) -> None:
+    """A bad argument is named, an unknown name has its code, and both have the exit code of the command."""
     with rl.open(url) as ledger:
-        for ask, kind, word, exit_code in WRONG:
-            with pytest.raises(kind) as caught:
-                ask(ledger)
+        for call, exception, word, exit_code in BAD_CALLS:
+            with pytest.raises(exception) as caught:
+                call(ledger)
             problem = caught.value
             named = problem.argument if isinstance(problem, rl.BadArgument) else problem.reason
             assert (named, problem.exit_code) == (word, exit_code), problem
 
 
 @pytest.mark.slow
-def test_odd_arguments_are_documented_exceptions(url: str, store_kind: str, at_length: bool) -> None:
-    """Whatever is given for one argument of any question, it is answered, or refused by a documented exception."""
+def test_odd_arguments_raise_only_documented_exceptions(url: str, store_kind: str, at_length: bool) -> None:
+    """An odd value for any argument of any method is answered or raises a documented exception."""
     with rl.open(url) as ledger:
         view = ledger.at()
-        questions = [
-            getattr(side, name)
-            for side in (view, ledger)
-            for name in dir(side)
-            if not name.startswith("_") and name not in OWN_TYPES and inspect.ismethod(getattr(side, name))
+        methods = [
+            getattr(owner, name)
+            for owner in (view, ledger)
+            for name in dir(owner)
+            if not name.startswith("_") and name not in METHODS_OF_RESULTS and inspect.ismethod(getattr(owner, name))
         ]  # fmt: skip
-        assert len(questions) > 40
-        odd_ones = ODD if at_length or store_kind == "sqlite" else ODD[::5]
-        for ask in questions:
-            parameters = inspect.signature(ask).parameters.values()
-            needed = {one.name: GIVEN[one.name] for one in parameters if one.default is one.empty}
-            if ask.__name__ == "follow":  # which waits for events unless it is told not to
+        assert len(methods) > 40
+        odd_values = ODD_VALUES if at_length or store_kind == "sqlite" else ODD_VALUES[::5]
+        for method in methods:
+            parameters = inspect.signature(method).parameters.values()
+            needed = {
+                parameter.name: VALID_ARGUMENTS[parameter.name]
+                for parameter in parameters
+                if parameter.default is parameter.empty
+            }
+            if method.__name__ == "follow":  # without a timeout it waits for events
                 needed["timeout_seconds"] = 0
-            for name, odd in product([one.name for one in parameters], odd_ones):
+            for name, odd in product([parameter.name for parameter in parameters], odd_values):
                 with suppress(rl.LedgerError):
-                    found = ask(**needed | {name: odd})
-                    if inspect.isgenerator(found) and name != "timeout_seconds":
-                        deque(found, maxlen=0)
+                    answer = method(**needed | {name: odd})
+                    if inspect.isgenerator(answer) and name != "timeout_seconds":
+                        deque(answer, maxlen=0)
 
 
 @pytest.mark.slow_cases
-def test_times_may_be_those_of_python(url: str) -> None:
-    """A date or a time with a zone means what its text means, and a number is not called a list."""
+def test_python_dates_and_times_equal_their_text(url: str) -> None:
+    """A date or a time with a zone means the same as its text, and a limit that is text is called no whole number."""
     with rl.open(url) as ledger:
-        for given, text in (
+        for value, text in (
             (date(2024, 2, 29), "2024-02-29"), (datetime(2024, 2, 29, 12, tzinfo=UTC), "2024-02-29T12:00:00Z"),
         ):  # fmt: skip
-            assert ledger.at(as_of=given).standings(LADDER) == ledger.at(as_of=text).standings(LADDER)
+            assert ledger.at(as_of=value).standings(LADDER) == ledger.at(as_of=text).standings(LADDER)
         now = ledger.head.recorded_at
         assert len(ledger.at(known_at=datetime.fromtimestamp(now / 10**6 + 1, UTC)).games().rows) == len(GAMES)
         change = ledger.at().history(LADDER, "anna").rows[0]
@@ -407,8 +415,8 @@ def test_times_may_be_those_of_python(url: str) -> None:
 
 
 @pytest.mark.slow_cases
-def test_no_limit_is_all(url: str) -> None:
-    """A limit of 0 means all rows wherever there is one, as it does for commands."""
+def test_limit_zero_returns_all_rows(url: str) -> None:
+    """A limit of 0 returns all rows, as it does for commands."""
     with rl.open(url) as ledger:
         view = ledger.at()
         assert len(view.standings(LADDER, limit=0).rows) == len(view.standings(LADDER).rows) > 2
@@ -416,37 +424,37 @@ def test_no_limit_is_all(url: str) -> None:
         assert len(view.games(limit=0).rows) == len(GAMES)
 
 
-def test_ledger_is_named_by_a_path(copied_file: Callable[..., Path]) -> None:
-    """A ledger is opened by whatever is a path; the interface lists what it is and nothing else."""
-    with rl.open(Path(copied_file(with_games))) as ledger:
+def test_ledger_opens_by_path_and_package_lists_its_names(copied_file: Callable[..., Path]) -> None:
+    """A ledger opens by a `Path`, and the package has exactly the names that it lists."""
+    with rl.open(Path(copied_file(make_ledger_with_games))) as ledger:
         assert len(ledger.at().games().rows) == len(GAMES)
     assert {name for name in dir(rl) if not name.startswith("__")} == {*rl.__all__}
 
 
 @pytest.mark.slow_cases
-def test_closed_ledger_is_refused(url: str) -> None:
-    """After closing, once or twice, questions are refused with a clear word, also those of its views."""
+def test_closed_ledger_rejects_questions(url: str) -> None:
+    """After one or two calls of `close`, questions to the ledger and its views raise a clear error."""
     ledger = rl.open(url)
     view = ledger.at()
     assert ledger.head.position > len(GAMES)
     assert view.standings(LADDER).rows
     ledger.close()
     ledger.close()
-    for ask in (lambda: ledger.head, lambda: view.standings(LADDER), view.games, ledger.status, ledger.at().ladders):
+    for query in (lambda: ledger.head, lambda: view.standings(LADDER), view.games, ledger.status, ledger.at().ladders):
         with pytest.raises(rl.BadArgument, match="the ledger is closed; open it again"):
-            ask()
+            query()
 
 
 @pytest.mark.slow_cases
 def test_view_decodes_once_and_follows_the_log(url: str, ratings: Ratings) -> None:
-    """Facts are decoded once, and followed when the log has grown: no event is decoded twice."""
+    """Facts are decoded once and then continued as the log grows; no event is decoded twice."""
     decoded: list[int | None] = []
 
-    def counting(connection: Any, position: int, lazily: bool) -> Any:
+    def decode_and_count(connection: Any, position: int, lazily: bool) -> Any:
         decoded.append(position)
         return decode(connection, position, lazily=lazily)
 
-    view = Snapshot(open_ledger(url), cache=LadderCache(counting))
+    view = Snapshot(open_ledger(url), cache=LadderCache(decode_and_count))
     before = view.standings(LADDER)
     assert (view.balance(LADDER).sum, view.history(LADDER, "ben").rows[0].game_id) == (0, "g-1")
     assert len(decoded) == 1
@@ -457,21 +465,23 @@ def test_view_decodes_once_and_follows_the_log(url: str, ratings: Ratings) -> No
 
 
 @pytest.mark.slow_cases
-def test_odd_answers_have_notes(url: str) -> None:
-    """What is odd about an answer is noted: a time to come, a ladder without games, one that was probably meant."""
+def test_surprising_answers_have_notes(url: str) -> None:
+    """Notes explain a time in the future and a ladder without games yet; an unknown ladder without a similar name gets
+    none.
+    """
     with rl.open(url) as ledger:
-        future, early, slip = ledger.at("2999-01-01"), ledger.at("2001-01-01"), ledger.at()
+        future, early, mistyped = ledger.at("2999-01-01"), ledger.at("2001-01-01"), ledger.at()
         future.standings(LADDER)
         assert early.standings(LADDER).rows == ()
-        slip.standings("catan-elo/rivals-duel")
+        mistyped.standings("catan-elo/rivals-duel")
     assert future.notes == ["2999-01-01 is in the future; more games may be played until then"]
     assert early.notes == [f"the first game on {LADDER.removesuffix('/all')} was at 2024-01-05 20:00:00 UTC"]
-    assert slip.notes == []  # no other ladder is like it
+    assert mistyped.notes == []  # no other ladder has a similar name
 
 
 @pytest.mark.slow
-def test_location_holds_no_secret(url: str) -> None:
-    """The location of a ledger names the store, and never a password."""
+def test_location_has_no_password(url: str) -> None:
+    """The location of a ledger names the store without its password."""
     with rl.open(url) as ledger:
         assert (make_url(url).database or "") in ledger.location
         assert ":secret@" not in ledger.location
@@ -479,25 +489,25 @@ def test_location_holds_no_secret(url: str) -> None:
 
 @pytest.mark.slow_cases
 def test_threads_share_a_ledger(url: str) -> None:
-    """Threads that ask one ledger, and one view of it, all get the same answers."""
+    """Threads that share a ledger, or one of its views, all get the same answers."""
     with rl.open(url) as ledger:
         shared = ledger.at()
         expected = shared.standings(LADDER)
         with ThreadPoolExecutor(4) as pool:
-            own = [pool.submit(lambda: ledger.at().standings(LADDER)) for _ in range(8)]
-            same = [pool.submit(shared.standings, LADDER) for _ in range(8)]
-            found = [task.result() for task in (*own, *same)]
-    assert [one.rows for one in found] == [expected.rows] * 16
+            own_views = [pool.submit(lambda: ledger.at().standings(LADDER)) for _ in range(8)]
+            shared_view = [pool.submit(shared.standings, LADDER) for _ in range(8)]
+            answers = [task.result() for task in (*own_views, *shared_view)]
+    assert [answer.rows for answer in answers] == [expected.rows] * 16
 
 
 @pytest.mark.slow_cases
-def test_proposal_tells_and_commits(url: str, ratings: Ratings) -> None:
-    """A proposal says what it would change before anything is written, and the ledger is like that after its commit."""
+def test_proposal_predicts_what_its_commit_changes(url: str, ratings: Ratings) -> None:
+    """A proposal lists its changes before it writes anything, and its commit makes exactly these changes."""
     with rl.open(url) as ledger:
         before, head = ledger.at().standings(LADDER), ledger.head
         game = {"game_id": "g-4", "game": "club-catan", "participants": [
             {"player": "emil", "place": 1}, {"player": "anna", "place": 2}]}  # fmt: skip
-        plan = ledger.propose([game, void("g-2")], "mira")
+        plan = ledger.propose([game, build_void("g-2")], "mira")
         assert (plan.rejections, plan.result.new_players, ledger.head) == ((), ["emil"], head)
         effects = {effect.player: effect.after for effect in plan.impact().changes}
         assert ledger.at().standings(LADDER) == before
@@ -508,28 +518,28 @@ def test_proposal_tells_and_commits(url: str, ratings: Ratings) -> None:
 
 
 @pytest.mark.slow_cases
-def test_committing_after_others_is_refused(url: str, ratings: Ratings) -> None:
-    """Of two proposals about one game the second to be committed is refused, and nothing of it is written."""
+def test_second_proposal_about_a_game_is_rejected(url: str, ratings: Ratings) -> None:
+    """The second of two proposals about one game is rejected on commit, and none of its events is written."""
     with rl.open(url) as ledger:
-        plans = [ledger.propose([void("g-1"), void(name)], "mira") for name in ("g-2", "g-3")]
+        plans = [ledger.propose([build_void("g-1"), build_void(name)], "mira") for name in ("g-2", "g-3")]
         plans[0].commit()
         head = ledger.head
         with pytest.raises(rl.ChangedMeanwhile, match="changed meanwhile"):
             plans[1].commit()
         assert ledger.head == head
         with pytest.raises(rl.Refused, match="is voided"):
-            ledger.propose(void("g-1"), "mira").commit()
+            ledger.propose(build_void("g-1"), "mira").commit()
 
 
-def test_ledger_that_vanishes_or_moves_back_is_told(tmp_path: Path, ratings: Ratings) -> None:
-    """A file that is replaced by an earlier copy is answered as it is then; one that is gone is refused."""
+def test_replaced_file_is_read_and_missing_file_is_rejected(tmp_path: Path, ratings: Ratings) -> None:
+    """A file replaced by an earlier copy is answered from the copy; a deleted file raises an error."""
     file, copy = tmp_path / "ratings.db", tmp_path / "before.db"
-    with_games(ratings, str(file))
+    make_ledger_with_games(ratings, str(file))
     shutil.copy(file, copy)
     with rl.open(str(file)) as ledger:
         view, head = ledger.at(), ledger.head
         before = view.standings(LADDER)
-        ledger.propose(void("g-3"), "mira").commit()
+        ledger.propose(build_void("g-3"), "mira").commit()
         assert view.standings(LADDER).games == before.games - 1
         copy.replace(file)
         assert (ledger.head, view.standings(LADDER)) == (head, before)
@@ -540,7 +550,7 @@ def test_ledger_that_vanishes_or_moves_back_is_told(tmp_path: Path, ratings: Rat
 
 @pytest.mark.slow_cases
 def test_shipped_rulesets_are_published_once(url: str) -> None:
-    """A program publishes the shipped rulesets that a ledger lacks, Elo for its games among them, and then no more."""
+    """A program publishes the shipped rulesets that a ledger lacks, with Elo for the given games, and only once."""
     with rl.open(url) as ledger:
         assert ledger.publish_shipped("mira") == []
         assert ledger.publish_shipped("mira", games=["chess", "go"]) == ["elo-chess@1", "elo-go@1"]
@@ -563,14 +573,14 @@ def test_shipped_ruleset_that_conflicts_is_refused() -> None:
 
 @pytest.mark.slow_cases
 def test_players_join_a_league(url: str) -> None:
-    """Eight players subscribe; the schedule is drawn with the last, and nobody can come after."""
+    """Eight players join; the last one starts the schedule, and a ninth player is rejected."""
     created = {"league": "spring", "game": "diplomacy", "players_per_game": 7}
     with rl.open(url) as ledger:
         ledger.propose({"type": "league.created", "data": created}, "mira").commit()
         heads = [ledger.join_league("spring", f"p{number}", "mira", seed="dice").position for number in range(8)]
-        found = ledger.at().league("spring")
-        assert (ledger.head.position, found.seed, len(found.players)) == (heads[-1], "dice", 8)
-        assert (heads[-1] - heads[0], found.state) == (8, f"0 of {len(found.games)} games")
+        league = ledger.at().league("spring")
+        assert (ledger.head.position, league.seed, len(league.players)) == (heads[-1], "dice", 8)
+        assert (heads[-1] - heads[0], league.state) == (8, f"0 of {len(league.games)} games")
         with pytest.raises(rl.Refused, match="already has its 8 players"):
             ledger.join_league("spring", "p9", "mira")
         with pytest.raises(rl.Refused, match=r"no league is called 'autumn' \(there are spring\)"):
@@ -580,54 +590,54 @@ def test_players_join_a_league(url: str) -> None:
 
 
 @pytest.mark.slow_cases
-def test_rejections_of_a_batch_say_which_event(url: str) -> None:
-    """Of several events each refusal has the number of its event; that of a single one needs none."""
+def test_rejections_of_a_batch_have_event_numbers(url: str) -> None:
+    """Each rejection in a batch has the number of its event; a single event has none."""
 
-    def game(game_id: str, *players: str) -> dict[str, object]:
+    def build_game(game_id: str, *players: str) -> dict[str, object]:
         seats = [{"player": player, "place": place} for place, player in enumerate(players, 1)]
         return {"game_id": game_id, "game": "chess", "participants": seats}
 
     with rl.open(url) as ledger:
-        batch = [game("n-1", "anna", "ben"), game("n-2", "anna", "anna"), game("n-1", "ben", "anna")]
-        refused = ledger.propose(batch, "mira", new_names="accept").rejections
-        assert [(one.code, one.file, one.line) for one in refused] == [
+        batch = [build_game("n-1", "anna", "ben"), build_game("n-2", "anna", "anna"), build_game("n-1", "ben", "anna")]
+        rejections = ledger.propose(batch, "mira", new_names="accept").rejections
+        assert [(rejection.code, rejection.file, rejection.line) for rejection in rejections] == [
             ("player-twice", None, 2),
             ("id-conflict", None, 3),
         ]
-        assert refused[1].message.endswith("has different content in event 1 of this list; use another id")
-        (single,) = ledger.propose(batch[1], "mira", new_names="accept").rejections
-        assert (single.code, single.line) == ("player-twice", None)
+        assert rejections[1].message.endswith("has different content in event 1 of this list; use another id")
+        (rejection_of_single,) = ledger.propose(batch[1], "mira", new_names="accept").rejections
+        assert (rejection_of_single.code, rejection_of_single.line) == ("player-twice", None)
 
 
 @pytest.mark.slow_cases
-def test_forked_process_goes_on(url: str) -> None:
-    """A process that is forked with an open ledger answers and writes with it, and so does its parent."""
+def test_forked_process_can_use_the_open_ledger(url: str) -> None:
+    """A process forked with an open ledger can read and write it, and so can its parent."""
     with rl.open(url) as ledger:
         view = ledger.at()
         before = view.standings(LADDER)
 
-        def voids() -> None:
-            ledger.propose(void("g-1"), view.standings(LADDER).rows[0].player).commit()
+        def void_first_game() -> None:
+            ledger.propose(build_void("g-1"), view.standings(LADDER).rows[0].player).commit()
 
-        child = get_context("fork").Process(target=voids)
+        child = get_context("fork").Process(target=void_first_game)
         child.start()
         child.join()
         assert (child.exitcode, view.standings(LADDER).games) == (0, before.games - 1)
-        ledger.propose(void("g-2"), "mira").commit()
+        ledger.propose(build_void("g-2"), "mira").commit()
         assert view.standings(LADDER).games == before.games - 2
 
 
 @pytest.mark.slow_cases
 def test_proposal_is_committed_once(url: str) -> None:
-    """A second commit is refused, as is what was not asked before the first; another thread may do either."""
+    """A second commit raises an error, and so does a closed proposal; another thread may use a proposal."""
     with rl.open(url) as ledger:
-        plan, other = (ledger.propose(void(name), "mira") for name in ("g-1", "g-2"))
+        plan, closed_plan = (ledger.propose(build_void(name), "mira") for name in ("g-1", "g-2"))
         with ThreadPoolExecutor(1) as thread:
             changed = thread.submit(plan.impact).result()
             head = thread.submit(plan.commit).result()
         assert (ledger.head, plan.impact()) == (head, changed)
-        other.close()
-        for again in (plan.commit, other.commit, other.impact):
+        closed_plan.close()
+        for call in (plan.commit, closed_plan.commit, closed_plan.impact):
             with pytest.raises(rl.BadArgument, match="propose the events again"):
-                again()
+                call()
         assert ledger.head == head

@@ -1,4 +1,4 @@
-"""Weng and Lin's two rules: against 40-digit vectors, an oracle in decimals, and another package."""
+"""Weng and Lin's two rules: compared with 40-digit vectors, an oracle in decimals, and another package."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -26,25 +26,25 @@ Side = Sequence[tuple[Any, Any]]
 Columns = list[list[int]]
 
 
-def laid_out(sides: Sequence[Side], places: Sequence[int], chance: Random | None = None) -> tuple[Columns, Columns]:
-    """Return states and columns of these sides, their players mixed by `chance`; no teams where all play alone."""
+def lay_out_game(sides: Sequence[Side], places: Sequence[int], random: Random | None = None) -> tuple[Columns, Columns]:
+    """Return states and columns of these sides, the players shuffled by `chance`; without teams if all play alone."""
     seats = [(int(Decimal(mu) * 10**6), int(Decimal(sigma) * 10**6), places[side], side)
              for side, players in enumerate(sides) for mu, sigma in players]  # fmt: skip
-    if chance is not None:
-        chance.shuffle(seats)
+    if random is not None:
+        random.shuffle(seats)
     mu, sigma, place, team = map(list, zip(*seats, strict=True))
     if len(sides) == len(seats):
         team = [MISSING] * len(seats)
     return [mu, sigma], [place, team, [0] * len(seats)]
 
 
-def params_of(given: dict[str, str]) -> weng_lin.WengLinParams:
+def read_params(params: dict[str, str]) -> weng_lin.WengLinParams:
     """Return the parameters of a vector."""
-    return weng_lin.WengLinParams.model_validate(given | ({"tau": 0} if given["tau"] == "0" else {}))
+    return weng_lin.WengLinParams.model_validate(params | ({"tau": 0} if params["tau"] == "0" else {}))
 
 
-def play(rule: Rule, params: Any, before: Columns, columns: Columns) -> tuple[int, Columns]:
-    """Return what a game mints and the states after it; the books balance, and the terms sum to the changes."""
+def score_game(rule: Rule, params: Any, before: Columns, columns: Columns) -> tuple[int, Columns]:
+    """Return the minted points and the states after a game; check that books balance and terms sum to changes."""
     n, after = len(before[0]), [list(column) for column in before]
     assert rule.check is not None
     assert rule.check(n, columns, params) is None
@@ -52,18 +52,20 @@ def play(rule: Rule, params: Any, before: Columns, columns: Columns) -> tuple[in
     changes = [new - old for new, old in zip(after[0], before[0], strict=True)]
     assert minted == max(sum(changes), 0)
     terms = rule.explain(n, [f"p{i}" for i in range(n)], before, columns, params, after)  # type: ignore[arg-type]
-    assert [sum(term.amount for term in mine) for mine in terms] == changes
+    assert [sum(term.amount for term in player_terms) for player_terms in terms] == changes
     return minted, after
 
 
-def exact_states(rule: Rule, sides: Sequence[Side], places: list[int], params: dict[str, str]) -> list[list[Decimal]]:
+def compute_exact_states(
+    rule: Rule, sides: Sequence[Side], places: list[int], params: dict[str, str]
+) -> list[list[Decimal]]:
     """Return the states after a game in millionths, from the oracle."""
     rated = oracle.rate(rule.id, sides, places, params)  # type: ignore[arg-type]
     return [[player[column] * 10**6 for side in rated for player in side] for column in (0, 1)]
 
 
-def largest_error(states: Columns, exact: list[list[Decimal]]) -> Decimal:
-    """Return how far any state is from the exact one, in millionths."""
+def find_largest_error(states: Columns, exact: list[list[Decimal]]) -> Decimal:
+    """Return the largest difference of any state from the exact one, in millionths."""
     return max(
         abs(state - right)
         for column, exact_column in zip(states, exact, strict=True)
@@ -71,18 +73,18 @@ def largest_error(states: Columns, exact: list[list[Decimal]]) -> Decimal:
     )
 
 
-def test_vectors_are_those_of_their_script() -> None:
-    """The stored vectors are what the script generates."""
+def test_stored_vectors_equal_those_of_their_script() -> None:
+    """The stored vectors equal those that the script generates."""
     assert json.loads(VECTORS.read_text("utf-8")) == json.loads(json.dumps(oracle.vectors()))
 
 
 @pytest.mark.parametrize("vector", json.loads(VECTORS.read_text("utf-8")), ids=lambda vector: vector["rule"])
 def test_states_are_within_half_a_unit_of_the_vectors(vector: dict[str, Any]) -> None:
-    """Every stored vector comes out, rounded to a millionth."""
-    before, columns = laid_out(vector["before"], vector["places"])
-    _, after = play(load_built_in_rule(vector["rule"]), params_of(vector["params"]), before, columns)
+    """Every stored vector is reproduced, rounded to a millionth."""
+    before, columns = lay_out_game(vector["before"], vector["places"])
+    _, after = score_game(load_built_in_rule(vector["rule"]), read_params(vector["params"]), before, columns)
     exact = [[Decimal(player[column]) * 10**6 for side in vector["after"] for player in side] for column in (0, 1)]
-    assert largest_error(after, exact) < Decimal("0.50001")
+    assert find_largest_error(after, exact) < Decimal("0.50001")
 
 
 @pytest.mark.parametrize("count", mark_many_cases(60, 300))
@@ -90,28 +92,28 @@ def test_states_are_within_half_a_unit_of_the_vectors(vector: dict[str, Any]) ->
 def test_drawn_games_are_within_half_a_unit_of_the_oracle(
     name: str, record_property: Callable[..., None], count: int
 ) -> None:
-    """Of drawn games with sides, ties and without tau, every state is the exact one, rounded."""
+    """In drawn games with sides and ties, with tau and without, every state is the rounded exact one."""
     rule, random, worst = load_built_in_rule(name), Random(7), Decimal(0)
     for _ in range(count):
         sides, places, params = oracle.draw_game(random)
-        before, columns = laid_out(sides, places)
-        _, after = play(rule, params_of(params), before, columns)
-        worst = max(worst, largest_error(after, exact_states(rule, sides, places, params)))
+        before, columns = lay_out_game(sides, places)
+        _, after = score_game(rule, read_params(params), before, columns)
+        worst = max(worst, find_largest_error(after, compute_exact_states(rule, sides, places, params)))
     record_property("largest error in millionths", str(worst))
     assert Decimal("0.45") < worst < Decimal("0.50001")
 
 
 @pytest.fixture
 def unrounded(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Return a list that gets the doubles that a kernel rounds: for every player the change, then the deviation."""
+    """A list of the doubles that a kernel rounds: for every player the change, then the deviation."""
     numbers: list[float] = []
     rounded = weng_lin.units
 
-    def note(value: float, scale: int) -> int:
+    def record_and_round(value: float, scale: int) -> int:
         numbers.append(value)
         return rounded(value, scale)
 
-    monkeypatch.setattr(weng_lin, "units", note)
+    monkeypatch.setattr(weng_lin, "units", record_and_round)
     return numbers
 
 
@@ -122,54 +124,54 @@ def test_kernels_are_within_a_ten_billionth_of_the_oracle(name: str, unrounded: 
     rule, random, worst = load_built_in_rule(name), Random(8), Decimal(0)
     for _ in range(count):
         sides, places, params = oracle.draw_game(random)
-        before, columns = laid_out(sides, places)
+        before, columns = lay_out_game(sides, places)
         unrounded.clear()
         after = [list(column) for column in before]
-        rule.score(len(before[0]), before, columns, rule.prepare(params_of(params)), rule.table(), after)
+        rule.score(len(before[0]), before, columns, rule.prepare(read_params(params)), rule.table(), after)
         rated = oracle.rate(name, sides, places, params)
-        # sides come by place in Plackett-Luce, so the numbers are matched by size
+        # Plackett-Luce takes the sides by place, so the numbers are matched by size
         old = [Decimal(mu) for side in sides for mu, _ in side]
         changes = sorted(mu - was for (mu, _), was in zip([p for side in rated for p in side], old, strict=True))
         deviations = sorted(sigma for side in rated for _, sigma in side)
-        for exact, reckoned in ((changes, unrounded[::2]), (deviations, unrounded[1::2])):
-            worst = max(worst, *(abs(Decimal(a) - b) for a, b in zip(sorted(reckoned), exact, strict=True)))
+        for exact, computed in ((changes, unrounded[::2]), (deviations, unrounded[1::2])):
+            worst = max(worst, *(abs(Decimal(a) - b) for a, b in zip(sorted(computed), exact, strict=True)))
     assert 0 < worst < Decimal("1e-10")
 
 
 @pytest.mark.parametrize("tau", ["25/300", "0"])
 @pytest.mark.parametrize(("name", "model"), [("weng-lin-btf/1", "BradleyTerryFull"), ("weng-lin-pl/1", "PlackettLuce")])
 def test_kernels_agree_with_another_package(name: str, model: str, tau: str, unrounded: list[float]) -> None:
-    """Within 1e-9 of openskill, with ties and sides of different sizes."""
+    """The doubles agree with openskill within 1e-9, with ties and sides of different sizes."""
     models = pytest.importorskip("openskill.models", reason="openskill is not installed")
     peer = getattr(models, model)(tau=25 / 300 if tau != "0" else 0.0)
     rule, random, worst = load_built_in_rule(name), Random(9), 0.0
     for _ in range(500):
-        sides, places, given = oracle.draw_game(random)
-        before, columns = laid_out(sides, places)
+        sides, places, params = oracle.draw_game(random)
+        before, columns = lay_out_game(sides, places)
         unrounded.clear()
         after = [list(column) for column in before]
-        constants = rule.prepare(params_of(given | {"tau": tau}))
+        constants = rule.prepare(read_params(params | {"tau": tau}))
         rule.score(len(before[0]), before, columns, constants, rule.table(), after)
         teams = [[peer.rating(mu=float(mu), sigma=float(sigma)) for mu, sigma in side] for side in sides]
         rated = [player for side in peer.rate(teams, ranks=[float(place) for place in places]) for player in side]
         old = [float(mu) for side in sides for mu, _ in side]
         changes = sorted(player.mu - was for player, was in zip(rated, old, strict=True))
         deviations = sorted(player.sigma for player in rated)
-        for theirs, reckoned in ((changes, unrounded[::2]), (deviations, unrounded[1::2])):
-            worst = max(worst, *(abs(a - b) for a, b in zip(sorted(reckoned), theirs, strict=True)))
+        for expected, computed in ((changes, unrounded[::2]), (deviations, unrounded[1::2])):
+            worst = max(worst, *(abs(a - b) for a, b in zip(sorted(computed), expected, strict=True)))
     assert worst < 1e-9
 
 
 @pytest.mark.parametrize("name", RULES)
 def test_neither_order_nor_ids_matter(name: str) -> None:
-    """Players of a game in another order get the same states."""
+    """In another order, the players of a game get the same states, up to the last millionth."""
     rule, random, params = load_built_in_rule(name), Random(10), weng_lin.WengLinParams()
     for _ in range(100):
         sides, places, _ = oracle.draw_game(random)
-        before, columns = laid_out(sides, places)
-        mixed_before, mixed_columns = laid_out(sides, places, random)
-        _, after = play(rule, params, before, columns)
-        _, mixed_after = play(rule, params, mixed_before, mixed_columns)
+        before, columns = lay_out_game(sides, places)
+        mixed_before, mixed_columns = lay_out_game(sides, places, random)
+        _, after = score_game(rule, params, before, columns)
+        _, mixed_after = score_game(rule, params, mixed_before, mixed_columns)
         by_state = dict(zip(zip(*before, strict=True), zip(*after, strict=True), strict=True))
         for old, new in zip(zip(*mixed_before, strict=True), zip(*mixed_after, strict=True), strict=True):
             # sums of doubles in another order may differ in the last bit, and so in the last millionth
@@ -177,7 +179,7 @@ def test_neither_order_nor_ids_matter(name: str) -> None:
 
 
 def score(n: Any, before: Any, columns: Any, constants: Any, table: Any, after: Any) -> int:
-    """Stand in for the rule's function."""
+    """Stand in for the rule's function; `compiling.compile_with_rule` replaces it."""
     raise NotImplementedError
 
 
@@ -187,7 +189,7 @@ def score_once(n: Any, before: Any, columns: Any, constants: Any, table: Any, af
 
 
 def chance(i: Any, j: Any, before: Any, columns: Any, constants: Any, table: Any) -> int:
-    """Stand in for the rule's function."""
+    """Stand in for the rule's function; `compiling.compile_with_rule` replaces it."""
     raise NotImplementedError
 
 
@@ -199,17 +201,17 @@ def predict_once(i: Any, j: Any, before: Any, columns: Any, constants: Any, tabl
 @pytest.mark.slow
 @pytest.mark.skipif(not compiling.is_available(), reason="the extra fast is not installed")
 @pytest.mark.parametrize("name", RULES)
-def test_compiled_kernels_have_the_same_bits(name: str) -> None:
-    """Compiled, a game gives the states and the probabilities that it gives interpreted."""
+def test_compiled_kernels_equal_interpreted_kernels(name: str) -> None:
+    """A compiled game has the states and the probabilities of the interpreted one."""
     rule, random = load_built_in_rule(name), Random(11)
     score_compiled = compiling.compile_with_rule(score_once, rule, (("score", rule.score),))
     assert rule.chance is not None
     chance_compiled = compiling.compile_with_rule(predict_once, rule, (("chance", rule.chance),))
     for _ in range(1_000):
-        sides, places, given = oracle.draw_game(random)
-        before, columns = laid_out(sides, places, random)
-        constants = rule.prepare(params_of(given))
-        minted, after = play(rule, params_of(given), before, columns)
+        sides, places, params = oracle.draw_game(random)
+        before, columns = lay_out_game(sides, places, random)
+        constants = rule.prepare(read_params(params))
+        minted, after = score_game(rule, read_params(params), before, columns)
         arrays = [np.array(numbers, dtype=np.int64) for numbers in (before, columns, constants, ())]
         filled = np.array(before, dtype=np.int64)
         assert score_compiled(len(before[0]), *arrays, filled) == minted
@@ -220,12 +222,12 @@ def test_compiled_kernels_have_the_same_bits(name: str) -> None:
 
 @pytest.mark.parametrize("name", RULES)
 def test_probabilities_of_a_pair_sum_to_one(name: str) -> None:
-    """Both sides' chances sum to exactly one, and each follows from the strengths and variances of both sides."""
+    """Both sides' chances sum to exactly one, and follow from the strengths and variances of both sides."""
     rule, random, params = load_built_in_rule(name), Random(12), weng_lin.WengLinParams()
     assert rule.chance is not None
     for _ in range(200):
         sides, places, _ = oracle.draw_game(random)
-        before, columns = laid_out(sides[:2], places[:2])
+        before, columns = lay_out_game(sides[:2], places[:2])
         last = len(before[0]) - 1
         ahead, behind = (
             rule.chance(*pair, before, columns, rule.prepare(params), ()) for pair in ((0, last), (last, 0))
@@ -238,9 +240,9 @@ def test_probabilities_of_a_pair_sum_to_one(name: str) -> None:
         assert abs(ahead / ONE - 1 / (1 + np.exp((mean[1] - mean[0]) / np.sqrt(variance)))) < 1e-9
 
 
-def test_the_hopeless_have_a_chance() -> None:
-    """However far apart two players are, both chances are between 0 and 1, and the game can be scored."""
-    before, columns = laid_out([[("9000000", "1")], [("-9000000", "1")], [("0", "1")]], [3, 2, 1])
+def test_extreme_gaps_leave_a_chance() -> None:
+    """For any gap between two players, both chances are between 0 and 1, and the game can be scored."""
+    before, columns = lay_out_game([[("9000000", "1")], [("-9000000", "1")], [("0", "1")]], [3, 2, 1])
     for name in RULES:
         rule, params = load_built_in_rule(name), weng_lin.WengLinParams()
         assert rule.chance is not None
@@ -248,24 +250,24 @@ def test_the_hopeless_have_a_chance() -> None:
             ONE - 1,
             1,
         ]
-        _, after = play(rule, params, before, columns)
+        _, after = score_game(rule, params, before, columns)
         assert after[0][0] < before[0][0]
         assert after[0][2] > before[0][2]
 
 
-def test_deviations_never_vanish() -> None:
-    """Without tau a deviation of one millionth stays one, and a missing one counts as one."""
+def test_deviation_is_at_least_one_millionth() -> None:
+    """Without tau a deviation of one millionth stays, and a deviation of zero counts as one millionth."""
     for name in RULES:
-        _, after = play(
+        _, after = score_game(
             load_built_in_rule(name),
             weng_lin.WengLinParams(tau=0),
-            *laid_out([[("25", "0")], [("20", "0.000001")]], [1, 2]),
+            *lay_out_game([[("25", "0")], [("20", "0.000001")]], [1, 2]),
         )
         assert after == [[25_000_000, 20_000_000], [1, 1]]
 
 
 def test_start_rank_and_provisional() -> None:
-    """New players begin with 25 +- 25/3, rank by 25 - 3 * 25/3, and are provisional until the deviation is small."""
+    """New players begin with 25 ± 25/3, rank by 25 - 3 * 25/3, and are provisional until the deviation is small."""
     rule, params = load_built_in_rule("weng-lin-pl/1"), weng_lin.WengLinParams(provisional_deviation="7.5")
     assert rule.start is not None
     assert rule.rank_by is not None
@@ -276,11 +278,11 @@ def test_start_rank_and_provisional() -> None:
     assert [rule.provisional((0, sigma), 5, params) for sigma in (7_500_000, 7_500_001)] == [False, True]
 
 
-def test_parameters_out_of_range_are_refused() -> None:
-    """A negative tau, a beta of zero, a kappa above one, and fractions that no double holds."""
-    for wrong in ({"tau": -1}, {"beta": 0}, {"sigma": "x"}, {"rank_deviations": 11}, {"unknown": 1}):
+def test_parameters_out_of_range_are_rejected() -> None:
+    """Parameters out of range, of the wrong kind, unknown, or with too many digits are rejected."""
+    for params in ({"tau": -1}, {"beta": 0}, {"sigma": "x"}, {"rank_deviations": 11}, {"unknown": 1}):
         with pytest.raises(ValidationError):
-            weng_lin.WengLinParams.model_validate(wrong)
+            weng_lin.WengLinParams.model_validate(params)
     refusals = {
         name: weng_lin.refuse_params(weng_lin.WengLinParams.model_validate({name: value}), 8)
         for name, value in {"kappa": 2, "beta": "1000001", "tau": "123456789.123456789", "sigma": "25/3"}.items()
@@ -291,11 +293,11 @@ def test_parameters_out_of_range_are_refused() -> None:
         "beta": "params.beta: must be at most 1,000,000, not 1000001",
         "tau": "params.tau: must be at most 1,000,000, not 123456789123456789/1000000000",
     }
-    long = weng_lin.refuse_params(weng_lin.WengLinParams(tau="999999.123456789"), 8)
-    assert long is None or "fewer digits" in long
+    refusal_of_long_number = weng_lin.refuse_params(weng_lin.WengLinParams(tau="999999.123456789"), 8)
+    assert refusal_of_long_number is None or "fewer digits" in refusal_of_long_number
 
 
-REFUSALS: list[tuple[Columns, str]] = [
+REJECTED_GAMES: list[tuple[Columns, str]] = [
     ([[0, 0], [MISSING] * 2, [0, 0]], "the game has no places"),
     ([[1, 1], [0, 0], [0, 0]], "all counted players are on one side"),
     (
@@ -305,14 +307,14 @@ REFUSALS: list[tuple[Columns, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("columns", "reason"), REFUSALS)
-def test_games_that_cannot_be_scored_are_refused(columns: Columns, reason: str) -> None:
-    """Each with its reason."""
+@pytest.mark.parametrize(("columns", "reason"), REJECTED_GAMES)
+def test_games_that_cannot_be_scored_are_rejected(columns: Columns, reason: str) -> None:
+    """Each unfit game is rejected with its reason."""
     assert weng_lin.check(len(columns[0]), columns, weng_lin.WengLinParams()) == reason
 
 
 def test_sample_games_can_be_scored() -> None:
-    """Nearly all games that the rule draws for its own trials can be scored, with sides and without."""
+    """All games that the rule draws for its own trials can be scored, with sides and without."""
     random, params = Random(13), weng_lin.WengLinParams()
     games = [weng_lin.sample(n, random, params) for n in range(2, 9) for _ in range(50)]
     assert all(weng_lin.check(len(columns[0]), columns, params) is None for columns in games)
@@ -320,23 +322,23 @@ def test_sample_games_can_be_scored() -> None:
 
 
 def test_explanations_name_sides_and_shares() -> None:
-    """Terms say whom a side met, what was expected of it, and which part of its change is the player's."""
-    before, columns = laid_out([[("25", "8"), ("30", "2")], [("27", "4")]], [1, 3])
+    """Terms have the opposing side, the expected score, and the player's share of the side's change."""
+    before, columns = lay_out_game([[("25", "8"), ("30", "2")], [("27", "4")]], [1, 3])
     params, names = weng_lin.WengLinParams(), ["anna", "ben", "cleo"]
-    _, after = play(load_built_in_rule("weng-lin-btf/1"), params, before, columns)
+    _, after = score_game(load_built_in_rule("weng-lin-btf/1"), params, before, columns)
     ((anna,), _, (cleo,)) = weng_lin.explain_btf(3, names, before, columns, params, after)
     assert (anna.term, anna.detail) == ("vs cleo", "expected 0.928875, scored 1")
     assert anna.note == "55.000000 ± 8.247053 against 27.000000 ± 4.000868; 0.941086 of the side's change"
     assert (cleo.term, cleo.note) == ("vs anna + ben", "27.000000 ± 4.000868 against 55.000000 ± 8.247053")
-    _, after = play(load_built_in_rule("weng-lin-pl/1"), params, before, columns)
+    _, after = score_game(load_built_in_rule("weng-lin-pl/1"), params, before, columns)
     *_, (lost,) = weng_lin.explain_pl(3, names, before, columns, params, after)
     assert (lost.term, lost.detail) == ("place 1", "expected 0.071125 as first of 2, scored 0")
 
 
-def test_the_example_of_the_rule() -> None:
-    """A new player beats another: the numbers of the docstring, by either rule."""
-    before, columns = laid_out([[("25", "8.333333")], [("25", "8.333333")]], [1, 2])
-    states = [play(load_built_in_rule(name), weng_lin.WengLinParams(), before, columns)[1] for name in RULES]
+def test_docstring_has_the_example() -> None:
+    """The module's docstring has the example that both rules compute: a new player beats another."""
+    before, columns = lay_out_game([[("25", "8.333333")], [("25", "8.333333")]], [1, 2])
+    states = [score_game(load_built_in_rule(name), weng_lin.WengLinParams(), before, columns)[1] for name in RULES]
     assert states == [[[27_635_389, 22_364_611], [8_065_901] * 2]] * 2
     assert "25 +- 25/3: 27.635389 and 22.364611, both +- 8.065901" in (weng_lin.__doc__ or "")
 
@@ -356,11 +358,11 @@ MODELS = {"weng-lin-btf/1": "Bradley-Terry", "weng-lin-pl/1": "Plackett-Luce"}
         ("a known and a new player beat a new one", [[KNOWN, A_NEW], [A_NEW]], [1, 3]),
     ],
 )
-def test_the_page_has_what_the_rules_give(game: str, sides: list[Side], places: list[int]) -> None:
-    """Every example of the page is what each rule gives, to a millionth."""
-    before, columns = laid_out(sides, places)
+def test_page_has_the_computed_examples(game: str, sides: list[Side], places: list[int]) -> None:
+    """Every example of the page equals the result of each rule, to a millionth."""
+    before, columns = lay_out_game(sides, places)
     for name, model in MODELS.items():
-        _, after = play(load_built_in_rule(name), weng_lin.WengLinParams(), before, columns)
+        _, after = score_game(load_built_in_rule(name), weng_lin.WengLinParams(), before, columns)
         states = [f"{mu / 10**6:.6f} ± {sigma / 10**6:.6f}" for mu, sigma in zip(*after, strict=True)]
         (row,) = [line for line in PAGE.splitlines() if line.startswith((f"| {game} | {model}", f"| {game} | both"))]
         assert [cell.strip() for cell in row.split("|")[3:] if cell.strip()] == states

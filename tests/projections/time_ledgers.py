@@ -1,4 +1,4 @@
-"""The program as the tests of the axes use it: what it takes in, what it says at coordinates, and in what form."""
+"""The program as the tests of the coordinates use it: imports, questions, and the JSON of the answers."""
 
 import json
 from functools import partial
@@ -21,7 +21,7 @@ from ratings_ledger.projections.queries.ladders_at import Ladders
 
 
 class PublishedList(NamedTuple):
-    """A list as the oracle computed it when it was published; `position` and `event_id` are the head's."""
+    """A list as the oracle computed it when it was published; `position` and `event_id` are those of the head."""
 
     ladder: str
     as_of: str | None
@@ -29,59 +29,68 @@ class PublishedList(NamedTuple):
     answer: Answer
     position: int
     event_id: str
-    stated: str | None  # the `as_of` that it has itself
+    stated: str | None  # the `as_of` of its own event
 
     def is_of(self, ladder: str, as_of: str | None) -> bool:
-        """Whether a question is about it; without a time any list of the ladder is meant."""
+        """Tell whether a question is about this list; without a time, any list of the ladder matches."""
         return self.ladder == ladder and (as_of is None or self.is_as_of(as_of))
 
     def is_as_of(self, as_of: str | None) -> bool:
-        """Whether it was published for this time, written in whatever way."""
+        """Tell whether the list was published for this time, in any spelling."""
         return as_of == self.as_of or (as_of is not None and self.as_of is not None
                                        and end_of(as_of) == end_of(self.as_of))  # fmt: skip
 
 
 def enter(ledger: Ledger | str, events: list[Event], now: clock.Clock = clock.now) -> IntakeResult:
-    """Send events through the whole path of an import; games that no ladder can count are taken, too."""
+    """Import events through every step of the intake; games that no ladder counts are accepted, too."""
     if isinstance(ledger, str):
         opened = open_ledger(ledger)
         try:
             return enter(opened, events, now)
         finally:
             opened.close()
-    given = [{name: value for name, value in event.items() if name != "position"} for event in events]
+    members = [{name: value for name, value in event.items() if name != "position"} for event in events]
     items = [
-        Item("steps", number, parse_object(json.dumps(event).encode()), None) for number, event in enumerate(given)
+        Item("steps", number, parse_object(json.dumps(event).encode()), None) for number, event in enumerate(members)
     ]
     allowing = partial(Admission, allow_uncounted=True)
     return Intake(ledger, items, ImportPolicy("test", keep_going=True), clock=now, ladders=allowing).append()
 
 
-def found_at(ledger: Ledger, questions: list[Question]) -> list[Answer | None]:
-    """What the program says, through the library; all questions are known at the same position."""
+def compute_answers(ledger: Ledger, questions: list[Question]) -> list[Answer | None]:
+    """Return the program's answers, through the library; all questions are known at the same position."""
     with ledger.reading() as connection:
         facts = decode(connection, questions[0].known_at)
-    found: list[Answer | None] = []
-    for one in questions:
+    answers: list[Answer | None] = []
+    for question in questions:
         try:
-            got = Ladders(facts, None if one.upto is None else to_microseconds(one.upto), one.rules).standings(
-                one.ladder
-            )
+            ranking = Ladders(
+                facts, None if question.upto is None else to_microseconds(question.upto), question.rules
+            ).standings(question.ladder)
         except UnknownLadder:
-            found.append(None)
+            answers.append(None)
             continue
         rows = [
-            Row(row.rank, row.player, row.value(got.scale), row.games, row.qualified, row.gold, row.places)
-            for row in got.rows
+            Row(row.rank, row.player, row.value(ranking.scale), row.games, row.qualified, row.gold, row.places)
+            for row in ranking.rows
         ]
-        found.append(Answer(got.ruleset, got.games, rows))
-    return found
+        answers.append(Answer(ranking.ruleset, ranking.games, rows))
+    return answers
 
 
-def agree_with_json(found: dict[str, Any], wanted: Answer, asked: Question) -> None:
-    """Compare the contract's object of standings, its statement of the coordinates included."""
-    found = strip_decimals(found)
-    as_of = None if asked.upto is None else asked.upto.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    stated = (found["ladder"], found["ruleset"], found["games"], found["digest"], found["known_at"], found["as_of"])
-    assert found["rows"] == wanted.as_json(), asked
-    assert stated == (asked.ladder, wanted.ruleset, wanted.games, wanted.digest, asked.known_at, as_of), asked
+def check_json_standings(standings: dict[str, Any], expected: Answer, question: Question) -> None:
+    """Compare the JSON of standings, including the coordinates that it states."""
+    standings = strip_decimals(standings)
+    as_of = None if question.upto is None else question.upto.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    stated = (
+        standings["ladder"],
+        standings["ruleset"],
+        standings["games"],
+        standings["digest"],
+        standings["known_at"],
+        standings["as_of"],
+    )
+    assert standings["rows"] == expected.as_json(), question
+    assert stated == (question.ladder, expected.ruleset, expected.games, expected.digest, question.known_at, as_of), (
+        question
+    )
