@@ -84,7 +84,7 @@ def choose_game(log: list[Event], ladders: Ladders, name: str) -> tuple[str, int
     changed_ids = {
         event["data"]["game_id"] for event in log if event["type"] != "game.recorded" and "game_id" in event["data"]
     }
-    for ladder, stream in sorted(ladders.streams(name).items(), key=lambda item: -len(item[1].row)):
+    for ladder, stream in sorted(ladders.streams(name).items(), key=lambda item: -len(item[1].rows)):
         for begin, game in _iterate_candidates(ladders, stream):
             number = ladders.facts.first_position[stream.rows[game]] - 1
             recorded = log[number]
