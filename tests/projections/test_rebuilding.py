@@ -372,7 +372,7 @@ def test_rolled_back_number_is_not_reused(ledger):
 
 def test_rollback_needs_generation_and_no_rebuild(ledger):
     """A rollback needs an earlier generation, and is rejected during a rebuild."""
-    with pytest.raises(NoEarlierGeneration, match="nothing is stored"):
+    with pytest.raises(NoEarlierGeneration, match="no generation is stored"):
         roll_back(ledger)
     rebuild(ledger, build_ticking_clock())
     rebuild(ledger, build_ticking_clock())
@@ -441,7 +441,7 @@ def test_error_in_a_worker_is_reported(ledger, monkeypatch):
 def test_work_is_split_by_cost():
     """Work is split into parts of about equal cost; big ladders have a part of their own."""
     sizes = [*range(40), 2_000, 300, *range(40)]
-    streams = [SimpleNamespace(ladder=f"league/{number}", row=range(size)) for number, size in enumerate(sizes)]
+    streams = [SimpleNamespace(ladder=f"league/{number}", rows=range(size)) for number, size in enumerate(sizes)]
     units = computing._split_into_units(streams, cores=2)
     assert [[len(stream.rows) for stream in unit] for unit in units[:2]] == [[2_000], [300]]
     costs = [sum(len(stream.rows) + computing.LADDER_COST for stream in unit) for unit in units[2:]]
