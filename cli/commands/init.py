@@ -15,6 +15,7 @@ from ratings_ledger.cli.arguments.options import (
 )
 from ratings_ledger.cli.arguments.prompts import can_ask
 from ratings_ledger.cli.output import render
+from ratings_ledger.ledger.errors import NotALedger
 from ratings_ledger.ledger.intake.intake import ImportPolicy
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
 from ratings_ledger.ledger.store.log import head
@@ -92,7 +93,11 @@ def init(db: str, games: tuple[str, ...], system: str | None, zone: str | None, 
     if zone is not None:
         set_home_zone(open_ledger(db), zone, ImportPolicy(by))
     ruleset_texts = () if no_rules else load_shipped_texts(ledger, system or ALL_SHIPPED, games)
-    published = publish_missing(open_ledger(db), by, ruleset_texts, only_new_ids=True) if ruleset_texts else []
+    try:
+        published = publish_missing(open_ledger(db), by, ruleset_texts, only_new_ids=True) if ruleset_texts else []
+    except Refused as problem:
+        # the store is not one that this command can complete, so the exit code is that of a wrong store
+        raise NotALedger(problem.message) from None
     with ledger.reading() as connection:
         latest = head(connection)
     render.echo(f"The ledger {ledger.location} is ready, {render.count(latest.position, 'event')}.")
