@@ -30,7 +30,6 @@ from ratings_ledger.projections.queries.coordinates import Coordinates, Times
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.queries.survey import find_list_rulesets, find_missed_months, list_due_streams
-from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.rulesets.versions import find_period
 
 SCHEDULED = "list.scheduled"
@@ -88,7 +87,7 @@ def publish(context: WriteContext, ladder: str | None, as_of: str | None, all_du
         return code
     with view.query(ladder) as query:
         ladders, times, ladder = query.ladders, query.times, query.ladder
-        if as_of is None and find_period(ladders.versions(ladder)[0].ruleset, parse_name(ladder).values) is None:
+        if as_of is None and find_period(ladders.versions(ladder)[0].ruleset, ladder) is None:
             # ignore games after now, so that the list can be computed again
             ladders = ladders.at(now)
         ranking = ladders.standings(ladder)

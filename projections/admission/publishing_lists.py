@@ -13,7 +13,6 @@ from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.validation.published_lists import read_published_lists
 from ratings_ledger.projections.queries.coordinates import Times, format_end
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
-from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.streams import PeriodProgress
 from ratings_ledger.projections.rulesets.versions import find_period, is_running
 
@@ -33,7 +32,7 @@ def build_list_events(
     Raises `Refused` (list-running, period-open, list-empty).
     """
     as_of, ladder = ladders.as_of, ranking.ladder
-    period = find_period(ladders.versions(ladder)[0].ruleset, parse_name(ladder).values)
+    period = find_period(ladders.versions(ladder)[0].ruleset, ladder)
     if period is not None and is_running(period, now, as_of):
         end = f"{format_instant(period.end)[:19]}Z"
         if now <= period.end:

@@ -610,8 +610,8 @@ class Ladders:
         params: Any = version.params
         if not stream.ranking.sums_lists:
             return {self.facts.current(name): reason for name, reason in getattr(params, "unranked", {}).items()}
+        period = find_period(version.ruleset, stream.ladder)
         values = parse_name(stream.ladder).values
-        period = find_period(version.ruleset, values)
         group = dict(zip(version.ruleset.partition.by, values, strict=True)).get("group")
         if params.account is None or group in params.any_account or period is None:
             return {}
@@ -679,7 +679,7 @@ def find_ranking_version(trace: Trace) -> Version:
     """
     stream = trace.stream
     if stream.ranking.sums_lists:
-        period = find_period(stream.versions[0].ruleset, parse_name(stream.ladder).values)
+        period = find_period(stream.versions[0].ruleset, stream.ladder)
         version = None if period is None else in_force(stream.versions, period.end)
         return version or newest(stream.versions)
     return (

@@ -283,7 +283,7 @@ def _collect_gold(survey: Survey, player: str | None = None) -> GoldPayments:
     for ladders, stream in survey.streams(paying_rulesets):
         if player is not None and player not in stream.names:
             continue
-        period = find_period(stream.versions[0].ruleset, parse_name(stream.ladder).values)
+        period = find_period(stream.versions[0].ruleset, stream.ladder)
         payment = GoldPayment(stream.ladder, pieces=0, as_of=ladders.as_of, period=period)
         try:
             rows = ladders.rank_stream(stream).rows

@@ -30,7 +30,6 @@ from ratings_ledger.projections.queries.coordinates import Times, moment
 from ratings_ledger.projections.queries.ladders_at import Ranking
 from ratings_ledger.projections.queries.results import Answer, Result, RowSequence
 from ratings_ledger.projections.queries.visible_states import VisibleState, build_state_after, format_exact_state
-from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.streams import find_seeds
 from ratings_ledger.projections.rulesets.versions import Version, find_period
 
@@ -128,7 +127,7 @@ def find_comparison_time(published: PublishedList, ruleset: Ruleset) -> int | No
     It is None if the list covers a whole month or year. Old lists of other ladders have no `as_of`; these are compared
     at the time when they were recorded.
     """
-    if published.as_of is not None or find_period(ruleset, parse_name(published.ladder).values) is not None:
+    if published.as_of is not None or find_period(ruleset, published.ladder) is not None:
         return published.as_of
     return parse_record_instant(published.recorded_at)
 

@@ -32,7 +32,6 @@ from ratings_ledger.projections.queries.results import (
     RowSequence,
 )
 from ratings_ledger.projections.queries.visible_states import DEVIATION, VisibleStates, format_rating
-from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.streams import PeriodProgress
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.versions import find_period, is_running, month_start
@@ -238,7 +237,7 @@ def build_standing(row: RankedRow, scale: int, states: VisibleStates | None) -> 
 
 def describe_open_period(ladders: Ladders, ladder: str) -> str | None:
     """Return a sentence about the period of a list if it is running or has not begun, else None."""
-    period = find_period(ladders.versions(ladder)[0].ruleset, parse_name(ladder).values)
+    period = find_period(ladders.versions(ladder)[0].ruleset, ladder)
     if period is None:
         return None
     now = clock.now()

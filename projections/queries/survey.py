@@ -393,7 +393,7 @@ def load_all_lists(survey: Survey, period: str | None) -> AllLists:
         ruleset = stream.versions[0].ruleset
         parts = dict(zip(ruleset.partition.by, parse_name(stream.ladder).values, strict=True))
         month_or_year = parts.get("month") or parts["year"]
-        list_period = find_period(ruleset, parse_name(stream.ladder).values)
+        list_period = find_period(ruleset, stream.ladder)
         if not month_or_year.startswith(period or ""):
             continue
         with survey.collect_failure():
@@ -455,7 +455,7 @@ def list_due_streams(survey: Survey, now: int) -> list[tuple[Ladders, Stream]]:
     published = {entry.ladder for entry in read_published_lists(survey.connection, survey.facts.position)}
     due = []
     for ladders, stream in survey.streams(survey.usable):
-        period = find_period(stream.versions[0].ruleset, parse_name(stream.ladder).values)
+        period = find_period(stream.versions[0].ruleset, stream.ladder)
         if period is not None and stream.ladder not in published and not is_running(period, now, None):
             due.append((period.end, stream.ladder, ladders, stream))
     return [(ladders, stream) for _, _, ladders, stream in sorted(due, key=lambda entry: entry[:2])]

@@ -351,7 +351,24 @@ def _clamp_units(units: Decimal) -> int:
     return max(-UNITS_MAX - 1, min(int(units), UNITS_MAX + 1))
 
 
-# long, because the order in which large columns are read and freed bounds memory
+def _read_players_and_columns(
+    facts: Facts, versions: Sequence[Version], ladder_games: LadderGames
+) -> tuple[PlayerNumbers, Sequence[Column]]:
+    """Return the players' numbers and the columns of the rules, read at the same time if that saves time."""
+    games = GameSlots(ladder_games.row, ladder_games.size, ladder_games.slot)
+    # for a short ladder, starting a thread takes longer than the work
+    if ladder_games.compiled and len(ladder_games.slot) < LONG_SLOTS:
+        with ThreadPoolExecutor(1) as thread:
+            numbering_task = thread.submit(number_players, facts, ladder_games)
+            columns = read_columns_of_rules(facts, versions, games, ladder_games.version)
+            return numbering_task.result(), columns
+    player_numbers = number_players(facts, ladder_games)
+    if ladder_games.compiled:
+        facts.release_pages()
+    return player_numbers, read_columns_of_rules(facts, versions, games, ladder_games.version)
+
+
+# the order in which large columns are read and freed bounds memory
 def _build_game_streams(
     facts: Facts,
     versions: Sequence[Version],
@@ -371,20 +388,12 @@ def _build_game_streams(
     selected = select_games(facts, versions, select_rows, is_requested, failures)
     ladder_games = partition_games(facts, ruleset, selected, only)
     del selected
-    games = GameSlots(ladder_games.row, ladder_games.size, ladder_games.slot)
-    with ThreadPoolExecutor(1) as thread:
-        numbering_task = thread.submit(number_players, facts, ladder_games)
-        if len(ladder_games.slot) >= LONG_SLOTS:
-            numbering_task.result()
-            facts.release_pages()
-        columns = read_columns_of_rules(facts, versions, games, ladder_games.version)
-        player_numbers = numbering_task.result()
+    player_numbers, columns = _read_players_and_columns(facts, versions, ladder_games)
     if ladder_games.compiled:
         facts.release_pages()
     participants_max = arrays.largest(ladder_games.size) if ladder_games.compiled else 0
     # free the participants: from here on, the players' numbers and the rules' columns are enough
     ladder_games = ladder_games._replace(slot=array("i"), size=array("i"))
-    del games
     is_stateful = any(version.rule.state for version in versions)
     # rules with state take so long to score that a call for each ladder costs nothing in comparison
     is_batched = ladder_games.compiled and not is_stateful
@@ -683,7 +692,7 @@ def _find_first_failure(stream: Stream, failures: Mapping[int, Exception]) -> Ru
 
 def _select_rows(facts: Facts, ruleset: Ruleset, only: tuple[str, ...] | None, as_of: int | None) -> Column:
     """Return the rows of the games that may be on the ladders, in order: with a month or year in `only`, its games."""
-    own_period = None if only is None else find_period(ruleset, only)
+    own_period = None if only is None else find_period(ruleset, "/".join([ruleset.id, *only]))
     if own_period is None:
         return order_rows(facts, as_of)
     return order_rows(facts, own_period.end if as_of is None else min(as_of, own_period.end), own_period.start)

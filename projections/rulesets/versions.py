@@ -616,9 +616,9 @@ class Period(NamedTuple):
     end: int
 
 
-def find_period(ruleset: Ruleset, values: Sequence[str]) -> Period | None:
-    """Return the period of the ladder with these partition values; None if its ruleset does not partition by time."""
-    for part, value in zip(ruleset.partition.by, values, strict=True):
+def find_period(ruleset: Ruleset, ladder: str) -> Period | None:
+    """Return the period in the name of a ladder; None if its ruleset does not partition by time."""
+    for part, value in zip(ruleset.partition.by, ladder.split("/")[1:], strict=True):
         if part == "month":
             year, month = int(value[:4]), int(value[5:])
             return _make_period(ruleset.time_zone, (year, month), (year + month // 12, month % 12 + 1))

@@ -305,8 +305,7 @@ FURTHER_MANY_IMPORTS = {
     "projections/stored/rebuilding.py", "projections/stored/verification.py",
     # they join the names of ladders with streams
     "projections/diff/causes.py", "projections/diff/comparison.py", "projections/diff/decisions.py",
-    "projections/diff/what_if.py", "projections/queries/published_lists.py", "projections/queries/standings.py",
-    "projections/queries/survey.py",
+    "projections/diff/what_if.py", "projections/queries/survey.py",
 }  # fmt: skip
 
 
