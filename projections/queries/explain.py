@@ -222,11 +222,7 @@ def explain_game(
     """Explain the changes in points that a game made on a ladder, or why the game does not count there.
 
     Args:
-        ladders: the ladders at the coordinates.
-        ladder: the name of the ladder.
-        game_id: the id of the game.
         row: the game's row in the facts.
-        times: the time format of the ledger.
         before: the players' states before the game; by default, they are replayed.
         connection: without it, the other games of the rating period get no ids, and sets and forfeits are left out.
 
@@ -243,9 +239,7 @@ def explain_game(
     states = before or ladders.state_before(ladder, (facts.occurred_at[row], facts.first_position[row]))
     period, open_period = None, None
     if reason is None and version is not None and versions[0].ruleset.period != "game":
-        trace = ladders.trace(ladder)
-        open_period = find_open_period(facts, trace.stream, row)
-        period = None if trace.stream.periods is None else explain_period_of_game(trace, trace.stream.periods, row)
+        period, open_period = _find_periods(ladders, ladder, row)
         reason = None if period else "its rating period is not closed yet"
     game_ids: dict[int, str] = {}
     if period is not None:
@@ -275,6 +269,13 @@ def explain_game(
         running=versions[0].ranking.running,
         times=times,
     )
+
+
+def _find_periods(ladders: Ladders, ladder: str, row: int) -> tuple[ExplainedPeriod | None, tuple[int, int] | None]:
+    """Return the explanation of a game's closed rating period, and the open period of the game."""
+    trace = ladders.trace(ladder)
+    closed = None if trace.stream.periods is None else explain_period_of_game(trace, trace.stream.periods, row)
+    return closed, find_open_period(ladders.facts, trace.stream, row)
 
 
 def _list_accounts(effect: GameEffect, scale: int) -> tuple[Account, Account]:

@@ -156,8 +156,6 @@ def predict_game(
     """Predict a game between these sides with the ladder's rule.
 
     Args:
-        ladders: the ladders at the coordinates.
-        ladder: the name of the ladder.
         sides: each side, as a list of its players, or as its only player.
         home: the side that plays at home; by default, no side does.
         numbers: the custom numbers of the game that the rule reads, by name.
@@ -180,21 +178,9 @@ def predict_game(
     if version.rule.chance is None:
         raise CannotPredict(f"{ladder} has no predictions, because its rule {version.rule.id} gives no probabilities")
     _check_numbers(version, numbers or {})
-    names = sorted(name for side in players for name in side)
-    side_of_player = [next(number for number, side in enumerate(players) if name in side) for name in names]
     home_side = None if home is None else _find_home(players, _find_players(ladders, home))
     try:
-        game_day = _find_game_day(ladders, trace, version)
-        arrivals = _find_arrivals(ladders, trace, version, game_day or GameDay(), names)
-        year = MISSING if game_day is None else (UNIX_DAY + timedelta(days=game_day.day)).year
-        game = PlannedGame(
-            names=names,
-            side_of_player=side_of_player,
-            arrivals=arrivals,
-            home=home_side,
-            numbers=numbers or {},
-            year=year,
-        )
+        game = _plan_game(ladders, trace, version, players, home=home_side, numbers=numbers or {})
         stakes = {
             (side, outcome): _score(version, ladder, game, side, outcome)
             for side in range(game.side_count)
@@ -203,7 +189,7 @@ def predict_game(
         pairs = _predict_side_pairs(version, ladder, game, players)
     except RuleFailure as failure:
         raise CannotPredict(f"{ladder}: the rule cannot score this game: {failure}") from failure
-    ranks = {name: row.rank for name, row in find_rows_of_players(ladders.rank(trace)[0].rows, {*names}).items()}
+    ranks = {name: row.rank for name, row in find_rows_of_players(ladders.rank(trace)[0].rows, {*game.names}).items()}
     return Prediction(
         ladder=ladder,
         ruleset=version.ruleset.name,
@@ -216,6 +202,28 @@ def predict_game(
         pairs=tuple(pairs) if len(players) > 2 else ABSENT,
         period=version.ruleset.period,
         times=times,
+    )
+
+
+def _plan_game(
+    ladders: Ladders,
+    trace: Trace,
+    version: Version,
+    sides: Sequence[tuple[str, ...]],
+    *,
+    home: int | None,
+    numbers: Mapping[str, int],
+) -> PlannedGame:
+    """Return a game between these sides on the day of the prediction. Raises `RuleFailure`."""
+    names = sorted(name for side in sides for name in side)
+    game_day = _find_game_day(ladders, trace, version)
+    return PlannedGame(
+        names=names,
+        side_of_player=[next(number for number, side in enumerate(sides) if name in side) for name in names],
+        arrivals=_find_arrivals(ladders, trace, version, game_day or GameDay(), names),
+        home=home,
+        numbers=numbers,
+        year=MISSING if game_day is None else (UNIX_DAY + timedelta(days=game_day.day)).year,
     )
 
 

@@ -205,7 +205,7 @@ def _explain_game(
 ) -> list[Term]:
     """Return the terms of one game; `points` are the base and the correction of the player's rating."""
     base, correction_points = points
-    tie = f"tied with {tied - 1} {'other' if tied == 2 else 'tie'}"
+    tie = f"tied with {tied - 1} {'other' if tied == 2 else 'others'}"
     note = f"{tie}: {'the largest base' if params.ties == 'best' else 'the mean of their bases'}"
     placed = Term(
         f"place {place}",
