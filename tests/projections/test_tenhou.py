@@ -60,6 +60,23 @@ def test_tied_players_can_all_get_the_larger_base() -> None:
     assert compute_changes([1500] * 4, build_columns([1, 1, 3, 4]), ties="best") == [30, 30, -10, -30]
 
 
+@pytest.mark.parametrize(
+    ("places", "note"),
+    [
+        ([1, 2, 3, 4], ""),
+        ([1, 1, 3, 4], "tied with 1 other: the mean of their bases"),
+        ([1, 1, 1, 4], "tied with 2 others: the mean of their bases"),
+    ],
+)
+def test_explanation_counts_the_tied_players(places: list[int], note: str) -> None:
+    """The term of a place says with how many players it is tied."""
+    params, before, columns = build_params(), [[1500 * SCALE] * 4], build_columns(places)
+    _, after = score_game(RULE, params, before, columns)
+    terms = RULE.explain(4, ["anna", "ben", "cleo", "dora"], before, columns, params, after)
+
+    assert terms[0][0].note == note
+
+
 def test_a_day_takes_ratings_and_games_of_its_start() -> None:
     """Two games of one day both use the rating and the number of games at its start: 0.8 * (30 + 30)."""
     games = [
