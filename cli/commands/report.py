@@ -36,7 +36,9 @@ def report() -> None:
 @click.option(
     "--from", "begin", metavar="TIME|POSITION", required=True, help="Only events recorded after that time or position."
 )
-@click.option("--to", "end", metavar="TIME|POSITION", help="The last event to include.  [default: the head]")
+@click.option(
+    "--to", "end", metavar="TIME|POSITION", help="Include only events recorded up to then.  [default: the head]"
+)
 @click.option(
     "--output", "-o", metavar="FILE", required=True, callback=_read_output, help="A new file, FILE.html or FILE.md."
 )

@@ -350,7 +350,7 @@ class Admission:
         """Raise `Refused` if a ladder does not accept an adjustment."""
         versions = self._find_versions(data["ladder"])
         if not versions[0].ranking.adjustable:
-            message = f"{data['ladder']} sums the points of games, so its points cannot be adjusted; correct a game"
+            message = f"{data['ladder']} ranks by the results of games, so points cannot be adjusted; correct a game"
             raise Refused("ladder-not-adjustable", message)
         scale = versions[0].rule.scale
         points = Decimal(data["points"])
@@ -364,7 +364,7 @@ class Admission:
         """Check a seed, and add it. Raises `Refused`."""
         versions = self._find_versions(data["ladder"])
         if not versions[0].ranking.adjustable:
-            message = f"{data['ladder']} sums the points of games, so its players cannot be seeded"
+            message = f"{data['ladder']} ranks by the results of games, so its players cannot be seeded"
             raise Refused("ladder-not-adjustable", message)
         if versions[0].ruleset.entrant == "club":
             problem = f"{data['ladder']} ranks clubs, which cannot be seeded"

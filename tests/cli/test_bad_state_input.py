@@ -306,7 +306,11 @@ margin = "ln"
 """
 SCORED = build_seat("anna", 1, score="7.5"), build_seat("ben", 2, score=3)
 INCOMPLETE_GAMES = {
-    "no scores": (build_game(*SINGLES, name="squash", numbers={"length": 5}), "uncounted", "a score is missing, which"),
+    "no scores": (
+        build_game(*SINGLES, name="squash", numbers={"length": 5}),
+        "uncounted",
+        'a score is missing; margin = "ln" needs',
+    ),
     "a score of one alone": (
         build_game(SCORED[0], SINGLES[1], name="squash", numbers={"length": 5}),
         "uncounted",
@@ -345,7 +349,7 @@ INCOMPLETE_GAMES = {
     "a negative weight": (
         build_game(*SCORED, name="squash", numbers={"length": 5, "weight": -1}),
         "uncounted",
-        "numbers.weight is from 0 to",
+        "numbers.weight is -1; it must be from 0 to",
     ),
 }
 

@@ -281,8 +281,9 @@ def test_published_ruleset_is_tried_with_other_values(db: str, write_rules: Writ
     [
         ("catan-ello", "no ruleset 'catan-ello' is published at position 5; see: ratings rules list; did you mean "
          "catan-elo?"),
-        ("catan-elo@9", "did you mean catan-elo@2009-01?"), ("no.toml", "'no.toml' is not a file"),
-        ("/", "'/' is a folder"),
+        ("catan-elo@9", "did you mean catan-elo@2009-01?"),
+        ("no.toml", "'no.toml' is not a file; name a ruleset file or a published ruleset"),
+        ("/", "'/' is a folder; name a ruleset file or a published ruleset"),
     ],
 )  # fmt: skip
 def test_unknown_file_or_ruleset_is_a_usage_error(name: str, message: str, db: str, ratings: Ratings) -> None:

@@ -224,4 +224,6 @@ def test_append_one_after_the_function_was_replaced(server: str, original_databa
 
 def test_generated_catalogue_is_current(postgres_url: str) -> None:
     """The constant that every write compares with is what the migrations make."""
-    assert make_catalogue.catalogue(postgres_url) == make_catalogue.PATH.read_text(), "run scripts/make_catalogue.py"
+    assert make_catalogue.build_catalogue(postgres_url) == make_catalogue.PATH.read_text(), (
+        "run scripts/make_catalogue.py"
+    )

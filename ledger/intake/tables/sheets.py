@@ -67,7 +67,7 @@ def read_spreadsheet(path: str, options: TableOptions) -> Iterator[ReadGame | Ta
     """
     sheet = read_sheet(path, options.sheet)
     if not sheet.rows:
-        raise Refused("empty-file", f"the sheet {quote(sheet.name)} is empty; name another with --sheet")
+        raise Refused("empty-file", f"the sheet {quote(sheet.name)} is empty; fill it in, or name another with --sheet")
     sentences = list[str]()
     if sheet.other_sheets:
         sentences.append(f"read sheet {sheet.name}, not {', '.join(map(csv_item, sheet.other_sheets))}")
@@ -213,7 +213,7 @@ def _choose_sheet(book: Any, sheet_name: str | None) -> tuple[Any, list[str]]:
         listed = ", ".join(quote(sheet.name) for sheet in full)
         raise Refused("which-sheet", f"several sheets have content: {listed}; name one with --sheet")
     if not full:
-        raise Refused("empty-file", "all visible sheets are empty; name a hidden one with --sheet")
+        raise Refused("empty-file", "all visible sheets are empty; fill one in, or name a hidden one with --sheet")
     return full[0], [name for name in names if name != full[0].name]
 
 

@@ -213,7 +213,7 @@ class SidesReader(NamedTuple):
                 )
                 score, first_score = (":".join(scores or ()) for scores in (verdict.scores, scored[0].scores))
                 message = f"{cell} says {score}, but {first_cell} says {first_score}"
-                advice = f"correct one of them, or drop a column: --map '{self.view.find_name(verdict.column)}='"
+                advice = "correct one of them, or drop a column with --map 'COLUMN='"
                 raise Refused("results-disagree", f"{message}; {advice}")
 
     def _advise_on_scores(self, verdict: Verdict) -> str:
