@@ -110,7 +110,7 @@ def check_seats(participants: list[dict[str, Any]], shared_members: tuple[str, .
         if leaver_name in replaced:
             raise Refused(
                 "leaver-replaced-twice",
-                f"{quote(leaver_name)} is replaced twice, the second time by {quote(name)}; a leaver has one substitute",
+                f"{quote(leaver_name)} is replaced twice, the second time by {quote(name)}; name one substitute",
             )
         replaced.add(leaver_name)
         for member in (*shared_members, "seat", "team"):

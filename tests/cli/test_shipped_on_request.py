@@ -122,7 +122,8 @@ WRONG = {
     "a nearby name": (["rules", "publish", "--shipped", "diplomcy"], "did you mean diplomacy?"),
     "nothing of the name": (["rules", "show", "--shipped", "whist"],
                             "no shipped ruleset is called 'whist'; to list them: ratings rules list --shipped"),
-    "no such version": (["rules", "show", "--shipped", "b5-league@3"], "b5-league has no version '3'; its versions are 1, 2"),
+    "no such version": (["rules", "show", "--shipped", "b5-league@3"],
+                        "b5-league has no version '3'; its versions are 1, 2"),
     "a time for the program": (["rules", "list", "--shipped", "--known-at", "1"], "leave out one"),
     "a file as JSON": (["rules", "show", "--shipped", "elo", "--format", "json"], "--shipped prints the file"),
 }  # fmt: skip
