@@ -99,7 +99,7 @@ CODES = {
     "too-many-centres": "the map has 34 centres",
     # compared with the ledger
     "unlikely-date": "a game is dated more than a day ahead of the clock, or before 1900; --any-date accepts it",
-    "close-name": "a new name is close to another, maybe a slip; --aliases corrects it, --new-names accept accepts it",
+    "close-name": "a new name is close to another, maybe a typo; --aliases corrects it, --new-names accept accepts it",
     "bad-profile": "a profile is TOML with the members that docs/importing.md lists, and fits the table",
     "bad-alias": "a line of aliases must be NAME = PLAYER, where PLAYER is not an alias; each name must occur once",
     "new-player": "the name is new, and --strict accepts no new names",

@@ -9,7 +9,7 @@ from ratings_ledger.cli.output.render import emit
 from ratings_ledger.cli.output.survey import (
     print_all_lists,
     print_ladders,
-    print_ladders_csv,
+    print_ladders_or_lists_csv,
     print_statistics,
     print_statistics_csv,
 )
@@ -26,7 +26,7 @@ def ladders_(db: str, as_of: str | None, known_at: str | None, rules: str | None
         open_view(open_for_command(db), as_of=as_of, known_at=known_at, rules=rules).ladders(),
         output_format,
         print_ladders,
-        print_ladders_csv,
+        print_ladders_or_lists_csv,
     )
 
 
@@ -40,15 +40,15 @@ def lists_(
 ) -> None:
     """Show the lists of months and years, with state and size.
 
-    The published lists of all ladders follow; to show one: ratings standings LADDER --as-published. Of the
-    coordinates, only --known-at affects them. The ladders that are published every month come last, with the months
-    that are due now.
+    The published lists of all ladders follow; only --known-at affects which of them appear. To show one, run: ratings
+    standings LADDER --as-published. The ladders that are published every month come last, with the months that are due
+    now.
     """
     emit(
         open_view(open_for_command(db), as_of=as_of, known_at=known_at, rules=rules).lists(period),
         output_format,
         print_all_lists,
-        print_ladders_csv,
+        print_ladders_or_lists_csv,
     )
 
 

@@ -13,7 +13,9 @@ from ratings_ledger.ledger.events.fields import to_nfc
 @command()
 @click.argument("subject", metavar="[GAME or PLAYER]", type=to_nfc, required=False)
 @click.option(
-    "--since", metavar="TIME|POSITION", help="Only events recorded since then; a date or month means its start."
+    "--since",
+    metavar="TIME|POSITION",
+    help="Only events recorded at or after TIME or POSITION; a date or month means its start.",
 )
 @click.option("--by", metavar="NAME", help="Only events that NAME recorded.")
 @click.option(

@@ -15,7 +15,7 @@ LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
 @command()
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65_535))
 @click.option("--host-name", "hosts", metavar="NAME", multiple=True, help="A host name of the site; repeatable.")
 @click.option("--frame", "frames", metavar="URL", multiple=True, help="A site that may show the pages in a frame.")
@@ -79,11 +79,11 @@ def site_(db: str, folder: Path, title: str | None, names: Path | None, game_pag
     page with the reason; the exit code is then 1.
     """
     site = build_site(title or "", names, ".html")
-    from ratings_ledger import open as open_pages
+    from ratings_ledger import open as open_session
     from ratings_ledger.web.site import read_title, write_site
 
     site = site._replace(title=title or read_title(folder))
-    with open_pages(db) as ledger:
+    with open_session(db) as ledger:
         result = write_site(ledger, folder, site, game_pages)
     render.echo(
         f"{folder}: {render.count(result.files, 'file')}, {result.written:,} written, {result.removed:,} removed; "

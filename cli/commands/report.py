@@ -98,13 +98,13 @@ def report_player(
     LADDER may be left out if PLAYER is on only one.
     """
     site = build_site("", names, "")
-    from ratings_ledger import open as open_pages
+    from ratings_ledger import open as open_session
     from ratings_ledger.web.page import render_file
     from ratings_ledger.web.report import build_report_page
     from ratings_ledger.web.visits import Visit
 
     coordinates = [{"as_of": as_of, "known_at": position} for position in (known_at or end, end)]
-    with open_pages(db) as ledger:
+    with open_session(db) as ledger:
         earlier, later = (Visit(ledger, {name: value for name, value in axes.items() if value}) for axes in coordinates)
         player, ladder = later.view.with_ladder(player, ladder)
         try:

@@ -10,7 +10,7 @@ from ratings_ledger.projections.diff.decisions import Decision, Decisions, Share
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.replay.ladder_names import drop_duplicate_ladders, short_name
 
-# the maximum number of causes that are listed for a player
+# list at most this many causes of a player and sum up the others; a single other cause is listed, too
 CAUSES_LISTED_MAX = 4
 
 
@@ -89,7 +89,7 @@ def _build_effect_rows(decisions: Decisions) -> Iterator[tuple[str, ...]]:
                 amounts_by_effect[cause, share.ladder].append((amount, share.player))
     for number in range(len(decisions.decisions)):
         ladders = [(ladder, amounts) for (cause, ladder), amounts in amounts_by_effect.items() if cause == number]
-        for ladder, amounts in ladders or [("no points", [])]:
+        for ladder, amounts in ladders or [("none", [])]:
             players = f"{len(amounts):,}" if amounts else ""
             gained, lost = max(amounts, default=None), min(amounts, default=None)
             yield (
@@ -102,7 +102,7 @@ def _build_effect_rows(decisions: Decisions) -> Iterator[tuple[str, ...]]:
 
 
 def _describe_extreme(extreme: tuple[Fraction, str] | None, sign: int) -> str:
-    """Describe the player with the largest gain or loss; return an empty text if the amount has the other sign."""
+    """Return the player and the amount, or an empty string if there is no amount with this sign."""
     if extreme is None or extreme[0] * sign <= 0:
         return ""
     amount, player = extreme
@@ -110,7 +110,7 @@ def _describe_extreme(extreme: tuple[Fraction, str] | None, sign: int) -> str:
 
 
 def _build_ladder_part(name: str, shares: list[Share]) -> PagePart:
-    """Return the part about the players whose points on a ladder a decision changed, largest gains first."""
+    """Return the part for a ladder: the players whose points changed because of decisions, largest gains first."""
     decided = sorted((share for share in shares if share.is_decided), key=lambda share: (-share.change, share.player))
     games_only = len(shares) - len(decided)
     games_only_text = render.count(games_only, "more player") if games_only else ""
@@ -125,7 +125,7 @@ def _build_ladder_part(name: str, shares: list[Share]) -> PagePart:
         )
         for share in decided
     ]
-    header = ("player", "before", "change", "after", "rank", "by")
+    header = ("player", "before", "change", "after", "rank", "causes")
     paragraphs = [f"The points of {games_only_text} changed only by games."] if games_only else []
     return PagePart(
         heading=short_name(name),

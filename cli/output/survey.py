@@ -13,7 +13,7 @@ from ratings_ledger.projections.queries.survey import AllLadders, AllLists, Ladd
 from ratings_ledger.projections.replay.ladder_names import drop_duplicate_ladders, short_name
 
 
-def print_ladders_csv(overview: AllLadders | AllLists) -> None:
+def print_ladders_or_lists_csv(overview: AllLadders | AllLists) -> None:
     """Print one line per ladder or list, each with the coordinates of that ladder or list."""
     row_class = LadderRow if isinstance(overview, AllLadders) else ListRow
     header = [name for _, name, *_ in list_members(row_class) if name != "as_of"]

@@ -66,8 +66,8 @@ def _refuse_large(record: str) -> None:
     if len(record) * 4 > RECORD_BYTES_MAX and (size := len(record.encode())) > RECORD_BYTES_MAX:
         raise Refused(
             "record-too-large",
-            f"the event's record would have {size:,} bytes, more than the maximum of {RECORD_BYTES_MAX:,}; a game can "
-            "have about 1,800 participants",
+            f"the event's record has {size:,} bytes, but at most {RECORD_BYTES_MAX:,} are allowed; shorten its texts "
+            "(a game has room for about 1,800 participants)",
         )
 
 
@@ -95,7 +95,7 @@ def _format_draft_members(draft: Draft) -> str:
     return f'"data":{draft.data},"id":{dump_text(draft.event_id)},"occurred_at":"{format_instant(draft.occurred_at)}"'
 
 
-def has_same_data(record: str, draft: Draft) -> bool:
+def matches_draft(record: str, draft: Draft) -> bool:
     """Tell whether a record has exactly the members of a draft and supersedes nothing, without parsing the record.
 
     Return False if only parsing could tell.
@@ -116,7 +116,7 @@ def chain_hash(before: bytes, leaf: bytes) -> bytes:
     return sha256(before + leaf).digest()
 
 
-def is_head(position: object, chain: object, recorded_at: object) -> bool:
+def is_valid_head(position: object, chain: object, recorded_at: object) -> bool:
     """Tell whether the log can continue after a row with these columns; SQLite stores any value in any column."""
     return (
         isinstance(position, int)
@@ -127,14 +127,14 @@ def is_head(position: object, chain: object, recorded_at: object) -> bool:
     )
 
 
-def index_record(record: str, event: dict[str, Any], before: bytes) -> EventRow:
+def index_record(record: str, event: dict[str, Any], previous_chain_hash: bytes) -> EventRow:
     """Build the row of a record, given its parsed form and the previous chain hash. Raises `Refused`."""
     members = event.keys()
-    if members - {"supersedes"} != RECORD_MEMBERS - {"supersedes"}:
-        differing = sorted(members ^ (RECORD_MEMBERS - {"supersedes"}))
+    if differing := sorted((members ^ RECORD_MEMBERS) - {"supersedes"}):
+        problem = "unknown" if differing[0] in members else "missing"
         raise Refused(
             "unknown-member",
-            f"the member {quote(differing[0])} is missing or unknown; a record has exactly the members "
+            f"the member {quote(differing[0])} is {problem}; a record has exactly the members "
             f"{', '.join(sorted(RECORD_MEMBERS))}, where supersedes is optional",
         )
     for member in ("by", "id", "type"):
@@ -144,7 +144,7 @@ def index_record(record: str, event: dict[str, Any], before: bytes) -> EventRow:
         if isinstance(event[member], bool) or not isinstance(event[member], int):
             raise Refused("wrong-type", f"{member} must be a whole number, not {quote(event[member])}")
     if event["type"] not in TYPES:
-        raise Refused("unknown-type", f"{quote(event['type'])} is not a type of event")
+        raise _build_type_refusal(event["type"])
     if not isinstance(event["data"], dict):
         raise Refused("wrong-type", f"data must be an object, not {quote(event['data'])}")
     try:
@@ -164,7 +164,14 @@ def index_record(record: str, event: dict[str, Any], before: bytes) -> EventRow:
         supersedes=event.get("supersedes"),
         record=record,
         leaf_hash=leaf,
-        chain_hash=chain_hash(before, leaf),
+        chain_hash=chain_hash(previous_chain_hash, leaf),
+    )
+
+
+def _build_type_refusal(name: object) -> Refused:
+    return Refused(
+        "unknown-type",
+        f"{quote(name)} is not a type of event here; if a newer ratings-ledger wrote it, upgrade the program",
     )
 
 
@@ -199,8 +206,12 @@ def refuse_unwritable(row: EventRow, event: dict[str, Any]) -> None:
     """
     record, position = row.record, row.position
     _refuse_large(record)
-    if read_by(row.recorded_by) != row.recorded_by or read_id(row.event_id) != row.event_id:
-        raise Refused("restore-mismatch", f"position {position} has an invalid id or recorder")
+    for member, value, normalised in (
+        ("recorder", row.recorded_by, read_by(row.recorded_by)),
+        ("id", row.event_id, read_id(row.event_id)),
+    ):
+        if normalised != value:
+            raise Refused("restore-mismatch", f"position {position} has the invalid {member} {quote(value)}")
     times = (format_instant(row.occurred_at), format_instant(row.recorded_at))
     if dump(event) != record or times != (event["occurred_at"], event["recorded_at"]):
         raise Refused(
@@ -210,7 +221,9 @@ def refuse_unwritable(row: EventRow, event: dict[str, Any]) -> None:
     data = read_data(row.type, upcast(row.type, row.schema_version, current, event["data"]))
     # older forms are not compared, because this program no longer writes them
     if row.schema_version == current and dump(data) != dump(event["data"]):
-        raise Refused("restore-mismatch", f"the data at position {position} is not normalised like that of a record")
+        raise Refused(
+            "restore-mismatch", f"the data at position {position} is not in the form in which this program records it"
+        )
 
 
 # cached, because an import records many events with the same name and time
@@ -235,10 +248,7 @@ def read_record(record: str, position: int) -> tuple[dict[str, Any], int, dict[s
         event = json.loads(record)
         name, version = event["type"], event["schema_version"]
         if name not in TYPES:
-            raise Refused(
-                "unknown-type",
-                f"{quote(name)} is not a type of event here; if a newer ratings-ledger wrote it, upgrade the program",
-            )
+            raise _build_type_refusal(name)
         is_game, current = name == "game.recorded", TYPES[name].schema_version
         if not is_game:
             # the models of other types accept values that no record holds, such as fractions

@@ -197,7 +197,7 @@ def _open_content(
     """Provide a file's content, a function that returns the number of bytes read, and whether the file is plain.
 
     A plain file can also be opened by its path: it is neither compressed nor standard input. `on_bytes` is called with
-    the bytes of the file; unless an error occurs, with all of them.
+    all bytes of a regular file, unless an error occurs, and with the bytes that are read from a pipe.
     """
     raw: IO[bytes] = sys.stdin.buffer if name == STDIN else open(name, "rb")  # noqa: SIM115
     bytes_read = silent_bytes = expanded_bytes = 0
@@ -244,7 +244,10 @@ def _open_content(
 def _read_entries(
     name: str, file: IO[bytes], is_plain: bool, options: TableOptions
 ) -> Iterator[Item | FileNote | None]:
-    """Yield the items and notes of a file, and None for the last line of an export, which may have no events."""
+    """Yield the items and notes of a file, and None for the last line of an export.
+
+    The None counts as an entry, so that an export without events is not reported as empty.
+    """
     start = file.peek(4_096)[:4_096]  # type: ignore[attr-defined]
     reader, problems = find_reader(name.removesuffix(".gz"), start)
     yield from (FileNote(name, f"{problem}; it is ignored") for problem in problems)
@@ -291,7 +294,7 @@ def _read_entries(
     if aliases:
         yield FileNote(name, _describe_pairs("aliases", aliases))
     if answers:
-        sentence = f"{_describe_pairs('names as answered', answers)}; change them with --aliases"
+        sentence = f"{_describe_pairs('your answers', answers)}; change them with --aliases"
         yield FileNote(name, sentence, answers=answers)
 
 

@@ -1,4 +1,4 @@
-"""Follow a stream: read lines of events from a program that waits for an answer to each line.
+"""Follow standard input: read lines of events from a program that waits for an answer to each line.
 
     {"type":"game.recorded","id":"m-7", ...}     {"line":1,"result":"appended","id":"m-7","position":217}
     the same again                               {"line":2,"result":"existing","id":"m-7","position":217}
@@ -30,8 +30,8 @@ Line = tuple[int, bytes | Refused]
 ImportBatch = Callable[[Sequence[Item], OnRejected, OnStored], object]
 
 
-def gather_batches(descriptor: int, stopped: int) -> Iterator[list[Line]]:
-    """Yield batches of numbered lines from a descriptor, until it ends or the descriptor `stopped` becomes readable.
+def gather_batches(descriptor: int, stop_descriptor: int) -> Iterator[list[Line]]:
+    """Yield batches of numbered lines from a descriptor, until it ends or `stop_descriptor` becomes readable.
 
     Blank lines are left out. A refusal replaces a line that is too long. Whole lines read before the stop are yielded.
     """
@@ -42,8 +42,8 @@ def gather_batches(descriptor: int, stopped: int) -> Iterator[list[Line]]:
         reads = 0
         while not ended and len(waiting) < BATCH_EVENTS and (reads < BATCH_READS or not waiting):
             # wait only if no lines are pending
-            ready, _, _ = select.select([descriptor, stopped], [], [], 0 if waiting else None)
-            if stopped in ready:
+            ready, _, _ = select.select([descriptor, stop_descriptor], [], [], 0 if waiting else None)
+            if stop_descriptor in ready:
                 ended = True
             elif not ready:
                 break
@@ -63,15 +63,15 @@ class _LineSplitter:
 
     def __init__(self) -> None:
         self._number = 1
-        self._begun = b""
+        self._partial_line = b""
         self._too_long = False
 
     def split(self, chunk: bytes) -> Iterator[Line]:
         """Yield the lines that end in a chunk."""
         *complete, rest = chunk.split(b"\n")
         for part in complete:
-            line, too_long = self._begun + part, self._too_long
-            self._begun, self._too_long = b"", False
+            line, too_long = self._partial_line + part, self._too_long
+            self._partial_line, self._too_long = b"", False
             if self._number == 1:
                 line = line.removeprefix(b"\xef\xbb\xbf")
             if too_long or len(line) > LINE_BYTES_MAX:
@@ -80,9 +80,9 @@ class _LineSplitter:
             elif line.strip():
                 yield self._number, line.rstrip(b"\r")
             self._number += 1
-        self._begun += rest
-        if len(self._begun) > LINE_BYTES_MAX:
-            self._begun, self._too_long = b"", True
+        self._partial_line += rest
+        if len(self._partial_line) > LINE_BYTES_MAX:
+            self._partial_line, self._too_long = b"", True
 
 
 def import_and_answer(ledger: Ledger, batch: Sequence[Line], import_batch: ImportBatch) -> list[dict[str, Any]]:

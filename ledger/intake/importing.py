@@ -50,11 +50,11 @@ BLOCK_BYTES_MAX = 8 << 20
 class FileIntake(Intake):
     """An intake of the events in files; there may be more events than fit into memory."""
 
-    # more than seven parameters, because each keyword-only hook serves another caller
+    # more than seven parameters, because each caller uses different keyword-only options
     def __init__(
         self,
         ledger: Ledger,
-        items: Iterable[Entry],
+        entries: Iterable[Entry],
         policy: ImportPolicy,
         *,
         on_parsed: Callable[[ParsedItem], None] = lambda entry: None,
@@ -65,16 +65,16 @@ class FileIntake(Intake):
         synced_name: str | None = None,
         **hooks: Any,
     ) -> None:
-        """Check all items.
+        """Check all events.
 
         Args:
             ledger: The ledger to which the events will be appended.
-            items: The entries of the files.
+            entries: The entries of the files.
             policy: The recorder, and the checks that are waived.
             on_parsed: Called with each item before it is compared with the log.
             on_progress: Called with the progress of reading a file.
             cores: The number of cores; with more than one, a forked process reads a long input.
-            batches: Whether to record a batch of the events of each file; then the items must be whole files.
+            batches: Whether to record a batch of the events of each file; then `entries` must hold whole files.
             single_transaction: Whether to append in one transaction instead of chunks.
             synced_name: The name of a sheet, if the events are its differences from earlier imports.
             hooks: The keyword arguments of `Intake`.
@@ -98,8 +98,8 @@ class FileIntake(Intake):
         self._left_out: set[str] = set()
         self._is_last = False
         self._spool = Spool()
-        with collect_rarely(), closing(read_blocks(items, policy.keep_going, cores)) as blocks:
-            # this starts the process that reads ahead before the connection is open, because it must not inherit one
+        with collect_rarely(), closing(read_blocks(entries, policy.keep_going, cores)) as blocks:
+            # start the read-ahead process now, before the connection is open, so that it does not inherit it
             first = [*islice(blocks, ALONE_BLOCKS + 1)]
             self._blocks = chain(first, blocks)
             super().__init__(ledger, (), policy, waiting=self._spool, **hooks)
@@ -168,7 +168,7 @@ class FileIntake(Intake):
     def _should_leave_out(self, draft: Draft, data: dict[str, Any]) -> bool:
         """Tell whether an event is a batch of another ledger, or the void of one.
 
-        A batch of this ledger has the position that the event will get.
+        A batch belongs to this ledger if it states the position at which it will be appended.
         """
         if not self._has_batches:
             return False
@@ -207,7 +207,7 @@ class FileIntake(Intake):
         if source is not None:
             # ids from another program are unique, so this is the same game, edited in that program
             rename = "" if is_same_table else f"rename the file to {csv_item(source)}, and "
-            message = f"if the game was edited since, {rename}pass --sync to correct it"
+            message = f"if the game has been edited since its import, {rename}pass --sync to correct it"
             return message, message
         message = describe_remedies(
             is_by_day=is_by_day(game_id),
@@ -224,7 +224,7 @@ class FileIntake(Intake):
 
     def _refuse_rows(self, item: Item, game_id: str, problem: Rejection) -> Rejection:
         """Return the refusal of a game's rows, and refuse its waiting rows, too, so that no part of it is recorded."""
-        is_block = isinstance(item.source, list)  # otherwise the item is a single unreadable row
+        has_all_rows = isinstance(item.source, list)  # otherwise the item is a single unreadable row
         has_other_rows = (item.file, game_id) in self._rejected_games
         self._rejected_games.add((item.file, game_id))
         waiting = self._spool.find_id(f"game:{game_id}")
@@ -236,21 +236,25 @@ class FileIntake(Intake):
                 message = f"the refused row in line {item.line} may belong to this game; correct that row"
                 refusal = (
                     build_rows_apart_rejection(waiting.draft.subject)
-                    if is_block
+                    if has_all_rows
                     else Rejection("game-incomplete", message)
                 )
                 self._add_refusal(refusal, waiting.file, waiting.line, waiting.rows)
-        is_apart = is_block and has_other_rows and problem.code != "game-incomplete"
+        is_apart = has_all_rows and has_other_rows and problem.code != "game-incomplete"
         return build_rows_apart_rejection(game_id) if is_apart else problem
 
     def append(self, progress: Callable[[int], None] = lambda appended: None) -> IntakeResult:
-        """Append the checked events, unless they are refused, in transactions of at most `CHUNK_EVENTS` events.
+        """Append the checked events, unless they are refused.
+
+        With `single_transaction`, they are appended in one transaction, otherwise in transactions of at most
+        `CHUNK_EVENTS` events.
 
         `progress` is called after each transaction with the number of events appended so far. Raises `BadArgument` if
         called twice, `ClockBehind`, `StoreUnavailable`.
         """
         self._refuse_closed()
         with collect_rarely():
+            # a position of the head at which none of the remaining drafts was in the log
             absent_at: int | None = self._validator.checked_head
             remaining = self._spool.count
             size = remaining if self._single_transaction else CHUNK_EVENTS

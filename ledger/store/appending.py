@@ -19,9 +19,9 @@ from ratings_ledger.ledger.events.records import (
     EventRow,
     build_record,
     chain_hash,
-    has_same_data,
     is_surely_small,
     leaf_hash,
+    matches_draft,
     split_at_position,
 )
 from ratings_ledger.ledger.events.revisions import (
@@ -183,7 +183,7 @@ def build_game_exists_rejection(draft: Draft, event_id: str) -> Rejection:
 
 def has_same_content(record: str, draft: Draft) -> bool:
     """Tell whether a record and a draft have the same content after defaults are filled in."""
-    if has_same_data(record, draft):
+    if matches_draft(record, draft):
         return True
     try:
         event = read_known_event(parse_object(record.encode()).get("position", 0), record)

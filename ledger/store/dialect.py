@@ -1,7 +1,8 @@
-"""The interface of a store, which covers all differences between databases, and the table of the stores.
+"""The interface of a dialect, which covers all differences between databases, and the table of the dialects.
 
-A store is a module with every member of `Dialect`, and an entry in `DIALECTS`. A new store also needs its statements in
-the migrations if its SQL differs from that of SQLite and PostgreSQL. This module also holds what all stores share.
+A dialect is a module with every member of `Dialect`, and an entry in `DIALECTS`. A new dialect also needs its
+statements in the migrations if its SQL differs from that of SQLite and PostgreSQL. This module also holds what all
+dialects share.
 """
 
 import re
@@ -28,7 +29,7 @@ class NamedEvent(NamedTuple):
 
 
 class Connections(Protocol):
-    """An opened ledger, as far as its store uses it."""
+    """The part of an opened ledger that a dialect uses."""
 
     @property
     def url(self) -> URL:
@@ -73,14 +74,14 @@ class Setting(NamedTuple):
         return self.safe_value is None or self.value == self.safe_value
 
 
-# the default beginning of the names of a ledger's roles
+# the default prefix of the names of a ledger's roles
 PREFIX = "ratings_"
 # a name that SQL accepts without quotation marks
 NAME = re.compile(r"[a-z_][a-z0-9_]{0,39}", re.ASCII)
 
 
 class RightsProblem(NamedTuple):
-    """An excess or a missing right: the user, the problem ("may DELETE on events"), and the statement that fixes it."""
+    """An excessive or missing right: the user, the problem ("may DELETE on events"), and the statement to fix it."""
 
     user: str
     problem: str
@@ -95,9 +96,12 @@ class Grants(NamedTuple):
 
 
 class Dialect(Protocol):
-    """A store, as a module. Errors of its driver pass through; `Ledger` converts them with `translate_error`."""
+    """A module with the functions for one kind of database.
 
-    IS_FILE: bool  # whether the store is a file of this machine, which the URL's database names; else it is a server
+    Errors of its driver pass through; `Ledger` converts them with `translate_error`.
+    """
+
+    IS_FILE: bool  # whether the store is a local file, whose path is the URL's database; else it is a server
     GUARDS: tuple[str, ...]  # the names of the triggers and functions that refuse changes; the migrations install them
     READABLE_VIEW: str  # the statement that creates the view events_readable
     LAST_POSITIONS: tuple[str, ...]  # queries for the last position of a damaged log, the most reliable first
@@ -105,10 +109,10 @@ class Dialect(Protocol):
     # opening
 
     def build_engine(self, url: URL, create: bool, pool: type[Pool], busy_seconds: float) -> Engine:
-        """Return an engine on the URL's database, which sets up each session and may connect later.
+        """Return an engine for the URL's database. It sets up each session, and may connect later.
 
         With `create` a missing file is created. Sessions wait `busy_seconds` for a lock. Raises `NotALedger` for an
-        invalid URL, and `NoLedger` or `StoreUnavailable` if the file cannot exist.
+        invalid URL, `NoLedger` if the file does not exist, and `StoreUnavailable` if it cannot be reached or created.
         """
 
     def translate_error(self, error: BaseException, location: str) -> LedgerError | None:
@@ -135,7 +139,7 @@ class Dialect(Protocol):
         """
 
     def refuse_unexpected(self, connection: Connection) -> None:
-        """Compare the catalogue with the generated one, in a transaction that writes. Raises `StoreDamaged`.
+        """Refuse objects that this version would not create, in a transaction that writes. Raises `StoreDamaged`.
 
         An unexpected object can run code on, reject or hide rows of this program's tables: a trigger, a rule, a policy,
         an index that is unique or has expressions, a default, a constraint, a foreign key, a function with the name of
@@ -155,9 +159,10 @@ class Dialect(Protocol):
     # appending and reading
 
     def lock_and_read_head(self, connection: Connection, names: Sequence[str]) -> tuple[Any, list[NamedEvent]]:
-        """Take the append lock as `lock_appends` does; return the row of `NEWEST` and the events with these names.
+        """Take the append lock as `lock_appends` does; return the head and the events with these names.
 
-        A name is an event's id or subject. Raises `StoreDamaged` for unexpected objects, `StoreUnavailable`.
+        The head is the position, chain hash and time of the last event. A name is an event's id or subject. Raises
+        `StoreDamaged` for unexpected objects, `StoreUnavailable`.
         """
 
     def append_one(self, ledger: Connections, values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
@@ -201,7 +206,7 @@ class Dialect(Protocol):
         """Return SQL for the position and the chain hash of a row: POSITION:CHAINHASH."""
 
     def sql_as_bytes(self, column: str) -> str:
-        """Return SQL that reads a column of texts as bytes; another value becomes a note of its type."""
+        """Return SQL that reads a column of texts as bytes; any other value becomes a text that names its type."""
 
     # maintenance: functions that only read
 
@@ -209,7 +214,7 @@ class Dialect(Protocol):
         """Read the settings that safety depends on, with their safe values."""
 
     def identify_database(self, connection: Connection) -> tuple[str, ...]:
-        """Return a key that identifies the database to this account, with links resolved; empty for one in memory."""
+        """Return a key that identifies the database, with symbolic links resolved; empty for a database in memory."""
 
     def find_altered_guards(self, connection: Connection) -> list[str]:
         """Return the names in `GUARDS` whose guards are missing or altered, sorted."""
@@ -221,7 +226,7 @@ class Dialect(Protocol):
         """
 
     def find_storage_damage(self, connection: Connection) -> list[str]:
-        """Return a message for each damage that the database itself finds in its pages."""
+        """Return a message for each corruption that the database finds in its own pages."""
 
     # rights
 
@@ -258,7 +263,7 @@ class Dialect(Protocol):
         """
 
 
-# functions that load a store, by the URL's backend; a command loads only the store it needs, since drivers load slowly
+# functions that load a dialect, by the URL's backend; a command loads only the one it needs, since drivers load slowly
 DIALECTS: dict[str, Callable[[], Any]] = {
     "sqlite": partial(import_module, "ratings_ledger.ledger.store.sqlite"),
     "postgresql": partial(import_module, "ratings_ledger.ledger.store.postgres"),

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Connection, bindparam, func, or_, select
 
 from ratings_ledger.ledger.errors import NotALedger, StoreDamaged
 from ratings_ledger.ledger.events.canonical import dump, format_instant
-from ratings_ledger.ledger.events.records import ZERO, is_head, read_record
+from ratings_ledger.ledger.events.records import ZERO, is_valid_head, read_record
 from ratings_ledger.ledger.events.revisions import (
     GAME_EVENTS,
     UNREADABLE,
@@ -104,7 +104,7 @@ def lock_and_read_head(connection: Connection, names: Sequence[str] = ()) -> tup
 def _check_head(row: tuple[int, bytes, int] | None) -> Head:
     if row is None:
         return Head(0, ZERO, 0)
-    if not is_head(*row):
+    if not is_valid_head(*row):
         raise StoreDamaged(f"the last event, at position {row[0]}, is invalid; run: ratings verify")
     return Head(row[0], bytes(row[1]), row[2])
 

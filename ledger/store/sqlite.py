@@ -34,7 +34,7 @@ from ratings_ledger.ledger.errors import (
     StoreDamaged,
     StoreUnavailable,
 )
-from ratings_ledger.ledger.events.records import ZERO, EventRow, chain_hash, is_head, leaf_hash
+from ratings_ledger.ledger.events.records import ZERO, EventRow, chain_hash, is_valid_head, leaf_hash
 from ratings_ledger.ledger.processes.identity import is_process_running
 from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.catalogue import Objects, load_generated_objects, raise_on_difference
@@ -237,7 +237,7 @@ def append_one(ledger: Connections, values: Callable[[], Sequence[Any]]) -> tupl
             *members, now, by, record_start, record_end, expected_head = values()
             last = driver.execute(NEWEST).fetchone()
             position, chain, recorded_at = last or (0, ZERO, 0)
-            if (last is None or is_head(*last)) and recorded_at <= now and expected_head in (None, position):
+            if (last is None or is_valid_head(*last)) and recorded_at <= now and expected_head in (None, position):
                 position += 1
                 record = f"{record_start}{position}{record_end}"
                 leaf = leaf_hash(record)

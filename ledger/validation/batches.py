@@ -64,7 +64,7 @@ def read_batches(
 
 
 def find_imported_name(connection: Connection, name: str) -> str:
-    """Return the name under which a file was imported: its own name, or else that of a file of which it is a copy."""
+    """Return the name under which a file, or a file it is a copy of, was imported; return `name` if neither was."""
     names = [batch.name for batch in reversed(read_batches(connection))]
     if name in names:
         return name
@@ -72,9 +72,12 @@ def find_imported_name(connection: Connection, name: str) -> str:
 
 
 def recall_answers(connection: Connection, name: str) -> dict[str, str]:
-    """Return the player for each slip in a file, as answered in earlier imports of that file; later answers count."""
+    """Return the player for each typo in a file, as answered in earlier imports of that file.
+
+    Later answers replace earlier answers.
+    """
     batches = read_batches(connection, find_imported_name(connection, name))
-    return {slip: player for batch in batches for slip, player in batch.aliases.items()}
+    return {typo: player for batch in batches for typo, player in batch.aliases.items()}
 
 
 def find_batches(connection: Connection, name: str, until: int | None = None) -> list[Batch]:
@@ -88,17 +91,21 @@ def find_batches(connection: Connection, name: str, until: int | None = None) ->
         batches = [batch for batch in all_batches if str(batch.position) == name]
         if not batches:
             hint = did_you_mean(name, {batch.name for batch in all_batches})
-            hint = hint or "; see: ratings log --type import.recorded"
+            hint = hint or "; run `ratings log --type import.recorded` to list the imports"
             raise Refused("batch-unknown", f"no import is recorded under the name {quote(name)}{hint}")
     return batches
 
 
-def refuse_batch(stated_position: int | None, data: dict[str, Any], position: int) -> None:
-    """Raise `Refused` (bad-batch) unless a batch gets the position stated in its line, after all positions it names."""
+def refuse_misplaced_batch(stated_position: int | None, data: dict[str, Any], position: int) -> None:
+    """Raise `Refused` (bad-batch) if a batch does not state its position, or covers one that is not earlier.
+
+    `stated_position` is the position in the batch's record, `position` the position that the batch would get.
+    """
     if stated_position != position:
         raise Refused(
             "bad-batch",
-            "only an import can record a batch, because its positions belong to one ledger; remove the import.recorded",
+            "only an import can record a batch, because the positions in a batch are valid in one ledger only; remove "
+            "the event import.recorded",
         )
     if (last := data["ranges"][-1][1]) >= position:
         raise Refused("bad-batch", f"the batch at position {position} names the position {last}, which is not earlier")

@@ -1,6 +1,6 @@
-"""Check the names that are new to the ledger: new players, possible slips, and cells that hold two players.
+"""Check the names that are new to the ledger: new players, possible typos, and cells that hold two players.
 
-A new name that is close to another is more often a slip than a new player. It is refused in a table and in a game
+A new name that is close to another is more often a typo than a new player. It is refused in a table and in a game
 recorded by hand; in events from a program it is accepted and reported.
 """
 
@@ -28,7 +28,7 @@ from ratings_ledger.ledger.validation.names import (
 VIRAMA = 9
 # how many new players a message lists at most
 LISTED_NAMES_MAX = 20
-_ACCEPT_HINT = "if it is not a slip, pass --new-names accept"
+_ACCEPT_HINT = "if the name is correct, pass --new-names accept"
 
 # where new names are refused: in tables, in all events, or nowhere
 RefusalScope = Literal["tables", "all", ""]
@@ -36,7 +36,7 @@ RefusalScope = Literal["tables", "all", ""]
 # the codes of refusals for texts that are not the name of a player
 REFUSED_NAMES = ("nobody", "tied-players", "bad-identifier")
 
-_TIE = re.compile(r"[&+/;＆＋／；]")
+_JOINING_SIGN = re.compile(r"[&+/;＆＋／；]")
 _SEPARATOR = re.compile("[&+/;,＆＋／；，]")
 # texts that join names only if all joined names are known
 _AND = re.compile(r"\s*,\s*|\s+(?:and|und|u\.|et|y|e|en|og|och)\s+")
@@ -69,8 +69,10 @@ class CloseName(NamedTuple):
     others: dict[str, int | FirstOccurrence | None]
     opponents: frozenset[str] = frozenset()
 
-    def question(self, placed: bool = True, numbered: bool = False) -> str:
-        """Return the question whether the name is a slip; `placed` adds its line, `numbered` numbers the close names.
+    def question(self, with_line: bool = True, numbered: bool = False) -> str:
+        """Return the question of whether the name is a typo.
+
+        `with_line` adds the line of the name, `numbered` numbers the close names.
 
         >>> CloseName("ana", FirstOccurrence("club.csv", 14, True), {"anna": 37}).question()
         "new: 'ana' (line 14): did you mean 'anna', 37 games?"
@@ -78,16 +80,16 @@ class CloseName(NamedTuple):
         descriptions = [*map(self._describe_close_name, self.others)]
         if numbered:
             descriptions = [f"{number}: {text}" for number, text in enumerate(descriptions, 1)]
-        return f"{self._describe_name(placed)}: did you mean {', or '.join(descriptions)}?"
+        return f"{self._describe_name(with_line)}: did you mean {', or '.join(descriptions)}?"
 
     def question_of_opponents(self) -> str:
         """Return the question whether the name is a new player, if all close names are opponents in the same games."""
         listed = " and ".join(map(self._describe_close_name, self.others))
         return f"{self._describe_name()} plays against {listed}: is it a new player?"
 
-    def _describe_name(self, placed: bool = True) -> str:
-        """Return the beginning of a question: the name, and with `placed` its line."""
-        line_note = f" (line {self.first.line})" if placed and self.first is not None and self.first.file else ""
+    def _describe_name(self, with_line: bool = True) -> str:
+        """Return the beginning of a question: the name, and with `with_line` its line."""
+        line_note = f" (line {self.first.line})" if with_line and self.first is not None and self.first.file else ""
         return f"new: {_quote_with_odd_characters(self.name, *self.others)}{line_note}"
 
     def _describe_close_name(self, name: str) -> str:
@@ -117,7 +119,7 @@ def describe_close_names(close: Collection[Any]) -> str:
 
 
 class NameCollector:
-    """A collection of the names in an import's events. It finds the new names and refuses possible slips."""
+    """A collection of the names in an import's events. It finds the new names and refuses possible typos."""
 
     def __init__(
         self,
@@ -160,7 +162,7 @@ class NameCollector:
         self.new_ids: list[str] = []
         # the new names that are close to others
         self.close: dict[str, CloseName] = {}
-        # similar names for each of the first `LISTED_NAMES_MAX` new names that are not close
+        # less similar names, as a hint, for each of the first `LISTED_NAMES_MAX` new names that are not close to others
         self.alike: dict[str, list[str]] = {}
 
     def collect_names(self, type_name: str, data: dict[str, Any], first: FirstOccurrence) -> None:
@@ -196,7 +198,7 @@ class NameCollector:
                 self._adjusted.setdefault(name, set()).add(data["ladder"])
 
     def collect_mentions(self, names: Iterable[str]) -> None:
-        """Collect the names that a refused event mentions; it adds no players."""
+        """Collect the names in a refused event. They help to split cells with two players, but are not new players."""
         self._mentioned.update(names)
 
     def find_refusals(self, connection: Connection) -> dict[str, Rejection]:
@@ -223,7 +225,7 @@ class NameCollector:
             else self._check_invisible(name)
             for name in (*self.names, *self.new_ids)
         }
-        # a text that cannot be a name is not reported as a slip
+        # a text that cannot be a name is not reported as a typo
         self.close = {
             name: close for name, close in self.close.items() if getattr(refused[name], "code", "") not in REFUSED_NAMES
         }
@@ -289,12 +291,12 @@ class NameCollector:
         elif is_player and (parts := self._find_tied_names(name, known)):
             rejection = build_tied_rejection(name, parts, first)
         elif (close := self.close.get(name)) and (self._strict or not self._report_close):
-            remedy = "correct it or name it with --aliases" if first.table else "correct it"
-            message = f"{close.question(placed=False)} Then {remedy}"
+            remedy = "correct it or map it with --aliases" if first.table else "correct it"
+            message = f"{close.question(with_line=False)} If so, {remedy}"
             rejection = Rejection("close-name", message if self._strict else f"{message}; {_ACCEPT_HINT}")
         elif is_player and self._strict:
-            hint = f" (like {self.alike[name][0]}?)" if name in self.alike else ""
-            rejection = Rejection("new-player", f"{quote(name)} is new{hint}, and --strict accepts no new names")
+            hint = f"; did you mean {quote(self.alike[name][0])}?" if name in self.alike else ""
+            rejection = Rejection("new-player", f"{quote(name)} is new, and --strict accepts no new names{hint}")
         else:
             return None
         return rejection._replace(file=first.file, line=first.line)
@@ -322,13 +324,13 @@ def split_tied_names(name: str) -> list[str]:
     >>> split_tied_names("Anna & Ben"), split_tied_names("Anna/Ben"), split_tied_names("C++")
     (['Anna', 'Ben'], ['Anna', 'Ben'], [])
     """
-    parts = list(map(str.strip, _SEPARATOR.split(name))) if _TIE.search(name) else []
+    parts = list(map(str.strip, _SEPARATOR.split(name))) if _JOINING_SIGN.search(name) else []
     return parts if all(parts) else []
 
 
 def build_tied_rejection(name: str, parts: Iterable[str], first: FirstOccurrence) -> Rejection:
     """Build the refusal of a cell that holds several players."""
-    joint = _find_joint(name)
+    joint = _find_separator(name)
     sign = shlex.quote(joint) if joint else "TEXT, with the same text between all of them"
     partners = f"if they are partners on one side, pass --partners {sign}"
     if first.form == "rows":
@@ -344,10 +346,10 @@ def build_tied_rejection(name: str, parts: Iterable[str], first: FirstOccurrence
     return Rejection("tied-players", f"{quote(name)} looks like more than one player; {remedy}{accept}")
 
 
-def _find_joint(name: str) -> str:
-    """Return the text that joins all names of a cell; an empty text if several texts join them.
+def _find_separator(name: str) -> str:
+    """Return the separator between all names of a cell, or an empty string if there are several separators.
 
-    >>> _find_joint("Anna & Ben"), _find_joint("Anna und d"), _find_joint("A/B + C")
+    >>> _find_separator("Anna & Ben"), _find_separator("Anna und d"), _find_separator("A/B + C")
     ('&', ' und ', '')
     """
     separator = _SEPARATOR if split_tied_names(name) else _AND

@@ -35,7 +35,7 @@ from ratings_ledger.ledger.store.log import (
     read_records_at,
 )
 from ratings_ledger.ledger.validation import leagues, published_lists
-from ratings_ledger.ledger.validation.batches import refuse_batch
+from ratings_ledger.ledger.validation.batches import refuse_misplaced_batch
 from ratings_ledger.ledger.validation.identities import (
     Identities,
     find_shared_game,
@@ -163,7 +163,7 @@ class Validator:
         elif draft.type == "event.voided":
             self._withdraw(data["id"])
         elif draft.type == "import.recorded":
-            refuse_batch(draft.position, data, self._next_position)
+            refuse_misplaced_batch(draft.position, data, self._next_position)
         elif draft.type != "game.voided":
             if draft.type == "game.recorded":
                 self._refuse_unlikely_date(draft.occurred_at)

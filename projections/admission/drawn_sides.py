@@ -6,14 +6,15 @@ from typing import Any
 from ratings_ledger.projections.contract import NUMBERS
 from ratings_ledger.projections.rulesets.versions import Version
 
-# the maximum distance of random numbers from zero, or from the end of their range that is nearest to zero
+# random numbers come from the part of their range that is nearest to zero, at most twice as wide as this
 NUMBER_DISTANCE_MAX = 20
 
 
 def add_side_members(data: dict[str, Any], version: Version, rng: Random) -> None:
     """Add the members besides places that a version's rule reads.
 
-    Half of the games get teams, and half get a home side; all games get scores and numbers.
+    Placing games get scores, and half of those with three or more seats get teams. Of all games, half get a home side.
+    All participants get the numbers that the rule reads or the ruleset requires.
     """
     columns = version.rule.columns
     seats = [participant for participant in data["participants"] if "replaces" not in participant]

@@ -78,7 +78,7 @@ class Known:
         return 0 if self._ladders is None else len(self._ladders.facts.start)
 
     def games_played(self, connection: Connection, names: Collection[str]) -> dict[str, int]:
-        """Return the number of games of each of some players, according to the facts, by player."""
+        """Return each player's number of games, according to the facts, by player id."""
         return games_played(self.facts(connection), names)
 
     def ranks_club(self, connection: Connection, ladder: str, name: str) -> bool:
@@ -164,7 +164,7 @@ class Proposal:
         unranked: dict[str, GamesOfReason] = {}
         new_ladders = known.new_ladders
         new_ladders.ladders = []
-        ladders = partial(
+        build_admission = partial(
             Admission,
             allow_uncounted=policy.allow_uncounted,
             unranked=unranked,
@@ -172,7 +172,7 @@ class Proposal:
             new_ladders=new_ladders,
             facts=known.facts,
         )
-        newcomers = NameCollector(
+        name_collector = NameCollector(
             read_known_names=known.players,
             refusal_scope=policy.refusing,
             strict=policy.strict,
@@ -181,7 +181,7 @@ class Proposal:
             report_close=policy.report_close,
             ranks_club=known.ranks_club,
         )
-        self._intake = check(policy=policy, ladders=ladders, newcomers=newcomers)
+        self._intake = check(policy=policy, ladders=build_admission, newcomers=name_collector)
         self.ledger, result = self._intake.ledger, self._intake.result
         if result.voided or league_notes is not None:
             with self.ledger.reading() as connection:
@@ -213,7 +213,7 @@ class Proposal:
 
     @property
     def rejections(self) -> tuple[Rejection, ...]:
-        """Return the rejections; if there are any, nothing is appended."""
+        """Return the rejections; if there are any, nothing is appended unless `policy.keep_going` is set."""
         return tuple(self.result.rejected)
 
     @property
@@ -223,7 +223,7 @@ class Proposal:
 
     @property
     def close_names(self) -> tuple[CloseName, ...]:
-        """Return the new names that are similar to other names, with these names and their numbers of games."""
+        """Return the new names that are close to other names, each with those names and their numbers of games."""
         return tuple(self.result.close.values())
 
     def drafts(self) -> Iterator[Draft]:

@@ -143,7 +143,7 @@ class Scanner:
             _decode_text(text)
         text_bytes = np.frombuffer(text, dtype=np.uint8)
         slots_max = len(text) // record_scanner.PARTICIPANT_BYTES + 1
-        keys, merits, game_of_name = self._get_work_columns(slots_max)
+        keys, score_keys, game_of_name = self._get_work_columns(slots_max)
         line_starts = self._find_line_starts(text_bytes)
         record_count = len(line_starts) - 1
         columns = {
@@ -170,7 +170,7 @@ class Scanner:
                 values,
                 cell,
                 keys,
-                merits,
+                score_keys,
                 columns["occurred_at"],
                 columns["size"],
                 columns["in_cell"],

@@ -51,7 +51,8 @@ REQUIRED_MEMBERS = sum(
     for member in (BY, GAME_DATA, ID, OCCURRED, POSITION, RECORDED, SCHEMA, TYPE, GAME_ID, PARTICIPANTS, GAME)
 )
 CELL_LABELS = (GAME, KIND, GROUP, CITY, LEAGUE, SEASON)
-# a cell has the codes of its labels (-1 for none), the number of seats, and the flags: 1 unrated, 2 aborted
+# A cell is a combination that many games share: the codes of its labels (-1 for none), the number of seats, and the
+# flags (1 unrated, 2 aborted). Each game stores the code of its cell.
 LABEL_COUNT = len(CELL_LABELS)
 CELL_LENGTH = LABEL_COUNT + 2
 LABEL_OF = tuple(CELL_LABELS.index(member) if member in CELL_LABELS else -1 for member in range(PARTICIPANT_FROM))
@@ -100,7 +101,7 @@ def match_word(text: Numbers, begin: int, end: int, words: Numbers, word_from: N
 
 
 def match_member(text: Numbers, cursor: int, words: Numbers, word_from: Numbers, first: int, last: int) -> int:
-    """Return the word at the cursor that a quote follows, among the words `first` to `last` - 1; -1 without one."""
+    """Return the word at the cursor, one of the words `first` to `last` - 1, if a quote follows it; else -1."""
     for index in range(first, last):
         begin = word_from[index]
         length = word_from[index + 1] - begin
@@ -182,9 +183,9 @@ def parse_record_time(text: Numbers, begin: int, end: int) -> int:
     era = march_year // 400
     year_of_era = march_year - era * 400
     day_of_year = (153 * (month + (9 if month <= 2 else -3)) + 2) // 5 + day - 1
-    month_days = era * 146_097 + year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year - 719_468
+    epoch_days = era * 146_097 + year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year - 719_468
     return (
-        month_days * DAY + ((hour * 60 + minute) * 60 + second) * 1_000_000 + parse_number(text, begin + 20, begin + 26)
+        epoch_days * DAY + ((hour * 60 + minute) * 60 + second) * 1_000_000 + parse_number(text, begin + 20, begin + 26)
     )
 
 
@@ -289,8 +290,11 @@ def is_plain_by(text: Numbers, begin: int, end: int) -> bool:
     return 0 < end - begin <= BY_MAX
 
 
-def find_game_id_end(text: Numbers, cursor: int, game_id_begin: int, game_id_end: int) -> int:
-    """Return the end of the default event id, `game:` and the game's id, at the cursor; -1 for any other id."""
+def find_default_event_id_end(text: Numbers, cursor: int, game_id_begin: int, game_id_end: int) -> int:
+    """Return the end of the default event id, `game:` and the game's id, at the cursor; -1 for any other id.
+
+    The game's id is `text[game_id_begin:game_id_end]`.
+    """
     has_prefix = (
         text[cursor] == LETTER_G
         and text[cursor + 1] == LETTER_A
@@ -362,20 +366,20 @@ def rank_seats(keys: Numbers, first: int, last: int, sign: int, places: Numbers)
 
 def is_valid_ranking(
     keys: Numbers,
-    merits: Numbers,
+    score_keys: Numbers,
     players: Numbers,
     competition_places: Numbers,
     first: int,
     last: int,
-    known_values: int,
+    result_kind: int,
 ) -> bool:
     """Tell whether the participants `first` to `last` - 1 form a valid game.
 
     A player must not occur twice. Places must have no gap (1, 2, 2, 4 or 1, 2, 2, 3). A better place must not have a
     worse score.
 
-    known_values: 0 if the keys are scores, 1 if they are places, 2 if they are places and `merits` has scores
-    merits:       the scores, or their negatives if a high score is better
+    result_kind: 0 if the keys are scores, 1 if they are places, 2 if they are places and `score_keys` has scores
+    score_keys:  the scores, or their negatives if a high score is better
     """
     are_competition_places, distinct_keys, key_max = True, 0, 0
     for own in range(first, last):
@@ -386,17 +390,17 @@ def is_valid_ranking(
             if keys[opponent] == keys[own]:
                 is_new_key = False
             elif (
-                known_values == 2
-                and (keys[opponent] < keys[own]) != (merits[opponent] < merits[own])
-                and (merits[opponent] != merits[own])
+                result_kind == 2
+                and (keys[opponent] < keys[own]) != (score_keys[opponent] < score_keys[own])
+                and (score_keys[opponent] != score_keys[own])
             ):
                 return False
         distinct_keys += is_new_key
         are_competition_places = are_competition_places and keys[own] == competition_places[own]
         key_max = max(key_max, keys[own])
-        if known_values and not 1 <= keys[own] <= PLACE_MAX:
+        if result_kind and not 1 <= keys[own] <= PLACE_MAX:
             return False
-    return known_values == 0 or are_competition_places or key_max == distinct_keys
+    return result_kind == 0 or are_competition_places or key_max == distinct_keys
 
 
 # compiled: numba takes flat arrays, so every array is an argument; long, because it walks over the bytes once and keeps
@@ -412,7 +416,7 @@ def scan(
     values: Numbers,
     cell: Numbers,
     keys: Numbers,
-    merits: Numbers,
+    score_keys: Numbers,
     occurred_at: Numbers,
     size: Numbers,
     cell_of_game: Numbers,
@@ -444,7 +448,7 @@ def scan(
     after:        the position before the first record of the page
     line_starts:  the bounds of the lines; each starts after a newline
     plain:        receives `PLAIN`, `PLAIN_IF_ID_IS_VALID` or 0, by record
-    values, cell, keys, merits: work space for a participant, for a cell, and for the slots of the page
+    values, cell, keys, score_keys: work space for a participant, for a cell, and for the slots of the page
     occurred_at, size, cell_of_game, game_id_spans: receive a value for each plain game
     player, place, status, seat, seconds, score: receive a value for each participant of the plain games
     name_table, label_table, cell_table: hash tables of the texts and cells, whose codes the columns use
@@ -535,7 +539,7 @@ def scan(
                     placed_count += values[P_PLACE + 1] == 1
                     scored_count += values[P_SCORE + 1] == 1
                     keys[slot_count] = values[P_PLACE] if values[P_PLACE + 1] == 1 else values[P_SCORE]
-                    merits[slot_count] = values[P_SCORE]
+                    score_keys[slot_count] = values[P_SCORE]
                     is_plain = (
                         (values[P_SCORE + 1] != 1 or -INTEGER_MAX <= values[P_SCORE] <= INTEGER_MAX)
                         and (values[P_SEAT + 1] != 1 or 1 <= values[P_SEAT] <= SEAT_MAX)
@@ -595,7 +599,7 @@ def scan(
                     is_plain = parsed_time > -(2**63) and text[end] == QUOTE
                     cursor = end + 1
                     continue
-                end = find_game_id_end(text, cursor + 1, game_id_begin, game_id_stop) if member == ID else -1
+                end = find_default_event_id_end(text, cursor + 1, game_id_begin, game_id_stop) if member == ID else -1
                 if end >= 0:
                     cursor = end + 1
                     continue
@@ -642,9 +646,9 @@ def scan(
         if is_plain and has_full_result:
             rank_seats(keys, first_slot, slot_count, 1 if placed_count else sign, place)
             for slot in range(first_slot, slot_count):
-                merits[slot] *= sign
+                score_keys[slot] *= sign
             is_plain = is_valid_ranking(
-                keys, merits, player, place, first_slot, slot_count, (placed_count > 0) * (1 + (scored_count > 0))
+                keys, score_keys, player, place, first_slot, slot_count, (placed_count > 0) * (1 + (scored_count > 0))
             )
         if (
             is_plain

@@ -79,7 +79,7 @@ class LadderStates:
 
     def of(self, player: str) -> VisibleState:
         """Return the visible state of a player. Raises `RuleFailure`."""
-        games = self._trace.gaps.played[self._find_number(player)]
+        games = self._trace.gaps.games_played[self._find_number(player)]
         return build_state_after(self._version, self._trace.stream.ladder, self.age(player), games)
 
 

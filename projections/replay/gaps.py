@@ -27,7 +27,7 @@ class EntryState(NamedTuple):
 
     games:    the number of games that the player played before
     last_day, last_season: the day and the season of the last of these games
-    latest_version_start: the state already includes all versions that started up to this instant
+    latest_version_start: versions that started at this instant or earlier have already taken effect on the state
     seeded:   for a seed, the states by version name; `state` is then empty
     """
 
@@ -100,7 +100,7 @@ class Gaps:
         return self._end_values[1]
 
     @property
-    def played(self) -> Column:
+    def games_played(self) -> Column:
         """Return the number of games of every player."""
         self._measure(["games_before"])
         return self._end_values[2]
@@ -109,7 +109,7 @@ class Gaps:
     def end_values(self) -> tuple[Column, Column, Column]:
         """Return the day and season of every player's last game, and their number of games."""
         self._measure(["days_since", "changes_season", "games_before"])
-        return self.last_day, self.last_season, self.played
+        return self.last_day, self.last_season, self.games_played
 
     @property
     def loop_rows(self) -> Any:
@@ -146,7 +146,7 @@ def read_calendar(facts: Facts, rows: Column, ruleset: Ruleset) -> Calendar:
 
 
 def read_day_and_season(facts: Facts, row: int | None, instant: int, ruleset: Ruleset) -> tuple[int, int]:
-    """Return the day and season of an instant. A season label is read from the game at `row`; 0 without a game."""
+    """Return the day of an instant, and the season of the game at `row`; without a game, the season is 0."""
     days = local_days(np.array([instant]), ruleset.time_zone)
     rows = np.array([] if row is None else [row], dtype=np.int64)
     seasons = _number_seasons(facts, rows, days[: len(rows)], ruleset)

@@ -346,7 +346,7 @@ class Trace:
         """
         if not any(version.rule.state for version in self.stream.versions):
             return []
-        games = self.gaps.played[player] - sum(step.game is not None for step in steps)
+        games = self.gaps.games_played[player] - sum(step.game is not None for step in steps)
         return [games := games + (step.game is not None) for step in steps]
 
     def last_points(self, player: int, limit: int) -> list[int]:

@@ -25,7 +25,7 @@ POWERS = 7
 # The centres of the player's power, then the centres of all seven powers, by place.
 COLUMNS = ("centres", *(f"centres_{place}" for place in range(1, POWERS + 1)))
 CENTRES, FIRST = range(2)
-# The constants in order. From PLACEMENT on come the points of all seven places.
+# The constants in order. The points of all seven places start at PLACEMENT.
 SOLO, SOLO_POINTS, PARTICIPATION, PER_CENTRE, PLACEMENT = range(5)
 
 Award = Annotated[int, Field(ge=0, le=10_000)]
@@ -116,7 +116,7 @@ def _explain_placement(i: int, columns: Columns, constants: Numbers) -> Term:
     place, level = powers_ahead(i, columns) + 1, powers_level(i, columns)
     amount = placement_share(i, columns, constants)
     if level == 1:
-        return Term(f"place {place}", amount, f"by {columns[CENTRES][i]} centres")
+        return Term(f"place {place}", amount, f"with {columns[CENTRES][i]} centres")
     last = place + level - 1
     awards = [constants[PLACEMENT + shared_place - 1] for shared_place in range(place, last + 1)]
     shared = " + ".join(str(award) for award in awards if award) or "0"

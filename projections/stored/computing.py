@@ -25,7 +25,7 @@ from ratings_ledger.projections.stored.sql_rows import Block, split_trace_into_b
 LADDER_COST = 20
 # below this cost, in games, starting processes would take longer than the work
 FORKING_COST = 20_000
-# units of work: as many for each core, but not more than the maximum
+# the number of units of work: this many for each core, up to a maximum
 UNITS_PER_CORE, UNITS_MAX = 16, 500
 # the last `marshal` version without object references, so that equal results give equal bytes
 REPEATABLE = 2
@@ -92,7 +92,7 @@ def is_named(ladder: str, names: Collection[str]) -> bool:
 
 
 def list_package_rulesets(facts: Facts) -> list[str]:
-    """Return the rulesets that use third-party rules, and the rulesets of annual lists that sum their places."""
+    """Return the rulesets that use third-party rules, and those of annual lists that sum places from such rulesets."""
     third_party = {
         name for name, versions in facts.rulesets.items() if not all(is_built_in(version.rule) for version in versions)
     }

@@ -1,4 +1,4 @@
-"""Build the comparison pages, on a server only: ladders at two coordinates, and several players in one chart."""
+"""Build the comparison pages, on a server only: a ladder at two sets of coordinates, and several players in a chart."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -27,9 +27,9 @@ ROWS_MAX = 25  # rows in the table of gains, and of losses
 
 
 class LadderComparison(NamedTuple):
-    """A ladder at two coordinates: their descriptions, and its gains, losses, new and removed players, largest first.
+    """A ladder at two sets of coordinates: their descriptions, and its gains, losses, new and removed players.
 
-    `quality` says how well each side predicts results, if that was requested.
+    The largest come first. `quality` says how well each side predicts results, if that was requested.
     """
 
     difference: Difference
@@ -52,7 +52,7 @@ class Suggestion(NamedTuple):
 
 
 def build_compare_page(visit: Visit) -> Page:
-    """Return the page that compares ladders at two coordinates; without coordinates, only the form.
+    """Return the page that compares ladders at two sets of coordinates; without coordinates, only the form.
 
     A single ladder also gets the quality of its predictions. Coordinates are written as for `ratings diff`. Raises the
     errors of `Ledger.compare`.
@@ -65,7 +65,11 @@ def build_compare_page(visit: Visit) -> Page:
         sides = _parse_pinned(visit, a), _parse_pinned(visit, b)
         differences = visit.ledger.compare(*sides, ladders, predictions=ladder is not None)
     elif a is not None or b is not None:
-        raise BadArgument("a comparison needs two coordinates; give both a and b, such as a=published and b=now")
+        missing = "a" if a is None else "b"
+        raise BadArgument(
+            f"a comparison needs two sets of coordinates, but {missing} is missing; give both, such as a=published and "
+            "b=now"
+        )
     variables = {
         "differences": differences,
         "a": a,
@@ -178,7 +182,10 @@ def _load_profiles(visit: Visit, ladder: str, players: Sequence[str]) -> Iterato
 
 
 def _draw_chart(
-    profiles: Sequence[Profile], game_link: Callable[[str], str], name: Callable[[str], str], by: HorizontalAxis
+    profiles: Sequence[Profile],
+    game_link: Callable[[str], str],
+    format_name: Callable[[str], str],
+    axis: HorizontalAxis,
 ) -> str:
     """Return the chart of the points of all players."""
 
@@ -186,11 +193,15 @@ def _draw_chart(
         subject = row.reason if row.game_id is None else row.game_id
         return f"{subject}: {format_change(row.change)}, {format_points(row.after)}"
 
-    lines = [build_points_line(name(profile.player), profile.steps, by, describe, game_link) for profile in profiles]
-    ends = "; ".join(f"{name(profile.player)} has {format_points(profile.steps.values[-1])}" for profile in profiles)
+    lines = [
+        build_points_line(format_name(profile.player), profile.steps, axis, describe, game_link) for profile in profiles
+    ]
+    ends = "; ".join(
+        f"{format_name(profile.player)} has {format_points(profile.steps.values[-1])}" for profile in profiles
+    )
     return draw_steps(
         lines,
         title=f"Points of {count(len(profiles), 'player')} on {profiles[0].ladder}",
         description=f"{ends}.",
-        prefix=f"points-{by}",
+        prefix=f"points-{axis}",
     )

@@ -1,4 +1,4 @@
-"""Build the ladder pages: standings, and the changes since the last list."""
+"""Build the ladder pages: standings, with the changes since the end of a month."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -23,7 +23,7 @@ from ratings_ledger.web.visits import Visit
 PAGE_ROWS = 200
 NEARBY_PAGES = 3  # pages linked on each side of the current one
 DISTRIBUTION_MIN = 8  # a ladder with fewer players has no distribution chart
-NEIGHBOUR_PAIRS = 10  # neighbours whose games are predicted
+NEIGHBOUR_PAIRS = 10  # pairs of neighbours in the standings for which a game is predicted
 
 
 class DateLink(NamedTuple):
@@ -38,7 +38,7 @@ def build_ladder_page(visit: Visit, ladder: str, page: int = 1) -> Page:
     """Return a page of a ladder's standings, with recent changes.
 
     With `active_since`, only players who have played since then are listed; the digest covers all rows. Raises the
-    errors of `Snapshot.overview`, `Unknown` for a page after the last.
+    errors of `Snapshot.overview`, and `Unknown` if there is no such page.
     """
     active_since = visit.parameter("active_since")
     last = visit.last_event(ladder)
@@ -46,7 +46,8 @@ def build_ladder_page(visit: Visit, ladder: str, page: int = 1) -> Page:
     overview = visit.view.overview(ladder, limit=PAGE_ROWS, after=offset, active_since=active_since)
     if page > 1 and not overview.rows:
         name = short_name(ladder)
-        raise Unknown("page-unknown", f"{name} has no page {page:,}; it has {count(overview.players, 'row')}")
+        last_page = max(1, ceil(overview.players / PAGE_ROWS))
+        raise Unknown("page-unknown", f"{name} has no page {page:,}; its last page is {last_page:,}")
     overview = pin_known_at(overview, last)
     variables = {
         "overview": overview,
@@ -98,7 +99,7 @@ def _predict_neighbours(visit: Visit, overview: Overview) -> Sequence[Prediction
 
 
 def _draw_distribution(overview: Overview) -> str:
-    """Return the chart of the rating distribution; an empty text for a small ladder."""
+    """Return the chart of the rating distribution, or an empty string for a small ladder."""
     values = [row.value(overview.ranking.scale) for row in overview.ranking.rows]
     if len(values) < DISTRIBUTION_MIN:
         return ""
@@ -112,7 +113,7 @@ def _draw_distribution(overview: Overview) -> str:
 
 
 def _list_date_links(overview: Overview, times: Times, visit: Visit) -> list[DateLink]:
-    """Return links to the ladder now and at the ends of the last two months or periods."""
+    """Return links to the ladder now and at the ends of the two months before the month of the last game."""
     links = [DateLink("Now", {"as_of": None, "known_at": None, "rules": None}, is_current=not visit.query)]
     if overview.since is not None:
         end = to_local(times, overview.since)

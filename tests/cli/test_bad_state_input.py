@@ -280,7 +280,9 @@ def test_game_larger_than_a_record_is_refused(one_db: str, ratings: Ratings) -> 
     result = ratings("import", "-", "--format", "json", db=one_db, input=json.dumps(build_game(*FIELD, name="chess")))
     (rejection,) = json.loads(result.stdout)["rejected"]
     assert (result.exit_code, rejection["code"]) == (1, "record-too-large")
-    assert rejection["message"].endswith("more than the maximum of 65,535; a game can have about 1,800 participants")
+    assert rejection["message"].endswith(
+        "at most 65,535 are allowed; shorten its texts (a game has room for about 1,800 participants)"
+    )
     assert ratings("status", "--format", "json", db=one_db).stdout == before
     result = ratings(
         "record", "-q", "--at", AT, db=one_db, input=json.dumps(build_game(*FIELD[:1_200], name="go")["data"])

@@ -256,7 +256,7 @@ def test_ties_option_is_named_only_for_tables(one_db: str, ratings: Ratings) -> 
     (refused,) = import_table(ratings, one_db, HEADER + build_row(3, "Ida", "Anna/Ole + Uwe"))["rejected"]
     assert refused["message"].endswith("write Anna=Ole=Uwe if they tied")
     result = ratings("record", "--game", "chess", "--game-id", "g-3", "Ida", "Anna & Ole", db=one_db)
-    assert "write Anna=Ole if they tied; if it is not a slip" in result.stderr
+    assert "write Anna=Ole if they tied; if the name is correct" in result.stderr
 
 
 def test_long_form_needs_a_row_per_player(one_db: str, ratings: Ratings) -> None:

@@ -98,7 +98,7 @@ def test_report_tells_who_why_and_effect(db: str, ratings: Ratings, tmp_path: Pa
     ]
     reached = [(row[0], row[1]) for row in effects[1:]]
     expected = [("D1", "galactic-points"), ("D2", "catan-elo/basic"), ("D3", "galactic-points"),
-              ("D4", "no points"), ("D5", "catan-elo/basic"), ("D5", "catan-elo/rivals-duel")]  # fmt: skip
+              ("D4", "none"), ("D5", "catan-elo/basic"), ("D5", "catan-elo/rivals-duel")]  # fmt: skip
     assert reached == expected
 
 

@@ -200,7 +200,7 @@ def test_close_names_are_questioned(db: str, ratings: Ratings, tmp_path: Path) -
     assert "new: 'Johana' (line 2): did you mean 'Johanna', 2 games? [yes, new, stop] yes" in terminal_text
     assert "new: 'BEN' (line 3): did you mean 'ben', 2 games? [yes, new, stop] y" in terminal_text
     assert "new: 'Emmilia' (line 4): did you mean 'Emilia', new in line 2? [yes, new, stop] new" in terminal_text
-    assert "names as answered: Johana = Johanna, BEN = ben; change them with --aliases\r\n" in terminal_text
+    assert "your answers: Johana = Johanna, BEN = ben; change them with --aliases\r\n" in terminal_text
     assert [list_players(ratings, db, f"g-{n}") for n in (3, 4, 5)] == [
         ["Johanna", "ben", "Emilia"], ["ben", "Johanna"], ["Emmilia", "zoe"],
     ]  # fmt: skip
@@ -214,7 +214,7 @@ def test_answers_are_kept_with_the_import(one_db: str, ratings: Ratings, tmp_pat
     grown = write_file(tmp_path, "t.csv", HEADER + build_row(3, "Johana", "ben") + build_row(4, "ben", "Johana"))
     result = ratings("import", grown, db=one_db)
     assert (result.exit_code, result.stdout) == (0, "1 appended, 1 already there; the head is 8.\n"), result.stderr
-    assert "t.csv: names as answered: Johana = Johanna; change them with --aliases" in result.stderr
+    assert "t.csv: your answers: Johana = Johanna; change them with --aliases" in result.stderr
     assert "t.csv: position 5, Johana = Johanna" in ratings("log", "--batch", "t.csv", db=one_db).stdout
     corrected = ratings("correct", "--file", grown, "--reason", "as the sheet says", db=one_db)
     assert "2 games already recorded like this" in corrected.stderr, corrected

@@ -122,7 +122,7 @@ def test_edited_plays_are_synced_and_undone(ledger_url: str, ratings: Ratings, t
     assert import_plays(*original_plays)["appended"] == 2
     assert import_plays(*original_plays)["existing"] == 2
     (rejection,) = import_plays(edited_play)["rejected"]
-    assert (rejection["code"], "if the game was edited since, pass --sync" in rejection["message"]) == (
+    assert (rejection["code"], "if the game has been edited since its import, pass --sync" in rejection["message"]) == (
         "id-conflict",
         True,
     )

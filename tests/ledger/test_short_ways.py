@@ -15,7 +15,7 @@ from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import dump, dump_in_order
 from ratings_ledger.ledger.events.fields import _fast_path, normalise_data
 from ratings_ledger.ledger.events.game_types import GAME_TYPES
-from ratings_ledger.ledger.events.records import RECORD_BYTES_MAX, build_record, has_same_data, is_surely_small
+from ratings_ledger.ledger.events.records import RECORD_BYTES_MAX, build_record, is_surely_small, matches_draft
 from ratings_ledger.ledger.events.types import Draft, read_event
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.importing import FileIntake
@@ -141,7 +141,7 @@ def build_draft(**members: Any) -> Draft:
 @pytest.mark.parametrize("by", ["ref", 'x","data":{"game":"catan"', 'x\\","data":', "\\", '"'])
 def test_record_has_the_data_of_its_draft(by: str) -> None:
     """A record has the same data as its draft, for any recorder."""
-    assert has_same_data(build_record(build_draft(), 7, 0, by), build_draft())
+    assert matches_draft(build_record(build_draft(), 7, 0, by), build_draft())
 
 
 def test_different_record_has_other_data() -> None:
@@ -155,8 +155,8 @@ def test_different_record_has_other_data() -> None:
         build_draft()._replace(type="game.corrected"),
         build_draft()._replace(schema_version=2),
     ):
-        assert not has_same_data(record, different_draft)
-    assert not has_same_data(build_record(build_draft(), 7, 0, "ref", "earlier"), build_draft())
+        assert not matches_draft(record, different_draft)
+    assert not matches_draft(build_record(build_draft(), 7, 0, "ref", "earlier"), build_draft())
 
 
 @pytest.mark.parametrize("letter", ["a", "ü", "😀", '"', "\n"])

@@ -53,7 +53,7 @@ def test_versions_over_the_same_games(pages: Application, url: str, ratings: Rat
 
 
 REFUSED = {
-    "/compare?a=now": (400, "a and b"),
+    "/compare?a=now": (400, "b is missing"),
     "/compare?a=whenever&b=now": (400, "whenever"),
     "/compare?a=now&b=rules%3Delo-catan%409": (404, "is published at position"),
     f"/compare?a=now&b=now&as_of=2025-01-01&ladder={LADDER}": (400, "a, b, ladder"),

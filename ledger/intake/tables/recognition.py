@@ -45,7 +45,7 @@ from ratings_ledger.ledger.intake.tables.combined_columns import combine_columns
 from ratings_ledger.ledger.intake.tables.dates import Order, find_date_order, is_date_alone, normalise_moment
 from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS, UNCLEAR, recognise_layout
 from ratings_ledger.ledger.intake.tables.layouts.layout import Layout, TableView, number_games, read_cell
-from ratings_ledger.ledger.intake.tables.layouts.player_columns import NUMBER, may_be_player
+from ratings_ledger.ledger.intake.tables.layouts.player_columns import NUMBER, may_be_player_column
 from ratings_ledger.ledger.intake.tables.meanings import (
     DAYS_OF_PLAY,
     EMAIL,
@@ -457,7 +457,7 @@ def _read_header(names: list[str], body: Rows, layout: Layout, options: TableOpt
         if meaning is not None and layout.accepts(meaning) and meaning not in used:
             renamed[name] = meaning
             used.add(meaning)
-        elif meaning is None and layout.has_player_columns and may_be_player(name, body, names.index(name)):
+        elif meaning is None and layout.has_player_columns and may_be_player_column(name, body, names.index(name)):
             renamed[name] = PLAYER_PREFIX + name
     # a table of recorded games needs fewer columns, unless the games are numbered by day
     known = {*renamed.values(), *options.fixed}

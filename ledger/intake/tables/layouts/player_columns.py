@@ -26,8 +26,8 @@ from ratings_ledger.ledger.rejections import Refused
 NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?", re.ASCII)
 
 
-def may_be_player(name: str, body: TextRows, column: int) -> bool:
-    """Tell whether an unknown column may be a player's: it is no total, and empty or mostly filled with numbers."""
+def may_be_player_column(name: str, body: TextRows, column: int) -> bool:
+    """Tell whether an unknown column may belong to a player: it is not a total, and it is empty or mostly numbers."""
     if is_total([name]):
         return False
     are_numbers = [
@@ -50,12 +50,12 @@ def are_places(rows: Iterable[list[str]]) -> bool:
     return True
 
 
-def _list_played_cells(view: TableView) -> TextRows:
+def _list_game_rows(view: TableView) -> TextRows:
     """Return the line and the players' non-empty cells of each row in which at least two players have one."""
     players = [
         column
         for column, name in enumerate(view.names)
-        if view.meanings[column] is None and may_be_player(name, view.body, column)
+        if view.meanings[column] is None and may_be_player_column(name, view.body, column)
     ]
     cells = [(line, [text for column in players if (text := read_player_cell(row, column))]) for line, row in view.body]
     return [(line, row) for line, row in cells if len(row) > 1]
@@ -75,17 +75,20 @@ def _refuse_mixed(played: TextRows) -> None:
 
 
 def _matches_places(view: TableView) -> bool:
-    played = _list_played_cells(view)
+    played = _list_game_rows(view)
     _refuse_mixed(played)
     return bool(played) and are_places(row for _, row in played)
 
 
 def _matches_scores(view: TableView) -> bool:
-    return bool(_list_played_cells(view))
+    return bool(_list_game_rows(view))
 
 
 def _read(member: str, rows: CellRows, view: TableView, options: TableOptions) -> Iterator[tuple[int, Cells | Refused]]:
-    """Yield a row for each player whose cell in a row is not empty, with the cell as place or score (`member`)."""
+    """Split the row of each game: yield a row for each player with a cell in it.
+
+    The cell becomes the `member`: the place or the score.
+    """
     for line, cells in rows:
         if isinstance(cells, Refused):
             yield line, cells
