@@ -28,7 +28,7 @@ OF_COMMAND = {
     "chart": {"names": "players ladders"},
     "diff": {"a": _COORDINATES, "b": _COORDINATES},
     "explain": {
-        "game": "ids players ladders", "ladder": "ladders players ids", "before": _COORDINATES, "after": _COORDINATES,
+        "name": "ids players ladders", "ladder": "ladders players ids", "before": _COORDINATES, "after": _COORDINATES,
     },
     "history": {"player": "players ladders", "ladder": "ladders players"},
     "init": {"system": " ".join(f"={name}" for name in list_systems())},

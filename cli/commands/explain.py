@@ -15,7 +15,7 @@ from ratings_ledger.projections.snapshot import Snapshot
 
 
 @command(name="explain")
-@click.argument("game", metavar="GAME|PLAYER", type=to_nfc)
+@click.argument("name", metavar="GAME|PLAYER", type=to_nfc)
 @click.argument("ladder", type=to_nfc, required=False)
 @click.option("--player", "is_player", is_flag=True, help="Explain a player whose id is also a game's.")
 @click.option("--change", is_flag=True, help="With PLAYER LADDER: the causes of the change from --from to --to.")
@@ -35,7 +35,7 @@ from ratings_ledger.projections.snapshot import Snapshot
 @click.pass_obj
 def explain_(
     db: str,
-    game: str,
+    name: str,
     ladder: str | None,
     is_player: bool,
     change: bool,
@@ -60,7 +60,9 @@ def explain_(
     coordinates as for ratings diff.
     """
     if change or before is not None or after is not None:
-        if not change or before is None or is_player or any((as_of, known_at, rules, close_now)):
+        if not change:
+            raise click.UsageError("--from and --to work only with --change; add --change, or leave them out")
+        if before is None or is_player or any((as_of, known_at, rules, close_now)):
             raise click.UsageError(
                 "--change needs --from COORDS, and takes only --to and --format; leave out the other options"
             )
@@ -69,11 +71,12 @@ def explain_(
         from ratings_ledger.projections.diff.attribution import attribute_points
 
         view = open_view(open_for_command(db))
-        game, ladder = view.with_ladder(game, ladder)
+        name, ladder = view.with_ladder(name, ladder)
         try:
             with view.sides() as loader:
-                attribution = attribute_points(loader, ladder, game, before, after or parse_coordinates("now"))
-        except BadArgument as problem:  # its argument, a part of --from or --to, is not an option of this command
+                attribution = attribute_points(loader, ladder, name, before, after or parse_coordinates("now"))
+        except BadArgument as problem:
+            # drop `problem.argument`: it names a part of the coordinates, which is not an option of this command
             raise BadArgument(str(problem)) from None
         note_left_out(attribution.left_out)
         for note in attribution.contradictions:
@@ -81,8 +84,8 @@ def explain_(
         emit(attribution, output_format, print_attribution, print_attribution_csv)
         return
     view = open_view(open_for_command(db), as_of=as_of, known_at=known_at, rules=rules, close_now=close_now)
-    game, ladder = view.with_ladder(game, ladder, is_player)
-    explanation = _explain_game_or_player(view, ladder, game, is_player)
+    name, ladder = view.with_ladder(name, ladder, is_player)
+    explanation = _explain_game_or_player(view, ladder, name, is_player)
     if isinstance(explanation, GameExplanation):
         emit(explanation, output_format, print_game, print_game_csv)
     else:

@@ -1,5 +1,7 @@
 """Implement `rules`: list, show, check and publish rulesets, and write new ones."""
 
+import os
+import shlex
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -51,7 +53,6 @@ from ratings_ledger.projections.admission.publishing_rulesets import (
     list_missing,
     load_shipped_texts,
 )
-from ratings_ledger.projections.contract import joined
 from ratings_ledger.projections.diff.impact import Impact
 from ratings_ledger.projections.queries.coordinates import load_times
 from ratings_ledger.projections.queries.ruleset_states import list_shipped
@@ -146,7 +147,7 @@ def new(db: str, file: str | None, rule_id: str | None, package: str | None, gam
             template_file.write(text.encode())
     except FileExistsError:
         raise click.UsageError(f"{file} exists; nothing was written; delete it, or choose another FILE") from None
-    render.echo(f"{file} is written; next: ratings rules check {file}")
+    render.echo(f"{file} is written; next: ratings rules check {shlex.quote(file)}")
 
 
 def _build_template(rule_id: str, game: str, zone: str) -> str:
@@ -172,7 +173,10 @@ def _write_package(name: str, folder: str, game: str, zone: str) -> None:
     except FileExistsError:
         raise click.UsageError(f"{folder} exists; nothing was written; delete it, or choose another FILE") from None
     render.echo(f"{folder} is written: {', '.join(files)}")
-    render.echo(f"next: pip install {folder}; ratings rules check {folder}/{name}.toml")
+    # pip takes a bare name for that of a package in its index
+    path = folder if os.path.dirname(folder) else os.path.join(os.curdir, folder)
+    ruleset_file = os.path.join(path, f"{name}.toml")
+    render.echo(f"next: pip install {shlex.quote(path)}; ratings rules check {shlex.quote(ruleset_file)}")
 
 
 @rules.command()
@@ -219,7 +223,7 @@ def check(files: tuple[str, ...], seed: int, columns: tuple[str, ...], rule_seco
             render.echo(format_problem(trial.file, problem))
         if trial.name is not None:
             assumed = f"; assumed: {', '.join(trial.assumed)}" if trial.assumed else ""
-            verdict = "can be published" if trial.checked else "is not checked: no drawn game was scored"
+            verdict = "can be published" if trial.checked else "was not checked: its rule scored no random game"
             render.echo(f"{trial.file}: {trial.name} {verdict}{assumed}")
         for line in trial.remarks:
             render.print_hanging(f"  {render.plain(line)}", 4)
@@ -266,8 +270,10 @@ def publish(
     --shipped elo --game chess publishes textbook Elo for a game, as elo-chess; rules list --shipped names other
     templates. A rule from a package is first tried as in rules check.
     """
-    if bool(files) == (from_shipped is not None):
-        raise click.UsageError("name FILES, or publish shipped rulesets with --shipped")
+    if files and from_shipped is not None:
+        raise click.UsageError("pass either FILES or --shipped, not both")
+    if not files and from_shipped is None:
+        raise click.UsageError("pass FILES, or --shipped for shipped rulesets")
     if from_shipped is None and (games or zone is not None):
         raise click.UsageError(f"--game and --zone work only with --shipped ID, such as --shipped {ELO}")
     if from_shipped is not None:
@@ -299,12 +305,14 @@ def _propose_rulesets(context: WriteContext, names: Sequence[str], items: Sequen
 
 def _load_shipped_texts(context: WriteContext, name: str, games: tuple[str, ...], zone: str | None) -> list[str]:
     """Return the texts of the shipped versions of this name, or of all that `init` publishes."""
-    templates = joined([template.id for template in shipped_rulesets().values() if template.takes_game])
+    shipped = shipped_rulesets().values()
     ruleset = None if name == ALL_SHIPPED else find_shipped(name)
     if games and not (ruleset and ruleset.takes_game):
-        raise click.UsageError(f"--game works only with --shipped {templates}")
+        ids = ", ".join(template.id for template in shipped if template.takes_game)
+        raise click.UsageError(f"--game works only with --shipped and one of: {ids}")
     if zone is not None and not (ruleset and ruleset.takes_zone):
-        raise click.UsageError(f"--zone works only with --shipped {templates}")
+        ids = ", ".join(template.id for template in shipped if template.takes_zone)
+        raise click.UsageError(f"--zone works only with --shipped and one of: {ids}")
     if ruleset and ruleset.takes_game and not games:
         raise click.UsageError(f"--shipped {name} rates one game: name it, as in --shipped {name} --game chess")
     try:

@@ -500,7 +500,7 @@ def test_rule_without_scored_games_is_reported_as_unchecked(
     checked = ratings("rules", "check", file)
     assert checked.exit_code == 1
     assert checked.stdout.splitlines() == [
-        f"{file}: picky@1 is not checked: no drawn game was scored",
+        f"{file}: picky@1 was not checked: its rule scored no random game",
         "  tried on 1,000 random games (seed 1): 0 scored",
         "  not tried: its score, explain, remark and chance, and its list",
         "  to try it, give the rule a sample, or a column that random games lack: --column NAME=LOW..HIGH",

@@ -419,7 +419,7 @@ def test_check_without_scored_games_fails(
     file.write_text(build_ruleset(), encoding="utf-8")
     result = ratings("rules", "check", file, db=one_db)
     assert result.exit_code == 1
-    assert "chess@1 is not checked: no drawn game was scored" in result.stdout
+    assert "chess@1 was not checked: its rule scored no random game" in result.stdout
     assert "1,000 not scored: never on a Monday" in result.stdout
     assert "--column NAME=LOW..HIGH" in result.stdout
 

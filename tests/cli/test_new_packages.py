@@ -20,7 +20,7 @@ def test_new_package_works_as_it_is(ratings: Ratings, tmp_path: Path, monkeypatc
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.splitlines() == [
         f"my-club is written: {', '.join(FILES)}",
-        "next: pip install my-club; ratings rules check my-club/my-club.toml",
+        "next: pip install ./my-club; ratings rules check ./my-club/my-club.toml",
     ]
     assert {path.name for path in (tmp_path / "my-club").iterdir()} == {*FILES}
     written = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "my-club").iterdir())

@@ -104,6 +104,7 @@ def test_shipped_file_is_shown_and_valid(name: str, ratings: Ratings) -> None:
         assert read_ruleset(text).id == (f"{name}-go" if ruleset.takes_game else name)
 
 
+WITH_ZONE = ", ".join(name for name, ruleset in shipped_rulesets().items() if ruleset.takes_zone)
 WRONG = {
     "a system without a game": (["init", "--system", "elo"], "--system needs --for GAME, the game that it rates"),
     "no such system": (["init", "--for", "go", "--system", "eol"], "unknown rating system 'eol'; choose from elo"),
@@ -113,9 +114,9 @@ WRONG = {
     "a game name too long": (["init", "--for", "x" * 61, "--system", "elo"], "is not a name like"),
     "no game": (["rules", "publish", "--shipped", "elo"], "name it, as in --shipped elo --game chess"),
     "a game that is fixed": (["rules", "publish", "--shipped", "diplomacy", "--game", "go"],
-                             "--game works only with --shipped elo"),
+                             "--game works only with --shipped and one of: "),
     "a zone that is fixed": (["rules", "publish", "--shipped", "diplomacy", "--zone", "UTC"],
-                             "--zone works only with --shipped elo"),
+                             f"--zone works only with --shipped and one of: {WITH_ZONE}"),
     "no such zone": (["rules", "publish", "--shipped", "elo", "--game", "go", "--zone", "Mars"], "Mars"),
     "a game with a file": (["rules", "publish", str(FOLDER / "elo-1.toml"), "--game", "go"],
                            "--game and --zone work only with --shipped ID"),
