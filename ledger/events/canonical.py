@@ -34,7 +34,7 @@ _dump = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=Fal
 
 
 def dump(value: Any) -> str:
-    """Return the canonical JSON of a value of objects with ASCII keys, lists, strings, integers and booleans.
+    """Return the canonical JSON of a value made up of objects with ASCII keys, lists, strings, integers and booleans.
 
     For these types (no floats, no other keys) the standard encoder with sorted keys follows RFC 8785.
     """
@@ -113,7 +113,7 @@ def parse_object(line: bytes) -> dict[str, Any]:
     return value
 
 
-def parse_local(text: str) -> tuple[datetime, bool]:
+def parse_date_and_time(text: str) -> tuple[datetime, bool]:
     """Parse a date and time; return it, and whether it has an offset. Raises `Refused` (bad-time)."""
     match = _INSTANT.fullmatch(text)
     if match is None:
@@ -138,7 +138,8 @@ def parse_local(text: str) -> tuple[datetime, bool]:
         offset = timedelta(hours=int(off_hour), minutes=int(off_minute))
         return value.replace(tzinfo=timezone(-offset if sign == "-" else offset)), True
     except ValueError as error:
-        raise Refused("bad-time", f"{quote(text)} is not a time: {error}; years run from 0001 to 9999") from None
+        problem = "years run from 0001 to 9999" if year == "0000" else str(error)
+        raise Refused("bad-time", f"{quote(text)} is not a time: {problem}") from None
 
 
 def to_microseconds(value: datetime) -> int:
@@ -167,7 +168,7 @@ def _parse_instant(text: str) -> int:
             return to_microseconds(datetime.fromisoformat(text))
         except ValueError:
             pass
-    value, has_offset = parse_local(text)
+    value, has_offset = parse_date_and_time(text)
     if not has_offset:
         raise Refused("naive-time", f"{quote(text)} has no offset; write Z or +01:00 after it")
     return to_microseconds(value)

@@ -59,7 +59,8 @@ _BAND = must_match(r"all|[1-9]\d{0,3}(-[1-9]\d{0,3})?", "{} is not a band of num
 
 
 _PERIOD_BY = must_match(
-    r"league|season|numbers\.[a-z][a-z0-9_]{0,31}", "{} does not name an event; write league, season or numbers.NAME"
+    r"league|season|numbers\.[a-z][a-z0-9_]{0,31}",
+    "{} is not a member that groups games into rating periods; write league, season or numbers.NAME",
 )
 
 
@@ -81,7 +82,7 @@ def _check_absent(value: Any) -> Any:
 
 
 class NumberRange(Members):
-    """The allowed range of a custom number of games or participants on the ladders of a ruleset.
+    """The allowed range of one member of `numbers`, of a game or a participant, on the ladders of a ruleset.
 
     `absent` is the value that counts if none was recorded, or "refuse" if games without the number are refused. Without
     `absent`, rules see that no value was recorded.
@@ -151,19 +152,19 @@ class Ruleset(Members):
 
     @model_serializer(mode="wrap")
     def _omit_defaults(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Omit the members in `STATE_MEMBERS` that have their default value.
+        """Omit the members in `OMITTED_AT_DEFAULT` that have their default value.
 
-        So every record and cache key of a ruleset from before these members stays the same.
+        This keeps the records and cache keys of rulesets that were published before these members existed.
         """
         fields = type(self).model_fields
         return {
             name: value
             for name, value in dump(self).items()
-            if name not in STATE_MEMBERS or getattr(self, name) != fields[name].default
+            if name not in OMITTED_AT_DEFAULT or getattr(self, name) != fields[name].default
         }
 
 
-# the members that were added for rules with state
-STATE_MEMBERS = frozenset(
+# the members that records leave out at their defaults, because older records lack them
+OMITTED_AT_DEFAULT = frozenset(
     {"period", "period_by", "season_by", "entrant", "takes", "score_decimals", "score_order", "numbers"}
 )

@@ -10,7 +10,7 @@ from functools import cache
 from importlib import resources
 from zoneinfo import ZoneInfo
 
-from ratings_ledger.ledger.events.canonical import EPOCH, INSTANT_MAX, parse_local, to_microseconds
+from ratings_ledger.ledger.events.canonical import EPOCH, INSTANT_MAX, parse_date_and_time, to_microseconds
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
 
 # a year or a month
@@ -64,7 +64,7 @@ def read_instant(text: str, zone_name: str | None) -> int:
     if (day := _parse_date(text)) is not None:
         value, has_offset = datetime.combine(day, time(12)), False
     else:
-        value, has_offset = parse_local(text)
+        value, has_offset = parse_date_and_time(text)
     if has_offset:
         return to_microseconds(value)
     if zone_name is None and day is not None:

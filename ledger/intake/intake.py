@@ -81,8 +81,8 @@ class ImportPolicy(NamedTuple):
     new_game: bool = False
 
 
-class GamesOfReason(NamedTuple):
-    """The games that share a reason: the id of the first one, and their number."""
+class UnrankedGames(NamedTuple):
+    """The games that are on no ladder for the same reason: the id of the first one, and their number."""
 
     first: str
     number: int
@@ -106,7 +106,7 @@ class IntakeResult:
     game: str | None = None
     # the players who are new to the ledger
     new_players: list[str] = field(default_factory=list)
-    # the new names that are close to others; and further new names with the names to which they are similar
+    # the new names that are close to others; and similar names of each of the first new names that are not close
     close: dict[str, CloseName] = field(default_factory=dict)
     alike: dict[str, list[str]] = field(default_factory=dict)
     # sentences about files
@@ -121,7 +121,7 @@ class IntakeResult:
     new_ladders: list[str] = field(default_factory=list)
     close_ladders: dict[str, str] = field(default_factory=dict)
     # the games that are not on any ladder, by reason
-    unranked: dict[str, GamesOfReason] = field(default_factory=dict)
+    unranked: dict[str, UnrankedGames] = field(default_factory=dict)
     # sentences about leagues
     leagues: list[str] = field(default_factory=list)
     # the voids of recorded games that the input records again, by game_id; and sentences about these games
@@ -201,8 +201,9 @@ class DraftList(WaitingDrafts):
     def find(self, draft: Draft) -> WaitingDraft | None:
         """Return the waiting draft with the same id or game, or None."""
         waiting = self.find_id(draft.event_id)
-        is_game = waiting is None and draft.type == "game.recorded"
-        return self.find_id(self._recorded.get(draft.subject, "")) if is_game else waiting
+        if waiting is None and draft.type == "game.recorded":
+            return self.find_id(self._recorded.get(draft.subject, ""))
+        return waiting
 
     def find_by_column(self, column: Column, value: str) -> Iterator[KnownEvent]:
         """Yield the drafts with this value in a column, in order."""
@@ -479,7 +480,7 @@ class Intake:
         return describe_reinstatement(void, file="", is_compared=False), "voided"
 
     def _record_slip(self, problem: Rejection, draft: Draft, item: Item) -> None:
-        """Remember a refused game's name that differs from the recorded game, if nothing else differs."""
+        """Remember the player's name by which a refused game differs from the recorded one, if nothing else differs."""
         if problem.code == "id-conflict" and draft.type == "game.recorded" and len(self._slips) < REJECTIONS_MAX:
             slip = find_slip(Log(self._connection), self._people, draft)
             if slip is not None:

@@ -43,6 +43,7 @@ _PRIVILEGES = ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES",
 # the privileges that can be granted on single columns
 _COLUMN_PRIVILEGES = ("SELECT", "INSERT", "UPDATE", "REFERENCES")
 PUBLIC = "PUBLIC"
+_SHADOWING = "temporary tables, which can shadow the ledger's tables"
 _ROLES_REMEDY = "set up the roles of docs/postgresql.md: ratings grants --sql"
 
 
@@ -216,7 +217,7 @@ class _ServerRights:
         database_rights, schema_right = f"ALL ON DATABASE {self.database}", f"CREATE ON SCHEMA {self.schema}"
         for is_problem, action, rights in (
             (self.public_may_connect, "connect to the database", database_rights),
-            (self.public_may_make_temporary, "create temporary tables, which can shadow ours", database_rights),
+            (self.public_may_make_temporary, f"create {_SHADOWING}", database_rights),
             (self.public_may_make_schemas, "create schemas", database_rights),
             (self.public_may_create, f"create objects in the schema {self.schema}", schema_right),
         ):
@@ -263,11 +264,11 @@ class _ServerRights:
             revoke = f"REVOKE {rights_text} ON {self._list_tables(tables)} FROM {_quote_name(role)}"
             yield RightsProblem(role, f"may {rights_text} on {', '.join(tables)}", revoke)
         for rights_text, tables in _group_by_rights(inherited):
-            remedy = f"leave the role that grants it: REVOKE GROUP FROM {_quote_name(role)}"
+            remedy = f"inherited: REVOKE <role that has the right> FROM {_quote_name(role)}"
             yield RightsProblem(role, f"may {rights_text} on {', '.join(tables)}", remedy)
 
     def _check_other_rights(self, role: str, *, writes: bool) -> Iterator[RightsProblem]:
-        """Check the rights on other objects than tables: risky ones, and those needed to reach the tables."""
+        """Check the rights on objects other than tables: risky rights, and rights needed to reach the tables."""
         logs_in, makes_roles, connects, makes_temporary, uses_schema, creates, may_be_owner = self.other_rights[role]
         name, is_granted = _quote_name(role), any(role == row[0] for row in self.granted)
         makes_temporary = makes_temporary and not self.public_may_make_temporary
@@ -284,7 +285,7 @@ class _ServerRights:
             ),
             (
                 makes_temporary and writes,
-                "may create temporary tables, which can shadow ours",
+                f"may create {_SHADOWING}",
                 f"REVOKE TEMPORARY ON DATABASE {self.database} FROM {name}",
             ),
             (

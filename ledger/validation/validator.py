@@ -171,21 +171,21 @@ class Validator:
         return supersedes
 
     def recheck(
-        self, connection: Connection, before: Head, fresh: Sequence[tuple[int, Draft]]
+        self, connection: Connection, current_head: Head, indexed_drafts: Sequence[tuple[int, Draft]]
     ) -> list[tuple[int, Rejection]]:
-        """Validate drafts again under the append lock if others appended meanwhile.
+        """Validate drafts again under the append lock if events appended meanwhile may affect them.
 
-        Return (index, refusal) of each refused draft.
+        Return the index that came with each refused draft, and its refusal.
         """
-        has_moved = before.position != self.checked_head
+        has_moved = current_head.position != self.checked_head
         self._outdated |= has_moved and has_events_after(connection, self.checked_head, WATCHED)
-        is_far_reaching = any(TYPES[draft.type].is_far for _, draft in fresh)
+        is_far_reaching = any(TYPES[draft.type].is_far for _, draft in indexed_drafts)
         if not (self._outdated or (has_moved and is_far_reaching)):
             return []
         refused = []
         batch = DraftBatch()
-        self._load(connection, batch, before.position)
-        for index, draft in fresh:
+        self._load(connection, batch, current_head.position)
+        for index, draft in indexed_drafts:
             try:
                 batch.add(draft, self.validate(draft, parse_object(draft.data.encode())))
             except Refused as problem:
@@ -193,7 +193,7 @@ class Validator:
         return refused
 
     def _refuse_unlikely_date(self, played_at: int) -> None:
-        """Raise `Refused` (unlikely-date) for a game in the future or before 1900."""
+        """Raise `Refused` (unlikely-date) for a game more than a day in the future, or before 1900."""
         if self._now is not None and (reason := explain_unlikely_date(played_at, self._now)):
             raise Refused("unlikely-date", f"{reason}; if the date is right, pass --any-date")
 
@@ -250,9 +250,9 @@ class Validator:
                 leagues.refuse_game(league, game, self._identities.current)
 
     def _check_league_event(self, type_name: str, data: dict[str, Any]) -> dict[str, Any]:
-        """Check an event of a league; return its data, for a subscription with the league's game and the finish times.
+        """Check an event of a league, and return its data.
 
-        The finish times are the times at which the player finished games.
+        For a subscription, add the league's game and the times at which the player finished games.
         """
         name = data["league"]
         self._leagues.clear()
@@ -316,22 +316,22 @@ def find_misfits(
     until: int,
     ladders: LadderChecksAt = skip_ladder_checks,
 ) -> Iterator[tuple[int, Refused]]:
-    """Yield (position, refusal) of each event up to a position that contradicts the events before it.
+    """Yield (position, refusal) for each event that contradicts earlier events, up to position `until`.
 
     Invalid records are left out, as in a replay.
     """
-    before, has_misfit = _EarlierEvents(connection, until), False
-    validator = Validator(connection, before, ladders, checked_head=0, until=0)
+    earlier, has_misfit = _EarlierEvents(connection, until), False
+    validator = Validator(connection, earlier, ladders, checked_head=0, until=0)
     withdrawn = find_withdrawn_ids(connection, until)
     for page in read_records(connection, until=until):
         for position, record in page:
-            if record.endswith(GAME_RECORD_END) and position not in before.games:
+            if record.endswith(GAME_RECORD_END) and position not in earlier.games:
                 continue
             event = next(read_known_events([(position, record)]), None)
             # a withdrawn list need not have the right rows
             if event is None or (event.type == "list.published" and event.event_id in withdrawn):
                 continue
-            before.until = position - 1
+            earlier.until = position - 1
             try:
                 validator.validate(
                     Draft(event.event_id, event.type, 0, "", event.occurred_at, "", position=position), event.data

@@ -20,7 +20,7 @@ from ratings_ledger.ledger.events.games import count_seats
 from ratings_ledger.ledger.events.revisions import KnownEvent
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.events.zones import local_time
-from ratings_ledger.ledger.intake.intake import GamesOfReason
+from ratings_ledger.ledger.intake.intake import UnrankedGames
 from ratings_ledger.ledger.rejections import Refused, count, did_you_mean, quote
 from ratings_ledger.ledger.store.appending import build_version_exists_rejection
 from ratings_ledger.ledger.store.log import read_live
@@ -80,7 +80,7 @@ class Admission:
         until: int,
         *,
         allow_uncounted: bool = False,
-        unranked: dict[str, GamesOfReason] | None = None,
+        unranked: dict[str, UnrankedGames] | None = None,
         league_notes: LeagueNotes | None = None,
         new_ladders: NewLadders | None = None,
         facts: Callable[[Connection], Facts] | None = None,
@@ -255,7 +255,7 @@ class Admission:
         if self._unranked is not None and (
             reason := self._find_unranked_reason(data, seats, has_teams) or self._find_early_reason(occurred_at, data)
         ):
-            counted = self._unranked.get(reason, GamesOfReason(data["game_id"], 0))
+            counted = self._unranked.get(reason, UnrankedGames(data["game_id"], 0))
             self._unranked[reason] = counted._replace(number=counted.number + 1)
         if self._league_notes is not None:
             requirement = next(self._find_requirements(data["game"], occurred_at), None) if "league" in data else None

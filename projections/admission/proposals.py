@@ -16,7 +16,7 @@ from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.events.types import TYPES, Draft
 from ratings_ledger.ledger.intake.files import Entry, Item
 from ratings_ledger.ledger.intake.importing import FileIntake
-from ratings_ledger.ledger.intake.intake import GamesOfReason, ImportPolicy, Intake, IntakeResult
+from ratings_ledger.ledger.intake.intake import ImportPolicy, Intake, IntakeResult, UnrankedGames
 from ratings_ledger.ledger.intake.spool import Spool
 from ratings_ledger.ledger.rejections import ChangedMeanwhile, Refused, Rejection
 from ratings_ledger.ledger.store.log import Head, find_positions, head, read_known_events, read_records
@@ -161,7 +161,7 @@ class Proposal:
         self._impact: Impact | None = None
         self._lock = RLock()  # lets only one thread at a time read or release the pending events
         self._league_notes = league_notes
-        unranked: dict[str, GamesOfReason] = {}
+        unranked: dict[str, UnrankedGames] = {}
         new_ladders = known.new_ladders
         new_ladders.ladders = []
         build_admission = partial(

@@ -93,7 +93,7 @@ def test_doctor_remedy_fixes_each_right(statement: str, who: str, what: str, rol
     found = {(value, note): remedy for value, note, remedy in wrong(ratings, roles.writer)}
     assert (named, what.replace("ROLE_", roles.prefix)) in found
     for remedy in found.values():
-        if remedy.startswith("leave the role"):
+        if remedy.startswith("inherited: "):
             remedy = "REVOKE pg_write_all_data FROM ROLE_reader"
         roles.execute(remedy)
     assert wrong(ratings, roles.writer) == []
@@ -108,7 +108,7 @@ def test_doctor_finds_restored_public_rights(roles: Roles, ratings: Ratings) -> 
     told = [(who, what) for who, what, _ in wrong(ratings, roles.writer)]
     assert told == [
         ("PUBLIC", "may connect to the database"),
-        ("PUBLIC", "may create temporary tables, which can shadow ours"),
+        ("PUBLIC", "may create temporary tables, which can shadow the ledger's tables"),
     ]
 
 

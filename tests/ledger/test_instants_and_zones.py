@@ -81,7 +81,7 @@ def test_bad_instant_is_refused(text: object, code: str) -> None:
 
 def test_refusal_of_an_offset_names_the_reason() -> None:
     """An offset of more than 23 hours is refused with the reason."""
-    with pytest.raises(Refused, match=r"is not a time: the offset has more than 23 hours; years run"):
+    with pytest.raises(Refused, match=r"is not a time: the offset has more than 23 hours$"):
         parse_instant("2010-03-05T19:30:00+99:00")
 
 
