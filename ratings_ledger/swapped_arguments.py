@@ -1,7 +1,7 @@
 """Detect names passed as the wrong arguments, and show the right call.
 
     view.explain("wl-04", "elo-catan/all")
-    # BadArgument: 'wl-04' is a game and 'elo-catan/all' a ladder; write explain('elo-catan/all', 'wl-04')
+    # BadArgument: 'wl-04' is a game and 'elo-catan/all' is a ladder; write explain('elo-catan/all', 'wl-04')
 
 Only failed queries are examined, so a correct query costs nothing.
 """
@@ -37,7 +37,7 @@ def explain_mixup(subject: Any, query: str, arguments: Mapping[str, object], err
     Args:
         subject: the view or the ledger that was queried.
         query: the name of the query.
-        arguments: the arguments of the query by name.
+        arguments: the arguments of the query by name, including `self`.
         error: the error that the query raised.
     """
     expected = {
@@ -56,6 +56,7 @@ def explain_mixup(subject: Any, query: str, arguments: Mapping[str, object], err
     misplaced = [name for name in expected if not kinds[values[name]] & {*expected[name]}]
     if not misplaced or not kinds[values[misplaced[0]]]:
         return error
+    # one of the arguments is `self`
     ellipsis = "" if len(arguments) <= len(expected) + 1 else ", …"
     for order in permutations(values.values()):
         if all(kinds[value] & {*expected[name]} for name, value in zip(expected, order, strict=True)):

@@ -163,7 +163,8 @@ def table(db: str, name: str, output_format: str) -> None:
 def unmet_(db: str, ladder: str, player: str, output_format: str) -> None:
     """List the opponents whom PLAYER has not met in a league, or on LADDER, such as b5-league/2010-1.
 
-    A season of Babylon 5 is listed with league ids (LID). In a league of eight, all subscribers count.
+    A season of Babylon 5 is listed with league ids (LID). In a league of eight, subscribers who have not
+    played yet are listed, too.
     """
     emit(
         open_view(open_for_command(db)).unmet(ladder, player),

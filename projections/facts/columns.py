@@ -32,7 +32,7 @@ SAME = -(2**63)  # the value of `GameChange.occurred_at` if the change keeps the
 class Cell(NamedTuple):
     """The properties of a game, other than time, that determine its eligibility and its ladders.
 
-    Labels are text numbers. `flags` has the bits `UNRATED` and `ABORTED`.
+    Labels are indexes into `Facts.texts`. `flags` has the bits `UNRATED` and `ABORTED`.
     """
 
     game: int
@@ -108,7 +108,7 @@ class ClubRename(NamedTuple):
 
 
 class LeagueFacts(NamedTuple):
-    """A `league.created` event. The league starts at `occurred_at`. `league` and `game` are text numbers."""
+    """A league, which starts at `occurred_at`; `league` and `game` are indexes into `Facts.texts`."""
 
     occurred_at: int
     position: int
@@ -138,7 +138,7 @@ class RecordedFacts:
     leagues: list[LeagueFacts] = field(default_factory=list)
     # the events of game clocks, by game_id: (position, instant, type, data)
     clocks: dict[str, list[tuple[int, int, str, dict[str, Any]]]] = field(default_factory=dict)
-    # the positions of these events by id
+    # the positions of all events other than games, by id
     positions: dict[str, int] = field(default_factory=dict)
     # by position of each `event.voided`, the position of the event that it withdraws or restores in the end
     roots: dict[int, int] = field(default_factory=dict)
@@ -254,7 +254,7 @@ class Facts:
     base: CacheSizes | None = None
     changes: list[GameChange] = field(default_factory=list)
     other_records: list[tuple[int, str]] = field(default_factory=list)
-    # a function that checks all columns; None after it was called. Before, each part is checked when it is read
+    # a function that checks all columns; None once it was called. Until then, each part is checked when it is read
     unchecked: Callable[[Facts], None] | None = None
     # the folder of the cache, the chain hashes at the positions of its files, and the opened files
     cache: Path | None = None
@@ -279,7 +279,7 @@ class Facts:
     rulesets: dict[str, list[Version]] = field(default_factory=dict)
     unusable: dict[str, UnusableVersion] = field(default_factory=dict)
     leagues: list[LeagueFacts] = field(default_factory=list)
-    # by the positions of a ruleset's versions: by league (a text number), the instant at which it began
+    # by the positions of a ruleset's versions: by league (an index into `texts`), the instant at which it began
     league_starts: dict[tuple[int, ...], dict[int, int]] = field(default_factory=dict)
     # in facts whose participants are clubs: the games of the clubs' players
     club_games: ClubGames | None = None

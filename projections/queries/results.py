@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-# tables and frames import `result_members` directly
+# with the names of `result_members`, so that queries import everything about results from here
 __all__ = [
     "ABSENT",
     "AS_COURSE",
@@ -270,7 +270,7 @@ def to_plain_data(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Answer(Result):
-    """An answer with its coordinates, `at`, and the ledger's time format, `times`."""
+    """An answer with the ledger's time format, `times`. Subclasses add the coordinates, `at`."""
 
     times: Times = field(default=UTC_TIMES, metadata=HIDDEN, kw_only=True)
 

@@ -29,8 +29,8 @@ class Periods(NamedTuple):
 
     begin, end:  by period, its first instant and the first instant after it; a tournament lasts from its first game to
                  its last
-    first, last: by period, its number, the same in both: days, weeks or months since 1970. For a tournament, the days
-                 of its first and its last game
+    first, last: by period, its number of days, weeks or months since 1970, equal in both. For a tournament, the days of
+                 its first and its last game
     games:       the indices of the games, sorted by period and then in the order of replay
     offsets:     the games of period p are games[offsets[p]:offsets[p + 1]]
     of_game:     by game, the index of its period
@@ -118,7 +118,7 @@ def number_periods(instants: Any, period: str, zone: str, tournaments: Any = Non
 def find_period_end(instant: int, period: str, zone: str) -> int:
     """Return the first start of a day, week or month of the zone at or after an instant.
 
-    For other periods, and for a version that has always been in force, return the instant unchanged.
+    Return the instant unchanged for other periods, and for INSTANT_MIN, the start of a version without a date.
     """
     if period not in _CALENDAR_PERIODS or instant <= INSTANT_MIN:
         return instant

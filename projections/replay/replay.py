@@ -61,7 +61,7 @@ from ratings_ledger.projections.rulesets.rule_errors import (
 from ratings_ledger.projections.rulesets.versions import Version
 
 # compiled code that is already loaded for a batch is faster for a single ladder of at least this many games
-BATCHED_GAMES = 300
+COMPILED_GAMES_MIN_IN_BATCH = 300
 # an adjustment of this size moves any player's points out of bounds
 UNITS_BEYOND = 3 * UNITS_MAX
 OUT_OF_BOUNDS = "the points grow out of bounds"
@@ -153,7 +153,7 @@ def _replay(stream: Stream, entry_states: Mapping[str, EntryState], keep_history
         if batched is not None:
             return batched
     games = len(stream.rows)
-    if compiling.is_worthwhile(games) or (stream.batch is not None and games >= BATCHED_GAMES):
+    if compiling.is_worthwhile(games) or (stream.batch is not None and games >= COMPILED_GAMES_MIN_IN_BATCH):
         trace = replay_compiled(stream, entry_states, keep_history, earlier)
         if trace is not None:
             return trace
@@ -189,7 +189,7 @@ class VersionSwitch:
         return version.rule.width
 
     def end(self) -> None:
-        """Correct the states before the version's entries, because the loop recorded them after the conversion."""
+        """Restore the recorded states before the version's entries: the loop recorded them already converted."""
         if self._states_to_record is not None:
             entry_indices, states = self._states_to_record
             self._states_before_adjustments[:, entry_indices] = states
@@ -361,14 +361,14 @@ def replay_periods(stream: Stream, entry_states: Mapping[str, EntryState]) -> Tr
     return trace
 
 
-# long, because it names every argument of the compiled loop
+# long, because the compiled loop takes its many arguments by position
 def _run_periods(
     make_loop: Callable[[Stream, Version, Any], Callable[..., int | None]],
     stream: Stream,
     slots: PeriodSlots,
     entry_states: Mapping[str, EntryState],
 ) -> Trace | None:
-    """Return the trace of a stream scored by periods; None if the loop stops. Raises the loop's errors.
+    """Return the trace of a stream scored by periods; None if a compiled loop reports an error; others raise it.
 
     `make_loop` returns the loop over periods for a version.
     """
@@ -487,7 +487,7 @@ def _bring_all_forward(
     return minted, burned
 
 
-# long, because it names every argument of the compiled loop
+# long, because the compiled loop takes its many arguments by position
 def _run_loop(
     backend: LoopBackend,
     stream: Stream,
@@ -495,7 +495,7 @@ def _run_loop(
     keep_history: bool,
     earlier: Trace | None,
 ) -> Trace | None:
-    """Return the trace of a stream, replayed version by version; None if the loop stops. Raises the loop's errors."""
+    """Return the trace of a stream, version by version; None if a compiled loop reports an error; others raise it."""
     known_players, player_count, game_count = len(earlier.points) if earlier else 0, len(stream.names), len(stream.rows)
     width = len(backend.game_arrays[0])
     states, states_before = _zero_rows(width, player_count), _zero_rows(width, len(stream.players) * keep_history)
@@ -557,7 +557,7 @@ def _run_loop(
 
 
 class _VersionRun(NamedTuple):
-    """Consecutive games, or rating periods, that the same version scores; none if the version only takes effect.
+    """Consecutive games or periods that the same version scores; none if a version only converts the states.
 
     start, stop:     the indices of the first game or period, and after the last
     adjustment_stop: the number of adjustments of the stream up to the end of the run
@@ -586,7 +586,7 @@ def _split_by_version(stream: Stream, scored_by: Column, adjustment_indices: Seq
     sorted_runs = sorted(runs, key=lambda run: (run[0], versions[run[1]].effective_from or MISSING))
     index_of_run, starts = {run: number for number, run in enumerate(sorted_runs)}, [start for start, _ in sorted_runs]
     runs_of_adjustments = [index_of_run.get(run, bisect_right(starts, run[0]) - 1) for run in adjustment_runs]
-    # within a rating period, an adjustment may precede a version that was in force earlier
+    # within a rating period, a later adjustment may belong to an earlier version; those before it join its run
     if runs_of_adjustments != sorted(runs_of_adjustments):
         runs_of_adjustments = [min(runs_of_adjustments[index:]) for index in range(len(runs_of_adjustments))]
     stops = [*starts[1:], end]

@@ -12,7 +12,7 @@ number. A player is recorded once in a game; points from another seat are `numbe
 
 The bonuses go to the players whose `numbers.fastest_lap` or `numbers.pole` is 1; several share one in equal parts.
 
-    points 8, 6, 4, 3, 2 and fastest lap 1, 2nd and fastest lap in a shared car: 6 / 2 + 1 = 4
+    second place in a car shared by two, and the fastest lap (points 8, 6, 4, 3, 2, bonus 1): 6 / 2 + 1 = 4
 
 Points are counted in units of 1/840, which 2 to 8 players can share exactly; smaller remainders are dropped.
 """

@@ -1,17 +1,17 @@
-"""Wooden Ships & Iron Men: points for the result of a side, regardless of ships lost or destroyed.
+"""Wooden Ships & Iron Men: points for the result of a side; sunk ships earn no points.
 
     victory   of the only side with ships left, else of the side with more game points; overwhelming with twice as many
     tie       equal game points, with ships left on both sides or on neither
     draw      by agreement
 
-(Youplay, the administrator's forum posts on WS&IM leagues: the trial, and the rules for leagues from 7150.) Players
-who surrendered get `surrendered` whatever the result. The comparisons are literal: 20 against 0 is overwhelming, 0
-against 0 is at least twice as many, but not more.
+(Youplay, the administrator's forum posts on WS&IM leagues: the trial rules, and the rules for leagues numbered 7150 and
+later.) Players who surrendered get `surrendered` whatever the result. The comparisons are literal: 20 against 0 is
+overwhelming, 0 against 0 is at least twice as many, but not more.
 
-The trial has three more rules. Only `survivors`, who finished with ships left, get the points for an overwhelming
-victory. Among the players of the side that did not win (in a tie: of both sides), `top_scorer` goes to the player with
-more game points than all others, unless they surrendered or the battle was drawn. `sunk_without_points` goes to winners
-who scored nothing and lost all their ships.
+The trial has three more rules. With `overwhelming_for = "survivors"`, only players who finished with ships left get the
+points for an overwhelming victory. Among the players of the side that did not win (in a tie: of both sides),
+`top_scorer` goes to the player with more game points than all others, unless they surrendered or the battle was drawn.
+`sunk_without_points` is a penalty for winners who scored nothing and lost all their ships.
 
     20 against 10: overwhelming if at least twice as many are enough, a victory if it must be more
 """
@@ -71,7 +71,7 @@ Award = Annotated[int, Field(ge=0, le=1_000)]
 
 
 class WoodenShipsParams(TableParams):
-    """Points by result. The defaults are the points of leagues from 7150, which have none for individual players.
+    """Points by result. The defaults are those of leagues numbered 7150 and later, with none for individual players.
 
     A victory is overwhelming with at least (`>=`) or more than (`>`) `overwhelming_factor` times the enemy's points.
     """

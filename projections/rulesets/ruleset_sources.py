@@ -1,4 +1,4 @@
-"""Read rulesets in the forms that programs pass: a model, tables, TOML text, a file, or the name of a shipped one."""
+"""Read rulesets in the forms that programs pass: a `Ruleset`, a dictionary, TOML text, a file, or a shipped name."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -11,23 +11,23 @@ from ratings_ledger.projections.rulesets.shipped_rulesets import find_shipped_te
 from ratings_ledger.projections.rulesets.versions import RulesetProblem, read_ruleset, read_toml
 
 RulesetSource = Ruleset | Mapping[str, object] | str | os.PathLike[str]
-FILES = (".toml", ".json")
+FILE_SUFFIXES = (".toml", ".json")
 
 
 class SourcedRuleset(NamedTuple):
-    """A ruleset that a program named, and whether this program ships it."""
+    """A ruleset that a caller passed, and whether it is a shipped one."""
 
     ruleset: Ruleset
     is_shipped: bool
 
 
 def read_sources(sources: Iterable[RulesetSource], zone: str) -> list[SourcedRuleset]:
-    """Return the rulesets that a program names. A shipped ruleset gives one for each of its versions.
+    """Return the rulesets that a caller passes. A shipped ruleset gives one for each of its versions.
 
     Args:
         sources: the rulesets. Text with a line break or a `=` is TOML, text that ends in `.toml` or `.json` names a
-            file, and any other text names a shipped ruleset. The name of a ruleset for any game includes the game:
-            `elo-chess`.
+            file, and any other text names a shipped ruleset. A template is named with the game to
+            rate: `elo-chess`.
         zone: the time zone for shipped rulesets that leave it open.
 
     Raises:
@@ -51,9 +51,9 @@ def read_source(source: RulesetSource, zone: str) -> list[SourcedRuleset]:
         if not all(isinstance(key, str) for key in source):
             raise BadArgument("the keys of a ruleset must be strings", "ruleset")
         return [_require_valid(*read_ruleset(dict(source)), "")]
-    if isinstance(source, str) and ("\n" in source or "=" in source) and not source.endswith(FILES):
+    if isinstance(source, str) and ("\n" in source or "=" in source) and not source.endswith(FILE_SUFFIXES):
         return [_require_valid(*read_toml(source), "")]
-    if isinstance(source, os.PathLike) or (isinstance(source, str) and source.endswith(FILES)):
+    if isinstance(source, os.PathLike) or (isinstance(source, str) and source.endswith(FILE_SUFFIXES)):
         return [_read_path(os.fspath(source))]
     if isinstance(source, str):
         try:

@@ -29,11 +29,11 @@ FAILED, NOT_REQUESTED = "failed", "not-asked"
 
 @dataclass(frozen=True, slots=True)
 class StaleLadder(Result):
-    """A ladder whose stored standings are older than the live position, or that has no stored standings at all.
+    """A ladder whose rule failed, or whose stored standings are missing or older than the newest stored ones.
 
     position: the position of the stored standings
     behind:   the number of events that the stored standings lack
-    built:    the build time, in whole seconds
+    built:    when the standings were built, as text, to the second
     why:      `failed` (the rule failed with `message`) or `not-asked` (the rebuild did not include the ladder)
     """
 
