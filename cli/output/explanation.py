@@ -139,23 +139,25 @@ def print_player_csv(explanation: PlayerExplanation) -> None:
 
 def print_player(explanation: PlayerExplanation) -> None:
     """Print the rank, the points, and the parts that add up to the points."""
-    name = render.plain(explanation.player)
-    command = f"ratings explain {explanation.player} {short_name(explanation.ladder)}"
+    name, ladder = render.plain(explanation.player), short_name(explanation.ladder)
+    command = f"ratings explain {explanation.player} {ladder}"
     if not explanation.games and not explanation.terms:
-        print_waiting(explanation.period, explanation.at, explanation.times, command)
-        render.note(f"{name} has no game or adjustment that counts on {short_name(explanation.ladder)}.")
+        if explanation.period is not ABSENT:
+            print_waiting(explanation.period, explanation.at, explanation.times, command)
+        render.note(f"{name} has no game or adjustment that counts on {ladder}.")
         return
     rank = f"rank {explanation.rank}" if explanation.rank else "no rank"
     points = "" if explanation.points is None else f", {render.format_decimal(explanation.points)} points"
     gold = f", {explanation.gold} gold" if explanation.gold is not ABSENT and explanation.gold else ""
     ruleset_text = f", under {explanation.ruleset}, times in {explanation.time_zone}"
     print_heading(
-        f"{name} on {short_name(explanation.ladder)}: {rank}{points}{gold}",
+        f"{name} on {ladder}: {rank}{points}{gold}",
         ruleset_text,
         explanation.at,
         explanation.times,
     )
-    print_waiting(explanation.period, explanation.at, explanation.times, command)
+    if explanation.period is not ABSENT:
+        print_waiting(explanation.period, explanation.at, explanation.times, command)
     render.echo()
     terms, amounts, details = zip(*_list_point_parts(explanation, with_opponents=True), strict=True)
     columns = {"term": terms, "amount": _format_amounts(amounts), "detail": details}

@@ -40,13 +40,15 @@ def print_history(history: History) -> None:
             ladder = short_name(history.ladder)
             render.note(f"{ladder} adds up places of months and has no changes; run: ratings explain {player} {ladder}")
         else:
-            print_waiting(history.period, history.at, history.times, command)
+            if history.period is not ABSENT:
+                print_waiting(history.period, history.at, history.times, command)
             render.note(f"{player} has no game or adjustment on {short_name(history.ladder)}.")
         return
     print_heading(
         f"{player} on {short_name(history.ladder)}: {render.count(len(rows), 'change')}", "", history.at, history.times
     )
-    print_waiting(history.period, history.at, history.times, command)
+    if history.period is not ABSENT:
+        print_waiting(history.period, history.at, history.times, command)
     if len(rows) > 1 and render.can_show_sparklines():
         render.echo(render.draw_sparkline([rows[0].before, *(row.after for row in rows)]))
     render.echo()

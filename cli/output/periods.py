@@ -7,13 +7,12 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import to_microseconds
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times, format_end, moment
-from ratings_ledger.projections.queries.results import ABSENT, Absent
 from ratings_ledger.projections.queries.standings import PeriodState
 
 
-def print_waiting(period: PeriodState | Absent, at: Coordinates, times: Times, command: str) -> None:
+def print_waiting(period: PeriodState, at: Coordinates, times: Times, command: str) -> None:
     """Print the number of games in open rating periods, when the first period ends, and how to score them now."""
-    if period is ABSENT or period.closes_at is None:
+    if period.closes_at is None:
         return
     games, end = render.count(period.open_games, "game"), times.format_with_zone(period.closes_at)
     if period.closed_now:

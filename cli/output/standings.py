@@ -61,7 +61,9 @@ def print_standings(standings: Standings) -> None:
     )
     if standings.remark:
         render.echo(render.plain(standings.remark))
-    print_waiting(standings.period, standings.at, standings.times, f"ratings standings {short_name(standings.ladder)}")
+    if standings.period is not ABSENT:
+        command = f"ratings standings {short_name(standings.ladder)}"
+        print_waiting(standings.period, standings.at, standings.times, command)
     render.echo()
     if not standings.rows and standings.period is not ABSENT and standings.period.open_games:
         render.note(f"No player is on {short_name(standings.ladder)} before its first rating period closes.")
@@ -125,7 +127,8 @@ def print_balance(balance: Balance) -> None:
     counts = f"{render.count(balance.games, 'game')} of {render.count(balance.players, 'player')}"
     subject = f"{short_name(balance.ladder)}: {counts}"
     print_heading(subject, f" under {balance.ruleset}", balance.at, balance.times)
-    print_waiting(balance.period, balance.at, balance.times, f"ratings books {short_name(balance.ladder)}")
+    if balance.period is not ABSENT:
+        print_waiting(balance.period, balance.at, balance.times, f"ratings books {short_name(balance.ladder)}")
     render.echo()
     amounts = render.format_column([*(str(account.amount) for account in balance.accounts), str(balance.sum)], 6)
     rows = [

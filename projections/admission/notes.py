@@ -27,10 +27,10 @@ from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.ladder_typos import (
     Labels,
     drop_label,
-    find_label_indexes,
     find_played_labels,
 )
 from ratings_ledger.projections.replay.eligibility import explain_ineligible
+from ratings_ledger.projections.replay.ladder_names import find_label_indexes
 from ratings_ledger.projections.replay.streams import list_partition_values
 from ratings_ledger.projections.rulesets.versions import Version, in_force
 

@@ -5,19 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ratings_ledger.ledger.rejections import find_closest
-from ratings_ledger.projections.facts.columns import LABELS, Facts
+from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.replay.eligibility import explain_ineligible_cell
-from ratings_ledger.projections.replay.ladder_names import LadderName, parse_name
+from ratings_ledger.projections.replay.ladder_names import LadderName, find_label_indexes, parse_name
 from ratings_ledger.projections.replay.partition import list_cell_values
 from ratings_ledger.projections.rulesets.versions import Version
 
 # the values in a ladder's name that are labels of its games, such as group and city
 Labels = tuple[str, ...]
-
-
-def find_label_indexes(by: Sequence[str]) -> list[int]:
-    """Return the indexes of the parts of a ladder's name that are labels of its games."""
-    return [index for index, part in enumerate(by) if part in LABELS]
 
 
 def find_played_labels(facts: Facts, versions: Sequence[Version]) -> set[Labels]:

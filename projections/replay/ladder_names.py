@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.rejections import did_you_mean, quote
+from ratings_ledger.projections.facts.columns import LABELS
 
 
 class LadderName(NamedTuple):
@@ -26,6 +27,11 @@ def parse_name(name: str) -> LadderName:
     """Split the name of a ladder into the ruleset's id and the partition values. The ruleset may not exist."""
     ruleset_id, *values = name.split("/")
     return LadderName(ruleset_id, tuple(values))
+
+
+def find_label_indexes(by: Sequence[str]) -> list[int]:
+    """Return the indexes of the parts of a ladder's name that are labels of its games, such as group and city."""
+    return [index for index, part in enumerate(by) if part in LABELS]
 
 
 # the band of all games of a ruleset; in the name of its ladder the band may be left out: elo-chess is elo-chess/all

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ratings_ledger.projections import arrays, compiling
 from ratings_ledger.projections.arrays import np
@@ -18,7 +18,7 @@ NARROW_COLUMNS = {"place", "status", "seats", "tied"}  # their values fit into 1
 CHUNK_SIZE = 1_000_000  # convert only this many values at a time, to limit memory
 
 
-class GameSlots:
+class GameSlots(NamedTuple):
     """The games to read columns for.
 
     row:  by game, its row in the facts
@@ -26,8 +26,9 @@ class GameSlots:
     slot: the counted participants of all games, game by game, as indices into the facts
     """
 
-    def __init__(self, row: Column, size: Column, slot: Column) -> None:
-        self.row, self.size, self.slot = row, size, slot
+    row: Column
+    size: Column
+    slot: Column
 
 
 def read_columns_of_rules(

@@ -151,7 +151,7 @@ def test_close_name_of_a_partner_is_questioned(one_db: str, ratings: Ratings) ->
     ]
     code, _, terminal_text = type_answers(["--db", one_db, "record", "--game", "padel", "--partners", "+"], dialogue)
     assert code == 0, terminal_text
-    assert "partners by +" in terminal_text
+    assert "partners with +" in terminal_text
     assert "contains an empty name" in terminal_text
     assert "'mira' already has a place" in terminal_text
     sides = [(seat["player"], seat["place"], seat["team"]) for seat in read_last_data(ratings, one_db)["participants"]]

@@ -30,7 +30,7 @@ DONE = {
     "a digest": ("UPDATE history_parts SET digest = 'x' WHERE ladder <> ''", CHANGES),
     "a name less": ("DELETE FROM history_parts WHERE ladder <> ''", CHANGES),
     "a name more": ("INSERT INTO history_parts SELECT generation, 'elo-chess/none', block, 99, scale, rows, digest "
-                    "FROM history_parts WHERE ladder = 'elo-chess/all'", "elo-chess/none: it has stored changes"),
+                    "FROM history_parts WHERE ladder = 'elo-chess/all'", "elo-chess/none: changes are stored that"),
     "a name that leads to others": ("UPDATE history_parts SET part = part + 10 WHERE ladder <> ''", CHANGES),
     "who played": ("UPDATE history_participants SET player = 'eve' WHERE number = 1", "the stored games"),
     "a score": ("UPDATE history_participants SET score = '7' WHERE number = 1", "the stored games"),

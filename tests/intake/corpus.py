@@ -249,7 +249,7 @@ SHEETS = {
     ),
     "an hour that the clocks leave out": csv(
         "Date,1st,2nd\n31.03.2024 02:30,anna,ben\n",
-        refused=[("2 nonexistent-time", "does not exist in Europe/Berlin , because the clocks change; write")],
+        refused=[("2 nonexistent-time", "does not exist in Europe/Berlin, because the clocks change; write")],
     ),
     "an hour that occurs twice": csv(
         "Date,1st,2nd\n27.10.2024 02:30,anna,ben\n27.10.2024 02:30+02:00,anna,ben\n27.10.2024 02:30 +01:00,ben,anna\n",
@@ -317,7 +317,7 @@ SHEETS = {
     "weekdays of other dates": sheet(
         HEAD, ["Sat 22 Nov 2024", "anna", "ben"], ["vendredi 23/11/2024", "ben", "anna"],
         refused=[
-            ("2 bad-time", "'Sat 22 Nov 2024' says Saturday, but 2024-11-22 is a Friday; write the right date"),
+            ("2 bad-time", "'Sat 22 Nov 2024' says Saturday, but 2024-11-22 is a Friday; correct the date"),
             ("3 bad-time", "'vendredi 23/11/2024' says Friday, but 2024-11-23 is a Saturday"),
         ],
     ),
@@ -351,7 +351,7 @@ SHEETS = {
         ["Date", "Players"], [None, "1st", "2nd"], [D22, "anna", "ben"], merged="B1:C1",
         refused=[
             ("1 missing-column", "there is no column 'player', and 'Players' is unknown; if it is that column"),
-            ("1 unknown-column", "column C has no name, but contains '2nd' (line 2); give it a name"),
+            ("1 unknown-column", "column C has no name, but contains '2nd' (line 2); give the column a name"),
         ],
     ),
     "a second row of headers below": sheet(
@@ -382,7 +382,7 @@ SHEETS = {
     ),
     "a remark beside the table": sheet(
         HEAD, [D22, "anna", "ben", None, None, "ask Ben"], [D23, "ben", "anna"],
-        refused=[("1 unknown-column", "Results!1: column F has no name, but contains 'ask Ben' (line 2); give it")],
+        refused=[("1 unknown-column", "Results!1: column F has no name, but contains 'ask Ben' (line 2); give the")],
     ),
     "a total that nothing calls so": sheet(
         ["Date", "Name", "Points"], [D22, "anna", 9], [D22, "ben", 8], [None, None, 17],
@@ -519,7 +519,7 @@ SHEETS = {
     "names with blanks around": sheet(HEAD, [D22, " anna ", "ben\u00a0"], games=ONE),
     # sheets
     "a line break in a name": sheet(
-        HEAD, [D22, "anna\nmaria", "ben"], refused=[("2 line-break", "Results!2: 1st: 'anna\\nmaria' runs over sever")]
+        HEAD, [D22, "anna\nmaria", "ben"], refused=[("2 line-break", "Results!2: 1st: 'anna\\nmaria' contains")]
     ),
     "line breaks in the header": sheet(["Date", "1st\nplace", "2nd\nplace"], [D22, "anna", "ben"], games=ONE),
     "somebody against themselves": sheet(

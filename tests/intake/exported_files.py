@@ -68,7 +68,7 @@ SPREADSHEETS = {
     ),
     "a column without a name that may have places": csv(
         ";Spieler;Datum\n1;Anna;22.11.2024\n2;Ben;22.11.2024\n",
-        refused=[("1 unknown-column", "column A has no name, but contains '1' (line 2); give it a name"),
+        refused=[("1 unknown-column", "column A has no name, but contains '1' (line 2); give the column a name"),
                  ("2 place-missing", "'Anna' has no place")],
     ),
     "a Macintosh of old: CSV whose lines end otherwise": csv(

@@ -67,7 +67,7 @@ CASES = {
     "an archive of tables": Case(
         build_zip({"results.csv": b"Date,1st,2nd\n", "more.csv": b""}),
         name="results.zip",
-        refused=[("None is-a-spreadsheet", "it is an archive of 2 files, such as 'more.csv'; take")],
+        refused=[("None is-a-spreadsheet", "it is an archive of 2 files, such as 'more.csv'; extract")],
     ),
     "a web page": csv(
         "<html><table><tr><td>Date", name="results.xls", refused=[("None is-a-spreadsheet", "it is an HTML page")]

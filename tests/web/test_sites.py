@@ -368,19 +368,19 @@ def test_interrupted_site_is_completed(
 ) -> None:
     """An interrupted site is completed by the next run, which also replaces partly written files."""
     folder, complete_site = tmp_path / "site", begin_site(tmp_path / "whole")
-    build_game_page = site.build_game_page
+    build_timeline_page = site.build_timeline_page
     share_pages(monkeypatch, cores)
 
     def full_disk(visit: Any, timeline: Any) -> Any:
         if timeline.game_id == "g-4":
             (folder / "games" / "g-4.html").write_bytes(b"<!doct")
             raise OSError(28, "No space left on device")
-        return build_game_page(visit, timeline)
+        return build_timeline_page(visit, timeline)
 
-    monkeypatch.setattr(site, "build_game_page", full_disk)
+    monkeypatch.setattr(site, "build_timeline_page", full_disk)
     with pytest.raises(OSError, match="No space left"):
         write_site(url, folder)
-    monkeypatch.setattr(site, "build_game_page", build_game_page)
+    monkeypatch.setattr(site, "build_timeline_page", build_timeline_page)
     assert write_site(url, folder) == complete_site
 
 
