@@ -170,7 +170,7 @@ def test_simultaneous_games_are_separate_causes(db: str, ratings: Ratings) -> No
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("explain", "anna", CLUB, "--to", "now"), "needs --from"),
+        (("explain", "anna", CLUB, "--to", "now"), "work only with --change"),
         (("explain", "anna", CLUB, "--change"), "needs --from"),
         (("explain", "--change", CLUB, "anna", "--from", "3", "--as-of", "2010-01-01"), "leave out the other options"),
         (("diff", "published=no", "now"), "not a coordinate; write now, published, a position, or parts such as"),
