@@ -101,7 +101,7 @@ def correct(world: World) -> Event:
 def build_game_command(world: World, type_name: str, voided: bool) -> Event:
     """Return an event about a game that is voided, or not, as `voided` says; a new game if there is none."""
     game_ids = [name for name, game in games(world.log).items() if game.voided == voided]
-    return world.event(type_name, game_id=world.choose(*game_ids), reason=REASON) if game_ids else record(world)
+    return world.build_event(type_name, game_id=world.choose(*game_ids), reason=REASON) if game_ids else record(world)
 
 
 def rename(world: World) -> Event:
