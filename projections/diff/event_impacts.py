@@ -136,8 +136,8 @@ class LadderImpact(Result):
     up, stayed, down: the numbers of players whose points rose, stayed and fell
     joined, left:     the numbers of players who joined and who left
     ranks:            the number of players whose rank changed
-    largest, median, percentile_99: the sizes of changes, in points, None if no player's points changed; 99 % of the
-                      sizes do not exceed `percentile_99`
+    largest, median:  sizes of changes, in points; None if no player's points changed
+    percentile_99:    99 % of the sizes are at most this; None if no player's points changed
     gains, losses:    the effects, largest first
     """
 
