@@ -182,7 +182,7 @@ class Snapshot(SnapshotReader):
             for ladder in ladders:
                 undated = Ladders(survey.facts)
                 undated.versions(ladder)
-                if undated.first_instant_and_kind(ladder) is None and (message := suggest_ladder(survey.facts, ladder)):
+                if undated.find_start(ladder) is None and (message := suggest_ladder(survey.facts, ladder)):
                     self.note(message)
             yield from load_standings_by_ladder(survey, ladders)
 

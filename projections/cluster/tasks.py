@@ -50,6 +50,7 @@ from ratings_ledger.projections.facts.decoding import decode_text
 from ratings_ledger.projections.facts.stored_columns import Bytes
 from ratings_ledger.projections.lists.contract import RankedRow
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
+from ratings_ledger.projections.queries.published_lists import rank_published_list
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.replay.continuation import number_players_after
 from ratings_ledger.projections.replay.ladder_names import parse_name
@@ -395,18 +396,7 @@ def _build_lookups(lists: Sequence[Sequence[Any]]) -> LogLookups:
     rows_by_position: dict[int, list[RankedRow]] = {position: [*map(_parse_row, rows)] for position, *_, rows in lists}
 
     def rank_list(published: PublishedList) -> Ranking:
-        return Ranking(
-            ladder=published.ladder,
-            ruleset=published.ruleset,
-            scale=1,
-            rows=rows_by_position[published.position],
-            games=published.games,
-            held=0,
-            start_total=0,
-            minted=0,
-            burned=0,
-            adjusted=0,
-        )
+        return rank_published_list(published, rows_by_position[published.position])
 
     published_lists = [PublishedList(*values[:-1]) for values in lists]
     return LogLookups(lambda: published_lists, rank_list, lambda failure, facts: failure.describe(facts))

@@ -499,17 +499,13 @@ class Ladders:
         ).apply_versions_until(moment[0])
         return TracePosition(trace, trace.game_count, trace.adjustment_count)
 
-    def first_instant_and_kind(self, ladder: str) -> tuple[int, str] | None:
+    def find_start(self, ladder: str) -> tuple[int, str] | None:
         """Return the instant at which a ladder begins, and whether with a `game` or an `adjustment`; None if empty.
 
         Raises `UnknownLadder`, `RulesetUnusable`.
         """
         known = self._cached_trace(ladder)
-        return (
-            known.first_instant_and_kind(self.facts)
-            if known
-            else self.stream(ladder).first_instant_and_kind(self.facts)
-        )
+        return known.find_start(self.facts) if known else self.stream(ladder).find_start(self.facts)
 
     def describe_periods(self, ladder: str) -> PeriodProgress | None:
         """Return the state of a ladder's rating periods, None if it has none. Raises the errors of `trace`."""

@@ -307,9 +307,9 @@ class SnapshotReader:
 
     def _note_empty_ladder(self, ladders: Ladders, ladder: str, times: Times) -> None:
         """Add a note if the ladder is empty at the coordinates: when it begins, or the name of a similar ladder."""
-        if ladders.first_instant_and_kind(ladder) is not None:
+        if ladders.find_start(ladder) is not None:
             return
-        if ladders.as_of is not None and (first := ladders.at(None).first_instant_and_kind(ladder)):
+        if ladders.as_of is not None and (first := ladders.at(None).find_start(ladder)):
             instant, kind = first
             self.note(f"the first {kind} on {short_name(ladder)} was at {times.format_second(instant)}")
         elif message := suggest_ladder(ladders.facts, ladder):

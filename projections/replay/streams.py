@@ -184,7 +184,7 @@ class Stream:
         adjustments = bisect_left(self.adjustments, moment, key=lambda adjustment: adjustment.moment)
         return games, bisect_right(self.adjustments, games, 0, adjustments, key=lambda adjustment: adjustment.game)
 
-    def first_instant_and_kind(self, facts: Facts) -> tuple[int, str] | None:
+    def find_start(self, facts: Facts) -> tuple[int, str] | None:
         """Return the time and kind ("game" or "adjustment") of what comes first; None for an empty stream."""
         games = [(facts.occurred_at[row], "game") for row in self.rows[:1]]
         return min([*games, *((adjustment.occurred_at, "adjustment") for adjustment in self.adjustments)], default=None)

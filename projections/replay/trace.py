@@ -213,10 +213,10 @@ class Trace:
         version: int = self.stream.version_indices[len(self.stream.rows) - 1]
         return self.stream.versions[version]
 
-    def first_instant_and_kind(self, facts: Facts) -> tuple[int, str] | None:
+    def find_start(self, facts: Facts) -> tuple[int, str] | None:
         """Return the time and kind ("game" or "adjustment") of the ladder's first entry; None for an empty ladder."""
-        candidates = [self.stream.first_instant_and_kind(facts)]
-        candidates += [self.earlier.first_instant_and_kind(facts)] if self.earlier else []
+        candidates = [self.stream.find_start(facts)]
+        candidates += [self.earlier.find_start(facts)] if self.earlier else []
         return min(filter(None, candidates), default=None)
 
     def count_before(self, facts: Facts, moment: tuple[int, int], limit: int | None = None) -> tuple[int, int]:

@@ -65,7 +65,7 @@ def collect_answers(facts: Facts, ladder: str, as_of: int | None) -> Any:
     try:
         trace = ladders.trace(ladder)
         ladders_at = ladders.at(as_of)
-        answers = [ladders.standings(ladder), ladders_at.standings(ladder), ladders_at.first_instant_and_kind(ladder)]
+        answers = [ladders.standings(ladder), ladders_at.standings(ladder), ladders_at.find_start(ladder)]
         for each_ladders in (ladders, ladders_at):
             stream = each_ladders.streams(ladder.split("/")[0]).get(ladder)
             answers += [] if stream is None else [each_ladders.rank_stream(stream), to_plain_stream(stream)]
