@@ -23,11 +23,11 @@ from ratings_ledger.ledger.validation.leagues import find_league
 from ratings_ledger.projections.queries.coordinates import (
     Coordinates,
     find_date_zone,
-    moment,
     parse_as_of,
     parse_since,
     resolve_known_at,
     resolve_since,
+    to_datetime,
 )
 from ratings_ledger.projections.queries.ladders_at import (
     Ladders,
@@ -653,8 +653,8 @@ class Snapshot(SnapshotReader):
             people = read_identities(log.connection, log.position)
             matches = partial(
                 is_match,
-                first=None if since is None else moment(parse_since(since, log.times.zone)),
-                last=None if end is None else moment(end),
+                first=None if since is None else to_datetime(parse_since(since, log.times.zone)),
+                last=None if end is None else to_datetime(end),
                 game_id=game_id,
                 game=game,
                 ids=None if player is None else people.ids(player),

@@ -17,7 +17,7 @@ from ratings_ledger.ledger.store.opening import IN_MEMORY, Ledger
 from ratings_ledger.ledger.validation.leagues import require_league
 from ratings_ledger.projections.admission.leagues import build_schedule_event
 from ratings_ledger.projections.admission.new_ledgers import create_ledger, publish_source
-from ratings_ledger.projections.admission.proposals import Known, propose, propose_files
+from ratings_ledger.projections.admission.proposals import KnownLadders, propose, propose_files
 from ratings_ledger.projections.admission.publishing_lists import build_list_events
 from ratings_ledger.projections.queries.ladders_at import LadderCache
 from ratings_ledger.projections.queries.leagues import LeagueGame
@@ -55,11 +55,11 @@ def create_example() -> Ledger:
     policy = ImportPolicy(SECRETARY)
 
     def append(events: Iterable[dict[str, Any]]) -> None:
-        propose(ledger, events, policy, Known(strict=False, load_newest=cache.load_newest)).commit()
+        propose(ledger, events, policy, KnownLadders(strict=False, load_newest=cache.load_newest)).commit()
 
     def import_file(name: str, options: TableOptions) -> None:
         items = read_items(str(EXAMPLES / name), options)
-        propose_files(ledger, items, policy, Known(strict=False, load_newest=cache.load_newest)).commit()
+        propose_files(ledger, items, policy, KnownLadders(strict=False, load_newest=cache.load_newest)).commit()
 
     try:
         import_file("winter-league.csv", TableOptions(zone=ZONE, fixed={"game": "catan"}))

@@ -46,7 +46,7 @@ from ratings_ledger.projections.admission.leagues import subscribe as _subscribe
 from ratings_ledger.projections.admission.new_ledgers import create_ledger as _create_ledger
 from ratings_ledger.projections.admission.new_ledgers import publish_source as _publish_source
 from ratings_ledger.projections.admission.proposals import Committed, CommittedEvent, Proposal
-from ratings_ledger.projections.admission.proposals import Known as _Known
+from ratings_ledger.projections.admission.proposals import KnownLadders as _KnownLadders
 from ratings_ledger.projections.admission.proposals import complete_event as _complete_event
 from ratings_ledger.projections.admission.proposals import propose as _propose
 from ratings_ledger.projections.admission.proposals import require_head as _require_head
@@ -367,13 +367,15 @@ class Ledger:
             raise BadArgument(f"new_names must be refuse or accept, not {_quote(new_names)}", "new_names")
         _check_based_on(based_on)
         by = _read_recorder(by)
-        refusing: RefusalScope = "all" if strict or new_names == "refuse" else ""
-        policy = ImportPolicy(by, any_date=any_date, allow_uncounted=allow_uncounted, refusing=refusing, strict=strict)
+        refusal_scope: RefusalScope = "all" if strict or new_names == "refuse" else ""
+        policy = ImportPolicy(
+            by, any_date=any_date, allow_uncounted=allow_uncounted, refusal_scope=refusal_scope, strict=strict
+        )
         proposal = _propose(
             self._store,
             [_complete_event(_to_json(event)) for event in event_list],
             policy,
-            _Known(strict, self._cache.load_newest),
+            _KnownLadders(strict, self._cache.load_newest),
             based_on=based_on,
             numbered=not isinstance(events, Mapping),
             phrase=_name_arguments,

@@ -18,7 +18,7 @@ from ratings_ledger.ledger.rejections import Refused, Rejection
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.validation.new_names import RefusalScope
 from ratings_ledger.projections.admission.outcomes import build_decision_outcome, build_import_outcome
-from ratings_ledger.projections.admission.proposals import Known, Proposal, propose, propose_files
+from ratings_ledger.projections.admission.proposals import KnownLadders, Proposal, propose, propose_files
 from ratings_ledger.projections.diff.impact import Impact
 
 CommandFunction = Callable[..., int]
@@ -62,8 +62,8 @@ class WriteContext:
         """Check the entries of files without writing. `hooks` are further arguments of `propose_files`."""
         return propose_files(self.ledger, entries, self.policy, self._known(), **hooks)
 
-    def _known(self) -> Known:
-        return Known(self.policy.strict, load_newest_ladders)
+    def _known(self) -> KnownLadders:
+        return KnownLadders(self.policy.strict, load_newest_ladders)
 
     def finish(self, proposal: Proposal, progress: Callable[[int], None] = lambda appended: None) -> IntakeResult:
         """Append a proposal, unless this is a dry run, and return its result."""
@@ -124,9 +124,9 @@ def with_game_options(scope: RefusalScope) -> Callable[[CommandFunction], Comman
         ) -> int:
             if strict and new_names == "accept":
                 raise click.UsageError("--strict refuses new names, but --new-names accept accepts them; leave out one")
-            refusing: RefusalScope = "all" if strict else scope if new_names == "refuse" else ""
+            refusal_scope: RefusalScope = "all" if strict else scope if new_names == "refuse" else ""
             policy = context.policy._replace(
-                any_date=any_date, allow_uncounted=allow_uncounted, refusing=refusing, strict=strict
+                any_date=any_date, allow_uncounted=allow_uncounted, refusal_scope=refusal_scope, strict=strict
             )
             return command(replace(context, policy=policy), **options)
 

@@ -14,7 +14,7 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.errors import Unknown
 from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.rejections import quote
-from ratings_ledger.projections.queries.coordinates import Times
+from ratings_ledger.projections.queries.coordinates import TimeFormat
 from ratings_ledger.projections.queries.history import Change, History, Ranks
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.queries.visible_states import format_rating
@@ -134,7 +134,7 @@ def _draw_ranks(view: Snapshot, ladder: str, players: Sequence[str], by: Horizon
     )
 
 
-def _describe_step(times: Times, row: Change) -> str:
+def _describe_step(times: TimeFormat, row: Change) -> str:
     change, after = render.format_decimal(row.change, signed=True), render.format_decimal(row.after)
     if row.state is not ABSENT:
         after = format_rating(after, row.state, is_provisional=row.provisional is True)

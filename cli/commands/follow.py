@@ -15,7 +15,7 @@ from ratings_ledger.ledger.intake.following import Line, gather_batches, import_
 from ratings_ledger.ledger.intake.intake import ImportPolicy, OnRejected, OnStored
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.admission.notes import LeagueNotes
-from ratings_ledger.projections.admission.proposals import Known, propose
+from ratings_ledger.projections.admission.proposals import KnownLadders, propose
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -27,7 +27,7 @@ def follow(db: str, policy: ImportPolicy) -> int:
 
     Raises `StoreUnavailable`, `ClockBehind`; unanswered lines can then be sent again.
     """
-    ledger, known = open_ledger(db, keep_open=True), Known(load_newest=load_newest_ladders)
+    ledger, known = open_ledger(db, keep_open=True), KnownLadders(load_newest=load_newest_ladders)
     reported = set[str]()
 
     def import_batch(items: Sequence[Item], reject: OnRejected, on_stored: OnStored) -> None:

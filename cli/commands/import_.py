@@ -199,7 +199,7 @@ def _follow(context: WriteContext, files: tuple[str, ...], *, has_file_options: 
         raise click.UsageError(f"{message}; run: ratings import --follow -")
     from ratings_ledger.cli.commands.follow import follow  # slow to import
 
-    return follow(context.db, context.policy._replace(refusing="", keep_going=True))
+    return follow(context.db, context.policy._replace(refusal_scope="", keep_going=True))
 
 
 def _propose_files(files: tuple[str, ...], context: WriteContext, options: TableOptions, **hooks: Any) -> Proposal:

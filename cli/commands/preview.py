@@ -28,7 +28,7 @@ def preview(
     proposal = propose(context, options, on_parsed=builder.add)
     save(proposal, options)
     impact = None if proposal.is_refused else proposal.impact()
-    file_previews = builder.build(files, proposal.result, options.zone, asks=context.policy.refusing == "tables")
+    file_previews = builder.build(files, proposal.result, options.zone, asks=context.policy.refusal_scope == "tables")
     code = context.report(proposal.result, impact, preview=file_previews)
     note_games(proposal.result)
     return code, proposal.result

@@ -26,7 +26,7 @@ from ratings_ledger.projections.admission.outcomes import (
     get_head_position,
 )
 from ratings_ledger.projections.admission.publishing_lists import build_list_events, refuse_published
-from ratings_ledger.projections.queries.coordinates import Coordinates, Times
+from ratings_ledger.projections.queries.coordinates import Coordinates, TimeFormat
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.queries.survey import find_list_rulesets, find_missed_months, list_due_streams
@@ -177,7 +177,7 @@ def _publish_list(
     *,
     events: list[tuple[str, dict[str, Any]]],
     now: int,
-    times: Times,
+    times: TimeFormat,
     end: int | None = None,
 ) -> ListOutcome:
     """Append the events that publish a list, in one transaction, and return the outcome.
@@ -217,7 +217,7 @@ def _publish_list(
 
 
 def _build_refusal_outcome(
-    context: WriteContext, ladder: str, at: Coordinates, problem: Refused, times: Times
+    context: WriteContext, ladder: str, at: Coordinates, problem: Refused, times: TimeFormat
 ) -> ListOutcome:
     """Return the outcome of a list that was refused."""
     result = IntakeResult.refused(problem)

@@ -25,7 +25,7 @@ from ratings_ledger.ledger.store.log import find_first_positions
 from ratings_ledger.ledger.validation.validator import explain_unlikely_date
 from ratings_ledger.projections.admission.proposals import Proposal
 from ratings_ledger.projections.facts.players import known_players
-from ratings_ledger.projections.queries.coordinates import Times, load_times, moment
+from ratings_ledger.projections.queries.coordinates import TimeFormat, load_times, to_datetime
 from ratings_ledger.projections.queries.event_texts import describe_outcome
 from ratings_ledger.projections.queries.ledger_names import list_game_names
 
@@ -65,7 +65,7 @@ class Suggestions(NamedTuple):
     players: list[str]
     games: list[str]
     last_game: str | None
-    times: Times
+    times: TimeFormat
 
 
 def ask_for_game(
@@ -239,14 +239,14 @@ def _ask_for_game_id(context: WriteContext, at: str, suggestions: Suggestions) -
     return ask_line(f"game id [{free_id}]: ", []) or free_id
 
 
-def _print_proposal(proposal: Proposal, event: dict[str, Any], times: Times) -> None:
+def _print_proposal(proposal: Proposal, event: dict[str, Any], times: TimeFormat) -> None:
     """Print the game and its impact, or why the game is refused."""
     data = event["data"]
     for rejection in proposal.result.rejected:
         render.note(format_rejection(rejection))
     if proposal.is_refused:
         return
-    time_text = times.format_played_with_zone(moment(parse_instant(event["occurred_at"])))
+    time_text = times.format_played_with_zone(to_datetime(parse_instant(event["occurred_at"])))
     render.echo()
     render.print_hanging(render.plain(f"{data['game']}, {time_text}, id {data['game_id']}"), 2)
     render.print_hanging(render.plain(describe_outcome(data)), 2)

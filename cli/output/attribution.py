@@ -48,7 +48,7 @@ def print_attribution(attribution: PointsAttributed) -> None:
     if not attribution.causes:
         render.echo("Nothing changed their points.")
         return
-    columns: dict[str, Sequence[render.Cell]] = {
+    columns: dict[str, Sequence[render.TableCell]] = {
         "position": [*(cause.position or "" for cause in attribution.causes), ""],
         "cause": [*(cause.cause for cause in attribution.causes), "sum"],
         "what": [*(cause.what for cause in attribution.causes), ""],

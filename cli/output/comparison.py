@@ -64,7 +64,7 @@ def print_differences(comparison: Differences) -> None:
         render.print_hanging(f"No row differs on {unchanged_count}{names}", 2)
     if comparison.requested[1] == "now":
         compared_lists = [(side.ladder, side.a.at) for side in printed if side.rows and side.a.published is not ABSENT]
-        lists = [(ladder, at.until) for ladder, at in compared_lists if at is not ABSENT]
+        lists = [(ladder, at.as_of_datetime) for ladder, at in compared_lists if at is not ABSENT]
         print_publish_commands(lists, comparison.times)
 
 

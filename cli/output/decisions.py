@@ -7,7 +7,7 @@ from fractions import Fraction
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.html_pages import Page, PagePart
 from ratings_ledger.projections.diff.decisions import Decision, Decisions, Share
-from ratings_ledger.projections.queries.coordinates import Times
+from ratings_ledger.projections.queries.coordinates import TimeFormat
 from ratings_ledger.projections.replay.ladder_names import drop_duplicate_ladders, short_name
 
 # list at most this many causes of a player and sum up the others; a single other cause is listed, too
@@ -67,7 +67,7 @@ def build_decisions_page(decisions: Decisions) -> Page:
     return Page(f"Changes from position {decisions.before} to {decisions.to}", [summary], parts, footer)
 
 
-def _build_decision_cells(decision: Decision, times: Times) -> tuple[str, str, str, str]:
+def _build_decision_cells(decision: Decision, times: TimeFormat) -> tuple[str, str, str, str]:
     """Return the time, author, description and reason of a decision."""
     more = len(decision.positions) - len(decision.descriptions)
     descriptions = "; ".join([*decision.descriptions, *([f"and {more:,} more"] if more else [])])

@@ -26,7 +26,7 @@ def print_game_csv(explanation: GameExplanation) -> None:
     print_csv_at(header, list(_build_term_rows(explanation)), explanation.at)
 
 
-def _build_term_rows(explanation: GameExplanation) -> Iterator[list[render.Cell]]:
+def _build_term_rows(explanation: GameExplanation) -> Iterator[list[render.TableCell]]:
     for player in explanation.players:
         points = [render.format_exact(value) for value in (player.before, player.change, player.after)]
         why_not = "" if player.why_not is ABSENT else player.why_not

@@ -23,7 +23,7 @@ def print_history_csv(history: History) -> None:
     """Print one line per change."""
     points = {"before", "change", "after"}
     rows = [row.model_dump() for row in history.rows]
-    columns: dict[str, Sequence[render.Cell]] = {
+    columns: dict[str, Sequence[render.TableCell]] = {
         name: [render.format_exact(row[name]) if name in points else row[name] for row in rows] for name in COLUMNS
     }
     columns["published"] = [_format_published(row) for row in history.rows]
@@ -52,7 +52,7 @@ def print_history(history: History) -> None:
     if len(rows) > 1 and render.can_show_sparklines():
         render.echo(render.draw_sparkline([rows[0].before, *(row.after for row in rows)]))
     render.echo()
-    columns: dict[str, Sequence[render.Cell]] = {
+    columns: dict[str, Sequence[render.TableCell]] = {
         history.times.name_column("played"): [history.times.format_played(row.occurred_at) for row in rows],
         "game": [_name_change(row) for row in rows],
         "place": [_format_place(row, history.player) for row in rows],

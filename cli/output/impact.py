@@ -11,7 +11,7 @@ from ratings_ledger.projections.contract import align_decimals
 from ratings_ledger.projections.diff.comparison import DifferingList, Effect, ImpactSummary
 from ratings_ledger.projections.diff.impact import Impact
 from ratings_ledger.projections.diff.period_impacts import PeriodImpact
-from ratings_ledger.projections.queries.coordinates import Times, format_end
+from ratings_ledger.projections.queries.coordinates import TimeFormat, format_end
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.replay.ladder_names import drop_duplicate_ladders, short_name
 
@@ -49,7 +49,7 @@ def print_impact(impact: Impact) -> None:
     print_differing_lists(impact.published, impact.times, renamed=renamed)
 
 
-def _describe_periods(period: PeriodImpact, times: Times) -> Iterator[str]:
+def _describe_periods(period: PeriodImpact, times: TimeFormat) -> Iterator[str]:
     """Yield sentences about the rating periods of a ladder."""
     ladder = short_name(period.ladder)
     if period.recomputed:
@@ -68,7 +68,7 @@ def describe_no_change(failed: Sequence[str]) -> str:
 
 def print_effects(effects: Sequence[Effect]) -> None:
     """Print the players' numbers on a ladder before and after, with the same number of decimal places."""
-    columns: dict[str, Sequence[render.Cell]] = {"player": [effect.player for effect in effects]}
+    columns: dict[str, Sequence[render.TableCell]] = {"player": [effect.player for effect in effects]}
     # no player of a new ladder has points before
     names = [name for name in EFFECT_NUMBERS if any(getattr(effect, name) is not None for effect in effects)]
     aligned = iter(align_decimals([number for name in names for number in _format_numbers(effects, name)]))
@@ -93,7 +93,7 @@ def _format_move(values: tuple[int | None, int | None]) -> str:
 
 def print_impact_summaries(summaries: Sequence[ImpactSummary]) -> None:
     """Print a row for each ladder with the numbers of affected players and ranks."""
-    rows: list[tuple[render.Cell, ...]] = [
+    rows: list[tuple[render.TableCell, ...]] = [
         (short_name(summary.ladder), summary.players, summary.ranks, summary.swapped, _describe_largest(summary))
         for summary in summaries
     ]
@@ -111,7 +111,7 @@ def _describe_largest(summary: ImpactSummary) -> str:
 
 
 def print_differing_lists(
-    lists: Sequence[DifferingList], times: Times, when: str = TODAY, renamed: Sequence[DifferingList] = ()
+    lists: Sequence[DifferingList], times: TimeFormat, when: str = TODAY, renamed: Sequence[DifferingList] = ()
 ) -> None:
     """Print the published lists that would newly differ, then the lists that already differ before the change.
 
@@ -138,7 +138,7 @@ def print_differing_lists(
         )
 
 
-def print_publish_commands(lists: Sequence[tuple[str, datetime | None]], times: Times) -> None:
+def print_publish_commands(lists: Sequence[tuple[str, datetime | None]], times: TimeFormat) -> None:
     """Print the commands that publish lists again, by their ladders and times."""
     if lists:
         render.echo("\nTo publish the new lists:")
@@ -148,7 +148,7 @@ def print_publish_commands(lists: Sequence[tuple[str, datetime | None]], times: 
         render.echo(f"  ... and {len(lists) - CHANGES_SHOWN_MAX:,} more")
 
 
-def _format_publish_command(ladder: str, as_of: datetime | None, times: Times) -> str:
+def _format_publish_command(ladder: str, as_of: datetime | None, times: TimeFormat) -> str:
     """Return the command that publishes a list. Without a home zone it has the exact time, because zones may differ."""
     command = ["ratings", "publish", short_name(ladder)]
     if as_of is not None:
@@ -157,7 +157,7 @@ def _format_publish_command(ladder: str, as_of: datetime | None, times: Times) -
     return shlex.join(command)
 
 
-def _format_list_name(published: DifferingList, times: Times) -> str:
+def _format_list_name(published: DifferingList, times: TimeFormat) -> str:
     """Return the name of a published list, with its time."""
     return (
         short_name(published.ladder)

@@ -11,7 +11,7 @@ from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.validation.new_names import LISTED_NAMES_MAX, describe_close_names
 from ratings_ledger.projections.admission.outcomes import ImportOutcome
 from ratings_ledger.projections.admission.previews import Preview, PreviewedFile, PreviewedGame
-from ratings_ledger.projections.queries.coordinates import Times
+from ratings_ledger.projections.queries.coordinates import TimeFormat
 from ratings_ledger.projections.replay.ladder_names import short_name
 
 LABEL_WIDTH = 10
@@ -20,7 +20,7 @@ DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "|"}
 
 def print_preview(preview: Preview, outcome: ImportOutcome) -> None:
     """Print how each file was read, with its first games; then the contents of all files, and new names."""
-    times = Times(preview.zone)
+    times = TimeFormat(preview.zone)
     for file in preview.files:
         render.echo(render.plain(file.file))
         for label, text in _describe_reading(file):
@@ -108,7 +108,7 @@ def _list_lines(lines: Sequence[int]) -> str:
     return f"line{'s' * (len(lines) > 1)} {listed}"
 
 
-def _print_unusual(file: PreviewedFile, times: Times) -> None:
+def _print_unusual(file: PreviewedFile, times: TimeFormat) -> None:
     """Print the games that differ from most games of a file."""
     rows = [
         (game.line, times.format_played(game.occurred_at), ", ".join(game.why), game.result) for game in file.unusual
@@ -119,10 +119,10 @@ def _print_unusual(file: PreviewedFile, times: Times) -> None:
             render.echo(f"... and {more:,} more: {kind}")
 
 
-def _print_games(file: PreviewedFile, times: Times, has_several_games: bool) -> None:
+def _print_games(file: PreviewedFile, times: TimeFormat, has_several_games: bool) -> None:
     """Print the first games of a file: with names such as chess if there are several, with ids unless made of days."""
     played = [times.format_played(game.occurred_at) for game in file.first_games]
-    columns: dict[str, list[render.Cell]] = {"line": [game.line for game in file.first_games]}
+    columns: dict[str, list[render.TableCell]] = {"line": [game.line for game in file.first_games]}
     if has_several_games:
         columns["game"] = [game.game["game"] for game in file.first_games]
     if file.read is None or not file.read.is_numbered:
@@ -146,7 +146,7 @@ def _format_result(game: PreviewedGame) -> str:
     return f"{game.result} [{more}]" if more else game.result
 
 
-def _describe_counts(preview: Preview, times: Times) -> Iterator[str]:
+def _describe_counts(preview: Preview, times: TimeFormat) -> Iterator[str]:
     """Yield lines that describe the contents of all files."""
     if preview.first_played is not None and preview.last_played is not None:
         first, last = (times.format_minute(at)[:10] for at in (preview.first_played, preview.last_played))
@@ -177,7 +177,7 @@ def _describe_new_names(preview: Preview, outcome: ImportOutcome) -> Iterator[st
     result = outcome.intake_result
     for kind, names, similar in (
         ("new ladder", [*map(short_name, outcome.new.new_ladders)], result.close_ladders),
-        ("new player", result.new_players, {name: others[0] for name, others in result.alike.items()}),
+        ("new player", result.new_players, {name: others[0] for name, others in result.similar_names.items()}),
     ):
         if names:
             yield describe_new(kind, names, similar)

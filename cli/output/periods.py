@@ -6,11 +6,11 @@ from datetime import datetime
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import to_microseconds
-from ratings_ledger.projections.queries.coordinates import Coordinates, Times, format_end, moment
+from ratings_ledger.projections.queries.coordinates import Coordinates, TimeFormat, format_end, to_datetime
 from ratings_ledger.projections.queries.standings import PeriodState
 
 
-def print_waiting(period: PeriodState, at: Coordinates, times: Times, command: str) -> None:
+def print_waiting(period: PeriodState, at: Coordinates, times: TimeFormat, command: str) -> None:
     """Print the number of games in open rating periods, when the first period ends, and how to score them now."""
     if period.closes_at is None:
         return
@@ -22,16 +22,16 @@ def print_waiting(period: PeriodState, at: Coordinates, times: Times, command: s
     render.print_hanging(f"{message} {_describe_command(period.closes_at, at, times, command)}", 2)
 
 
-def print_open_period(period_end: datetime, at: Coordinates, times: Times, command: str) -> None:
+def print_open_period(period_end: datetime, at: Coordinates, times: TimeFormat, command: str) -> None:
     """Print the end of an open period, and the command that scores the period as if it were closed."""
     render.print_hanging(
         f"The period ends {times.format_with_zone(period_end)}. {_describe_command(period_end, at, times, command)}", 2
     )
 
 
-def _describe_command(period_end: datetime, at: Coordinates, times: Times, command: str) -> str:
+def _describe_command(period_end: datetime, at: Coordinates, times: TimeFormat, command: str) -> str:
     """Describe the command that scores the games of a period; `period_end` is the last instant of the period."""
-    if at.as_of is None and period_end < moment(clock.now()):
+    if at.as_of is None and period_end < to_datetime(clock.now()):
         day = format_end(to_microseconds(period_end), times.zone)
         message = f"Nothing has been recorded since then; to score them: {command} --as-of {day}"
         return render.plain(" ".join([message, *_name_rules(at)]))

@@ -15,7 +15,7 @@ class PredictionLine(NamedTuple):
     """A line of the table: a side, a partner or a draw."""
 
     name: str
-    rank: render.Cell = ""
+    rank: render.TableCell = ""
     chance: Fraction | None = None
     stakes: Stakes | None = None
 
@@ -41,7 +41,7 @@ def print_prediction(prediction: Prediction) -> None:
     render.echo()
     lines = [*_list_lines(prediction)]
     stakes = [line.stakes for line in lines]
-    columns: dict[str, list[render.Cell]] = {
+    columns: dict[str, list[render.TableCell]] = {
         "side": [line.name for line in lines],
         "rank": [line.rank for line in lines],
         "chance": ["" if line.chance is None else _format_percentage(line.chance) for line in lines],
@@ -78,7 +78,7 @@ def _list_lines(prediction: Prediction) -> Iterator[PredictionLine]:
 
 def _print_pairs(pairs: tuple[PredictedPair, ...]) -> None:
     """Print the expected score of each pair of sides."""
-    columns: dict[str, list[render.Cell]] = {
+    columns: dict[str, list[render.TableCell]] = {
         "side": [_join_players(pair.players) for pair in pairs],
         "wins": [_format_percentage(pair.chance) for pair in pairs],
         "against": [_join_players(pair.others) for pair in pairs],

@@ -40,7 +40,7 @@ def print_sheet_differences(differences: SheetDifferences) -> None:
     render.echo(render.plain(f"{differences.name}: {', '.join(counts) or 'nothing new'}"))
     listed_games = [game for game in differences.games if game.what != "reordered"]
     if listed_games:
-        rows: list[tuple[render.Cell, ...]] = [
+        rows: list[tuple[render.TableCell, ...]] = [
             (game.what, game.game_id, game.line, game.was, game.now) for game in listed_games[:GAMES_SHOWN_MAX]
         ]
         render.echo()
@@ -173,7 +173,7 @@ def note_new(result: IntakeResult) -> None:
             render.note(f"note: {describe_close_names(result.close)}")
         return
     if result.new_players:
-        similar_names = {name: similar[0] for name, similar in result.alike.items()}
+        similar_names = {name: similar[0] for name, similar in result.similar_names.items()}
         _note_names("new player", result.new_players, similar_names)
     for close_name in list(result.close.values())[:LISTED_NAMES_MAX]:
         render.note(f"note: {close_name.question()}")

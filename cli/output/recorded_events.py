@@ -11,7 +11,7 @@ from ratings_ledger.ledger.events.game_types import places
 from ratings_ledger.ledger.events.revisions import UNREADABLE
 from ratings_ledger.ledger.intake.forfeits import FORFEIT
 from ratings_ledger.ledger.validation.repeated_games import describe_sets
-from ratings_ledger.projections.queries.coordinates import Times
+from ratings_ledger.projections.queries.coordinates import TimeFormat
 from ratings_ledger.projections.queries.event_texts import describe_outcome, describe_recorded_event
 from ratings_ledger.projections.queries.recorded_events import (
     RecordedEvent,
@@ -34,7 +34,7 @@ def print_games_csv(games: RecordedGames) -> None:
     render.print_csv(GAME_COLUMNS, cells)
 
 
-def _build_game_cells(game: RecordedGame, has_scores: bool = True) -> list[render.Cell]:
+def _build_game_cells(game: RecordedGame, has_scores: bool = True) -> list[render.TableCell]:
     """Return the cells with the id, name, group and result of a game."""
     result = describe_outcome(game.data, has_scores) + (" (voided)" if game.voided is True else "")
     return [game.data["game_id"], game.data["game"], game.data.get("group"), result]
@@ -74,7 +74,7 @@ def _note_older(count: int) -> None:
         render.note(f"{count:,} older entries are not shown; to show all: --limit 0")
 
 
-def _print_game(game: RecordedGame, times: Times) -> None:
+def _print_game(game: RecordedGame, times: TimeFormat) -> None:
     """Print the complete data of a game: its members, then the participants."""
     members = {name: value for name, value in game.data.items() if name not in ("participants", "centres", "extra")}
     if sets := describe_sets(game.data):
@@ -148,6 +148,6 @@ def _find_reason(event: dict[str, Any]) -> Any:
     return None if UNREADABLE in event else event["data"].get("reason")
 
 
-def _describe_event(event: RecordedEvent, times: Times) -> str:
+def _describe_event(event: RecordedEvent, times: TimeFormat) -> str:
     """Describe an event in a few words."""
     return describe_recorded_event(event, times) + (" (withdrawn)" if event.withdrawn else "")

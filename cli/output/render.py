@@ -22,7 +22,7 @@ from ratings_ledger.ledger.rejections import count as count
 from ratings_ledger.ledger.rejections import csv_item as csv_item
 from ratings_ledger.ledger.rejections import escape_unprintable, formula_safe
 from ratings_ledger.projections.contract import align_decimals, decimal
-from ratings_ledger.projections.queries.coordinates import Coordinates, Times
+from ratings_ledger.projections.queries.coordinates import Coordinates, TimeFormat
 from ratings_ledger.projections.queries.results import Result
 
 # the minimum width of a folded column
@@ -33,9 +33,9 @@ SPARKLINE_TERMINAL_WIDTH_MIN = 60
 NOTE_INDENT = 2
 CSV_SAFE_KEY = "write CSV safely"
 
-Cell = str | int | bool | None
+TableCell = str | int | bool | None
 # the cells of a table by the header of their column
-Columns = Mapping[str, Sequence[Cell]]
+Columns = Mapping[str, Sequence[TableCell]]
 
 
 def echo(text: str = "", err: bool = False, nl: bool = True) -> None:
@@ -53,7 +53,7 @@ def print_json(value: Any) -> None:
     click.echo(to_json(value, indent=2))
 
 
-def print_csv(header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
+def print_csv(header: Sequence[str], rows: Sequence[Sequence[TableCell]]) -> None:
     """Print rows as CSV, with unchanged values except after `write_csv_safely` or on a terminal."""
     click.echo(to_csv([header, *rows], to_stdout=True), nl=False)
 
@@ -63,7 +63,7 @@ def write_csv_safely() -> None:
     click.get_current_context().meta[CSV_SAFE_KEY] = True
 
 
-def to_csv(rows: Iterable[Sequence[Cell]], to_stdout: bool = False) -> str:
+def to_csv(rows: Iterable[Sequence[TableCell]], to_stdout: bool = False) -> str:
     """Return rows as lines of CSV, with control characters escaped for a terminal."""
     context = click.get_current_context(silent=True)
     is_safe = context is not None and context.meta.get(CSV_SAFE_KEY, False)
@@ -75,7 +75,7 @@ def to_csv(rows: Iterable[Sequence[Cell]], to_stdout: bool = False) -> str:
     return escape_unprintable(text, kept="\n") if to_stdout and sys.stdout.isatty() else text
 
 
-def print_table(header: Sequence[str], rows: Sequence[Sequence[Cell]], right: Sequence[str] = ()) -> None:
+def print_table(header: Sequence[str], rows: Sequence[Sequence[TableCell]], right: Sequence[str] = ()) -> None:
     """Print an aligned table, with the columns in `right` flush right. Long cells are folded only on a terminal."""
     texts = [[plain(cell) for cell in row] for row in rows]
     if sys.stdout.isatty():
@@ -99,7 +99,7 @@ def print_columns(columns: Columns, right: Sequence[str] = ()) -> None:
     print_table([*columns], list_rows(columns), right)
 
 
-def list_rows(columns: Columns) -> list[tuple[Cell, ...]]:
+def list_rows(columns: Columns) -> list[tuple[TableCell, ...]]:
     """Return the rows of a table from its columns."""
     return list(zip(*columns.values(), strict=True))
 
@@ -159,7 +159,7 @@ def _choose_unfolded(
     return unfolded
 
 
-def plain(cell: Cell) -> str:
+def plain(cell: TableCell) -> str:
     """Return a cell as text on one line, without control characters."""
     text = "" if cell is None else str(cell)
     if text.isprintable():
@@ -233,7 +233,7 @@ def join_first(names: Sequence[str], shown_count: int) -> str:
     return ", ".join(names[:shown_count]) + more
 
 
-def compute_remaining_width(header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> int:
+def compute_remaining_width(header: Sequence[str], rows: Sequence[Sequence[TableCell]]) -> int:
     """Return the width that a table leaves for another column on the terminal, which is 80 wide by default."""
     from rich.cells import cell_len
 
@@ -301,7 +301,7 @@ AXES = ("as_of", "known_at", "rules")
 
 
 def print_csv_at(
-    header: Sequence[str], rows: Sequence[Sequence[Cell]], at: Coordinates | Sequence[Coordinates]
+    header: Sequence[str], rows: Sequence[Sequence[TableCell]], at: Coordinates | Sequence[Coordinates]
 ) -> None:
     """Print rows as CSV, each followed by its coordinates: the same for all rows, or one for each."""
     row_coordinates = [at] * len(rows) if isinstance(at, Coordinates) else at
@@ -309,7 +309,7 @@ def print_csv_at(
     print_csv((*header, *AXES), extended)
 
 
-def print_heading(subject: str, details: str, at: Coordinates, times: Times, played: str | None = None) -> None:
+def print_heading(subject: str, details: str, at: Coordinates, times: TimeFormat, played: str | None = None) -> None:
     """Print the subject and the coordinates of a table; `played`, if given, replaces the text about --as-of."""
     known = f"known at position {at.known_at}"
     if len(f"{details}, {known}".lstrip(", ")) > 80:

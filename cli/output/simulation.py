@@ -27,7 +27,7 @@ def format_settings(settings: dict[str, str]) -> str:
 
 def print_simulation_csv(simulation: Simulation) -> None:
     """Print two lines per ladder and variant, with the quality of the predictions before and after."""
-    rows: list[list[render.Cell]] = []
+    rows: list[list[render.TableCell]] = []
     for variant in simulation.variants:
         for ladder in variant.model_dump()["ladders"]:
             for version, quality in ladder["quality"].items():
@@ -88,7 +88,7 @@ def _print_top(simulated: SimulatedLadder) -> None:
 
 
 def _print_quality(variant: Variant) -> None:
-    rows: list[list[render.Cell]] = []
+    rows: list[list[render.TableCell]] = []
     for simulated in variant.ladders:
         for version, quality in (("as it is", simulated.quality.before), (variant.ruleset, simulated.quality.after)):
             if quality is not None and quality.pairs and len(rows) < 2 * DETAILED_LADDERS_MAX:
@@ -126,7 +126,9 @@ def _print_variants(variants: tuple[Variant, ...]) -> None:
             next((ladder for ladder in variant.ladders if ladder.radius.ladder == name), None) for variant in variants
         ]
         before = None if by_variant[0] is None else by_variant[0].quality.before
-        rows: list[list[render.Cell]] = [] if before is None else [["as it is", 0, 0, "", "", *_format_quality(before)]]
+        rows: list[list[render.TableCell]] = (
+            [] if before is None else [["as it is", 0, 0, "", "", *_format_quality(before)]]
+        )
         rows += [_build_variant_row(variant, ladder) for variant, ladder in zip(variants, by_variant, strict=True)]
         for index in (header.index("up"), header.index("down")):
             # with the same number of decimal places, so that they align flush right
@@ -139,8 +141,8 @@ def _print_variants(variants: tuple[Variant, ...]) -> None:
         render.echo("\nFor further ladders: --ladder LADDER, or --format json")
 
 
-def _build_variant_row(variant: Variant, simulated: SimulatedLadder | None) -> list[render.Cell]:
-    impact_cells: list[render.Cell] = [0, 0, "", ""] if not variant.left_out else [""] * 4
+def _build_variant_row(variant: Variant, simulated: SimulatedLadder | None) -> list[render.TableCell]:
+    impact_cells: list[render.TableCell] = [0, 0, "", ""] if not variant.left_out else [""] * 4
     if simulated is not None:
         largest = ["" if gain is None else str(gain.change) for gain in (simulated.radius.up, simulated.radius.down)]
         impact_cells = [simulated.radius.players, simulated.radius.ranks, *largest]

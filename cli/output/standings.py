@@ -18,7 +18,7 @@ def print_standings_csv(standings: Standings) -> None:
     """Print one line per row, with the columns of this kind of list."""
     rows = standings.rows
     points = [render.format_exact(row.points) for row in rows]
-    columns: dict[str, Sequence[render.Cell]] = {
+    columns: dict[str, Sequence[render.TableCell]] = {
         "rank": [row.rank for row in rows],
         "player": [row.player for row in rows],
         "points": points,
@@ -36,9 +36,11 @@ def print_standings_csv(standings: Standings) -> None:
     print_csv_at([*columns], render.list_rows(columns), standings.at)
 
 
-def _build_list_columns(rows: Sequence[Standing], no_gold: render.Cell = 0) -> dict[str, Sequence[render.Cell]]:
+def _build_list_columns(
+    rows: Sequence[Standing], no_gold: render.TableCell = 0
+) -> dict[str, Sequence[render.TableCell]]:
     """Return the columns for gold and places, if rows have them; `no_gold` is the cell for a payment of 0."""
-    columns: dict[str, Sequence[render.Cell]] = {}
+    columns: dict[str, Sequence[render.TableCell]] = {}
     if any(row.gold is not ABSENT for row in rows):
         columns["gold"] = ["" if row.gold is ABSENT else row.gold or no_gold for row in rows]
     if any(row.places is not ABSENT for row in rows):
@@ -90,7 +92,7 @@ def print_standings(standings: Standings) -> None:
 
 def print_rows(rows: Sequence[Standing]) -> None:
     """Print rows of standings as a table."""
-    columns: dict[str, Sequence[render.Cell]] = {
+    columns: dict[str, Sequence[render.TableCell]] = {
         "rank": [row.rank or "-" for row in rows],
         "player": [row.player for row in rows],
         "points": render.format_column([row.points for row in rows]),

@@ -11,12 +11,12 @@ from ratings_ledger.projections.queries.visible_states import DEVIATION
 Rows = Sequence[Standing] | Sequence[Change]
 
 
-def list_state_columns(rows: Rows) -> dict[str, Sequence[render.Cell]]:
+def list_state_columns(rows: Rows) -> dict[str, Sequence[render.TableCell]]:
     """Return a column per number of the state, and `provisional`; no column if the rule keeps only points.
 
     A row without a state has empty cells.
     """
-    columns: dict[str, Sequence[render.Cell]] = {
+    columns: dict[str, Sequence[render.TableCell]] = {
         name: _build_state_column(rows, name) for name in _list_state_names(rows)
     }
     if any(row.provisional is not ABSENT for row in rows):
@@ -24,7 +24,7 @@ def list_state_columns(rows: Rows) -> dict[str, Sequence[render.Cell]]:
     return columns
 
 
-def list_extra_columns(rows: Rows) -> dict[str, Sequence[render.Cell]]:
+def list_extra_columns(rows: Rows) -> dict[str, Sequence[render.TableCell]]:
     """Return the columns of text tables: all numbers of the state except the rating and its deviation."""
     return {name: _build_state_column(rows, name) for name in _list_state_names(rows)[1:] if name != DEVIATION}
 
@@ -34,5 +34,5 @@ def _list_state_names(rows: Rows) -> list[str]:
     return [*dict.fromkeys(name for row in rows if row.state is not ABSENT for name in row.state)]
 
 
-def _build_state_column(rows: Rows, name: str) -> list[render.Cell]:
+def _build_state_column(rows: Rows, name: str) -> list[render.TableCell]:
     return ["" if row.state is ABSENT else row.state.get(name, "") for row in rows]

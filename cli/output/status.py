@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.survey import describe_due
-from ratings_ledger.projections.queries.coordinates import Times
+from ratings_ledger.projections.queries.coordinates import TimeFormat
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.replay.ladder_names import short_name
 from ratings_ledger.projections.stored.generations import Generation
@@ -105,7 +105,7 @@ def _build_stale_rows(state: LedgerStatus) -> Iterator[tuple[str, str]]:
         yield "stale", f"... and {render.count(more, 'more ladder')} (--format json lists them)"
 
 
-def _describe_generation(generation: Generation, times: Times) -> str:
+def _describe_generation(generation: Generation, times: TimeFormat) -> str:
     built = "" if generation.built == generation.ladders else f", {generation.built:,} of them built"
     ladders = render.count(generation.ladders, "ladder")
     return (

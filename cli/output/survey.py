@@ -150,7 +150,7 @@ def print_statistics(statistics: PlayerStatistics) -> None:
     subject = render.plain(statistics.player) + (
         f": games of {render.plain(statistics.game)}" if statistics.game else ""
     )
-    _print_heading(statistics, subject, [statistics.at.until, *statistics.gold_as_of.values()])
+    _print_heading(statistics, subject, [statistics.at.as_of_datetime, *statistics.gold_as_of.values()])
     render.print_table(("what", "value"), _list_statistics(statistics))
 
 

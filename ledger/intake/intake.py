@@ -61,7 +61,7 @@ class ImportPolicy(NamedTuple):
     ignore_clock:    append events although this machine's clock is behind the last event
     any_date:        accept games dated more than a day ahead, or before 1900
     allow_uncounted: accept games that a ladder's rule cannot score
-    refusing:        the input in which to refuse new names that are close to others
+    refusal_scope:   the input in which to refuse new names that are close to others
     strict:          refuse all new names in that input, and games that begin a ladder
     keep_going:      append the valid events although others are refused
     accepted:        new names to accept although they are close to others
@@ -73,7 +73,7 @@ class ImportPolicy(NamedTuple):
     ignore_clock: bool = False
     any_date: bool = False
     allow_uncounted: bool = False
-    refusing: RefusalScope = ""
+    refusal_scope: RefusalScope = ""
     strict: bool = False
     keep_going: bool = False
     accepted: frozenset[str] = frozenset()
@@ -108,7 +108,7 @@ class IntakeResult:
     new_players: list[str] = field(default_factory=list)
     # the new names that are close to others; and similar names of each of the first new names that are not close
     close: dict[str, CloseName] = field(default_factory=dict)
-    alike: dict[str, list[str]] = field(default_factory=dict)
+    similar_names: dict[str, list[str]] = field(default_factory=dict)
     # sentences about files
     notes: list[str] = field(default_factory=list)
     # the interpretation of each file's table
@@ -512,7 +512,7 @@ class Intake:
         """Add the new names to the result, and refuse each game with a refused name."""
         result, refused = self.result, newcomers.find_refusals(self._connection)
         valid = 0 if refused else self.waiting.count
-        result.new_players, result.alike = newcomers.names, newcomers.alike
+        result.new_players, result.similar_names = newcomers.names, newcomers.similar_names
         new_ids, opponents = newcomers.new_ids, dict[str, set[str]]()
         if refused:
             accepted_names, reported = set[str](), self._replace_consequences(refused)

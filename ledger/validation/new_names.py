@@ -163,7 +163,7 @@ class NameCollector:
         # the new names that are close to others
         self.close: dict[str, CloseName] = {}
         # less similar names, as a hint, for each of the first `LISTED_NAMES_MAX` new names that are not close to others
-        self.alike: dict[str, list[str]] = {}
+        self.similar_names: dict[str, list[str]] = {}
 
     def collect_names(self, type_name: str, data: dict[str, Any], first: FirstOccurrence) -> None:
         """Collect the names in an event; `first` is the location of the event."""
@@ -215,10 +215,12 @@ class NameCollector:
         self._first.update((name, self._renamed[name][1]) for name in self.new_ids)
         self.close = self._find_close(connection, known)
         other_new = [name for name in self.names if name not in self.close][:LISTED_NAMES_MAX]
-        self.alike = find_similar_names(other_new, [*sorted(known), *self.names])
-        if self.alike:
+        self.similar_names = find_similar_names(other_new, [*sorted(known), *self.names])
+        if self.similar_names:
             to_current_id = read_identities(connection).current
-            self.alike = {name: [*dict.fromkeys(map(to_current_id, similar))] for name, similar in self.alike.items()}
+            self.similar_names = {
+                name: [*dict.fromkeys(map(to_current_id, similar))] for name, similar in self.similar_names.items()
+            }
         refused = {
             name: self._check_name(name, known)
             if self.refuses_names_in(self._first[name].file)
@@ -295,7 +297,7 @@ class NameCollector:
             message = f"{close.question(with_line=False)} If so, {remedy}"
             rejection = Rejection("close-name", message if self._strict else f"{message}; {_ACCEPT_HINT}")
         elif is_player and self._strict:
-            hint = f"; did you mean {quote(self.alike[name][0])}?" if name in self.alike else ""
+            hint = f"; did you mean {quote(self.similar_names[name][0])}?" if name in self.similar_names else ""
             rejection = Rejection("new-player", f"{quote(name)} is new, and --strict accepts no new names{hint}")
         else:
             return None

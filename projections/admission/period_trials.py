@@ -11,7 +11,13 @@ from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import StateValues
 from ratings_ledger.projections.replay import rule_calls
 from ratings_ledger.projections.replay.loops import score_period
-from ratings_ledger.projections.replay.periods import LadderSlots, Periods, ResultRows, build_results, number_periods
+from ratings_ledger.projections.replay.periods import (
+    LadderSlots,
+    Periods,
+    ResultRows,
+    build_results,
+    divide_into_periods,
+)
 from ratings_ledger.projections.replay.replay import build_rule_arrays
 from ratings_ledger.projections.replay.rule_calls import PeriodResults
 from ratings_ledger.projections.replay.streams import Stream
@@ -55,7 +61,7 @@ def _draw_periods(stream: Stream) -> tuple[Periods, ResultRows]:
     offsets, players = np.array(stream.offsets, dtype=np.int64), np.array(stream.players, dtype=np.int64)
     columns = np.array([list(column) for column in stream.columns], dtype=np.int64).reshape(len(names), len(players))
     numbers = np.arange(len(stream.rows))
-    periods = number_periods(numbers, "event", "UTC", numbers // PERIOD_GAMES)
+    periods = divide_into_periods(numbers, "event", "UTC", numbers // PERIOD_GAMES)
     team = columns[names.index("team")] if "team" in names else None
     return periods, build_results(periods, LadderSlots(offsets, players, columns, team))
 

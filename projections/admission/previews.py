@@ -15,7 +15,7 @@ from ratings_ledger.ledger.intake.parsing import ParsedItem
 from ratings_ledger.ledger.intake.tables.recognition import TableRead
 from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.validation.repeated_games import describe_result
-from ratings_ledger.projections.queries.coordinates import moment
+from ratings_ledger.projections.queries.coordinates import to_datetime
 from ratings_ledger.projections.queries.results import AS_IS, HIDDEN, Result
 
 FIRST_GAMES_MAX = 10  # the maximum number of previewed games of each file
@@ -145,7 +145,7 @@ class PreviewBuilder:
             asks: whether an import will ask about close names.
         """
         close_names = imported.close.items() if asks else ()
-        first, last = (None, None) if self._first_and_last is None else map(moment, self._first_and_last)
+        first, last = (None, None) if self._first_and_last is None else map(to_datetime, self._first_and_last)
         return Preview(
             games=self._games.total(),
             games_by_name=dict(self._games.most_common()),
@@ -195,7 +195,7 @@ class PreviewBuilder:
         for line, ((_, played_at, data), reasons_of_entry) in sorted(reasons.items()):
             yield UnusualGame(
                 line=line,
-                occurred_at=moment(played_at),
+                occurred_at=to_datetime(played_at),
                 result=describe_result(data, has_scores=True),
                 game=data,
                 why=tuple(reasons_of_entry),
@@ -214,7 +214,7 @@ def _list_kinds(game: dict[str, Any]) -> Iterator[str]:
 
 
 def _preview_game(item: Item, played_at: int, data: dict[str, Any]) -> PreviewedGame:
-    return PreviewedGame(item.line, moment(played_at), describe_result(data, has_scores=True), data)
+    return PreviewedGame(item.line, to_datetime(played_at), describe_result(data, has_scores=True), data)
 
 
 def has_ties(game: dict[str, Any]) -> bool:

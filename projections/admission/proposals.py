@@ -43,7 +43,7 @@ def _load_newest(connection: Connection) -> Ladders:
     return Ladders(decode(connection))
 
 
-class Known:
+class KnownLadders:
     """The players and ladders of a ledger, read once and then updated with the events recorded since.
 
     A player whose only game has been voided meanwhile is not reported as new again.
@@ -140,7 +140,7 @@ class Proposal:
         self,
         check: Callable[..., Intake],
         policy: ImportPolicy,
-        known: Known,
+        known: KnownLadders,
         league_notes: LeagueNotes | None = None,
         stored: Mapping[int, tuple[str, bool]] = MappingProxyType({}),
     ) -> None:
@@ -174,7 +174,7 @@ class Proposal:
         )
         name_collector = NameCollector(
             read_known_names=known.players,
-            refusal_scope=policy.refusing,
+            refusal_scope=policy.refusal_scope,
             strict=policy.strict,
             accepted=policy.accepted,
             count_games=known.games_played,
@@ -290,7 +290,7 @@ def propose(
     ledger: Ledger,
     events: Iterable[dict[str, Any] | Refused | Item | Rejection],
     policy: ImportPolicy,
-    known: Known | None = None,
+    known: KnownLadders | None = None,
     *,
     league_notes: LeagueNotes | None = None,
     **hooks: Any,
@@ -321,7 +321,7 @@ def propose(
 
     check = partial(Intake, ledger, items, **{"on_stored": on_stored, **hooks})
     return Proposal(
-        check=check, policy=policy, known=known or Known(policy.strict), league_notes=league_notes, stored=stored
+        check=check, policy=policy, known=known or KnownLadders(policy.strict), league_notes=league_notes, stored=stored
     )
 
 
@@ -329,7 +329,7 @@ def propose_files(
     ledger: Ledger,
     entries: Iterable[Entry],
     policy: ImportPolicy,
-    known: Known | None = None,
+    known: KnownLadders | None = None,
     *,
     league_notes: LeagueNotes | None = None,
     **hooks: Any,
@@ -339,6 +339,6 @@ def propose_files(
     The arguments are those of `propose`, except that `hooks` are further arguments of `FileIntake`.
     """
     check = partial(FileIntake, ledger, entries, **hooks)
-    proposal = Proposal(check, policy=policy, known=known or Known(policy.strict), league_notes=league_notes)
+    proposal = Proposal(check, policy=policy, known=known or KnownLadders(policy.strict), league_notes=league_notes)
     proposal.note_equal_games()
     return proposal

@@ -11,14 +11,14 @@ from ratings_ledger.ledger.events.published_lists import split_rows
 from ratings_ledger.ledger.rejections import Refused, count
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.validation.published_lists import read_published_lists
-from ratings_ledger.projections.queries.coordinates import Times, format_end
+from ratings_ledger.projections.queries.coordinates import TimeFormat, format_end
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.replay.streams import PeriodProgress
 from ratings_ledger.projections.rulesets.versions import find_period, is_running
 
 
 def build_list_events(
-    ladders: Ladders, ranking: Ranking, now: int, times: Times, *, is_explicit: bool = True
+    ladders: Ladders, ranking: Ranking, now: int, times: TimeFormat, *, is_explicit: bool = True
 ) -> list[tuple[str, dict[str, Any]]]:
     """Return the events (type, data) that publish standings: the rows in parts, then `list.published`.
 
@@ -42,7 +42,7 @@ def build_list_events(
         raise Refused("list-running", f"{format_instant(as_of)[:19]}Z is in the future; publish {ladder} after it")
     if ranking.closed is not None and ranking.closed.closes_at is not None:
         zone = times.home or ladders.versions(ladder)[0].ruleset.time_zone
-        message = _describe_open_periods(ladder, ranking.closed, now, Times(zone), is_whole=period is not None)
+        message = _describe_open_periods(ladder, ranking.closed, now, TimeFormat(zone), is_whole=period is not None)
         raise Refused("period-open", message)
     if not ranking.rows:
         raise Refused("list-empty", f"{ladder} has no players, so its list would be empty")
@@ -72,7 +72,7 @@ def refuse_published(connection: Connection, ladder: str, end: int) -> None:
         raise Refused("list-exists", f"{ladder} was published up to {format_instant(end)[:19]}Z in the meantime")
 
 
-def _describe_open_periods(ladder: str, closed: PeriodProgress, now: int, times: Times, is_whole: bool) -> str:
+def _describe_open_periods(ladder: str, closed: PeriodProgress, now: int, times: TimeFormat, is_whole: bool) -> str:
     """Return the message for a ladder with games in open rating periods, and the commands that still publish it.
 
     Args:

@@ -9,7 +9,7 @@ from ratings_ledger.ledger.intake.syncing import SheetDifference, Sync
 from ratings_ledger.ledger.validation.identities import Identities, read_identities
 from ratings_ledger.ledger.validation.repeated_games import describe_result
 from ratings_ledger.projections.admission.outcomes import DifferingGame, SheetDifferences
-from ratings_ledger.projections.queries.coordinates import Times, load_times, moment
+from ratings_ledger.projections.queries.coordinates import TimeFormat, load_times, to_datetime
 from ratings_ledger.projections.queries.event_texts import list_changed_members
 
 GAMES_MAX = 10_000  # the maximum number of games that are described
@@ -32,7 +32,7 @@ def describe_differences(connection: Connection, sync: Sync) -> SheetDifferences
     )
 
 
-def _describe_game(difference: SheetDifference, times: Times, people: Identities) -> DifferingGame:
+def _describe_game(difference: SheetDifference, times: TimeFormat, people: Identities) -> DifferingGame:
     """Describe a game in the ledger and in the sheet; of a changed game, describe only the changes."""
     recorded, in_sheet = difference.recorded, difference.row
     old_text = None if recorded is None or recorded.voided else describe_result(people.use_current_ids(recorded.data))
@@ -47,7 +47,7 @@ def _describe_game(difference: SheetDifference, times: Times, people: Identities
         what=difference.what,
         game_id=difference.game_id,
         line=difference.line,
-        occurred_at=moment(played_at),
+        occurred_at=to_datetime(played_at),
         was=old_text,
         now=new_text,
     )

@@ -27,7 +27,7 @@ from ratings_ledger.ledger.store.log import Log, find_changed_games, read_known_
 from ratings_ledger.projections.admission.changesets import Changeset
 from ratings_ledger.projections.admission.outcomes import UndoOutcome, build_refusals, get_head_position
 from ratings_ledger.projections.diff.impact import Impact
-from ratings_ledger.projections.queries.coordinates import Times, load_times, moment
+from ratings_ledger.projections.queries.coordinates import TimeFormat, load_times, to_datetime
 from ratings_ledger.projections.queries.event_texts import describe_recorded_event
 from ratings_ledger.projections.queries.recorded_events import EventSelection, load_events
 
@@ -63,7 +63,7 @@ class UndoPlan(NamedTuple):
     items: list[Item | Rejection]
     seen_versions: dict[str, str]
     what: str
-    times: Times
+    times: TimeFormat
     newer: tuple[int, str] | None = None
 
 
@@ -97,7 +97,7 @@ def describe_undo(plan: UndoPlan, result: IntakeResult, impact: Impact, dry_run:
     return UndoOutcome(
         ranges=tuple((first, last) for first, last in changeset.ranges),
         by=changeset.by,
-        recorded_at=moment(parse_instant(changeset.recorded_at)),
+        recorded_at=to_datetime(parse_instant(changeset.recorded_at)),
         types=changeset.types,
         what=plan.what,
         position=get_head_position(result) if result.appended else None,

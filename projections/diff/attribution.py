@@ -21,7 +21,7 @@ from ratings_ledger.projections.contract import decimal
 from ratings_ledger.projections.diff.causes import Attribution, Cause, attribute_difference
 from ratings_ledger.projections.diff.comparison import SideLoader
 from ratings_ledger.projections.exact_numbers import as_exact
-from ratings_ledger.projections.queries.coordinates import Coordinates, CoordinateSpec, load_times, moment
+from ratings_ledger.projections.queries.coordinates import Coordinates, CoordinateSpec, load_times, to_datetime
 from ratings_ledger.projections.queries.ladders_at import require_player
 from ratings_ledger.projections.queries.published_lists import load_published_list
 from ratings_ledger.projections.queries.results import HIDDEN, NAMED_FROM, Answer, Result, RowSequence
@@ -178,8 +178,8 @@ def _describe_cause(log: Log, cause: Cause, record: str | None) -> AttributedCau
         details,
         event_id=event["id"],
         game_id=event["data"].get("game_id"),
-        occurred_at=moment(parse_record_instant(event["occurred_at"])),
-        recorded_at=moment(parse_record_instant(event["recorded_at"])),
+        occurred_at=to_datetime(parse_record_instant(event["occurred_at"])),
+        recorded_at=to_datetime(parse_record_instant(event["recorded_at"])),
         by=event["by"],
         reason=event["data"].get("reason"),
         what=_describe_subject(find_root(log, known) or known),

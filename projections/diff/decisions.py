@@ -33,7 +33,7 @@ from ratings_ledger.projections.diff.affected import (
 from ratings_ledger.projections.diff.comparison import RankedPoints, ReplayedLadder
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import apply_event, decode, set_recorded_until, settle_facts
-from ratings_ledger.projections.queries.coordinates import Times, moment
+from ratings_ledger.projections.queries.coordinates import TimeFormat, to_datetime
 from ratings_ledger.projections.queries.event_texts import describe_decision
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.results import HIDDEN, NAMED_FROM, Answer, Result, RowSequence
@@ -117,7 +117,12 @@ DecisionKey = tuple[str, str, str | None]
 
 
 def find_decisions(
-    connection: Connection, before: int, after: int, times: Times, as_of: int | None = None, ladder: str | None = None
+    connection: Connection,
+    before: int,
+    after: int,
+    times: TimeFormat,
+    as_of: int | None = None,
+    ladder: str | None = None,
 ) -> Decisions:
     """Return the decisions with `before` < position <= `after`, and their effects on all ladders or on a single one.
 
@@ -151,7 +156,7 @@ def find_decisions(
         decisions=tuple(decisions),
         shares=tuple(path.list_shares()),
         failures={ladder: str(problem) for ladder, problem in sorted(path.failures.items())},
-        recorded=(moment(recorded_at(connection, before + 1)), moment(recorded_at(connection, after))),
+        recorded=(to_datetime(recorded_at(connection, before + 1)), to_datetime(recorded_at(connection, after))),
         failed=tuple(describe_failure(problem, end, connection) for problem in path.failures.values()),
         left_out=facts.left_out,
         times=times,
@@ -167,7 +172,7 @@ def _find_decision_key(entry: LogEntry) -> DecisionKey | None:
 
 
 def _build_decision(
-    connection: Connection, key: DecisionKey, entries: list[LogEntry], end: Facts, times: Times
+    connection: Connection, key: DecisionKey, entries: list[LogEntry], end: Facts, times: TimeFormat
 ) -> Decision:
     people = read_identities(connection, end.position)
     descriptions = tuple(
@@ -176,7 +181,7 @@ def _build_decision(
         if event is not None
     )
     positions = tuple(position for position, _, _ in entries)
-    at = moment(recorded_at(connection, positions[0]))
+    at = to_datetime(recorded_at(connection, positions[0]))
     return Decision(*key, at, positions, TYPES[key[0]].decided, descriptions)
 
 

@@ -25,7 +25,7 @@ from ratings_ledger.projections.diff.comparison import (
     Effect,
 )
 from ratings_ledger.projections.diff.impact import build_log_lookups, compute_impact_between
-from ratings_ledger.projections.queries.coordinates import Times
+from ratings_ledger.projections.queries.coordinates import TimeFormat
 from ratings_ledger.projections.queries.event_texts import (
     describe_decision,
     describe_recorded_event,
@@ -41,7 +41,7 @@ from ratings_ledger.projections.queries.results import (
 from ratings_ledger.projections.replay.ladder_names import parse_name
 
 
-def compute_event_impact(connection: Connection, before: Ladders, after: Ladders, times: Times) -> EventImpact:
+def compute_event_impact(connection: Connection, before: Ladders, after: Ladders, times: TimeFormat) -> EventImpact:
     """Return the impact of the last event of `after`, which is not in `before`.
 
     Raises `StoreDamaged`, `Unknown` if the event cannot be read.

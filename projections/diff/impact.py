@@ -28,7 +28,7 @@ from ratings_ledger.projections.diff.comparison import (
 )
 from ratings_ledger.projections.diff.period_impacts import PeriodImpact, compare_periods
 from ratings_ledger.projections.facts.columns import Facts
-from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Times, load_times, moment
+from ratings_ledger.projections.queries.coordinates import UTC_TIMES, TimeFormat, load_times, to_datetime
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.queries.published_lists import find_comparison_time, load_published_list
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Absent, RowSequence
@@ -54,7 +54,7 @@ class Impact(RowSequence[Effect]):
     periods: tuple[PeriodImpact, ...] | Absent = ABSENT
     renamed: tuple[DifferingList, ...] | Absent = ABSENT
     failed: tuple[str, ...] = field(default=(), metadata=HIDDEN)
-    times: Times = field(default=UTC_TIMES, metadata=HIDDEN)
+    times: TimeFormat = field(default=UTC_TIMES, metadata=HIDDEN)
 
 
 def compute_impact(connection: Connection, before: Ladders, drafts: Iterable[Draft]) -> Impact:
@@ -177,7 +177,7 @@ def _compare_lists(
         rows = _map_rows(lookups.load_rows(published))
         if rekey_by_current_id(rows, new, *facts) != new:
             already = rekey_by_current_id(rows, old, old_ladder.facts, old_ladder.facts) != old
-            played_until = None if published.as_of is None else moment(published.as_of)
+            played_until = None if published.as_of is None else to_datetime(published.as_of)
             yield DifferingList(published.ladder, played_until, published.position, already)
 
 
@@ -190,7 +190,7 @@ def _find_renamed_lists(
     for published in lists:
         ids = [row.player for row in lookups.load_rows(published).rows]
         if any(after.current(name) not in (name, before.current(name)) for name in ids):
-            played_until = None if published.as_of is None else moment(published.as_of)
+            played_until = None if published.as_of is None else to_datetime(published.as_of)
             yield DifferingList(published.ladder, played_until, published.position, already=False)
 
 

@@ -10,7 +10,7 @@ from ratings_ledger.ledger.events.canonical import INSTANT_MAX
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import Facts
-from ratings_ledger.projections.queries.coordinates import moment
+from ratings_ledger.projections.queries.coordinates import to_datetime
 from ratings_ledger.projections.queries.results import HIDDEN, Result
 from ratings_ledger.projections.replay.streams import Stream, describe_periods
 
@@ -51,7 +51,7 @@ def compare_periods(before: Facts, after: Facts, old: Stream | None, new: Stream
     waiting = max((new_periods.open_games if new_periods else 0) - old_open_games, 0)
     if not (recomputed or closed or waiting):
         return None
-    closes_at = None if new_periods is None or new_periods.closes_at is None else moment(new_periods.closes_at)
+    closes_at = None if new_periods is None or new_periods.closes_at is None else to_datetime(new_periods.closes_at)
     return PeriodImpact(new.ladder, recomputed, closed, waiting, closes_at=closes_at)
 
 

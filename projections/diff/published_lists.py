@@ -21,7 +21,7 @@ from ratings_ledger.projections.diff.decisions import (
     Decision,
     find_decisions,
 )
-from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment
+from ratings_ledger.projections.queries.coordinates import Coordinates, TimeFormat, to_datetime
 from ratings_ledger.projections.queries.last_events import find_last_event, load_last_event
 from ratings_ledger.projections.queries.published_lists import Publication
 from ratings_ledger.projections.queries.results import (
@@ -98,7 +98,7 @@ class PublishedListDiff(Answer, RowSequence[PublishedRowDiff]):
 
 
 def compare_published_list(
-    loader: SideLoader, known_at: int, published: PublishedList, times: Times
+    loader: SideLoader, known_at: int, published: PublishedList, times: TimeFormat
 ) -> PublishedListDiff:
     """Compare a published list with the same list as known at a position, under the rulesets' timelines.
 
@@ -140,7 +140,7 @@ def compare_published_list(
         differing=sum(row.differs for row in rows),
         decisions=tuple(decisions.decisions[cause] for cause in decision_indices) if decisions else (),
         rows=tuple(rows),
-        previous=None if previous is None or previous.as_of is None else moment(previous.as_of),
+        previous=None if previous is None or previous.as_of is None else to_datetime(previous.as_of),
         failed=failed,
         last=load_last_event(connection, position),
         times=times,

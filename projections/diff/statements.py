@@ -22,7 +22,7 @@ from ratings_ledger.projections.contract import joined
 from ratings_ledger.projections.diff.attribution import AttributedCause, describe_causes
 from ratings_ledger.projections.diff.causes import attribute_difference
 from ratings_ledger.projections.exact_numbers import NOTHING, ExactNumber
-from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment
+from ratings_ledger.projections.queries.coordinates import Coordinates, TimeFormat, to_datetime
 from ratings_ledger.projections.queries.history import Change, Course, load_course
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.published_lists import find_comparison_time, load_published_list
@@ -90,7 +90,7 @@ class Statement(Answer, RowSequence[StatementLine]):
 
 
 def build_statement(
-    connection: Connection, ladders: Ladders, ladder: str, player: str, times: Times, last: int | None = None
+    connection: Connection, ladders: Ladders, ladder: str, player: str, times: TimeFormat, last: int | None = None
 ) -> Statement:
     """Build a player's statement on a ladder with running points.
 
@@ -139,7 +139,7 @@ def build_statement(
         ladder=ladder,
         at=ladders.coordinates,
         published=None if published is None else published.position,
-        since=None if published is None else moment(compared_until),
+        since=None if published is None else to_datetime(compared_until),
         opening=opening,
         lines=tuple(lines),
         closing=closing,
@@ -209,7 +209,7 @@ def _sum_changes(course: Course, first: int, end: int, before: Fraction) -> Stat
     causes = [cause for cause in dict.fromkeys([*COUNTED_CAUSES, *counts]) if counts[cause]]
     return StatementLine(
         cause="earlier",
-        occurred_at=moment(course.instants[end - 1]),
+        occurred_at=to_datetime(course.instants[end - 1]),
         own=after - before,
         change=after - before,
         after=after,

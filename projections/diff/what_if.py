@@ -21,7 +21,7 @@ from ratings_ledger.projections.diff.comparison import (
 from ratings_ledger.projections.diff.impact import LogLookups, build_log_lookups, compute_impact_between
 from ratings_ledger.projections.diff.predictions import Quality, QualityPair, measure_quality
 from ratings_ledger.projections.facts.columns import Facts
-from ratings_ledger.projections.queries.coordinates import Coordinates, Times
+from ratings_ledger.projections.queries.coordinates import Coordinates, TimeFormat
 from ratings_ledger.projections.queries.ladders_at import Ladders, find_versions
 from ratings_ledger.projections.queries.results import (
     HIDDEN,
@@ -110,7 +110,7 @@ def simulate_rulesets(
     now: Ladders,
     rulesets: Iterable[tuple[dict[str, str], Ruleset]],
     ladders: Collection[str],
-    times: Times,
+    times: TimeFormat,
 ) -> Simulation:
     """Score all games under each ruleset, and compare the result with the current ladders.
 

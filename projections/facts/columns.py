@@ -286,7 +286,7 @@ class Facts:
     # the seconds played according to the game's clock, rounded up, by participant
     clock_seconds: dict[int, int] = field(default_factory=dict)
     renamed: bool = False
-    _ranks: array[int] = field(default_factory=_create_small_column)
+    _id_ranks: array[int] = field(default_factory=_create_small_column)
 
     @property
     def left_out(self) -> dict[int, str]:
@@ -326,7 +326,7 @@ class Facts:
 
     def select_rows(self, rows: Column) -> Facts:
         """Return the facts with only some games, given by row and renumbered in this order."""
-        self.ranks()  # compute the ranks once and share them
+        self.id_ranks()  # compute the ranks once and share them
         count = arrays.take(self.count, rows)
         slots, starts = arrays.span_indices(arrays.take(self.start, rows), count), arrays.exclusive_cumsum(count)
         columns = {name: arrays.take(getattr(self, name), rows) for name in ROW_COLUMNS}
@@ -386,19 +386,19 @@ class Facts:
         for segment in [*self.segments.values()]:
             segment.check()
 
-    def ranks(self) -> array[int]:
+    def id_ranks(self) -> array[int]:
         """Return, by player number, the rank of the person's current id among all ids in alphabetical order."""
-        if len(self._ranks) != len(self.players):
+        if len(self._id_ranks) != len(self.players):
             ranks = array("i", bytes(4 * len(self.players)))
             for rank, number in enumerate(sorted(range(len(self.players)), key=self.players.__getitem__)):
                 ranks[number] = rank
-            self._ranks = ranks  # assigned last, because other threads may read it
-        return array("i", [self._ranks[person] for person in self.person]) if self.renamed else self._ranks
+            self._id_ranks = ranks  # assigned last, because other threads may read it
+        return array("i", [self._id_ranks[person] for person in self.person]) if self.renamed else self._id_ranks
 
-    def take_ranks(self, source: Facts) -> None:
+    def reuse_id_ranks(self, source: Facts) -> None:
         """Reuse the ranks that `source` has computed if it has the same ids."""
-        if len(source._ranks) == len(source.players) and source.players == self.players:
-            self._ranks = source._ranks
+        if len(source._id_ranks) == len(source.players) and source.players == self.players:
+            self._id_ranks = source._id_ranks
 
     def cell_of(self, row: int) -> Cell:
         """Return the cell of the game in a row."""

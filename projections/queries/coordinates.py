@@ -57,9 +57,9 @@ class Coordinates(NamedTuple):
     left_out: tuple[int, ...] = ()
 
     @property
-    def until(self) -> datetime | None:
+    def as_of_datetime(self) -> datetime | None:
         """Return `as_of` as a `datetime` in UTC."""
-        return None if self.as_of is None else moment(self.as_of)
+        return None if self.as_of is None else to_datetime(self.as_of)
 
     def axes(self) -> dict[str, Any]:
         """Return the three axes as JSON members."""
@@ -72,7 +72,7 @@ class Coordinates(NamedTuple):
 
     def axes_with_datetimes(self) -> dict[str, datetime | int | str | None]:
         """Return the three axes by name, with `as_of` as a `datetime`."""
-        return {"as_of": self.until, "known_at": self.known_at, "rules": self.rules}
+        return {"as_of": self.as_of_datetime, "known_at": self.known_at, "rules": self.rules}
 
     def __repr__(self) -> str:
         """Return the axes that have a limit."""
@@ -89,7 +89,7 @@ class Coordinates(NamedTuple):
 _NOON = re.compile(r"(\d{4}-\d\d-\d\d) 12:00:00(?:\.000000)?(?:Z|[+-]\d\d:\d\d)?", re.ASCII)
 
 
-class Times(NamedTuple):
+class TimeFormat(NamedTuple):
     """The format of a ledger's instants, and the zone in which days end.
 
     `home` is the name of the home zone, None for UTC. A game recorded with a date only is recorded at noon in the home
@@ -127,7 +127,7 @@ class Times(NamedTuple):
         """Format the time of a game as day and minute, or as the day only if no time was recorded.
 
         >>> noon = "2024-11-22T11:00:00.000000Z"
-        >>> Times("Europe/Berlin").format_played(noon), Times().format_played(noon)
+        >>> TimeFormat("Europe/Berlin").format_played(noon), TimeFormat().format_played(noon)
         ('2024-11-22', '2024-11-22 11:00')
         """
         return self.format_if_day_only(instant) or self.format_minute(instant)
@@ -139,7 +139,7 @@ class Times(NamedTuple):
     def format_if_day_only(self, instant: int | str | datetime) -> str | None:
         """Format the day of a game that was recorded without a time; return None for all other games."""
         for zone in self.noon_zones or (self.zone,):
-            if noon := _NOON.fullmatch(Times(None if zone == "UTC" else zone)._format_local(instant)):
+            if noon := _NOON.fullmatch(TimeFormat(None if zone == "UTC" else zone)._format_local(instant)):
                 return noon[1]
         return None
 
@@ -156,26 +156,26 @@ class Times(NamedTuple):
         return text.replace("T", " ")
 
 
-UTC_TIMES = Times()
+UTC_TIMES = TimeFormat()
 # the noon zones of a ledger without a home zone, which another display zone does not change
 UTC_NOON = ("UTC",)
 
 
-def moment(instant: int) -> datetime:
+def to_datetime(instant: int) -> datetime:
     """Return an instant in microseconds since 1970 as a `datetime` in UTC."""
     return EPOCH + timedelta(microseconds=instant)
 
 
-def load_times(connection: Connection) -> Times:
+def load_times(connection: Connection) -> TimeFormat:
     """Return the time format of a ledger, from its home zone at the head of the log."""
     zone_events = home_zones(connection)
     if not zone_events:
-        return Times()
+        return TimeFormat()
     names = [str(event.data["zone"]) for event in reversed(zone_events)]
     # dates recorded before the first home zone are noon in UTC
     if has_games_before(connection, zone_events[0].position or 0):
         names.append("UTC")
-    return Times(names[0], (*dict.fromkeys(names),))
+    return TimeFormat(names[0], (*dict.fromkeys(names),))
 
 
 def resolve_known_at(connection: Connection, known_at: str | int | None, time_zone: str | None, note: Note) -> int:
@@ -372,7 +372,7 @@ def find_ruleset_zone(connection: Connection, ladder: str) -> str:
     return Ruleset.model_validate(published.data).time_zone
 
 
-def find_date_zone(connection: Connection, ladder: str, times: Times) -> str:
+def find_date_zone(connection: Connection, ladder: str, times: TimeFormat) -> str:
     """Return the zone in which dates end: the ledger's home zone, or without one the zone of the ladder's ruleset.
 
     Raises `UnknownLadder`.

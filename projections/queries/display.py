@@ -17,7 +17,7 @@ from html import escape
 from typing import Any
 
 from ratings_ledger.projections.contract import decimal
-from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinates, Times
+from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinates, TimeFormat
 from ratings_ledger.projections.queries.result_members import ABSENT, INSTANTS, convert_to_time
 
 LINE_MAX = 110  # the maximum number of characters in a line
@@ -170,7 +170,7 @@ def _truncate(text: str, width: int = TEXT_MAX) -> str:
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
-def _build_table(rows: Sequence[Any], times: Times) -> str:
+def _build_table(rows: Sequence[Any], times: TimeFormat) -> str:
     """Return the first rows as an HTML table, with a line that counts all rows."""
     lines = [dict(list_scalars(row, deeply=True)) for row in rows[:ROWS_MAX]]
     all_names = list(dict.fromkeys(name for line in lines for name in line))
@@ -184,7 +184,7 @@ def _build_table(rows: Sequence[Any], times: Times) -> str:
     return f"{table}<p><small>{summary}{more}</small></p>"
 
 
-def _build_column(name: str, values: Sequence[Any], times: Times) -> tuple[str, list[str]]:
+def _build_column(name: str, values: Sequence[Any], times: TimeFormat) -> tuple[str, list[str]]:
     """Return the heading and the cells of a column, with the same number of decimals in all cells."""
     present = [value for value in values if value is not None]
     if any(isinstance(value, datetime) for value in present):
@@ -209,7 +209,7 @@ def _format_attributes(value: object) -> str:
     return ' dir="auto"' if isinstance(value, str) else ""
 
 
-def _format_cell(value: Any, times: Times, width: int = TEXT_MAX) -> str:
+def _format_cell(value: Any, times: TimeFormat, width: int = TEXT_MAX) -> str:
     """Format a value for a cell, as escaped HTML."""
     if value is None:
         return ""

@@ -28,7 +28,7 @@ from ratings_ledger.ledger.store.log import Log
 from ratings_ledger.ledger.validation.identities import Identities
 from ratings_ledger.ledger.validation.repeated_games import describe_result, describe_sets
 from ratings_ledger.projections.contract import decimal
-from ratings_ledger.projections.queries.coordinates import Times
+from ratings_ledger.projections.queries.coordinates import TimeFormat
 from ratings_ledger.projections.queries.recorded_events import RecordedEvent
 
 # the prefixes for output that does not show the type of an event; the descriptions of other types need none
@@ -42,7 +42,7 @@ TYPE_PREFIXES = {
 }
 
 
-def describe_decision(before: Log, event: KnownEvent, times: Times, people: Identities) -> str:
+def describe_decision(before: Log, event: KnownEvent, times: TimeFormat, people: Identities) -> str:
     """Describe an event as a decision, given the log before the event."""
     data = event.data
     if event.type == "player.account_changed":
@@ -74,7 +74,7 @@ def _describe_adjustment(data: dict[str, Any]) -> str:
     return f"{data['player']}: {decimal(*points.as_integer_ratio(), signed=True)} {noun} on {data['ladder']}"
 
 
-def _describe_withdrawal(before: Log, void: KnownEvent, times: Times, people: Identities) -> str:
+def _describe_withdrawal(before: Log, void: KnownEvent, times: TimeFormat, people: Identities) -> str:
     """Describe what a void withdraws: an event, or the withdrawal of an event, which then counts again."""
     root, is_reinstatement = find_root(before, void), False
     if root is None:  # an invalid void withdraws nothing
@@ -86,7 +86,7 @@ def _describe_withdrawal(before: Log, void: KnownEvent, times: Times, people: Id
     return f"the withdrawal of {decision}" if is_reinstatement else decision
 
 
-def _describe_correction(game: RevisedGame, new: dict[str, Any], times: Times, people: Identities) -> str:
+def _describe_correction(game: RevisedGame, new: dict[str, Any], times: TimeFormat, people: Identities) -> str:
     """Describe the changes that a correction makes, given the game before it and its new data."""
     changes = list_changed_members(game, new, times, people)
     if changes:
@@ -97,7 +97,7 @@ def _describe_correction(game: RevisedGame, new: dict[str, Any], times: Times, p
 
 
 def list_changed_members(
-    game: RevisedGame, new: dict[str, Any], times: Times, people: Identities
+    game: RevisedGame, new: dict[str, Any], times: TimeFormat, people: Identities
 ) -> list[tuple[str, str, str]]:
     """Return (member, old text, new text) for each change that a correction makes; the member is "" for the result."""
     new_time = new.get("occurred_at", format_instant(game.occurred_at))
@@ -221,7 +221,7 @@ def describe_outcome(data: dict[str, Any], has_scores: bool = True) -> str:
     return describe_result(data, has_scores) + (f" ({', '.join(notes)})" if notes else "")
 
 
-def describe_recorded_event(recorded: RecordedEvent, times: Times) -> str:
+def describe_recorded_event(recorded: RecordedEvent, times: TimeFormat) -> str:
     """Describe an event in the log, with its reason."""
     event, target = recorded.event, recorded.target
     if UNREADABLE in event:
@@ -234,7 +234,7 @@ def describe_recorded_event(recorded: RecordedEvent, times: Times) -> str:
     return f"{text}: {data['reason']}" if "reason" in data else text
 
 
-def describe_event(type_name: str, data: dict[str, Any], times: Times) -> str:
+def describe_event(type_name: str, data: dict[str, Any], times: TimeFormat) -> str:
     """Describe an event without its reason. A void needs its target: see `describe_recorded_event`."""
     if type_name == "game.recorded":
         return f"{data['game_id']}: {describe_outcome(data)}"

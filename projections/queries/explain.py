@@ -25,7 +25,7 @@ from ratings_ledger.projections.contract import Term
 from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.facts.columns import LABELS, NONE, ClubGames, Facts
 from ratings_ledger.projections.facts.players import list_rows_of
-from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinates, Times, moment
+from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinates, TimeFormat, to_datetime
 from ratings_ledger.projections.queries.explain_period import ExplainedPeriod, PlayerEffect, explain_period_of_game
 from ratings_ledger.projections.queries.history import (
     CAUSES,
@@ -214,7 +214,7 @@ def explain_game(
     ladder: str,
     game_id: str,
     row: int,
-    times: Times = UTC_TIMES,
+    times: TimeFormat = UTC_TIMES,
     *,
     before: TracePosition | None = None,
     connection: Connection | None = None,
@@ -259,7 +259,7 @@ def explain_game(
         counted=reason is None,
         why_not=_add_forfeit(reason, game),
         remark=effect.remark or ABSENT,
-        occurred_at=moment(facts.occurred_at[row]),
+        occurred_at=to_datetime(facts.occurred_at[row]),
         players=_explain_participants(facts, states, row, version, effects=effect.by_participant, game_ids=game_ids),
         accounts=_list_accounts(effect, states.trace.stream.rule.scale),
         at=ladders.coordinates,
@@ -307,11 +307,11 @@ def _describe_period(
 ) -> RatingPeriod | Absent:
     """Return the rating period of a game: the open period that contains the game or, without one, the closed period."""
     if open_period is not None:
-        begin, last = map(moment, open_period)
+        begin, last = map(to_datetime, open_period)
         return RatingPeriod(begin, last, closed=False, closed_now=ABSENT if closed_period is None else True)
     if closed_period is None:
         return ABSENT
-    return RatingPeriod(moment(closed_period.begin), moment(closed_period.last), closed=True)
+    return RatingPeriod(to_datetime(closed_period.begin), to_datetime(closed_period.last), closed=True)
 
 
 def _explain_single_game(
@@ -528,7 +528,7 @@ class PlayerEntry(NamedTuple):
 
 
 def explain_player(
-    connection: Connection, ladders: Ladders, ladder: str, player: str, times: Times = UTC_TIMES
+    connection: Connection, ladders: Ladders, ladder: str, player: str, times: TimeFormat = UTC_TIMES
 ) -> PlayerExplanation:
     """Explain a player's rank: the starting points, all games and adjustments in order, and the list's computation.
 
@@ -580,7 +580,7 @@ def explain_player(
         at=ladders.coordinates,
         assumed=assumed or ABSENT,
         period=build_period_state(standings.closed),
-        times=Times(zone, times.noon_zones or (times.zone,)),
+        times=TimeFormat(zone, times.noon_zones or (times.zone,)),
     )
 
 
@@ -621,7 +621,7 @@ def _build_played_game(entry: PlayerEntry, event: dict[str, Any], zone: str, gam
     game_id = None if entry.cause else event["data"].get("game_id")
     return PlayedGame(
         game_id=game_id,
-        occurred_at=moment(entry.occurred_at),
+        occurred_at=to_datetime(entry.occurred_at),
         local=local_time(entry.occurred_at, zone).isoformat(),
         change=entry.change,
         why_not=entry.why_not,

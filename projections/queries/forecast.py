@@ -27,7 +27,7 @@ from ratings_ledger.projections.contract import (
     joined,
 )
 from ratings_ledger.projections.exact_numbers import ExactNumber
-from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinates, Times
+from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinates, TimeFormat
 from ratings_ledger.projections.queries.ladders_at import Ladders, require_player
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Absent, Answer, Result
 from ratings_ledger.projections.queries.standings import find_rows_of_players
@@ -151,7 +151,7 @@ def predict_game(
     *,
     home: str | Sequence[str] | None = None,
     numbers: Mapping[str, int] | None = None,
-    times: Times = UTC_TIMES,
+    times: TimeFormat = UTC_TIMES,
 ) -> Prediction:
     """Predict a game between these sides with the ladder's rule.
 
@@ -228,7 +228,7 @@ def _plan_game(
 
 
 def predict_pairs(
-    ladders: Ladders, ladder: str, pairs: Iterable[tuple[str, str]], times: Times = UTC_TIMES
+    ladders: Ladders, ladder: str, pairs: Iterable[tuple[str, str]], times: TimeFormat = UTC_TIMES
 ) -> tuple[Prediction, ...]:
     """Predict a game of each pair of players.
 

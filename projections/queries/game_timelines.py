@@ -24,7 +24,7 @@ from ratings_ledger.ledger.validation.repeated_games import describe_result
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import NONE, Facts
-from ratings_ledger.projections.queries.coordinates import Coordinates, moment
+from ratings_ledger.projections.queries.coordinates import Coordinates, to_datetime
 from ratings_ledger.projections.queries.explain import GameExplanation, explain_game, find_game_row
 from ratings_ledger.projections.queries.ladders_at import Ladders, require_player
 from ratings_ledger.projections.queries.last_events import find_last_event_of_game, find_last_events_of_games
@@ -74,7 +74,7 @@ def _load_last_events(survey: Survey, rows: Sequence[int]) -> list[LastEvent]:
     """Return the last event that each game depends on, in the order of the rows."""
     positions = [find_last_event_of_game(survey.connection, survey.undated, row) for row in rows]
     times = read_recorded_times(survey.connection, [*dict.fromkeys(positions)])
-    return [LastEvent(position, moment(times[position])) for position in positions]
+    return [LastEvent(position, to_datetime(times[position])) for position in positions]
 
 
 def last_positions_of_games(survey: Survey) -> dict[str, int]:
@@ -114,7 +114,7 @@ def _build_timeline(
     return GameTimeline(
         game_id=game_id,
         at=survey.coordinates,
-        occurred_at=moment(facts.occurred_at[row]),
+        occurred_at=to_datetime(facts.occurred_at[row]),
         voided=row in facts.voided,
         data=identities.use_current_ids(data),
         story=tuple(entries),
@@ -255,7 +255,7 @@ def _count_own_games(facts: Facts, stream: Stream, row: LadderRow, player: str) 
     if not len(slots):
         return replace(row, games=0, last_game=None)
     last_game = int(np.searchsorted(arrays.as_numpy(stream.offsets), slots[-1], side="right")) - 1
-    return replace(row, games=len(slots), last_game=moment(int(facts.occurred_at[stream.rows[last_game]])))
+    return replace(row, games=len(slots), last_game=to_datetime(int(facts.occurred_at[stream.rows[last_game]])))
 
 
 def list_candidate_ladders(survey: Survey, name: str, is_player: bool) -> tuple[Sequence[LadderRow], Sequence[str]]:

@@ -41,7 +41,7 @@ from ratings_ledger.ledger.validation.published_lists import read_published_list
 from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.facts.columns import NONE, Facts
 from ratings_ledger.projections.facts.lookups import GameRecord, look_up_games
-from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment
+from ratings_ledger.projections.queries.coordinates import Coordinates, TimeFormat, to_datetime
 from ratings_ledger.projections.queries.ladders_at import Ladders, Memo, Ranking
 from ratings_ledger.projections.queries.published_lists import find_comparison_time, load_published_list
 from ratings_ledger.projections.queries.results import (
@@ -90,7 +90,7 @@ def build_change(person: int, step: Step, game: GameRecord, scale: int, event: d
         event["position"],
         event["id"],
         event["data"]["game_id"] if is_game else None,
-        moment(game.occurred_at),
+        to_datetime(game.occurred_at),
         place or None,  # 0 in a game type without places
         ExactNumber(step.points_before, scale),
         ExactNumber(step.change, scale),
@@ -98,7 +98,7 @@ def build_change(person: int, step: Step, game: GameRecord, scale: int, event: d
         None if step.version is None else step.version.ruleset.name,
         ABSENT if is_game else CAUSES.get(step.cause) or event["data"]["reason"],
         cause=step.cause or ABSENT,
-        revised_at=moment(parse_record_instant(event["recorded_at"]))
+        revised_at=to_datetime(parse_record_instant(event["recorded_at"]))
         if is_game and event["type"] in REVISION_TYPES
         else None,
     )
@@ -214,7 +214,7 @@ def _find_contradicting_lists(
             _compute_points_today(ladders, ladder, player, until, course.values[last]) if last >= 0 else None
         )
         if listed_points != current_points:
-            as_of = None if entry.as_of is None else moment(entry.as_of)
+            as_of = None if entry.as_of is None else to_datetime(entry.as_of)
             by_index.setdefault(max(last, 0), []).append(ShownPoints(entry.position, as_of, listed_points))
     return by_index
 
@@ -269,7 +269,7 @@ class LevelChange(NamedTuple):
     levels: Sequence[int]
 
 
-def load_ranks(connection: Connection, ladders: Ladders, ladder: str, player: str, times: Times) -> Ranks:
+def load_ranks(connection: Connection, ladders: Ladders, ladder: str, player: str, times: TimeFormat) -> Ranks:
     """Return the ranks over time of a player, given by current id. The player does not need to be on the ladder.
 
     Raises `UnknownLadder`, `RuleFailure`.
@@ -324,8 +324,8 @@ def _find_rank_changes(facts: Facts, trace: Trace, player: str) -> Iterator[Rank
 def _find_position_and_time(facts: Facts, change: LevelChange) -> tuple[int, datetime]:
     """Return the position and the time of the game or the adjustment that changed levels."""
     if change.adjustment is not None:
-        return change.adjustment.position, moment(change.adjustment.occurred_at)
-    return facts.live_position[change.row], moment(facts.occurred_at[change.row])
+        return change.adjustment.position, to_datetime(change.adjustment.occurred_at)
+    return facts.live_position[change.row], to_datetime(facts.occurred_at[change.row])
 
 
 def _find_own_points(trace: Trace, player: int) -> list[int]:
@@ -430,7 +430,7 @@ def _rank_at_ends(ladders: Ladders, trace: Trace, player: str, ends: Sequence[in
         row = find_rows_of_players(ladders.rank_at(trace, instant).rows, {player}).get(player)
         if row is not None and row.rank != last_rank:
             last_rank = row.rank
-            yield RankChange(None, moment(instant), row.rank, row.games)
+            yield RankChange(None, to_datetime(instant), row.rank, row.games)
 
 
 @dataclass(frozen=True, slots=True)
@@ -536,7 +536,7 @@ class Course(Sequence[Change]):
     @cached_property
     def moments(self) -> list[datetime]:
         """Return the time of each change as a `datetime`."""
-        return [*map(moment, self.instants)]
+        return [*map(to_datetime, self.instants)]
 
     @cached_property
     def rows(self) -> tuple[Change, ...]:

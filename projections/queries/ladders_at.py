@@ -99,7 +99,7 @@ class LadderCache:
         with self._lock:
             if known is None and self._by_position:
                 last = next(reversed(self._by_position.values()))
-                facts.take_ranks(next(iter(last.values())).facts)
+                facts.reuse_id_ranks(next(iter(last.values())).facts)
             by_rules = self._by_position[key] = self._by_position.pop(key, {})  # the most recently used comes last
             while len(self._by_position) > POSITIONS_MAX:
                 del self._by_position[next(iter(self._by_position))]
@@ -582,7 +582,7 @@ class Ladders:
             months={month: {row.player: row for row in ranking.rows} for month, ranking in months.items()},
             excluded=self._find_excluded(stream, version, months),
             places=places,
-            ids=arrays.take(self.facts.ranks(), array("i", stream.persons)) if is_long else None,
+            ids=arrays.take(self.facts.id_ranks(), array("i", stream.persons)) if is_long else None,
             states=trace.states[: version.rule.width] if version.rule.state else (),
             ranked_by=_compute_rank_values(trace, version),
             more_places=more_places,

@@ -31,7 +31,7 @@ from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import NONE, Column, Facts
 from ratings_ledger.projections.facts.players import list_rows_of
-from ratings_ledger.projections.queries.coordinates import moment
+from ratings_ledger.projections.queries.coordinates import to_datetime
 from ratings_ledger.projections.queries.ladders_at import Ladders, Memo, name_monthly_ladders
 from ratings_ledger.projections.queries.last_changes import GameRevision, LastChanges, find_last_changes
 from ratings_ledger.projections.queries.results import LastEvent
@@ -89,7 +89,7 @@ _ALL_GAMES: Memo[str, dict[Values, Column]] = Memo()
 
 def load_last_event(connection: Connection, position: int) -> LastEvent:
     """Return the event at a position as a result."""
-    return LastEvent(position, moment(recorded_at(connection, position)))
+    return LastEvent(position, to_datetime(recorded_at(connection, position)))
 
 
 def find_last_event(

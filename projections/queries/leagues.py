@@ -15,7 +15,7 @@ from ratings_ledger.ledger.store.log import Log, read_known_events, read_live, r
 from ratings_ledger.ledger.validation.identities import read_identities
 from ratings_ledger.ledger.validation.leagues import PLAYERS_PER_LEAGUE, League, find_league, require_league
 from ratings_ledger.projections.facts.columns import Facts
-from ratings_ledger.projections.queries.coordinates import Times, moment
+from ratings_ledger.projections.queries.coordinates import TimeFormat, to_datetime
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.queries.results import HIDDEN, Answer, Result, RowSequence
 from ratings_ledger.projections.queries.standings import Standing, build_standing
@@ -107,7 +107,7 @@ def load_league(survey: Survey, name: str) -> LeagueState:
     log, current = Log(survey.connection, position), read_identities(survey.connection, position).current
     league = _require_league(log, name)
     games = tuple(
-        LeagueGame(game_id, tuple(map(current, seats)), _find_end(log, game_id, survey.coordinates.until))
+        LeagueGame(game_id, tuple(map(current, seats)), _find_end(log, game_id, survey.coordinates.as_of_datetime))
         for game_id, seats in league.games.items()
     )
     table = _build_table(survey, league)
@@ -156,7 +156,7 @@ def _require_league(log: Log, name: str) -> League:
 def _find_end(log: Log, game_id: str, until: datetime | None) -> datetime | None:
     """Return the time at which a game ended; None if it was voided or not played by `until`."""
     game = live_game(log.about(f"game:{game_id}"))
-    end = None if game is None or game.voided else moment(game.occurred_at)
+    end = None if game is None or game.voided else to_datetime(game.occurred_at)
     return None if end is None or (until is not None and end > until) else end
 
 
@@ -244,7 +244,7 @@ def _read_game(position: int, record: str) -> dict[str, Any] | None:
     return event.data if event.type == "game.recorded" else event.data.get("game")
 
 
-def find_unmet(connection: Connection, ladders: Ladders, ladder: str, player: str, times: Times) -> UnmetOpponents:
+def find_unmet(connection: Connection, ladders: Ladders, ladder: str, player: str, times: TimeFormat) -> UnmetOpponents:
     """Return the entrants of a ladder with whom a player has no counted game on it yet, sorted by id.
 
     On a league's ladder, the entrants are the subscribers of the league, without substitutes. Raises `Unknown` for a

@@ -26,7 +26,7 @@ from ratings_ledger.ledger.rejections import did_you_mean, quote
 from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.facts.columns import ABORTED, Facts
 from ratings_ledger.projections.facts.players import known_players, list_rows_of
-from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment
+from ratings_ledger.projections.queries.coordinates import Coordinates, TimeFormat, to_datetime
 from ratings_ledger.projections.queries.history import Change, Course, load_course
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.last_events import last_positions_of_people, load_last_event
@@ -230,7 +230,9 @@ def _build_statistics(survey: Survey, player: str, game: str | None, payments: G
         "golden": are_golden,
         "gold": sum(payment.pieces for payment in gold),
         "gold_by_list": {payment.ladder: payment.pieces for payment in gold},
-        "gold_as_of": {payment.ladder: None if payment.as_of is None else moment(payment.as_of) for payment in gold},
+        "gold_as_of": {
+            payment.ladder: None if payment.as_of is None else to_datetime(payment.as_of) for payment in gold
+        },
         **survey.shared_members(),
     }
 
@@ -310,7 +312,7 @@ class OwnGame(NamedTuple):
     opponents: Sequence[tuple[int, int]]
 
 
-def build_profile(connection: Connection, ladders: Ladders, ladder: str, player: str, times: Times) -> Profile:
+def build_profile(connection: Connection, ladders: Ladders, ladder: str, player: str, times: TimeFormat) -> Profile:
     """Return the profile of a player, given by current id. The player does not need to be on the ladder.
 
     Raises `UnknownLadder`, `RuleFailure`.

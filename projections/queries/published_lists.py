@@ -26,7 +26,7 @@ from ratings_ledger.ledger.validation.published_lists import (
 from ratings_ledger.projections.contract import State
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.lists.contract import RankedRow
-from ratings_ledger.projections.queries.coordinates import Times, moment
+from ratings_ledger.projections.queries.coordinates import TimeFormat, to_datetime
 from ratings_ledger.projections.queries.ladders_at import Ranking
 from ratings_ledger.projections.queries.results import Answer, Result, RowSequence
 from ratings_ledger.projections.queries.visible_states import VisibleState, build_state_after, format_exact_state
@@ -168,7 +168,7 @@ class Publications(Answer, RowSequence[PublicationRow]):
     rows: tuple[PublicationRow, ...]
 
 
-def load_publications(connection: Connection, until_position: int, times: Times) -> Publications:
+def load_publications(connection: Connection, until_position: int, times: TimeFormat) -> Publications:
     """Return the published lists up to a position."""
     return Publications(load_publication_rows(connection, until_position), times=times)
 
@@ -178,7 +178,7 @@ def load_publication_rows(connection: Connection, until_position: int) -> tuple[
     return tuple(
         PublicationRow(
             ladder=published.ladder,
-            as_of=None if published.as_of is None else moment(published.as_of),
+            as_of=None if published.as_of is None else to_datetime(published.as_of),
             known_at=published.known_at,
             ruleset=published.ruleset,
             players=published.row_count,

@@ -31,7 +31,7 @@ from ratings_ledger.ledger.store.log import (
 )
 from ratings_ledger.ledger.validation.batches import Batch
 from ratings_ledger.ledger.validation.identities import list_players, read_identities
-from ratings_ledger.projections.queries.coordinates import moment
+from ratings_ledger.projections.queries.coordinates import to_datetime
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, INLINE, Absent, Answer, Result, RowSequence
 
 GAME_RECORD_END = '"type":"game.recorded"}'
@@ -116,7 +116,7 @@ def read_game_pages(
                 invalid[position] = problem.message
                 continue
             game = changed.get(event.data["game_id"])
-            games.append(game or RecordedGame(position, moment(event.occurred_at), event.data))
+            games.append(game or RecordedGame(position, to_datetime(event.occurred_at), event.data))
         yield games
 
 
@@ -136,7 +136,7 @@ def read_live_games(connection: Connection, until: int, last: int | None, after:
     for game in chain.from_iterable(read_game_pages(connection, until, {}, after=after)):
         data = identities.use_current_ids(game.data)
         is_valid = len({participant["player"] for participant in data["participants"]}) == len(data["participants"])
-        if game.voided is ABSENT and is_valid and (last is None or game.occurred_at <= moment(last)):
+        if game.voided is ABSENT and is_valid and (last is None or game.occurred_at <= to_datetime(last)):
             yield replace(game, data=data)
 
 
@@ -156,7 +156,9 @@ def _load_changed_games(connection: Connection, until: int) -> dict[str, Recorde
             history = [] if game_id in games else Log(connection, until).about(f"game:{game_id}")
             if (game := live_game(history)) is not None:
                 voided = True if game.voided else ABSENT
-                games[game_id] = RecordedGame(history[0].position or 0, moment(game.occurred_at), game.data, voided)
+                games[game_id] = RecordedGame(
+                    history[0].position or 0, to_datetime(game.occurred_at), game.data, voided
+                )
     return games
 
 

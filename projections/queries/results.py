@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, get_args, get
 
 from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.projections.contract import decimal
-from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinates, Times
+from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinates, TimeFormat
 from ratings_ledger.projections.queries.result_members import (
     ABSENT,
     AS_COURSE,
@@ -272,7 +272,7 @@ def to_plain_data(value: Any) -> Any:
 class Answer(Result):
     """An answer with the ledger's time format, `times`. Subclasses add the coordinates, `at`."""
 
-    times: Times = field(default=UTC_TIMES, metadata=HIDDEN, kw_only=True)
+    times: TimeFormat = field(default=UTC_TIMES, metadata=HIDDEN, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from ratings_ledger.ledger.store.log import (
     read_matching_records,
     read_records_at,
 )
-from ratings_ledger.projections.queries.coordinates import Times
+from ratings_ledger.projections.queries.coordinates import TimeFormat
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, INLINE, NAMED_FROM, Absent, Answer, Result, Rows
 from ratings_ledger.projections.replay.eligibility import reads_teams
 from ratings_ledger.projections.rulesets.assumptions import assumptions_of
@@ -247,7 +247,7 @@ def load_rulesets(connection: Connection, until: int) -> AllRulesets:
     return AllRulesets(tuple(rows))
 
 
-def load_ruleset_state(connection: Connection, name: str, until: int, times: Times) -> RulesetState:
+def load_ruleset_state(connection: Connection, name: str, until: int, times: TimeFormat) -> RulesetState:
     """Return a version given as ID@VERSION, or the newest usable version of a ruleset given as ID.
 
     Raises `BadArgument` for an unknown name.

@@ -23,7 +23,7 @@ from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.queries.coordinates import (
     UTC_NOON,
     Note,
-    Times,
+    TimeFormat,
     UnknownLadder,
     find_date_zone,
     find_ruleset_zone,
@@ -62,7 +62,7 @@ class Query(NamedTuple):
 
     connection: Connection
     ladders: Ladders
-    times: Times
+    times: TimeFormat
     ladder: str
 
     def current(self, player: str) -> str:
@@ -74,13 +74,13 @@ class Query(NamedTuple):
 class KnownLog:
     """A connection to the ledger, and the position in the log that `known_at` means."""
 
-    def __init__(self, connection: Connection, position: int, times: Times | None) -> None:
+    def __init__(self, connection: Connection, position: int, times: TimeFormat | None) -> None:
         self.connection = connection
         self.position = position
         self._times = times
 
     @cached_property
-    def times(self) -> Times:
+    def times(self) -> TimeFormat:
         """Return the ledger's time format, read on first use."""
         return self._times or load_times(self.connection)
 
@@ -109,7 +109,7 @@ class _Session(local):
 
     def __init__(self) -> None:
         self.connection: Connection | None = None
-        self.times: Times | None = None
+        self.times: TimeFormat | None = None
         self.queries: dict[str, Query] = {}
 
 
@@ -166,7 +166,7 @@ class SnapshotReader:
                 session.connection = session.times = None
                 session.queries.clear()
 
-    def _times_of(self, connection: Connection) -> Times:
+    def _times_of(self, connection: Connection) -> TimeFormat:
         """Return the ledger's time format."""
         return self._session.times or load_times(connection)
 
@@ -228,7 +228,7 @@ class SnapshotReader:
                 if self.close_now and versions[0].ruleset.period == "game":
                     self.note(f"{short_name(ladder)} has no rating periods: every game is scored separately")
                 # show times in the zone in which dates end
-                times = times if times.home else Times(versions[0].ruleset.time_zone, UTC_NOON)
+                times = times if times.home else TimeFormat(versions[0].ruleset.time_zone, UTC_NOON)
                 self._note_empty_ladder(ladders, ladder, times)
                 query = Query(connection, ladders, times, ladder)
                 if lazily and self._session.connection is not None:
@@ -305,7 +305,7 @@ class SnapshotReader:
             self._noted.add(text)
             self._on_note(text)
 
-    def _note_empty_ladder(self, ladders: Ladders, ladder: str, times: Times) -> None:
+    def _note_empty_ladder(self, ladders: Ladders, ladder: str, times: TimeFormat) -> None:
         """Add a note if the ladder is empty at the coordinates: when it begins, or the name of a similar ladder."""
         if ladders.find_start(ladder) is not None:
             return
@@ -315,7 +315,7 @@ class SnapshotReader:
         elif message := suggest_ladder(ladders.facts, ladder):
             self.note(message)
 
-    def _note_before_first_game(self, facts: Facts, times: Times) -> None:
+    def _note_before_first_game(self, facts: Facts, times: TimeFormat) -> None:
         """Add a note with the time of the first game if no game was played by `as_of`."""
         instant = parse_as_of(self.as_of, times.zone)
         if instant is None or min(facts.occurred_at, default=instant) <= instant:

@@ -15,7 +15,7 @@ from ratings_ledger.projections.contract import align_decimals
 from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.lists.contract import RankedColumns, RankedRow
-from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment
+from ratings_ledger.projections.queries.coordinates import Coordinates, TimeFormat, to_datetime
 from ratings_ledger.projections.queries.ladders_at import (
     Ladders,
     Ranking,
@@ -171,7 +171,7 @@ def build_standings(
     ranking: Ranking,
     rows: Iterable[RankedRow],
     at: Coordinates,
-    times: Times,
+    times: TimeFormat,
     remark: str | None = None,
     published: Publication | Absent = ABSENT,
 ) -> Standings:
@@ -200,7 +200,9 @@ def build_period_state(closed: PeriodProgress | None) -> PeriodState | Absent:
     """Return the state of the rating periods; `ABSENT` if every game is scored separately."""
     if closed is None:
         return ABSENT
-    until, closes_at = (None if instant is None else moment(instant) for instant in (closed.until, closed.closes_at))
+    until, closes_at = (
+        None if instant is None else to_datetime(instant) for instant in (closed.until, closed.closes_at)
+    )
     return PeriodState(until, closed.open_games, closed.closed_now, closes_at=closes_at)
 
 
@@ -248,7 +250,7 @@ def describe_open_period(ladders: Ladders, ladder: str) -> str | None:
     return "The period of this list was still running then." if is_running(period, now, ladders.as_of) else None
 
 
-def build_balance(ranking: Ranking, at: Coordinates, times: Times) -> Balance:
+def build_balance(ranking: Ranking, at: Coordinates, times: TimeFormat) -> Balance:
     """Return the trial balance of a ladder.
 
     The players' total equals the starting points plus minted points and adjustments, minus burned points.
@@ -302,7 +304,7 @@ def build_overview(
     since: int | None,
     zone: str,
     selection: RowFilter,
-    times: Times,
+    times: TimeFormat,
     remark: str | None,
 ) -> Overview:
     """Return the overview of a ladder with the selected rows.
@@ -338,7 +340,7 @@ def build_overview(
         published=standings.published,
         rows=overview_rows,
         period=standings.period,
-        since=None if since is None else moment(since),
+        since=None if since is None else to_datetime(since),
         players=len(matching),
         remark=remark,
         times=times,
@@ -396,7 +398,7 @@ def _build_overview_row(
         provisional=standing.provisional,
         change=None if earlier is None else standing.points - earlier.value(scale),
         rank_change=None if earlier is None or earlier.rank is None or row.rank is None else earlier.rank - row.rank,
-        last_played=None if last_game is None else moment(facts.occurred_at[last_game]),
+        last_played=None if last_game is None else to_datetime(facts.occurred_at[last_game]),
         last_units=LastUnits(tuple(last_points), scale),
     )
 

@@ -22,7 +22,7 @@ from ratings_ledger.ledger.events.zones import day_start, local_time
 from ratings_ledger.ledger.rejections import count, quote
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.validation.published_lists import read_published_lists, read_scheduled_ladders
-from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment, parse_as_of
+from ratings_ledger.projections.queries.coordinates import Coordinates, TimeFormat, parse_as_of, to_datetime
 from ratings_ledger.projections.queries.ladders_at import (
     LADDERS_LISTED,
     Ladders,
@@ -194,7 +194,7 @@ class Survey:
     `undated` holds the same ladders without `as_of`. `failures` collects a message for each failed ladder.
     """
 
-    def __init__(self, connection: Connection, undated: Ladders, as_of: str | None, times: Times) -> None:
+    def __init__(self, connection: Connection, undated: Ladders, as_of: str | None, times: TimeFormat) -> None:
         self.connection = connection
         self.facts = undated.facts
         self.times = times
@@ -295,7 +295,7 @@ def load_all_ladders(survey: Survey) -> AllLadders:
             players = len(ladders.rank_stream(stream).rows if stream.ranking.sums_lists else stream.names)
             games = len(stream.rows)
             ruleset = stream.versions[stream.version_indices[games - 1]].ruleset.name if games else ""
-            last_game = moment(facts.occurred_at[stream.rows[games - 1]]) if games else None
+            last_game = to_datetime(facts.occurred_at[stream.rows[games - 1]]) if games else None
             month_counts = (
                 ()
                 if not games or is_partitioned_by_time(stream.versions[0].ruleset)
@@ -308,7 +308,7 @@ def load_all_ladders(survey: Survey) -> AllLadders:
                     players=players,
                     games=games,
                     last_game=last_game,
-                    as_of=ladders.coordinates.until,
+                    as_of=ladders.coordinates.as_of_datetime,
                     months=month_counts,
                     has_running_points=stream.ranking.running,
                 )
@@ -409,7 +409,7 @@ def load_all_lists(survey: Survey, period: str | None) -> AllLists:
                     ranked=ranked,
                     games=ranking.games,
                     ruleset=ranking.ruleset,
-                    as_of=ladders.coordinates.until,
+                    as_of=ladders.coordinates.as_of_datetime,
                 )
             )
     list_names = {row.list for row in rows}
@@ -487,7 +487,7 @@ def find_missed_months(survey: Survey, scheduled: Iterable[str], now: int) -> li
     return sorted(missed_months, key=lambda month: (month.end, month.ladder))
 
 
-def _find_month_ends(ladders: Ladders, ladder: str, times: Times, now: int) -> Iterator[int]:
+def _find_month_ends(ladders: Ladders, ladder: str, times: TimeFormat, now: int) -> Iterator[int]:
     """Yield the end of each month that is over, from the month of a ladder's first game on."""
     zone = _find_zone(ladders, ladder, times)
     games = ladders.stream(ladder).rows[:1]
@@ -501,7 +501,7 @@ def _find_month_ends(ladders: Ladders, ladder: str, times: Times, now: int) -> I
         yield end
 
 
-def _find_zone(ladders: Ladders, ladder: str, times: Times) -> str:
+def _find_zone(ladders: Ladders, ladder: str, times: TimeFormat) -> str:
     """Return the home zone or, without one, the zone of the ladder's ruleset."""
     return times.home or ladders.versions(ladder)[0].ruleset.time_zone
 

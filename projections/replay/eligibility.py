@@ -457,7 +457,7 @@ def select_games(
         facts.person,
         facts.status,
         facts.replaced,
-        facts.ranks(),
+        facts.id_ranks(),
         int(facts.renamed),
         array("q", since),
         array("h", version_since),

@@ -90,7 +90,7 @@ class Periods(NamedTuple):
         return max(int(self.first[later] - self.last[earlier]), 0)
 
 
-def number_periods(instants: Any, period: str, zone: str, tournaments: Any = None) -> Periods:
+def divide_into_periods(instants: Any, period: str, zone: str, tournaments: Any = None) -> Periods:
     """Return the periods of some games.
 
     Args:

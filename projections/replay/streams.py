@@ -30,7 +30,7 @@ from ratings_ledger.projections.replay.partition import (
     number_players,
     partition_games,
 )
-from ratings_ledger.projections.replay.periods import Periods, find_period_end, number_periods, number_tournaments
+from ratings_ledger.projections.replay.periods import Periods, divide_into_periods, find_period_end, number_tournaments
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
 from ratings_ledger.projections.replay.rule_inputs import GameSlots, read_columns_of_rules, read_optional_column
 from ratings_ledger.projections.rulesets.versions import Version, find_period, in_force, oldest
@@ -562,14 +562,14 @@ def close_periods(facts: Facts, stream: Stream, cutoff: PeriodCutoff) -> Stream:
     ruleset, rows = stream.versions[0].ruleset, arrays.as_numpy(stream.rows)
     instants = arrays.as_numpy(facts.occurred_at)[rows]
     labels = _number_tournaments_of_games(facts, rows, ruleset)
-    all_periods = number_periods(instants, ruleset.period, ruleset.time_zone, labels)
+    all_periods = divide_into_periods(instants, ruleset.period, ruleset.time_zone, labels)
     closed_count = all_periods.count_closed(facts.recorded_until if cutoff.until is None else cutoff.until)
     games, periods = all_periods.order_games(closed_count)
     open_games = np.sort(all_periods.games[all_periods.offsets[closed_count] :])
     if cutoff.close_now:
         played_games = open_games if cutoff.until is None else open_games[instants[open_games] <= cutoff.until]
         labels = None if labels is None else labels[played_games]
-        open_periods = number_periods(instants[played_games], ruleset.period, ruleset.time_zone, labels)
+        open_periods = divide_into_periods(instants[played_games], ruleset.period, ruleset.time_zone, labels)
         ordered, open_periods = open_periods.order_games(len(open_periods.begin))
         games, periods = np.concatenate([games, played_games[ordered]]), periods.append(open_periods)
     offsets = arrays.as_numpy(stream.offsets)
@@ -630,7 +630,7 @@ def _number_open_periods(facts: Facts, stream: Stream) -> tuple[Any, Any, Period
     instants = arrays.as_numpy(facts.occurred_at)[rows]
     rows, instants = (column[np.lexsort((rows, instants))] for column in (rows, instants))
     labels = _number_tournaments_of_games(facts, rows, ruleset)
-    return rows, instants, number_periods(instants, ruleset.period, ruleset.time_zone, labels)
+    return rows, instants, divide_into_periods(instants, ruleset.period, ruleset.time_zone, labels)
 
 
 def describe_periods(facts: Facts, stream: Stream, as_of: int | None) -> PeriodProgress | None:

@@ -25,7 +25,7 @@ from ratings_ledger.ledger.store.log import open_driver_cursor
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.lists.contract import RankedRow
-from ratings_ledger.projections.queries.coordinates import moment
+from ratings_ledger.projections.queries.coordinates import to_datetime
 from ratings_ledger.projections.queries.results import Result
 from ratings_ledger.projections.stored.computing import BuiltLadder, from_stored_row
 from ratings_ledger.projections.stored.rebuild_lock import RebuildLock, fenced_transaction, hold_rebuild_lock
@@ -379,7 +379,7 @@ def list_generations(connection: Connection, now: int) -> list[Generation]:
                 generation=row.generation,
                 position=row.position,
                 chain_hash=chain_hash.hex(),
-                finished_at=moment(finished_at),
+                finished_at=to_datetime(finished_at),
                 ladders=ladder_count,
                 built=built_count,
                 live=number == 0,

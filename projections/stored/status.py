@@ -13,7 +13,7 @@ from ratings_ledger.ledger.store.log import count_by_type, head, ledger_id
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.store.runs import DONE, FAILED, LOST, Run, find_latest_runs, find_runs_ahead, list_runs
 from ratings_ledger.ledger.validation.published_lists import read_scheduled_ladders
-from ratings_ledger.projections.queries.coordinates import Times, load_times
+from ratings_ledger.projections.queries.coordinates import TimeFormat, load_times
 from ratings_ledger.projections.queries.published_lists import Schedule
 from ratings_ledger.projections.queries.results import ABSENT, AS_IS, HIDDEN, Absent, Answer, Result
 from ratings_ledger.projections.stored.freshness import (
@@ -63,7 +63,7 @@ class RunState(Result):
         """Tell whether the run failed or was lost."""
         return self.result in (FAILED, LOST)
 
-    def describe(self, times: Times) -> tuple[str, str]:
+    def describe(self, times: TimeFormat) -> tuple[str, str]:
         """Describe the result, time and author of the run. Also return why it failed, or an empty text."""
         time_text = times.format_second(self.finished or self.started)
         if self.has_failed:
@@ -231,7 +231,7 @@ def read_ledger_status(ledger: Ledger, connection: Connection) -> LedgerStatus:
     )
 
 
-def _load_schedules(connection: Connection, position: int, times: Times, now: int) -> tuple[Schedule, ...]:
+def _load_schedules(connection: Connection, position: int, times: TimeFormat, now: int) -> tuple[Schedule, ...]:
     """Return the scheduled ladders with their due lists. The log is decoded only if there is a schedule."""
     if not read_scheduled_ladders(connection, position):
         return ()

@@ -11,7 +11,7 @@ from ratings_ledger.ledger.errors import BadArgument, Unknown
 from ratings_ledger.ledger.rejections import count, quote
 from ratings_ledger.projections.diff.comparison import Difference, Differences, DifferingRow
 from ratings_ledger.projections.diff.predictions import QualityPair
-from ratings_ledger.projections.queries.coordinates import CoordinateSpec, Times, parse_coordinates
+from ratings_ledger.projections.queries.coordinates import CoordinateSpec, TimeFormat, parse_coordinates
 from ratings_ledger.projections.queries.forecast import Prediction
 from ratings_ledger.projections.queries.history import Change
 from ratings_ledger.projections.queries.players import Profile
@@ -115,7 +115,7 @@ def _suggest_comparisons(visit: Visit, ladder: str | None) -> Iterator[Suggestio
         previous_versions[ruleset_id] = row.version
 
 
-def _compare_ladder(difference: Difference, times: Times) -> LadderComparison:
+def _compare_ladder(difference: Difference, times: TimeFormat) -> LadderComparison:
     format_time = partial(format_minute, times)
     rows = sorted(difference.rows, key=lambda row: (-abs(row.difference), row.player))
     return LadderComparison(

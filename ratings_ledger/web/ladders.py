@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from ratings_ledger.ledger.errors import Unknown
 from ratings_ledger.ledger.rejections import count
-from ratings_ledger.projections.queries.coordinates import Times
+from ratings_ledger.projections.queries.coordinates import TimeFormat
 from ratings_ledger.projections.queries.forecast import Prediction
 from ratings_ledger.projections.queries.standings import Overview, format_ratings
 from ratings_ledger.projections.replay.ladder_names import short_name
@@ -112,7 +112,7 @@ def _draw_distribution(overview: Overview) -> str:
     )
 
 
-def _list_date_links(overview: Overview, times: Times, visit: Visit) -> list[DateLink]:
+def _list_date_links(overview: Overview, times: TimeFormat, visit: Visit) -> list[DateLink]:
     """Return links to the ladder now and at the ends of the two months before the month of the last game."""
     links = [DateLink("Now", {"as_of": None, "known_at": None, "rules": None}, is_current=not visit.query)]
     if overview.since is not None:

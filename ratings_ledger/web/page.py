@@ -26,7 +26,7 @@ from ratings_ledger.ledger.rejections import count, formula_safe
 from ratings_ledger.ledger.validation.repeated_games import describe_sets
 from ratings_ledger.projections.diff.other_results import OtherResult
 from ratings_ledger.projections.diff.published_lists import PublishedListDiff
-from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Times
+from ratings_ledger.projections.queries.coordinates import UTC_TIMES, TimeFormat
 from ratings_ledger.projections.queries.event_texts import find_score, list_opponents, list_partners
 from ratings_ledger.projections.queries.explain import GameExplanation
 from ratings_ledger.projections.queries.game_timelines import GameTimeline
@@ -103,7 +103,7 @@ class Page:
     template: str
     title: str
     answer: Any
-    times: Times
+    times: TimeFormat
     variables: Mapping[str, Any]
     table: str | None = None
     query: Mapping[str, str] = field(default_factory=dict)
@@ -397,7 +397,7 @@ def format_percent(value: Fraction | float) -> str:
     return f"{float(value):.1%}"
 
 
-def to_local(times: Times, instant: datetime | str | int) -> datetime:
+def to_local(times: TimeFormat, instant: datetime | str | int) -> datetime:
     """Convert an instant to the display time zone."""
     if isinstance(instant, str):
         instant = datetime.fromisoformat(instant)
@@ -406,24 +406,24 @@ def to_local(times: Times, instant: datetime | str | int) -> datetime:
     return local_time(instant, times.zone)
 
 
-def format_day(times: Times, instant: datetime | str | int) -> str:
+def format_day(times: TimeFormat, instant: datetime | str | int) -> str:
     """Format the day of an instant, such as 25 Apr 2025."""
     date_only = times.format_if_day_only(instant)
     return format_date(to_local(times, instant) if date_only is None else date.fromisoformat(date_only))
 
 
-def format_minute(times: Times, instant: datetime | str | int) -> str:
+def format_minute(times: TimeFormat, instant: datetime | str | int) -> str:
     """Format an instant to the minute, such as 25 Apr 2025, 20:05."""
     local = to_local(times, instant)
     return f"{format_date(local)}, {local:%H:%M}"
 
 
-def format_time_played(times: Times, instant: datetime | str | int) -> str:
+def format_time_played(times: TimeFormat, instant: datetime | str | int) -> str:
     """Format the time of a game to the minute, or only the day if no time was recorded."""
     return format_minute(times, instant) if times.format_if_day_only(instant) is None else format_day(times, instant)
 
 
-def describe_dated_change(times: Times, row: Change) -> str:
+def describe_dated_change(times: TimeFormat, row: Change) -> str:
     """Describe a change of points: its game or reason, its time, its amount, and the points after it."""
     subject = row.reason if row.game_id is None else row.game_id
     played = format_time_played(times, row.occurred_at)

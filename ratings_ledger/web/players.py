@@ -12,7 +12,7 @@ from markupsafe import Markup
 from ratings_ledger.ledger.errors import Unknown
 from ratings_ledger.ledger.rejections import count, quote
 from ratings_ledger.projections.diff.statements import Statement
-from ratings_ledger.projections.queries.coordinates import Times
+from ratings_ledger.projections.queries.coordinates import TimeFormat
 from ratings_ledger.projections.queries.history import Change, Course, History, Ranks
 from ratings_ledger.projections.queries.players import Profile
 from ratings_ledger.projections.replay.ladder_names import drop_duplicate_ladders, short_name
@@ -165,7 +165,7 @@ def build_games_page(visit: Visit, player: str, ladder: str) -> Page:
     )
 
 
-def _group_by_month(course: Course, times: Times) -> Iterator[Month]:
+def _group_by_month(course: Course, times: TimeFormat) -> Iterator[Month]:
     """Yield the months in which a course has steps."""
     points_before, end = course.start, 0
     for first_day, group in groupby(course, lambda row: to_local(times, row.occurred_at).date().replace(day=1)):

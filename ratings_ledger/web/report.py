@@ -24,7 +24,7 @@ from ratings_ledger.ledger.store.exports import ChainHead, read_chain_head
 from ratings_ledger.ledger.store.log import recorded_at
 from ratings_ledger.projections.diff.attribution import PointsAttributed
 from ratings_ledger.projections.diff.statements import Statement, build_cause_lines, build_change_lines
-from ratings_ledger.projections.queries.coordinates import Coordinates, moment
+from ratings_ledger.projections.queries.coordinates import Coordinates, to_datetime
 from ratings_ledger.projections.queries.event_texts import describe_recorded_event
 from ratings_ledger.projections.queries.explain import ExplainedParticipant, PlayedGame, PlayerExplanation
 from ratings_ledger.projections.queries.game_timelines import GameTimeline
@@ -216,7 +216,7 @@ def _load_side(ledger: Ledger, standings: Standings, ids: Sequence[str]) -> Repo
     at, ladder = standings.at, standings.ladder
     view = ledger.at(None if at.as_of is None else format_instant(at.as_of), at.known_at)
     with view.ledger.reading() as connection:
-        head, recorded = read_chain_head(connection, at.known_at), moment(recorded_at(connection, at.known_at))
+        head, recorded = read_chain_head(connection, at.known_at), to_datetime(recorded_at(connection, at.known_at))
     side = ReportSide(
         view=view,
         ladder=standings,
@@ -251,11 +251,11 @@ def _describe_absence(later: Visit, standings: Standings, player: str, ids: Sequ
     Raises `Unknown` (player-unknown).
     """
     ladder = standings.ladder
-    if standings.at.until is not None:
+    if standings.at.as_of_datetime is not None:
         view = later.ledger.at(known_at=standings.at.known_at)
         profile = next(filter(None, (_load_profile(view, ladder, player_id) for player_id in ids)), None)
         if profile is not None:
-            until, course = standings.times.format_second(standings.at.until), profile.course
+            until, course = standings.times.format_second(standings.at.as_of_datetime), profile.course
             hint = f"; their first game is at {standings.times.format_second(course[0].occurred_at)}" if course else ""
             return f"{quote(player)} has no points on {short_name(ladder)} before {until}{hint}"
     rows = later.rows_by_player.get(later.view.person(player).player, ())
@@ -367,7 +367,7 @@ def _normalize_effect(effect: GameEffect) -> object:
 
 def _load_entries(ledger: Ledger, last: ReportSide, player: str) -> list[PublishedEntry]:
     """Return the player's rows on the lists published up to the last side, in order of publication."""
-    entries, until = [], last.at.until
+    entries, until = [], last.at.as_of_datetime
     for publication in last.view.publications().rows:
         is_in_time = until is None or (publication.as_of and publication.as_of <= until)
         if publication.ladder == last.ladder.ladder and is_in_time:

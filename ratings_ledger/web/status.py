@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 from ratings_ledger.ledger.errors import BadArgument
-from ratings_ledger.projections.queries.coordinates import Times
+from ratings_ledger.projections.queries.coordinates import TimeFormat
 from ratings_ledger.projections.queries.results import Result
 from ratings_ledger.projections.stored.status import LastRuns
 from ratings_ledger.web.addresses import STATUS
@@ -59,7 +59,7 @@ def build_status_page(visit: Visit) -> Page:
         template="status",
         title="Status",
         answer=state,
-        times=Times(status.zone),
+        times=TimeFormat(status.zone),
         variables={"state": state},
     )
 

@@ -35,7 +35,7 @@ from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.projections.admission import proposals
 from ratings_ledger.projections.admission.publishing_rulesets import publish_missing
 from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.coordinates import Times
+from ratings_ledger.projections.queries.coordinates import TimeFormat
 from ratings_ledger.projections.queries.explain import explain_game, find_game_row
 from ratings_ledger.projections.queries.history import load_course
 from ratings_ledger.projections.queries.ladders_at import Ladders
@@ -143,7 +143,7 @@ def check_ladders(ledger: Ledger, log: Log, known_at: int, as_of: str | None) ->
             expected_ladder.burned,
             expected_ladder.adjusted,
         ], (name, known_at, as_of)
-        assert build_balance(ranking, Ladders(facts, since).coordinates, Times()).sum == 0
+        assert build_balance(ranking, Ladders(facts, since).coordinates, TimeFormat()).sum == 0
         add_counts({"ladders compared": 1})
     return expected
 

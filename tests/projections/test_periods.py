@@ -16,7 +16,7 @@ from ratings_ledger.projections.replay.periods import (
     Periods,
     ResultRows,
     build_results,
-    number_periods,
+    divide_into_periods,
     number_tournaments,
 )
 from ratings_ledger.rules import MISSING
@@ -48,21 +48,21 @@ def test_months_begin_at_midnight_of_the_zone() -> None:
     games = to_array(
         to_instant("2024-03-01T00:30+01:00"), to_instant("2024-03-31T22:00Z") - 1, to_instant("2024-03-31T22:00Z")
     )
-    periods = number_periods(games, "month", "Europe/Berlin")
+    periods = divide_into_periods(games, "month", "Europe/Berlin")
     assert list_bounds(periods) == [
         ("2024-02-29T23:00:00+00:00", "2024-03-31T22:00:00+00:00"),
         ("2024-03-31T22:00:00+00:00", "2024-04-30T22:00:00+00:00"),
     ]
     assert periods.of_game.tolist() == [0, 0, 1]
     assert periods.first.tolist() == [(2024 - 1970) * 12 + 2, (2024 - 1970) * 12 + 3]
-    assert number_periods(games, "month", "UTC").of_game.tolist() == [0, 1, 1]
+    assert divide_into_periods(games, "month", "UTC").of_game.tolist() == [0, 1, 1]
 
 
 def test_weeks_begin_on_monday() -> None:
     """Sunday ends a week and Monday begins one, also before 1970."""
     days = ["1969-12-28", "1969-12-29", "1970-01-04", "1970-01-05", "2024-03-03", "2024-03-04"]
     games = to_array(*(to_instant(f"{day}T12:00Z") for day in days))
-    periods = number_periods(games, "week", "UTC")
+    periods = divide_into_periods(games, "week", "UTC")
     assert periods.first.tolist() == [-1, 0, 1, 2826, 2827]
     assert periods.of_game.tolist() == [0, 1, 1, 2, 3, 4]
     assert list_bounds(periods)[1] == ("1969-12-29T00:00:00+00:00", "1970-01-05T00:00:00+00:00")
@@ -73,7 +73,7 @@ def test_clocks_back_over_midnight_keep_periods_in_order() -> None:
     # St. John's, 2010-11-07: 0:01 daylight time was followed by 23:01 standard time
     midnight = to_instant("2010-11-07T02:30Z")
     games = to_array(midnight - 1, midnight, midnight + 60_000_000, midnight + 30 * 60_000_000)
-    periods = number_periods(games, "day", "America/St_Johns")
+    periods = divide_into_periods(games, "day", "America/St_Johns")
     assert periods.of_game.tolist() == [0, 1, 1, 1]
     assert periods.begin.tolist()[1] == midnight
 
@@ -82,10 +82,10 @@ def test_periods_reach_both_ends_of_time() -> None:
     """The first and the last possible instant have periods within the bounds of time."""
     for kind in KINDS:
         for zone in ZONES:
-            periods = number_periods(to_array(INSTANT_MIN, INSTANT_MAX), kind, zone)
+            periods = divide_into_periods(to_array(INSTANT_MIN, INSTANT_MAX), kind, zone)
             assert periods.of_game.tolist() == [0, 1]
             assert (int(periods.begin[0]), int(periods.end[1])) == (INSTANT_MIN, INSTANT_MAX + 1)
-    assert len(number_periods(to_array(), "month", "UTC").begin) == 0
+    assert len(divide_into_periods(to_array(), "month", "UTC").begin) == 0
 
 
 @pytest.mark.parametrize("zone", ZONES)
@@ -95,7 +95,7 @@ def test_random_games_fall_into_their_periods(kind: str, zone: str) -> None:
     chance = random.Random(f"{kind} {zone}")
     span = (to_instant("1965-01-01T00:00Z"), to_instant("2030-01-01T00:00Z"))
     games = to_array(*sorted(chance.randint(*span) for _ in range(400)))
-    periods = number_periods(games, kind, zone)
+    periods = divide_into_periods(games, kind, zone)
     assert (periods.begin[periods.of_game] <= games).all()
     assert (games < periods.end[periods.of_game]).all()
     assert (periods.end[:-1] <= periods.begin[1:]).all()
@@ -118,7 +118,7 @@ def find_days(kind: str, number: int) -> tuple[date, date]:
 def test_period_is_closed_by_its_last_microsecond() -> None:
     """A period is closed at its last microsecond, and open a microsecond earlier."""
     games = to_array(to_instant("2024-01-10T12:00Z"), to_instant("2024-03-10T12:00Z"), to_instant("2024-03-11T12:00Z"))
-    periods = number_periods(games, "month", "UTC")
+    periods = divide_into_periods(games, "month", "UTC")
     january, march = to_instant("2024-02-01T00:00Z") - 1, to_instant("2024-04-01T00:00Z") - 1
     assert [periods.count_closed(at) for at in (january - 1, january, march - 1, march)] == [0, 1, 1, 2]
     assert [periods.find_last_instant(closed) for closed in (0, 1, 2)] == [None, january, march]
@@ -130,9 +130,9 @@ def test_period_is_closed_by_its_last_microsecond() -> None:
 def test_periods_closed_early_come_after_finished_ones() -> None:
     """Periods closed early come after finished ones, even if their last game is earlier; ends never descend."""
     games = to_array(*(to_instant(f"2024-01-0{day}T12:00Z") for day in (1, 2, 3)))
-    all_periods = number_periods(games, "event", "UTC", to_array(7, 8, 7))
+    all_periods = divide_into_periods(games, "event", "UTC", to_array(7, 8, 7))
     scored, finished = all_periods.order_games(1)
-    early, last = number_periods(games[:1], "event", "UTC", to_array(7)).order_games(1)
+    early, last = divide_into_periods(games[:1], "event", "UTC", to_array(7)).order_games(1)
     joined = finished.append(last)
     assert (scored.tolist(), early.tolist()) == ([1], [0])
     assert joined.end.tolist() == [games[1] + 1] * 2
@@ -144,7 +144,7 @@ def test_events_are_scored_after_their_last_games() -> None:
     days = [1, 2, 3, 5, 9, 9]
     games = to_array(*(to_instant(f"2024-01-0{day}T12:00Z") for day in days))
     labels = number_tournaments(to_array(7, 4, 4, 7, MISSING, MISSING))
-    periods = number_periods(games, "event", "UTC", labels)
+    periods = divide_into_periods(games, "event", "UTC", labels)
     assert periods.of_game.tolist() == [1, 0, 0, 1, 2, 3]
     assert periods.games.tolist() == [1, 2, 0, 3, 4, 5]
     assert periods.offsets.tolist() == [0, 2, 4, 5, 6]
@@ -199,7 +199,7 @@ def test_random_results_agree_with_plain_loops(kind: str, sides: bool) -> None:
             to_array(0, *np.cumsum(sizes).tolist()), to_array(*players), columns, to_array(*teams) if sides else None
         )
         labels = number_tournaments(to_array(*(chance.choice([MISSING, 0, 1, 2]) for _ in range(games))))
-        periods = number_periods(instants, kind, "Europe/Berlin", labels)
+        periods = divide_into_periods(instants, kind, "Europe/Berlin", labels)
         results = build_results(periods, slots)
         expected = [list_results_plainly(periods, slots, index) for index in range(len(periods.begin))]
         assert [to_lists(results, index) for index in range(len(periods.begin))] == expected
@@ -213,7 +213,7 @@ def test_long_ladder_is_laid_out_whole(kind: str) -> None:
     games = 625_848
     instants = np.sort(generator.integers(0, 50 * 365 * 86_400 * 1_000_000, games))
     players = generator.integers(0, 15_000, 2 * games)
-    periods = number_periods(instants, kind, "Europe/Berlin")
+    periods = divide_into_periods(instants, kind, "Europe/Berlin")
     results = build_results(periods, LadderSlots(np.arange(games + 1) * 2, players, np.zeros((2, 2 * games), np.int32)))
 
     assert len(results.rows[0]) == results.rows_from[-1] == 2 * games

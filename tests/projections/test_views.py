@@ -247,7 +247,7 @@ def test_results_are_exact_and_frozen(url: str) -> None:
     assert all(isinstance(row.points, Fraction) for row in standings.rows)
     assert [row.occurred_at for row in history.rows] == [datetime(2024, 1, 5, 20, tzinfo=UTC),
                                                         datetime(2024, 2, 5, 20, tzinfo=UTC)]  # fmt: skip
-    assert history.at.until == datetime(2024, 2, 29, 23, 59, 59, 999_999, tzinfo=UTC)
+    assert history.at.as_of_datetime == datetime(2024, 2, 29, 23, 59, 59, 999_999, tzinfo=UTC)
     with pytest.raises(FrozenInstanceError):
         standings.rows[0].points = Fraction(0)  # type: ignore[misc]
 
