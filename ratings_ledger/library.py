@@ -702,7 +702,7 @@ def open(name: str | os.PathLike[str], *, create: bool = False) -> Ledger:  # no
     path = _read_location(name)
     if create:
         try:
-            return Ledger(_create_ledger(path, zone=None, rulesets=(), by=DEFAULT_CREATOR))
+            return _create(path, zone=None, rulesets=(), by=DEFAULT_CREATOR)
         except LedgerExists:
             pass
     return Ledger(_open_store(path))
@@ -715,7 +715,8 @@ def _open_store(path: str) -> _opening.Ledger:
             "a ledger in memory cannot be opened again; create a new one with ratings_ledger.create(':memory:')"
         )
     try:
-        return _opening.open_ledger(path)
+        # a file has no server that would end idle connections
+        return _opening.open_ledger(path, keep_open=_opening.is_file(path))
     except OldSchema as error:
         raise OldSchema(f"{error}; or from Python: ratings_ledger.upgrade({_redact_password(path)!r})") from None
     except NoLedger as error:
@@ -746,7 +747,13 @@ def create(
     """
     if zone is not None and not isinstance(zone, str):
         raise BadArgument(f"zone must be a string, such as 'Europe/Berlin', not {type(zone).__name__}", "zone")
-    return Ledger(_create_ledger(_read_location(name), zone=zone, rulesets=rulesets, by=_read_recorder(by)))
+    return _create(_read_location(name), zone=zone, rulesets=rulesets, by=_read_recorder(by))
+
+
+def _create(path: str, *, zone: str | None, rulesets: Collection[RulesetSource], by: str) -> Ledger:
+    """Create a ledger and open it as `open` does, unless it is in memory. Raises as `create` does."""
+    store = _create_ledger(path, zone=zone, rulesets=rulesets, by=by)
+    return Ledger(store if path == _opening.IN_MEMORY else _open_store(path))
 
 
 def example() -> Ledger:

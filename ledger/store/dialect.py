@@ -118,6 +118,9 @@ class Dialect(Protocol):
     def translate_error(self, error: BaseException, location: str) -> LedgerError | None:
         """Convert a driver's error to one of this program's, with the location; return None if the error is a bug."""
 
+    def is_stale(self, connection: Any) -> bool:
+        """Tell whether an idle connection of the driver no longer reaches the store, although it would not fail."""
+
     def is_damage(self, error: BaseException) -> bool:
         """Tell whether a driver's error means damaged data, not a lost connection, a lock, a right or an interrupt."""
 

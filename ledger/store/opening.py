@@ -16,7 +16,7 @@ from weakref import WeakSet
 
 from sqlalchemy import Connection, Engine, event, inspect, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError
 from sqlalchemy.pool import NullPool, PoolProxiedConnection, QueuePool
 
 from ratings_ledger.ledger.errors import BadArgument, LedgerExists, NoLedger, NotALedger, OldSchema, StoreUnavailable
@@ -77,10 +77,7 @@ class Ledger:
         A ledger that keeps its connections open keeps one outside the pool for this, because the pool is slow.
         """
         with self.translate_errors("writer"):
-            try:
-                connection = self._spare_connections.pop()  # atomic: only one thread gets the connection
-            except IndexError:
-                connection = self.engine.raw_connection()
+            connection = self._take_spare() or self.engine.raw_connection()
             try:
                 yield connection.driver_connection
             except BaseException:
@@ -90,6 +87,17 @@ class Ledger:
                 self._spare_connections.append(connection)
             else:
                 connection.close()
+
+    def _take_spare(self) -> PoolProxiedConnection | None:
+        """Return the connection outside the pool, or None if there is none that reaches the store."""
+        try:
+            connection = self._spare_connections.pop()  # atomic: only one thread gets the connection
+        except IndexError:
+            return None
+        if not self.dialect.is_stale(connection.driver_connection):
+            return connection
+        connection.invalidate()
+        return None
 
     def close(self) -> None:
         """Close all connections. Later calls raise `BadArgument`."""
@@ -106,6 +114,11 @@ class Ledger:
         """Close a connection that returns to the pool after `close`; the pool would keep it open."""
         if self._closed.is_set():
             connection.invalidate()
+
+    def replace_stale(self, connection: Any, *_: Any) -> None:
+        """Make the pool connect anew if an idle connection no longer reaches the store."""
+        if self.dialect.is_stale(connection):
+            raise DisconnectionError
 
     def release(self) -> None:
         """Close the idle connections now, and all others when they return to their pool."""
@@ -174,6 +187,12 @@ def parse_url(name: str) -> URL:
     return url
 
 
+def is_file(name: str) -> bool:
+    """Tell whether a name means a file and not a database on a server. Raises `NotALedger`."""
+    dialect: Dialect = DIALECTS[parse_url(name).get_backend_name()]()
+    return dialect.IS_FILE
+
+
 def busy_seconds(url: URL) -> float:
     """Return how many seconds to wait for a lock: the URL's `timeout`, or else `BUSY_SECONDS`. Raises `NotALedger`."""
     text = str(url.query.get("timeout", BUSY_SECONDS))
@@ -214,6 +233,7 @@ def connect_in_memory() -> Ledger:
 def _keep_open(ledger: Ledger) -> None:
     _kept_open.add(ledger)
     event.listen(ledger.engine, "checkin", ledger.close_late)
+    event.listen(ledger.engine, "checkout", ledger.replace_stale)
 
 
 # the ledgers whose connections are closed before a fork, because two processes must not share a connection

@@ -171,6 +171,11 @@ def build_engine(url: URL, create: bool, pool: type[Pool], busy_seconds: float) 
     return new_engine
 
 
+def is_stale(connection: Any) -> bool:
+    """Return False: a connection that has been lost fails."""
+    return False
+
+
 def open_session(
     connection: Any, *, lock_timeout: str, location: str, connect: Callable[[], Any], poolers: set[str]
 ) -> None:

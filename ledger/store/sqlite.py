@@ -23,7 +23,7 @@ from uuid import uuid4
 
 from sqlalchemy import URL, Connection, Engine, create_engine
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.pool import Pool
+from sqlalchemy.pool import Pool, QueuePool
 
 from ratings_ledger.ledger.errors import (
     CLOCK_AHEAD,
@@ -119,7 +119,7 @@ def build_engine(url: URL, create: bool, pool: type[Pool], busy_seconds: float) 
         raise NotALedger(f"unknown URL parameter {unknown[0]!r}; SQLite accepts only timeout, in seconds")
 
     uri = f"file:{urllib.parse.quote(os.fspath(path.absolute()))}?mode={'rwc' if create else 'rw'}"
-    return _create_engine(uri, PRAGMAS, pool, busy_seconds)
+    return _create_engine(uri, PRAGMAS, pool, busy_seconds, path.absolute())
 
 
 def build_memory_engine(pool: type[Pool]) -> Engine:
@@ -136,12 +136,40 @@ def build_memory_engine(pool: type[Pool]) -> Engine:
     return engine
 
 
-def _create_engine(uri: str, pragmas: Mapping[str, str | int], pool: type[Pool], busy_seconds: float) -> Engine:
+class _Connection(sqlite3.Connection):
+    """A connection that remembers the file that it opened: its path, device and inode."""
+
+    path: Path | None = None
+    opened: tuple[int, int] | None = None
+
+
+def _identify_file(path: Path) -> tuple[int, int] | None:
+    """Return the device and inode of a file, or None if there is no file."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def is_stale(connection: Any) -> bool:
+    """Tell whether the file that a connection opened has been deleted or replaced."""
+    return connection.path is not None and _identify_file(connection.path) != connection.opened
+
+
+def _create_engine(
+    uri: str, pragmas: Mapping[str, str | int], pool: type[Pool], busy_seconds: float, path: Path | None = None
+) -> Engine:
     """Return an engine on the database at a URI of SQLite; its sessions start with these pragmas."""
 
     def connect() -> sqlite3.Connection:
+        # identified before it is opened: a file that replaces it in between makes the connection stale, not wrong
+        opened = None if path is None else _identify_file(path)
         # a pool may hand a connection to another thread, but never to two at once
-        connection = sqlite3.connect(uri, uri=True, timeout=busy_seconds, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(
+            uri, timeout=busy_seconds, isolation_level=None, check_same_thread=False, factory=_Connection, uri=True
+        )
+        connection.path, connection.opened = path, opened
         try:
             if (configure := getattr(connection, "setconfig", None)) is not None:  # since Python 3.12
                 configure(_DEFENSIVE, True)
@@ -155,7 +183,9 @@ def _create_engine(uri: str, pragmas: Mapping[str, str | int], pool: type[Pool],
             raise sqlite3.DatabaseError("malformed database schema") from None
         return connection
 
-    return create_engine("sqlite://", creator=connect, poolclass=pool)
+    # no thread waits for a connection of another thread
+    limits = {"max_overflow": -1} if pool is QueuePool else {}
+    return create_engine("sqlite://", creator=connect, poolclass=pool, **limits)
 
 
 def set_autocommit(connection: Connection) -> Connection:

@@ -205,6 +205,19 @@ class DialectContract:
             self.execute(ledger, "UPDATE events SET subject = 'x'")
         assert raised.value.reason == "damaged"
 
+    def test_is_stale_is_true_only_of_a_replaced_file(self, ledger: Ledger, tmp_path: Path) -> None:
+        """An idle connection is stale if its file is no longer the one that it opened; a server's is never stale."""
+        with ledger.engine.connect() as connection:
+            driver = connection.connection.driver_connection
+            assert not ledger.dialect.is_stale(driver)
+            if ledger.file is not None:
+                original = Path(ledger.file).rename(tmp_path / "original.db")
+                assert ledger.dialect.is_stale(driver)
+                Path(ledger.file).write_bytes(b"")
+                assert ledger.dialect.is_stale(driver)
+                original.replace(ledger.file)
+                assert not ledger.dialect.is_stale(driver)
+
     def test_is_damage_is_true_only_of_damage(self, ledger: Ledger) -> None:
         """Only an error about data that cannot be read is damage."""
         assert ledger.dialect.is_damage(self.damage)
