@@ -229,5 +229,5 @@ def equal(left: Column, right: Column) -> bool:
 
 
 def stack(columns: Sequence[Column]) -> Any:
-    """Return columns of the same type as the rows of one two-dimensional array."""
+    """Return a two-dimensional array with a row for each column. The columns must have the same type."""
     return columns if isinstance(columns, np.ndarray) else np.stack([as_numpy(column) for column in columns])

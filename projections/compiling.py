@@ -141,7 +141,7 @@ def protect_from_rule(numbers: Any, rule: Rule) -> Any:
 
 
 def _describe_types(arguments: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the properties of arguments that decide which code numba generates: None for integers, else the layout."""
+    """Return, for each argument, what decides which code numba generates: None for an integer, else type and layout."""
     return tuple(
         None
         if isinstance(value, int)

@@ -156,7 +156,7 @@ class SeasonPart(BaseModel):
 
 def _check_parts(parts: list[SeasonPart]) -> list[SeasonPart]:
     if any(part.rounds is None for part in parts[:-1]):
-        raise ValueError("every part but the last has `rounds`, such as [{rounds = 6, best = 5}, {best = 4}]")
+        raise ValueError("every part but the last needs `rounds`, such as [{rounds = 6, best = 5}, {best = 4}]")
     return parts
 
 

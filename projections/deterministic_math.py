@@ -68,12 +68,12 @@ def exp(value: float) -> float:
 
 
 def ln(value: float) -> float:
-    """Return the natural logarithm of a positive number below 1e300. Raises `ValueError` otherwise.
+    """Return the natural logarithm of a positive number below 1e300. Raises `ValueError` for other values.
 
     value = 2^k part with part between sqrt(1/2) and sqrt(2); ln(part) = 2 artanh((part - 1) / (part + 1)).
     """
     if not 0.0 < value < 1e300:
-        raise ValueError("the logarithm of a number that is not positive")
+        raise ValueError("the logarithm needs a positive number below 1e300")
     part, doublings = value, 0
     for _ in range(1100):
         if part >= 1.4142135623730951:
@@ -93,7 +93,7 @@ def ln(value: float) -> float:
 
 
 def logistic(value: float) -> float:
-    """Return 1 / (1 + e^-value), which is above 0 and at most 1. `value` is limited to -700 and 700.
+    """Return 1 / (1 + e^-value), which is above 0 and at most 1. A value beyond ±700 counts as ±700.
 
     The relative error is small even for very negative values.
     """
@@ -114,7 +114,7 @@ def root(value: float) -> float:
 
 
 FIXED_SCALE_MAX = 10**12
-# the largest factor whose products fit two numbers of 60 bits
+# the largest factor that `_multiply_wide` takes
 _FACTOR_MAX = (1 << 61) - 1
 _ONE = 1 << 60
 _PART, _PART_MASK = 30, (1 << 30) - 1

@@ -16,6 +16,7 @@ ONE = 1 << 32
 STEPS_PER_SCALE = 8_192
 # From a gap of this many scales on, the weaker player's expected score counts as 2^-32.
 EXPECTED_SCALES = 10
+# `expected` multiplies by inverses in units of 2^-59 instead of dividing.
 INVERSE, PER_STEP, PER_ONE = 1 << 59, (1 << 59) // STEPS_PER_SCALE, (1 << 59) // ONE
 TABLE_SHA256 = "4b3af97fdbfc303936ffa5cd0c99148bd501dd8c9e9ad86e47f7a3a6e259134d"
 

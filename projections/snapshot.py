@@ -190,7 +190,7 @@ class Snapshot(SnapshotReader):
 
     @retry_on_damaged_cache
     def standings(self, ladder: str, players: Collection[str] = (), limit: int | None = None) -> Standings:
-        """Return the standings: the rows of some players or of all, at most `limit` (0: all)."""
+        """Return the standings: the rows of some players or of all, at most `limit` (0 or None: all)."""
         with self.query(ladder, lazily=True) as query:
             ladder = query.ladder
             player_ids = list_current_ids(query.ladders.facts, players)
@@ -216,7 +216,8 @@ class Snapshot(SnapshotReader):
             since: a date, which means its end, or a time; by default the end of the month before that of the ladder's
                 last game.
             players: the players whose rows are returned; by default all.
-            limit: the maximum number of rows (0: all), after the first `after` rows, which are skipped.
+            limit: the maximum number of rows (0 or None: all).
+            after: the number of first rows to skip.
             active_since: a date, which means its start, or a time; players without a later game are left out.
         """
         from ratings_ledger.projections.queries.standings import RowFilter, build_overview
@@ -519,7 +520,8 @@ class Snapshot(SnapshotReader):
                     raise BadArgument(str(problem), name) from None
             begin, end = ends
             if begin >= end:
-                raise BadArgument(f"--from is position {begin}, but --to is {end}; --from must be before --to")
+                message = f"there are no positions after {begin} up to {end}; begin earlier, or end later"
+                raise BadArgument(message, "after")
             return find_decisions(connection, begin, end, self._times_of(connection))
 
     @retry_on_damaged_cache

@@ -261,7 +261,7 @@ class _Path:
     def _build_ladders(self, strict: bool = False) -> Ladders:
         """Build the ladders from the current facts; unless `strict`, ignore a version `rules` that is not published."""
         rulesets = [version.ruleset.name for version in self.facts.rulesets.get(self.name.ruleset_id, ())]
-        return Ladders(self.facts.snapshot(), self.as_of, self.rules if strict or self.rules in rulesets else None)
+        return Ladders(self.facts.detached_copy(), self.as_of, self.rules if strict or self.rules in rulesets else None)
 
     @property
     def _is_published(self) -> bool:

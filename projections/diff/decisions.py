@@ -129,7 +129,7 @@ def find_decisions(
     Raises `StoreDamaged`.
     """
     facts, end = decode(connection, before, ahead=after), decode(connection, after)
-    path = _Path(connection, Ladders(facts.snapshot(), as_of), end, ladder)
+    path = _Path(connection, Ladders(facts.detached_copy(), as_of), end, ladder)
     decisions, games = list[Decision](), 0
     for key, run in groupby(read_entries(connection, before, after), _find_decision_key):
         entries, affected = list(run), set[str]()
@@ -142,12 +142,12 @@ def find_decisions(
             games += sum(event is not None and event.type == "game.recorded" for _, _, event in entries)
         else:
             decisions.append(_build_decision(connection, key, entries, end, times))
-        path.advance(facts.snapshot(), affected, None if key is None else len(decisions) - 1)
+        path.advance(facts.detached_copy(), affected, None if key is None else len(decisions) - 1)
     if period_rulesets := {name for name, versions in facts.rulesets.items() if versions[0].ruleset.period != "game"}:
         # a rating period closes because time passes, so its effect belongs to the games, not to a decision
         facts.position = after
         set_recorded_until(facts, connection)
-        path.advance(facts.snapshot(), {f"ruleset:{name}" for name in period_rulesets}, cause=None)
+        path.advance(facts.detached_copy(), {f"ruleset:{name}" for name in period_rulesets}, cause=None)
     return Decisions(
         before=before,
         to=after,

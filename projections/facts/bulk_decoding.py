@@ -31,10 +31,10 @@ from ratings_ledger.projections.facts.games import number_cell, number_player
 
 # a page of about two megabytes; PostgreSQL sends pages of ten megabytes at a third of the speed
 PAGE_EVENTS = 5_000
-CELLS_GROWTH = 64
+CELLS_MIN = 64  # the cells for which a scanner first makes room; the room doubles whenever it is full
 PAGE_BYTES = 10_000_000  # the length of the pages into which a text is split
 LANES = 2  # threads that scan
-PAGES_AHEAD, PAGES_FIRST = 8, 80  # pages to read ahead, and while the libraries are loading
+PAGES_AHEAD, PAGES_FIRST = 8, 80  # how many pages are read ahead: usually, and while the libraries are loading
 COLUMN_CODES = {
     "occurred_at": "q",
     "size": "q",
@@ -238,7 +238,7 @@ class Scanner:
         self.names.make_room(record_scanner.NAMES_MAX, record_scanner.RECORD_MAX)
         self.labels.make_room(record_scanner.LABEL_COUNT, record_scanner.RECORD_MAX)
         if self.cell_count == len(self.cells):
-            self.cells = _grow(self.cells, CELLS_GROWTH)
+            self.cells = _grow(self.cells, CELLS_MIN)
             self.cell_table = np.zeros(_choose_table_length(len(self.cells)), dtype=np.int32)
             compiling.compile_loop(record_scanner.rebuild_cell_table)(self.cell_count, self.cell_table, self.cells)
 
@@ -374,7 +374,7 @@ def decode_page(facts: Facts, page: ScannedPage, apply_record: ApplyRecord, numb
             continue
         games = slice(game, game + last - first)
         while name_index < len(page.names) and page.game_of_name[name_index] < games.stop:
-            # records that are not plain have added their own new players
+            # names of records that are not plain may have been numbered already
             numbers.players.append(number_player(facts, page.names[name_index]))
             position = page.after + 1 + first + max(page.game_of_name[name_index] - game, 0)
             facts.players_at.extend([position] * (len(facts.players) - len(facts.players_at)))

@@ -70,8 +70,8 @@ from ratings_ledger.projections.facts.stored_columns import ANY, LayeredColumn, 
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 
 LOCK_TRIES, LOCK_PAUSE_S = 400, 0.05
-# a segment is merged with all later segments if it is at most MERGE_RATIO times as long as all of these together; from
-# SEGMENTS_MAX segments on, a segment is also merged if it is at most as long as they are
+# after the cache has grown, the first segment that is at most MERGE_RATIO times as long as all later ones together is
+# merged with these; while it grows, from SEGMENTS_MAX segments on, the first that is at most as long as all later ones
 MERGE_RATIO, SEGMENTS_MAX = 8, 16
 ROW_CODES = {"first_position": "q", "occurred_at": "q", "start": "q", "count": "i", "cell": "i", "kind_start": "q"}
 SLOT_CODES = {"player": "i", "place": "i", "status": "b", "replaced": "b"}
@@ -191,7 +191,7 @@ class Cache:
             raise DamagedFile(f"its columns are invalid: {error}", self.folder) from None
 
     def _map_facts(self, position: int) -> Facts:
-        facts = Facts(position, b"", unchecked=check_columns)
+        facts = Facts(position, b"", pending_check=check_columns)
         player_count = self._count_items("players_at")
         known_players = bisect_right(self._read_column("players_at"), position)
         self._fill_dictionaries(facts, known_players)
@@ -374,7 +374,7 @@ def refuse_shared_cache(connection: Connection) -> None:
 
 
 def find_cache(connection: Connection, newest: int, locked: bool = False) -> Cache | None:
-    """Return the part of a ledger's cache that matches the log; None without a readable cache.
+    """Return the part of a ledger's cache that matches the log; None without a cache folder, or if it cannot be read.
 
     With `locked`, which means that the caller holds the lock, segments that do not match are deleted and logged. The
     caller then rebuilds them.
@@ -497,7 +497,7 @@ def check_texts(facts: Facts) -> None:
         if not all(isinstance(number, int) for number in cell):
             raise ValueError("a cell contains a value that is not a number")
         if not all(NONE <= number < len(facts.texts) for number in cell[:6]) or not 0 <= cell.seats <= PLAYERS_MAX:
-            raise ValueError("a cell refers to a text that does not exist")
+            raise ValueError("a cell has a text that does not exist, or an impossible number of seats")
         if NONE in (cell.game, cell.kind) or facts.texts[cell.kind] not in GAME_TYPES:
             raise ValueError("a cell has an unknown game type")
 

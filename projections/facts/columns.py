@@ -254,13 +254,13 @@ class Facts:
     base: CacheSizes | None = None
     changes: list[GameChange] = field(default_factory=list)
     other_records: list[tuple[int, str]] = field(default_factory=list)
-    # a function that checks all columns; None once it was called. Until then, each part is checked when it is read
-    unchecked: Callable[[Facts], None] | None = None
+    # checks all columns; None once it has been called. Until then, each part is checked when it is read
+    pending_check: Callable[[Facts], None] | None = None
     # the folder of the cache, the chain hashes at the positions of its files, and the opened files
     cache: Path | None = None
     hashes: dict[int, bytes] = field(default_factory=dict)
     segments: dict[Path, Any] = field(default_factory=dict)
-    # whether unrecorded events were applied
+    # whether events were applied after the facts were read from the cache; if so, results are not cached
     proposed: bool = False
     # the time of the last record, which closes rating periods; set only if a ruleset has rating periods
     recorded_until: int = INSTANT_MAX
@@ -285,6 +285,7 @@ class Facts:
     club_games: ClubGames | None = None
     # the seconds played according to the game's clock, rounded up, by participant
     clock_seconds: dict[int, int] = field(default_factory=dict)
+    # whether any id has another current id
     renamed: bool = False
     _id_ranks: array[int] = field(default_factory=_create_small_column)
 
@@ -293,8 +294,8 @@ class Facts:
         """Return the reasons why invalid events are ignored, by position."""
         return dict(sorted((self.unread | self.circular).items()))
 
-    def snapshot(self) -> Facts:
-        """Return a copy of the facts that later events do not change."""
+    def detached_copy(self) -> Facts:
+        """Return a copy that stays the same when further events are applied to these facts."""
         # participants, players and texts are only appended, and no game of the copy refers to later ones
         rows = {name: copy(getattr(self, name)) for name in ROW_COLUMNS}
         return replace(self, **rows, person=self.person[:], voided=set(self.voided), cache=None)
@@ -345,7 +346,7 @@ class Facts:
             },
             voided={index for index, row in enumerate(rows) if row in self.voided},
             rows={},
-            unchecked=None,
+            pending_check=None,
             cache=None,
             segments={},
             clock_seconds={},
@@ -379,10 +380,10 @@ class Facts:
 
     def check(self) -> None:
         """Check all columns that have not been checked yet. Raises `DamagedFile`."""
-        if self.unchecked is None:
+        if self.pending_check is None:
             return
-        self.unchecked(self)
-        self.unchecked = None  # later files are checked when they are opened
+        self.pending_check(self)
+        self.pending_check = None  # later files are checked when they are opened
         for segment in [*self.segments.values()]:
             segment.check()
 

@@ -100,7 +100,10 @@ def decode(
 
 
 def decode_to_store(connection: Connection, position: int | None = None) -> Facts:
-    """Decode facts whose results will be stored. Raises `StoreUnavailable` if other accounts can write the cache."""
+    """Decode facts whose results will be stored.
+
+    Raises `StoreUnavailable` if other accounts have any rights in the cache of a long log.
+    """
     if head(connection).position >= CACHED_EVENTS:
         from ratings_ledger.projections.facts import column_cache
 
@@ -120,7 +123,7 @@ def read_rulesets_at(connection: Connection, position: int) -> Facts:
 def _read_from_cache(connection: Connection, newest: int, position: int, lazily: bool) -> Facts | None:
     """Return the facts at a position, mapped from the cache; None if the cache cannot be used.
 
-    Extends the cache to the head if necessary, and rebuilds a damaged cache once.
+    Extends the cache to the head if necessary, and repairs a damaged cache.
     """
     from ratings_ledger.projections.facts import column_cache  # imported only for long logs
     from ratings_ledger.projections.facts.column_files import DamagedFile, UnreadableFile
@@ -141,7 +144,7 @@ def _read_from_cache(connection: Connection, newest: int, position: int, lazily:
 def _grow_cache(connection: Connection, root: Path, newest: int, position: int, lazily: bool) -> Facts | None:
     """Extend the cache to the head. Return the facts at a position; None if the cache cannot be extended.
 
-    Raises `DamagedFile`, `UnreadableFile`, `StoreDamaged` if the cache is damaged even after it was rebuilt.
+    Raises `DamagedFile` if the cache is still damaged after `REPAIRS_MAX` repairs, `UnreadableFile`, `StoreDamaged`.
     """
     from ratings_ledger.projections.facts import column_cache
     from ratings_ledger.projections.facts.column_files import DamagedFile
@@ -237,7 +240,7 @@ def _request_game_rows(
 
 
 def _find_changed_games(connection: Connection, after: int, until: int, types: Sequence[str]) -> set[str]:
-    """Return the ids of the games to which events of some types refer, from after `after` up to `until`."""
+    """Return the ids of the games to which events of some types refer, after the position `after` up to `until`."""
     return {event.data["game_id"] for event in read_types(connection, types, until=until, after=after)}
 
 
@@ -290,7 +293,7 @@ def decode_text(text: Any, after: int, until: int) -> Facts:
 def extend_with_drafts(facts: Facts, drafts: Iterable[Draft], apply_draft: Callable[[Facts, int, Draft], None]) -> None:
     """Apply drafts in order, as if they were recorded after the facts. Many plain games are decoded in bulk.
 
-    `apply_draft` applies a single draft at a position. The rows of all drafted games are entered into `facts.rows`.
+    `apply_draft` applies a single draft at a position, and enters the game of a draft into `facts.rows`.
     """
     remaining = enumerate(drafts, facts.position + 1)
     first = [*islice(remaining, BULK_EVENTS)]
@@ -371,7 +374,10 @@ def _apply_pages(facts: Facts, connection: Connection, until: int) -> None:
 
 
 def apply_event(facts: Facts, position: int, record: str) -> None:
-    """Apply a record. For an invalid record, which only direct SQL can append, enter the reason into `unread`."""
+    """Apply a record; in a delta, keep a record that is not about a game, or that is invalid, in `other_records`.
+
+    Otherwise enter the reason why a record is invalid into `unread`. Only direct SQL can append such a record.
+    """
     try:
         event = read_known_event(position, record)
         if facts.base is not None and event.type not in GAME_EVENTS:
@@ -489,7 +495,7 @@ def _follow_clubs(facts: Facts, renames: Sequence[ClubRename]) -> dict[str, str]
     return current_names
 
 
-def _event_voided(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
+def _withdraw_or_restore(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
     if data["id"] not in facts.recorded.positions:
         raise LookupError(f"no earlier event has the id {data['id']!r}, so it cannot be withdrawn")
     target = facts.recorded.positions[data["id"]]
@@ -497,31 +503,31 @@ def _event_voided(facts: Facts, position: int, decided_at: int, data: dict[str, 
     facts.recorded.withdrawn ^= {root}
 
 
-def _player_renamed(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
+def _rename_player(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
     rename = Rename(position, number_player(facts, data["player"]), number_player(facts, data["new_player"]))
     facts.recorded.renames.append(rename)
 
 
-def _points_adjusted(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]) -> None:
+def _adjust_points(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]) -> None:
     player = number_player(facts, data["player"])
     facts.recorded.adjustments.append(Adjustment(occurred_at, position, data["ladder"], player, data["points"]))
 
 
-def _player_seeded(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]) -> None:
+def _seed_player(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]) -> None:
     player = number_player(facts, data["player"])
     facts.recorded.seeds.append(Seed(position, data["ladder"], player, data["state"], data.get("games", 0)))
 
 
-def _club_renamed(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
+def _rename_club(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
     facts.recorded.club_renames.append(ClubRename(position, data["club"], data["new_club"]))
 
 
-def _account_changed(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]) -> None:
+def _set_account(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]) -> None:
     account = AccountEntry(occurred_at, position, number_player(facts, data["player"]), data.get("account", "premium"))
     facts.recorded.accounts.append(account)
 
 
-def _ruleset_published(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]) -> None:
+def _add_version(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]) -> None:
     version, problems = bind(Ruleset.model_validate(data), position)
     if version is None:
         reason = f"{data['id']}@{data['version']} cannot be used here: {problems[0].key}: {problems[0].message}"
@@ -530,23 +536,23 @@ def _ruleset_published(facts: Facts, position: int, occurred_at: int, data: dict
     facts.recorded.versions.append(version)
 
 
-def _league_created(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]) -> None:
+def _add_league(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]) -> None:
     league = LeagueFacts(occurred_at, position, number_text(facts, data["league"]), number_text(facts, data["game"]))
     facts.recorded.leagues.append(league)
 
 
 APPLY: dict[str, Callable[[Facts, int, int, dict[str, Any]], None]] = {
-    "player.registered": _account_changed,
-    "player.account_changed": _account_changed,
-    "player.renamed": _player_renamed,
+    "player.registered": _set_account,
+    "player.account_changed": _set_account,
+    "player.renamed": _rename_player,
     "game.recorded": record_game,
     "game.corrected": correct_game,
     "game.voided": void_game,
     "game.reinstated": reinstate_game,
-    "event.voided": _event_voided,
-    "points.adjusted": _points_adjusted,
-    "player.seeded": _player_seeded,
-    "club.renamed": _club_renamed,
-    "ruleset.published": _ruleset_published,
-    "league.created": _league_created,
+    "event.voided": _withdraw_or_restore,
+    "points.adjusted": _adjust_points,
+    "player.seeded": _seed_player,
+    "club.renamed": _rename_club,
+    "ruleset.published": _add_version,
+    "league.created": _add_league,
 }

@@ -176,9 +176,7 @@ def correct_game(facts: Facts, position: int, decided_at: int, data: dict[str, A
     """Replace the content of a game's row by the corrected game. The game keeps its time unless that was corrected."""
     row = _find_row(facts, data["game_id"])
     game, new_occurred_at = read_corrected_game(data, SAME)
-    start, size, cell, kind_start = _append_participants(facts, game)
-    change = GameChange(position, row, voided=False, occurred_at=new_occurred_at, start=start, size=size)
-    _record_change(facts, change._replace(cell=cell, kind_start=kind_start))
+    _record_change(facts, GameChange(position, row, False, new_occurred_at, *_append_participants(facts, game)))
 
 
 def void_game(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:

@@ -84,7 +84,7 @@ def knows_club(facts: Facts, name: str) -> bool:
 
 
 def games_played(facts: Facts, players: Collection[str]) -> dict[str, int]:
-    """Return the number of live games of each known player, under any of the player's ids. Omit unknown players."""
+    """Return the number of live games of each player, under any of the player's ids. Omit ids that no event names."""
     games_by_person: Counter[int] = Counter()
     for number, count in _count_participations(facts).items():
         games_by_person[facts.person[number]] += count
@@ -94,7 +94,7 @@ def games_played(facts: Facts, players: Collection[str]) -> dict[str, int]:
 
 def _count_participations(facts: Facts) -> dict[int, int]:
     """Return the number of live games by player number."""
-    if facts.unchecked is not None:
+    if facts.pending_check is not None:
         facts.check()
     if len(facts.start) < arrays.LONG_HISTORY:
         games_by_player: Counter[int] = Counter()
@@ -119,7 +119,7 @@ def list_rows_of(facts: Facts, players: Collection[int]) -> list[int]:
     """Return the rows of the games in which some players took part, in log order. `players` are the numbers of ids."""
     if not players:
         return []
-    if facts.unchecked is not None:
+    if facts.pending_check is not None:
         facts.check()
     start, count, player = map(arrays.as_numpy, (facts.start, facts.count, facts.player))
     is_selected = np.zeros(len(facts.players), dtype=bool)

@@ -1,8 +1,8 @@
 """Read records of plain games byte by byte into columns. `projections.facts.bulk_decoding` compiles this module.
 
-A game is plain if it has places or whole scores, no seat changed hands, no text needs a backslash, and the game is
-valid by `ledger.events.game_types.placing`. All other records are left to the general decoder. Callers check the
-validity of names. The code is plain Python over bytes and integers.
+A game is plain if its record has only the members below, all players have places or whole scores, no seat changed
+hands, no text needs a backslash, and the game is valid by `ledger.events.game_types.placing`. All other records are
+left to the general decoder. Callers check the validity of names. The code is plain Python over bytes and integers.
 
 A record is accepted only in canonical form: its members are in order, and numbers and times are written as the program
 writes them.

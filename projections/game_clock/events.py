@@ -138,7 +138,7 @@ def _record_sign_of_life(clock: GameClock, player_clock: PlayerClock) -> None:
     player_clock.silent_ms = 0
     if player_clock.disconnected_at is not None:
         player_clock.add_line(
-            clock.now, "connected", f"a sign of life; was disconnected since {player_clock.disconnected_at}"
+            clock.now, "connected", f"a sign of life; had been disconnected since {player_clock.disconnected_at}"
         )
         player_clock.disconnected_at = None
 
@@ -167,7 +167,8 @@ def _decide(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockPro
     if decided != player_clock.choice:
         return ClockProblem(
             "clock-choice-missing",
-            f"{quote(player_clock.player)} decided {quote(decided)}, but was offered {player_clock.choice}",
+            f"{quote(player_clock.player)} decided {quote(decided)}, but was offered {player_clock.choice}; "
+            "record a decision about the offered choice",
         )
     left, percent = player_clock.auxiliary_ms, clock.timers.reward_percent
     in_time = f"{left} ms were left; {percent} % of them are added"
@@ -216,7 +217,9 @@ def _answer_pause(clock: GameClock, player_clock: PlayerClock, data: Data) -> Cl
     if answer not in ("yes", "no"):
         return ClockProblem("bad-value", f"{quote(answer)} is not an answer (yes, no)")
     if clock.question is None:
-        message = f"no request for a pause is open at {clock.now} ({clock.pause_status})"
+        message = (
+            f"no request for a pause is open at {clock.now} ({clock.pause_status}); record clock.pause_asked first"
+        )
         return ClockProblem("clock-no-question", message)
     if answer == "no":
         deny_pause(clock, f"{quote(player_clock.player)} said no")

@@ -63,7 +63,10 @@ class PlayerClock:
             self.ran_ms += overrun
 
     def add_line(self, at: int, what: str, detail: str, change_ms: int = 0) -> None:
-        """Add a line, and change the main timer by `change_ms`; time already lost gets its own line first."""
+        """Add a line, and change the main timer by `change_ms`; time already lost gets its own line first.
+
+        If `what` is empty, add only the line for time already lost.
+        """
         if self.ran_ms:
             detail_ran = f"the time for {self.choice} was over; running since {self.ran_since}"
             self.lines.append(ClockLine(at, "ran", -self.ran_ms, self.main_ms, detail_ran))

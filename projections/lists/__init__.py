@@ -7,7 +7,7 @@ kind of list needs a module in this package and an entry in `LISTS`.
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ratings_ledger.projections.lists import annual, best_of, league_table, period, points
+from ratings_ledger.projections.lists import annual, best_of, league_table, monthly, points
 from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, Results
 
 
@@ -68,8 +68,8 @@ LISTS = {
         by_points=best_of.ranks_by_points,
     ),
     "period": RankingList(
-        period.rank,
-        period.explain,
+        monthly.rank,
+        monthly.explain,
         params=("score", "gold", "gold_ties"),
         model="PeriodParams",
         adjustable=False,

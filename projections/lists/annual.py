@@ -17,7 +17,7 @@ class MonthPlace(NamedTuple):
 
 
 def rank(results: Results) -> list[RankedRow]:
-    """Return a row for every player with a place in at least one month; players in `excluded` have no rank."""
+    """Return a row for every player with a place in at least one month; players in `results.excluded` have no rank."""
     rows = []
     for name in sorted({name for monthly_rows in results.months.values() for name in monthly_rows}):
         if places := _list_places(results, name):

@@ -124,7 +124,7 @@ def _find_divisor(params: Any) -> int:
 
 
 def _build_rows(results: Results) -> list[RankedRow]:
-    """Return a row for every player, by name and without a rank."""
+    """Return a row without a rank for every player, in the order of `results.names`."""
     divisor, min_games = _find_divisor(results.params), results.params.min_games
     return [
         RankedRow(

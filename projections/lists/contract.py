@@ -58,7 +58,7 @@ class RankedColumns(Sequence[RankedRow]):
         return (row._replace(state=state) for row, state in zip(rows, states, strict=True))
 
     def rows_named(self, players: Collection[str]) -> Iterator[RankedRow]:
-        """Yield the rows of players, given their ids, in any order."""
+        """Yield the rows of players, given their ids, in the order of `names`."""
         indices = [index for index, name in enumerate(self.names) if name in players]
         return self.rows_at(np.array(indices, dtype=np.int64))
 
@@ -91,10 +91,10 @@ class Results(NamedTuple):
     excluded: the players who have no rank whatever their points, with the reason
     places:   if the list reads places, the place of each participant in the game, 0 if not classified
     states:   under a rule with state, a sequence for each state column, by player; otherwise empty
-    ranked_by: the value by which each player is ranked on running points, in units of 1/scale; None: the points
+    rank_values: the value by which each player is ranked on running points, in units of 1/scale; None: the points
     more_places: for a participant that is a club whose players all count, its other places, ascending
     ids:      for long lists, which numpy ranks, the position of each player's id among the sorted ids
-    rank_words: a description of `ranked_by`; None: the points
+    ranked_by: a description of `rank_values`, as in `Version.ranked_by`
     """
 
     names: Sequence[str]
@@ -110,9 +110,9 @@ class Results(NamedTuple):
     places: Sequence[int] = ()
     ids: Any = None
     states: Sequence[Sequence[int]] = ()
-    ranked_by: Sequence[int] | None = None
+    rank_values: Sequence[int] | None = None
     more_places: Mapping[int, Sequence[int]] = {}
-    rank_words: str | None = None
+    ranked_by: str | None = None
 
     def list_changes(self, player: int) -> Iterator[tuple[int, int]]:
         """Yield (game, change) for each game of a player, in order."""

@@ -25,16 +25,16 @@ def rank(results: Results) -> Sequence[RankedRow]:
     if results.states:
         states = zip(*results.states, strict=True)
         rows = [row._replace(state=state) for row, state in zip(rows, states, strict=True)]
-    if results.ranked_by is None:
+    if results.rank_values is None:
         return rank_rows(rows, key=lambda row: -row.points)
-    rank_values = dict(zip(results.names, results.ranked_by, strict=True))
+    rank_values = dict(zip(results.names, results.rank_values, strict=True))
     return rank_rows(rows, key=lambda row: -rank_values[row.player])
 
 
 def _rank_columns(results: Results) -> RankedColumns:
     """Return the rows of a long list as columns."""
     points, games = np.asarray(results.points), np.asarray(results.games)
-    rank_values = points if results.ranked_by is None else np.asarray(results.ranked_by)
+    rank_values = points if results.rank_values is None else np.asarray(results.rank_values)
     unqualified = games < results.params.min_games
     order = np.lexsort((np.asarray(results.ids), -rank_values, unqualified))
     qualified, ranks = order[: len(order) - unqualified.sum()], np.zeros(len(order), dtype=np.int64)
@@ -44,18 +44,12 @@ def _rank_columns(results: Results) -> RankedColumns:
     return RankedColumns(results.names, points, games, ranks, order, [*map(np.asarray, results.states)])
 
 
-def _explain_ranked_by(results: Results, player: int) -> list[ExplainedLine]:
-    """Explain the value that ranks a player, unless it is the points."""
-    if results.ranked_by is None:
-        return []
-    return [ExplainedLine("ranked by", ExactNumber(results.ranked_by[player], results.scale), results.rank_words or "")]
-
-
 def explain(results: Results, name: str) -> list[ExplainedLine]:
-    """Explain the player's points, the value that ranks the player, and the reason if there is no rank."""
+    """Explain the player's points, the value that ranks the player if it differs, and the reason for a missing rank."""
     player = results.names.index(name)
-    return [
-        ExplainedLine("points", ExactNumber(results.points[player], results.scale), "after all games and adjustments"),
-        *_explain_ranked_by(results, player),
-        *explain_too_few(results.games[player], results.params.min_games),
-    ]
+    points = ExactNumber(results.points[player], results.scale)
+    lines = [ExplainedLine("points", points, "after all games and adjustments")]
+    if results.rank_values is not None:
+        rank_value = ExactNumber(results.rank_values[player], results.scale)
+        lines.append(ExplainedLine("ranked by", rank_value, results.ranked_by or ""))
+    return lines + explain_too_few(results.games[player], results.params.min_games)

@@ -559,7 +559,7 @@ class Ladders:
             if version.rule.state and stream.ranking.running
             else None,
             closed=describe_periods(self.facts, stream, self.as_of),
-            ranked_by=results.rank_words,
+            ranked_by=results.ranked_by,
         )
         return ranking, results
 
@@ -584,9 +584,9 @@ class Ladders:
             places=places,
             ids=arrays.take(self.facts.id_ranks(), array("i", stream.persons)) if is_long else None,
             states=trace.states[: version.rule.width] if version.rule.state else (),
-            ranked_by=_compute_rank_values(trace, version),
+            rank_values=_compute_rank_values(trace, version),
             more_places=more_places,
-            rank_words=None if version.rule.rank_by is None else version.ranked_by,
+            ranked_by=version.ranked_by,
         )
 
     def _rank_months(self, stream: Stream, version: Version) -> dict[str, Ranking]:

@@ -354,7 +354,7 @@ def _find_first_games(facts: Facts, leagues: list[int]) -> dict[int, int]:
     """
     if all(league == NONE for league in leagues):
         return {}
-    if facts.unchecked is not None:
+    if facts.pending_check is not None:
         facts.check()
     league = np.array(leagues)[arrays.as_numpy(facts.cell)]
     league[list(facts.voided)] = NONE
@@ -431,7 +431,7 @@ def select_games(
         is_on_ladder: tells whether the games of a cell are on a requested ladder
         failures: receives, by row, the error of each game at which the rule's check fails; these games are included
     """
-    if facts.unchecked is not None:
+    if facts.pending_check is not None:
         facts.check()
     cell_mask = _build_cell_mask(facts, versions, is_on_ladder)
     rows = order_rows() if any(cell_mask) else array("q")

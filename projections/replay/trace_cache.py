@@ -2,12 +2,12 @@
 
 Each trace is a file of columns:
 
-    ~/.cache/ratings-ledger/LEDGER-ID-PLACE/traces/LADDER-POSITION-INPUTS-PROGRAM
+    ~/.cache/ratings-ledger/LEDGER-ID-LOCATION/traces/LADDER-POSITION-INPUTS-PROGRAM
 
 A trace depends on the exact history (the chain hash at its position), on the versions that scored the games and on this
-program's rules. The file's name has digests of all three. After later events, a cached trace is continued. Ladders with
-rules from packages are never cached, because changes of these rules cannot be detected. `verify` and `rebuild --check`
-replay without the cache. Results stay the same if the cache is deleted.
+program's rules. INPUTS is a digest of the history and the versions, PROGRAM a digest of the rules. After later events,
+a cached trace is continued. Ladders with rules from packages are never cached, because changes of these rules cannot be
+detected. `verify` and `rebuild --check` replay without the cache. Results stay the same if the cache is deleted.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def find_trace(facts: Facts, ladder: str, versions: Sequence[Version]) -> Trace 
 
 
 def store_trace(facts: Facts, trace: Trace, versions: Sequence[Version]) -> None:
-    """Write the trace of a long ladder to the cache and delete the ladder's older traces."""
+    """Write the trace of a long ladder to the cache and delete older ones, unless the cache has a later one."""
     stream = trace.stream
     if facts.cache is None or facts.proposed or len(stream.rows) < TRACED_GAMES or not can_be_cached(facts, versions):
         return
@@ -247,7 +247,7 @@ def list_deciding_modules() -> list[Path]:
 def _open_trace_file(path: Path, facts: Facts, versions: Sequence[Version]) -> ColumnFile | None:
     """Open the file of a trace, unless it is already open. Return None if the file does not exist.
 
-    Facts and their snapshots share the opened file. Raises `DamagedFile`, `UnreadableFile`.
+    Facts and their copies share the opened file. Raises `DamagedFile`, `UnreadableFile`.
     """
     if path not in facts.segments:
         new_file = open_file(path)
@@ -259,7 +259,7 @@ def _open_trace_file(path: Path, facts: Facts, versions: Sequence[Version]) -> C
             raise DamagedFile(f"{path.name} does not hold a trace: {error}", path) from None
         facts.segments[path] = new_file
     file: ColumnFile = facts.segments[path]
-    if facts.unchecked is None:
+    if facts.pending_check is None:
         file.check()
     return file
 

@@ -177,7 +177,7 @@ def test_explanation_has_parts_and_tie_breaks():
 
 
 @pytest.mark.parametrize(("values", "reason"), [
-    ({"parts": [{"best": 5}, {"rounds": 5}]}, "every part but the last has `rounds`"),
+    ({"parts": [{"best": 5}, {"rounds": 5}]}, "every part but the last needs `rounds`"),
     ({"parts": [{"rounds": 0}]}, "greater than or equal to 1"),
     ({"parts": [{"rounds": 3, "best": 0}]}, "greater than or equal to 1"),
     ({"parts": [{"rounds": 3, "worst": 1}]}, "not permitted"),

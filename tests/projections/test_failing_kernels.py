@@ -100,7 +100,7 @@ KERNELS: dict[str, tuple[Callable[..., int], str]] = {
     "nan": (score_nan, "OverflowError: the result is not a number, or too large"),
     "zero": (divide_by_zero, "ZeroDivisionError: "),
     "whole_zero": (divide_integers_by_zero, "ZeroDivisionError: "),
-    "logarithm": (take_logarithm, "ValueError: the logarithm of a number that is not positive"),
+    "logarithm": (take_logarithm, "ValueError: the logarithm needs a positive number below 1e300"),
     "exponent": (take_exponent, "OverflowError: the result is not a number, or too large"),
     "square_root": (take_square_root, "ValueError: the square root of a negative number"),
     "too_large": (score_inexact, "OverflowError: a number is too large for exact arithmetic"),

@@ -397,7 +397,7 @@ def test_applied_proposal_leaves_the_cache_unchanged(
     before = decode_and_rank(ledger)
     with ledger.reading() as connection:
         facts = decode(connection)
-        snapshot = facts.snapshot()
+        snapshot = facts.detached_copy()
         game_id = json.loads(
             connection.exec_driver_sql("SELECT record FROM events WHERE type = 'game.recorded' LIMIT 1").scalar_one()
         )["data"]["game_id"]

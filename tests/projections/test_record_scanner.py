@@ -109,7 +109,7 @@ def test_plain_game_matches_decoder(case, members):
 
 def test_page_with_many_names_makes_room(monkeypatch):
     """A page with far more players, labels and cells than the scanner has room for has the same facts as decoded."""
-    monkeypatch.setattr(bulk_decoding, "CELLS_GROWTH", 2)
+    monkeypatch.setattr(bulk_decoding, "CELLS_MIN", 2)
     seats_by_game = [[{"place": 1, "player": f"p-{n}-{seat}"} for seat in range(40)] for n in range(130)]
     records = [build_game_record(n, own, group=f"g-{n}") for n, own in enumerate(seats_by_game, 1)]
     assert sum(map(len, seats_by_game)) > record_scanner.NAMES_MAX

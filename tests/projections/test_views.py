@@ -277,7 +277,7 @@ BAD_CALLS: list[tuple[Callable[[rl.Ledger], object], type[rl.LedgerError], str |
     (lambda ledger: ledger.at().events(types=["game.vided"]), rl.BadArgument, "types", 2),
     (lambda ledger: ledger.at(known_at=99).events(), rl.BadArgument, "known_at", 2),
     (lambda ledger: ledger.at().decisions(99), rl.BadArgument, "after", 2),
-    (lambda ledger: ledger.at(known_at=1).decisions(1), rl.BadArgument, None, 2),
+    (lambda ledger: ledger.at(known_at=1).decisions(1), rl.BadArgument, "after", 2),
     (lambda ledger: ledger.at().ruleset("club-catan-elo@9"), rl.BadArgument, "name", 2),
     (lambda ledger: ledger.at(known_at=99).rulesets(), rl.BadArgument, "known_at", 2),
     (lambda ledger: ledger.at().league("winter"), rl.LedgerError, "league-unknown", 2),
