@@ -296,7 +296,7 @@ class Admission:
         counting = [
             ruleset_id
             for ruleset_id, versions in self.versions.items()
-            if any(game in version.ruleset.scope.game and rates_teams(version) for version in versions)
+            if any(game in version.ruleset.scope.game and rates_teams(version.rule) for version in versions)
             and list_partition_values(facts, 0, versions[0].ruleset)
         ]
         if not counting:
@@ -554,7 +554,7 @@ def _may_refuse(versions: Sequence[Version], game: str, has_teams: bool) -> bool
             version.rule.check
             or "season" in version.ruleset.partition.by
             or reads_numbers(version)
-            or (has_teams and not rates_teams(version))
+            or (has_teams and not rates_teams(version.rule))
         )
         for version in versions
     )

@@ -24,7 +24,7 @@ from ratings_ledger.ledger.store.log import (
 )
 from ratings_ledger.projections.queries.coordinates import TimeFormat
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, INLINE, NAMED_FROM, Absent, Answer, Result, Rows
-from ratings_ledger.projections.replay.eligibility import reads_teams
+from ratings_ledger.projections.replay.eligibility import rates_teams
 from ratings_ledger.projections.rulesets.assumptions import assumptions_of
 from ratings_ledger.projections.rulesets.registry import find_rule
 from ratings_ledger.projections.rulesets.shipped_rulesets import shipped_rulesets
@@ -218,7 +218,7 @@ def list_shipped() -> ShippedRulesets:
                 games=() if shipped.takes_game else shipped.games,
                 description=shipped.description,
                 source=shipped.source,
-                teams=(installed_rule := find_rule(shipped.rule)) is not None and reads_teams(installed_rule),
+                teams=(installed_rule := find_rule(shipped.rule)) is not None and rates_teams(installed_rule),
             )
             for shipped in shipped_rulesets().values()
         )

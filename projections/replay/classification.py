@@ -1,4 +1,4 @@
-"""Determine the classified places of the players in a ladder's games, which lists of places count."""
+"""Determine the classified places of the participants in a ladder's games. Lists that compare places use them."""
 
 from collections.abc import Sequence
 from itertools import pairwise

@@ -214,11 +214,11 @@ def _score_stream(people: Facts, stream: Stream, failures: dict[int, Exception])
         version=np.repeat(arrays.as_numpy(stream.version_indices).astype(np.int64), sizes),
         slot=_find_participants(people, stream),
         gain=gains,
-        place=_find_places(stream),
+        place=_classify_slots(stream),
     )
 
 
-def _find_places(stream: Stream) -> Any:
+def _classify_slots(stream: Stream) -> Any:
     """Return the classified place at every slot of a stream; 0 if its rules do not read places."""
     if all("place" in version.rule.columns for version in stream.versions):
         return np.array(list_classified_places(stream), dtype=np.int64)
@@ -331,14 +331,14 @@ class MemberTerms(NamedTuple):
     """The explanation of a game of clubs as a game among persons.
 
     names, terms: by participant, the id and the rule's terms
-    unit:         the number of units in a point
+    scale:        the number of units in a point
     takes_best:   whether only the best player of a club counts
     remark:       the rule's remark on the game
     """
 
     names: dict[int, str]
     terms: dict[int, list[Term]]
-    unit: int
+    scale: int
     takes_best: bool
     remark: str | None
 
@@ -350,7 +350,7 @@ class MemberTerms(NamedTuple):
         for rank, member in enumerate(members):
             name = self.names[member.participant]
             if rank and self.takes_best:
-                points = decimal(member.gain, self.unit)
+                points = decimal(member.gain, self.scale)
                 unit = "point" if points == "1" else "points"
                 yield Term(name, 0, f"{points} {unit}; only the club's best player counts")
                 continue
@@ -372,7 +372,7 @@ def explain_members(games: ClubGames, row: int, version: Version, ladder: str) -
     return MemberTerms(
         names=dict(zip(participants, names, strict=True)),
         terms=dict(zip(participants, terms, strict=True)),
-        unit=rule.scale,
+        scale=rule.scale,
         takes_best=version.ruleset.takes == "best",
         remark=remark_on_game(version, ladder, row, names, columns),
     )

@@ -140,7 +140,7 @@ def _select_rows_after(facts: Facts, boundary: tuple[int, int], rows: Column) ->
 
 
 def _find_first_moment(facts: Facts, rows: list[int], versions: Sequence[Version]) -> list[tuple[int, int]]:
-    """Return the moment of the first game in `rows` that a ladder of the versions may count, or an empty list."""
+    """Return a list with the moment of the first game in `rows` that the versions may count; empty without one."""
     text_numbers = {facts.text_numbers.get(name) for name in list_games(versions)}
     moments = (
         (facts.occurred_at[row], facts.first_position[row]) for row in rows if facts.cell_of(row).game in text_numbers
@@ -173,7 +173,7 @@ def find_changed_rows(facts: Facts, position: int) -> list[int]:
 
 
 def _find_first_game(trace: Trace, rows: list[int]) -> list[int]:
-    """Return the number of the trace's first game in `rows`, or an empty list."""
+    """Return a list with the number of the trace's first game in `rows`; empty without one."""
     if not rows:
         return []
     if trace.earlier is not None and (first := _find_first_game(trace.earlier, rows)):
@@ -199,7 +199,7 @@ def _find_changed_people(before: list[list[str]], after: list[list[str]]) -> set
 
 
 def _find_first_moment_of_people(facts: Facts, player_ids: set[str]) -> list[tuple[int, int]]:
-    """Return the moment of the first game of some players, counted or not, or an empty list."""
+    """Return a list with the moment of the first game of some players, counted or not; empty without one."""
     player_numbers = {facts.player_numbers[name] for name in player_ids & facts.player_numbers.keys()}
     rows = list_rows_of(facts, player_numbers) if player_numbers else []
     return [min((facts.occurred_at[row], facts.first_position[row]) for row in rows)] if rows else []

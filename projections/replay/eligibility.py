@@ -3,7 +3,7 @@
 Each condition is a function that returns the reason if the condition fails, else None. The loop over all games,
 `select_slots`, gets masks that these functions fill in for every cell, kind of seat, and account tier. Two conditions
 are written a second time, for arrays: whether enough different persons are left in a game, and whether a ruleset can
-read their numbers.
+read their numbers and teams.
 """
 
 from __future__ import annotations
@@ -167,19 +167,14 @@ def reads_numbers(version: Version) -> bool:
     return bool(version.ruleset.numbers) or not SCORES.isdisjoint(version.rule.columns)
 
 
-def reads_teams(rule: Rule) -> bool:
-    """Tell whether a rule reads which participants are partners."""
+def rates_teams(rule: Rule) -> bool:
+    """Tell whether a rule reads which participants are partners; other rules would score them as tied opponents."""
     return "team" in rule.columns
-
-
-def rates_teams(version: Version) -> bool:
-    """Tell whether the rule reads teams; other rules would score partners as tied opponents."""
-    return reads_teams(version.rule)
 
 
 def can_be_unreadable(facts: Facts, version: Version) -> bool:
     """Tell whether the version may be unable to read some of these games. `explain_unreadable` decides for one game."""
-    return reads_numbers(version) or (len(facts.optional.get("team", ())) > 0 and not rates_teams(version))
+    return reads_numbers(version) or (len(facts.optional.get("team", ())) > 0 and not rates_teams(version.rule))
 
 
 def explain_unreadable(facts: Facts, row: int, version: Version, participants: Sequence[int]) -> UnreadableGame | None:
@@ -188,7 +183,7 @@ def explain_unreadable(facts: Facts, row: int, version: Version, participants: S
     It may be unable to read the sides, a score or a custom number.
     """
     ruleset = version.ruleset
-    if not rates_teams(version) and (reason := _explain_partners(facts, row, version, participants)):
+    if not rates_teams(version.rule) and (reason := _explain_partners(facts, row, version, participants)):
         return UnreadableGame("no-teams", reason)
     for name, limits in ruleset.numbers.items():
         for participant, number in zip(participants, facts.column(f"{NUMBERS}{name}", row, participants), strict=True):
@@ -294,7 +289,7 @@ def _decide_for_clubs(facts: Facts, row: int, games: ClubGames, version: Version
     return Eligibility(version, clubs, None if clubs else "no counted participant played for a club")
 
 
-NEVER = 2**63 - 1
+NEVER = 2**63 - 1  # an instant after all games
 _SEASON = re.compile(r"(\d{4})-([1-9]\d?)", re.ASCII)
 
 
@@ -418,7 +413,7 @@ def order_rows(facts: Facts, as_of: int | None = None, since: int | None = None)
 def select_games(
     facts: Facts,
     versions: Sequence[Version],
-    order_rows: Callable[[], Column],
+    load_rows: Callable[[], Column],
     is_on_ladder: Callable[[Cell], bool],
     failures: dict[int, Exception],
 ) -> SelectedGames:
@@ -427,14 +422,14 @@ def select_games(
     Args:
         facts: all games
         versions: the versions of the ruleset
-        order_rows: returns the rows of the games to select from, in replay order; called only if any game may count
+        load_rows: returns the rows of the games to select from, in replay order; called only if any game may count
         is_on_ladder: tells whether the games of a cell are on a requested ladder
         failures: receives, by row, the error of each game at which the rule's check fails; these games are included
     """
     if facts.pending_check is not None:
         facts.check()
     cell_mask = _build_cell_mask(facts, versions, is_on_ladder)
-    rows = order_rows() if any(cell_mask) else array("q")
+    rows = load_rows() if any(cell_mask) else array("q")
     if not len(rows):
         return SelectedGames(array("q"), array("h"), array("q", [0]), array("i"))
     slots = sum(map(facts.count.__getitem__, rows)) if len(rows) < 1_000 else len(facts.player)
@@ -487,7 +482,7 @@ def select_games(
 
 
 def _select_in_parts(
-    facts: Facts, rows: Column, run: Callable[[Column, Sequence[Any]], int], buffers: Sequence[Any]
+    facts: Facts, rows: Column, select_into: Callable[[Column, Sequence[Any]], int], buffers: Sequence[Any]
 ) -> int:
     """Select games in two threads, each from one part of the rows into its own range of the buffers; close the gaps.
 
@@ -504,7 +499,8 @@ def _select_in_parts(
                 part = ordered[first : first + PART_GAMES]
                 ends = np.empty(len(part) + 1, dtype=np.int64)
                 outputs = (row[first:], version[first:], ends, slot[slots_from:])
-                waiting.append((first, slots_from, ends, threads.submit(run, arrays.as_column(part), outputs)))
+                task = threads.submit(select_into, arrays.as_column(part), outputs)
+                waiting.append((first, slots_from, ends, task))
                 slots_from += int(counts[part].sum())
             if len(waiting) > 2 or (first is None and waiting):
                 part_row, part_slot, ends, future = waiting.popleft()
@@ -614,7 +610,7 @@ def _drop_unreadable(facts: Facts, versions: Sequence[Version], selected: Select
         is_own = version_of == index
         if reads_numbers(version):
             is_unreadable[is_own] = _are_unreadable(facts, version, slot[is_own])
-        if not rates_teams(version):
+        if not rates_teams(version.rule):
             is_unreadable[is_own] |= _are_partners(facts, arrays.as_numpy(selected.row), size, slot)[is_own]
     if not is_unreadable.any():
         return selected

@@ -155,7 +155,7 @@ def read_day_and_season(facts: Facts, row: int | None, instant: int, ruleset: Ru
 
 def _number_seasons(facts: Facts, rows: Any, days: Any, ruleset: Ruleset) -> Any:
     """Return the number of each game's season, from its label or its month; 0 if the ruleset has no seasons."""
-    season_by: Any = getattr(ruleset, "season_by", None)
+    season_by: Any = ruleset.season_by
     if not season_by or not len(rows):
         return np.zeros(len(rows), dtype=np.int64)
     if season_by == "season":

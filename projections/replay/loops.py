@@ -17,9 +17,9 @@ Numbers = Any  # an array of integers: `array.array`, a memoryview or numpy's
 
 # the results of a loop over games or periods
 OK = -1
-UNBALANCED = -2  # the changes of a game sum to more than the game minted
+UNBALANCED = -2  # the changes of a game or period sum to more than it minted, or it minted less than 0
 NOT_RUN = -3  # the loop has not run yet
-OVERFLOW = -4  # a game moved a state or the minted points beyond `UNITS_MAX`
+OVERFLOW = -4  # a game or period moved a state or the minted points beyond `UNITS_MAX`
 ADJUSTMENT_OVERFLOW = -5  # an adjustment moved a state beyond `UNITS_MAX`
 
 # the entries of `totals`: the points with which players joined, the points minted, burned and adjusted; the index of
@@ -99,28 +99,28 @@ def number_in_ladders(
     person_of_player: Numbers,
     number_of_person: Numbers,
     numbers: Numbers,
-    names: Numbers,
-    names_from: Numbers,
+    persons: Numbers,
+    persons_from: Numbers,
 ) -> None:
     """Number the persons of each ladder in the order in which they join the ladder.
 
     number_of_person: work space with an entry for every person; must be filled with -1
     numbers:          receives, by slot, the number of the person on the ladder
-    names:            receives the persons of all ladders by number, bounded by `names_from`
+    persons:          receives the persons of all ladders by number, bounded by `persons_from`
     """
-    names_count = 0
+    person_count = 0
     for ladder in range(len(slot_from) - 1):
-        names_from[ladder] = names_count
+        persons_from[ladder] = person_count
         for index in range(slot_from[ladder], slot_from[ladder + 1]):
             person = person_of_player[player_of_slot[slots[index]]]
             if number_of_person[person] < 0:
-                number_of_person[person] = names_count - names_from[ladder]
-                names[names_count] = person
-                names_count += 1
+                number_of_person[person] = person_count - persons_from[ladder]
+                persons[person_count] = person
+                person_count += 1
             numbers[index] = number_of_person[person]
-        for index in range(names_from[ladder], names_count):
-            number_of_person[names[index]] = -1
-    names_from[len(slot_from) - 1] = names_count
+        for index in range(persons_from[ladder], person_count):
+            number_of_person[persons[index]] = -1
+    persons_from[len(slot_from) - 1] = person_count
 
 
 def score(n: int, points: Numbers, columns: Numbers, constants: Numbers, table: Numbers, change: Numbers) -> int:
@@ -603,7 +603,7 @@ def run_ladders(
     table: Numbers,
     ladder_from: Numbers,
     slot_from: Numbers,
-    names_from: Numbers,
+    persons_from: Numbers,
     offsets: Numbers,
     player_of_slot: Numbers,
     columns: Numbers,
@@ -638,7 +638,7 @@ def run_ladders(
             columns,
             ladder_from[ladder] + ladder,
             slot_from[ladder],
-            names_from[ladder],
+            persons_from[ladder],
             states,
             games,
             on_ladder,
@@ -677,7 +677,7 @@ def predict(
 ) -> int:
     """Compare expected scores with results, for every pair of players in the games from `first` up to `stop`.
 
-    The game `stop` is not included. Returns `OK`, or the first game with an expected score outside 0 to 1.
+    The game `stop` is not included. Returns `OK`, or the first game with an expected score that is not between 0 and 1.
 
     points: by slot, the player's points before the game
     counts: updated: [0] pairs, [1] pairs without a tie, [2] twice the correct predictions, [3] games without places

@@ -52,13 +52,13 @@ class PlayerNumbers(NamedTuple):
     """The numbers of the players on each ladder.
 
     number:     by slot of `LadderGames`, the number of the player on the ladder
-    names:      the persons of all ladders, sorted by ladder and then by number
-    names_from: the persons of ladder L are names[names_from[L]:names_from[L + 1]]
+    persons:    the persons of all ladders, sorted by ladder and then by number
+    persons_from: the persons of ladder L are persons[persons_from[L]:persons_from[L + 1]]
     """
 
     number: Column
-    names: Column
-    names_from: Column
+    persons: Column
+    persons_from: Column
 
 
 def list_cell_values(facts: Facts, cell: Cell, ruleset: Ruleset) -> list[Values]:
@@ -97,15 +97,15 @@ def is_partitioned_by_time(ruleset: Ruleset) -> bool:
 def partition_games(facts: Facts, ruleset: Ruleset, selected: SelectedGames, only: Values | None) -> LadderGames:
     """Return the selected games by ladder; with `only`, return only the ladder with these partition values."""
     keys, values_of_keys = _key_games(facts, ruleset, selected, only)
-    names = sorted({values for ladders_of_key in values_of_keys for values in ladders_of_key})
-    if len(names) == 1 and all(values_of_keys):
+    ladders = sorted({values for ladders_of_key in values_of_keys for values in ladders_of_key})
+    if len(ladders) == 1 and all(values_of_keys):
         columns_by_name = _place_on_one_ladder(selected)
     else:
-        number_of_ladder = {values: index for index, values in enumerate(names)}
+        number_of_ladder = {values: index for index, values in enumerate(ladders)}
         ladders_of_keys = [[number_of_ladder[values] for values in ladders_of_key] for ladders_of_key in values_of_keys]
-        columns_by_name = _place_on_ladders(selected, keys, ladders_of_keys, len(names))
+        columns_by_name = _place_on_ladders(selected, keys, ladders_of_keys, len(ladders))
     columns = {name: memoryview(column) for name, column in columns_by_name.items()}
-    return LadderGames(names, **columns, compiled=compiling.is_worthwhile(len(selected.row)))
+    return LadderGames(ladders, **columns, compiled=compiling.is_worthwhile(len(selected.row)))
 
 
 def number_players(facts: Facts, ladder_games: LadderGames) -> PlayerNumbers:
@@ -126,8 +126,7 @@ def number_players(facts: Facts, ladder_games: LadderGames) -> PlayerNumbers:
         *columns,
         as_compiled=ladder_games.compiled,
     )
-    number, names, names_from = columns
-    return PlayerNumbers(memoryview(number), memoryview(names), memoryview(names_from))
+    return PlayerNumbers(*map(memoryview, columns))
 
 
 def _place_on_one_ladder(selected: SelectedGames) -> dict[str, Column]:

@@ -29,8 +29,8 @@ class Periods(NamedTuple):
 
     begin, end:  by period, its first instant and the first instant after it; a tournament lasts from its first game to
                  its last
-    first, last: by period, its number of days, weeks or months since 1970, equal in both. For a tournament, the days of
-                 its first and its last game
+    first_number, last_number: by period, its number in days, weeks or months since 1970, equal in both. For a
+                 tournament, the days of its first and its last game
     games:       the indices of the games, sorted by period and then in the order of replay
     offsets:     the games of period p are games[offsets[p]:offsets[p + 1]]
     of_game:     by game, the index of its period
@@ -38,8 +38,8 @@ class Periods(NamedTuple):
 
     begin: Any
     end: Any
-    first: Any
-    last: Any
+    first_number: Any
+    last_number: Any
     games: Any
     offsets: Any
     of_game: Any
@@ -47,8 +47,8 @@ class Periods(NamedTuple):
     def take_first(self, games: int) -> Periods:
         """Return the periods of the first `games` games. The games must be sorted by period."""
         count = self.count_complete(games)
-        begin, end, first, last = (column[:count] for column in self[:4])
-        return Periods(begin, end, first, last, self.games[:games], self.offsets[: count + 1], self.of_game[:games])
+        columns = (column[:count] for column in self[:4])
+        return Periods(*columns, self.games[:games], self.offsets[: count + 1], self.of_game[:games])
 
     def count_complete(self, games: int) -> int:
         """Count the periods that have all their games among the first `games`. The games must be sorted by period."""
@@ -56,19 +56,19 @@ class Periods(NamedTuple):
 
     def order_games(self, count: int) -> tuple[Any, Periods]:
         """Return the games of the first `count` periods, sorted by period, and the periods for games in this order."""
-        begin, end, first, last = (column[:count] for column in self[:4])
+        columns = (column[:count] for column in self[:4])
         games, offsets = self.games[: self.offsets[count]], self.offsets[: count + 1]
         of_game = np.repeat(np.arange(count), np.diff(offsets))
-        return games, Periods(begin, end, first, last, np.arange(len(games)), offsets, of_game)
+        return games, Periods(*columns, np.arange(len(games)), offsets, of_game)
 
     def append(self, later: Periods) -> Periods:
         """Return these periods followed by later ones. The games of both must be sorted by period."""
-        begin, end, first, last = (np.concatenate(pair) for pair in zip(self[:4], later[:4], strict=True))
+        begin, end, first_number, last_number = (np.concatenate(pair) for pair in zip(self[:4], later[:4], strict=True))
         offsets = np.concatenate([self.offsets, later.offsets[1:] + self.offsets[-1]])
         of_game = np.concatenate([self.of_game, later.of_game + len(self.begin)])
         # a tournament that is closed early may end before a tournament that began earlier
         end = np.maximum.accumulate(end)
-        return Periods(begin, end, first, last, np.arange(len(of_game)), offsets, of_game)
+        return Periods(begin, end, first_number, last_number, np.arange(len(of_game)), offsets, of_game)
 
     def count_closed(self, instant: int) -> int:
         """Count the periods that end at an instant or earlier."""
@@ -81,13 +81,6 @@ class Periods(NamedTuple):
     def find_last_instant(self, closed: int) -> int | None:
         """Return the last instant of the first `closed` periods; None if `closed` is 0."""
         return int(self.end[closed - 1]) - 1 if closed else None
-
-    def count_elapsed(self, earlier: int, later: int) -> int:
-        """Return the number of periods, or of days between tournaments, from one period to a later one; at least 0.
-
-        The number is 1 from a period to the next one, and 0 between overlapping tournaments.
-        """
-        return max(int(self.first[later] - self.last[earlier]), 0)
 
 
 def divide_into_periods(instants: Any, period: str, zone: str, tournaments: Any = None) -> Periods:
@@ -195,10 +188,10 @@ def _build_tournament_periods(instants: Any, zone: str, number_of_game: Any) -> 
     )
 
 
-def _build_periods(begin: Any, end: Any, first: Any, last: Any, of_game: Any) -> Periods:
+def _build_periods(begin: Any, end: Any, first_number: Any, last_number: Any, of_game: Any) -> Periods:
     offsets = np.zeros(len(begin) + 1, dtype=np.int64)
     np.cumsum(np.bincount(of_game, minlength=len(begin)), out=offsets[1:])
-    return Periods(begin, end, first, last, np.argsort(of_game, kind="stable"), offsets, of_game)
+    return Periods(begin, end, first_number, last_number, np.argsort(of_game, kind="stable"), offsets, of_game)
 
 
 def number_tournaments(labels: Any, absent: int = MISSING) -> Any:

@@ -198,7 +198,7 @@ class VersionSwitch:
 class LoopBackend(NamedTuple):
     """An interpreted or compiled `loops.run_ladder`, with the arguments in the form that it needs.
 
-    run:         (version, *arguments of the loop) -> the loop's result, or None if the loop cannot run
+    run:         (version, *arguments of the loop) -> the loop's result, or None if compiled code cannot run the rule
     columns:     the columns that the rules read: a row for each, by slot
     totals:      see `loops.START_TOTAL`
     game_arrays: work space for the states of one game's players, and for the changes of their states
@@ -319,7 +319,7 @@ def _make_checked_adjust(stream: Stream, version: Version) -> Callable[..., Any]
 def replay_compiled(
     stream: Stream, entry_states: Mapping[str, EntryState], keep_history: bool = True, earlier: Trace | None = None
 ) -> Trace | None:
-    """Replay a stream with compiled code. Return None if numba cannot compile the rule, or if the rule fails."""
+    """Replay a stream with compiled code. Return None if numba cannot compile the rule, or if the loop fails."""
     gaps = _measure_gaps(stream, entry_states, earlier)
     columns = arrays.stack(read_rule_columns(stream, gaps))
     for version in stream.versions:
@@ -531,9 +531,9 @@ def _run_loop(
             to_input_rows(_stack_starting_states(stream, version, entry_states)),
             *map(to_input, (stream.offsets, stream.players)),
             backend.columns,
-            0,
-            0,
-            0,
+            0,  # the stream's first offset,
+            0,  # slot
+            0,  # and player
             to_input_rows(states[:width_of_version]),
             *map(to_input, (trace.games, trace.on_ladder)),
             backend.totals,
@@ -541,7 +541,7 @@ def _run_loop(
             to_input_rows(backend.gaps),
             to_input_rows(states_before[:width_of_version]),
             to_input(trace.mints),
-            0,
+            0,  # the stream's first game
             *(to_input(column)[:adjustment_stop] for column in adjustments),
             to_input_rows(adjustment_starts[:width_of_version]),
             to_input_rows(states_before_adjustments[:width_of_version]),
@@ -731,7 +731,8 @@ def _replay_in_batch(stream: Stream, batch: LadderBatch, keep_history: bool) -> 
     outcomes, ladder_games, ladder = _get_outcomes(batch, keep_history), batch.ladder_games, stream.index
     if outcomes is None or outcomes.results[ladder] != OK:
         return None
-    first_player, end_player = batch.player_numbers.names_from[ladder], batch.player_numbers.names_from[ladder + 1]
+    persons_from = batch.player_numbers.persons_from
+    first_player, end_player = persons_from[ladder], persons_from[ladder + 1]
     first_slot, end_slot = ladder_games.slot_from[ladder], ladder_games.slot_from[ladder + 1]
     start_total, minted, burned, adjusted = outcomes.totals[ladder][: loops.NEXT_ADJUSTMENT].tolist()
     return Trace(
@@ -759,14 +760,14 @@ def _replay_batch(batch: LadderBatch, keep_history: bool) -> BatchOutcomes | Non
     version = batch.versions[version_indices[0]]
     rule, width = version.rule, version.rule.width
     ladder_count = len(ladder_games.ladders)
-    player_count, slot_count = player_numbers.names_from[ladder_count], ladder_games.slot_from[ladder_count]
+    player_count, slot_count = player_numbers.persons_from[ladder_count], ladder_games.slot_from[ladder_count]
     totals, results = _zero_rows(ladder_count, loops.TOTALS_LENGTH), np.full(ladder_count, NOT_RUN, dtype=np.int64)
     states, states_before = _zero_rows(width, player_count), _zero_rows(width, slot_count * keep_history)
     games, mints = _zeros(player_count), _zeros(len(ladder_games.row) * keep_history)
     on_ladder = np.zeros(player_count, dtype=np.int8)
     compiling.compile_with_rule(loops.run_ladders, rule, loops.find_rule_parts(rule))(
         *build_rule_arrays(version),
-        *map(as_numpy, (ladder_games.ladder_from, ladder_games.slot_from, player_numbers.names_from)),
+        *map(as_numpy, (ladder_games.ladder_from, ladder_games.slot_from, player_numbers.persons_from)),
         *map(as_numpy, (ladder_games.offset, player_numbers.number)),
         compiling.protect_from_rule(arrays.stack(batch.columns), rule),
         _repeat_state(version.start_state, player_count),
@@ -778,8 +779,8 @@ def _replay_batch(batch: LadderBatch, keep_history: bool) -> BatchOutcomes | Non
         *compiling.allocate_game_arrays(width, max(batch.participants_max, 0)),
         states_before,
         mints,
-        _zeros(0),
-        _zero_rows(width, 0),
+        _zeros(0),  # no adjustments
+        _zero_rows(width, 0),  # no states
     )
     return BatchOutcomes(
         totals,

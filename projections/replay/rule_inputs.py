@@ -32,18 +32,20 @@ class GameSlots(NamedTuple):
 
 
 def read_columns_of_rules(
-    facts: Facts, versions: Sequence[Version], games: GameSlots, version: Column
+    facts: Facts, versions: Sequence[Version], games: GameSlots, version_indices: Column
 ) -> Sequence[Column]:
     """Return the columns that the rules of several versions read, each with a value for each slot.
 
-    The columns are in the order of the rule that reads the most columns. `version` has, by game, the version's index.
+    The columns are in the order of the rule that reads the most columns. `version_indices` has the index of each game's
+    version.
     """
     readings = [find_reading(version.rule.columns, version.ruleset) for version in versions]
     distinct_readings = sorted(set(readings), key=lambda reading: len(reading.columns))
     if len(distinct_readings) == 1:
         return read_columns(facts, distinct_readings[0], games)  # type: ignore[no-any-return]
     row, size, slot = map(arrays.as_numpy, (games.row, games.size, games.slot))
-    reading_of_game = np.array([distinct_readings.index(reading) for reading in readings])[arrays.as_numpy(version)]
+    reading_of_version = np.array([distinct_readings.index(reading) for reading in readings])
+    reading_of_game = reading_of_version[arrays.as_numpy(version_indices)]
     columns: Any = np.full((len(distinct_readings[-1].columns), len(slot)), NONE, dtype=np.int64)
     for index, reading in enumerate(distinct_readings):
         is_read_by_rule = reading_of_game == index

@@ -185,7 +185,7 @@ class Stream:
         return games, bisect_right(self.adjustments, games, 0, adjustments, key=lambda adjustment: adjustment.game)
 
     def find_start(self, facts: Facts) -> tuple[int, str] | None:
-        """Return the time and kind ("game" or "adjustment") of what comes first; None for an empty stream."""
+        """Return the time and kind ("game" or "adjustment") of the stream's first entry; None for an empty stream."""
         games = [(facts.occurred_at[row], "game") for row in self.rows[:1]]
         return min([*games, *((adjustment.occurred_at, "adjustment") for adjustment in self.adjustments)], default=None)
 
@@ -293,7 +293,7 @@ def _add_adjustments(
     as_of: int | None = None,
     after: tuple[int, int] | None = None,
 ) -> None:
-    """Add adjustments to streams, given by partition values. `only`, `as_of` and `after` are as in `build_streams`."""
+    """Add adjustments to the streams of their ladders. `only`, `as_of` and `after` are as in `build_streams`."""
     ruleset = versions[0].ruleset
     starts = find_league_starts(facts, versions) if ruleset.freeze == "league-start" else {}
     for adjustment in sorted(facts.adjustments):
@@ -403,7 +403,8 @@ def _build_game_streams(
     for ladder, values in enumerate(ladder_games.ladders):
         first_game, end_game = ladder_games.ladder_from[ladder], ladder_games.ladder_from[ladder + 1]
         first_slot, end_slot = ladder_games.slot_from[ladder], ladder_games.slot_from[ladder + 1]
-        persons = list(player_numbers.names[player_numbers.names_from[ladder] : player_numbers.names_from[ladder + 1]])
+        first_person, end_person = player_numbers.persons_from[ladder], player_numbers.persons_from[ladder + 1]
+        persons = list(player_numbers.persons[first_person:end_person])
         stream = Stream(
             ladder="/".join([ruleset.id, *values]),
             rule=versions[0].rule,
@@ -490,7 +491,8 @@ def insert_version_entries(stream: Stream, player_count: int = 0, latest_version
 
     Args:
         player_count: how many players of the stream are already on the ladder at its beginning
-        latest_version_start: versions that started at this instant or earlier have already taken effect for them
+        latest_version_start: versions that started at this instant or earlier have already taken effect for these
+            players
     """
     changes = [change for change in find_version_changes(stream.versions) if change.since > latest_version_start]
     if not changes:
@@ -549,8 +551,8 @@ def make_version_entry(
 class PeriodCutoff(NamedTuple):
     """The condition for a rating period to count as closed: it ends at the instant `until` or earlier.
 
-    If `until` is None, it is the time at which the last of the facts was recorded. With `close_now`, the periods of all
-    games played up to `until` count as closed, too.
+    Without `until`, a period is closed if it ends before the last of the facts was recorded. With `close_now`, the
+    periods of all games played up to `until` count as closed, too.
     """
 
     until: int | None = None

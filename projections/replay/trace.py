@@ -80,7 +80,7 @@ class TracePosition(NamedTuple):
 
 
 class _StoredState(NamedTuple):
-    """A player's state and version before a game or adjustment, and whether this is one of `Trace.steps`."""
+    """A player's state and version before a game or adjustment, and whether `Trace.steps` has a step for it."""
 
     state: State
     is_step: bool
@@ -266,7 +266,7 @@ class Trace:
         return Slots(memoryview(bounds)[:-1], memoryview(bounds)[1:], sorted_slots)
 
     def find_slot_bounds(self) -> Column:
-        """Return the bounds of each player's slots in the order by player, without sorting the slots."""
+        """Return the bounds of each player's slots among the slots sorted by player, without sorting them."""
         bounds = array("q", bytes(8 * (len(self.points) + 1)))
         self._run_loop(loops.count_slots, self.stream.players, bounds)
         return bounds
@@ -443,16 +443,12 @@ class Trace:
         return earlier.last_row_of(player) if earlier and player < len(earlier.points) else None
 
     def last_period_of(self, player: int) -> int | None:
-        """Return the last rating period in which a player played, numbered as in `Periods.last`; None without games."""
+        """Return the `Periods.last_number` of the last rating period in which a player played; None without games."""
         periods, slots = self.stream.periods, self.slots
         assert periods is not None
         if slots.start[player] == slots.end[player]:
             return None
-        return int(periods.last[periods.of_game[_find_game(self.stream, slots.order[slots.end[player] - 1])]])
-
-    def _make_step(self, earlier_games: int, game: int, before: int, change: int) -> Step:
-        version = self.stream.versions[self.stream.version_indices[game]]
-        return Step(earlier_games + game, before, change, self.stream.rows[game], version)
+        return int(periods.last_number[periods.of_game[_find_game(self.stream, slots.order[slots.end[player] - 1])]])
 
     def every_step(self) -> Iterator[tuple[int, Step]]:
         """Yield (player, step) for all steps of all players, in the order of the ladder; within a game by player id."""
@@ -468,8 +464,9 @@ class Trace:
                     yield adjustment.player, _make_adjustment_step(adjustment, self.states_before_adjustments[0][index])
                 index, adjustment = next(adjustments)
             if game < len(stream.rows):
+                row, version = stream.rows[game], stream.versions[stream.version_indices[game]]
                 for slot in range(stream.offsets[game], stream.offsets[game + 1]):
-                    step = self._make_step(earlier_games, game, self.points_before[slot], changes[slot])
+                    step = Step(earlier_games + game, self.points_before[slot], changes[slot], row, version)
                     for step_at_slot in self._list_steps_at_slot(slot, step):
                         yield stream.players[slot], step_at_slot
 
