@@ -10,7 +10,7 @@ from ratings_ledger.ledger.store import opening
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.admission.publishing_rulesets import publish_missing
 from ratings_ledger.projections.admission.trials import try_rule
-from ratings_ledger.projections.rulesets import registry, versions
+from ratings_ledger.projections.rulesets import registry, shipped_rulesets, versions
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 from ratings_ledger.rules import Rule
 
@@ -85,7 +85,7 @@ def find_shipped_text(ruleset_id: str, version: str | None = None) -> str:
 
 def read_elo_text(game: str) -> str:
     """Return the text of the ruleset that `init --for` publishes for a game."""
-    return versions.read_shipped_elo(game)
+    return shipped_rulesets.find_shipped("elo").fill_in(game)[-1]
 
 
 def read_ruleset(text: str) -> versions.Ruleset:

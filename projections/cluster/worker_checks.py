@@ -17,7 +17,8 @@ from ratings_ledger.projections.cluster.object_store import (
 from ratings_ledger.projections.program import program_digest
 from ratings_ledger.projections.replay.replay import replay_compiled, replay_interpreted
 from ratings_ledger.projections.replay.streams import Stream
-from ratings_ledger.projections.rulesets.versions import Version, bind, read_shipped_elo, read_toml
+from ratings_ledger.projections.rulesets.shipped_rulesets import find_shipped
+from ratings_ledger.projections.rulesets.versions import Version, bind, read_toml
 
 GOLDEN_GAMES, GOLDEN_PLAYERS = 400, 23
 
@@ -40,7 +41,7 @@ def compute_golden_digest() -> str:
 
     Raises `UnfitWorker` if compiled and interpreted code give different points.
     """
-    ruleset, _ = read_toml(read_shipped_elo("golden"))
+    ruleset, _ = read_toml(find_shipped("elo").fill_in("golden")[-1])
     assert ruleset is not None
     version, _ = bind(ruleset)
     assert version is not None

@@ -10,7 +10,8 @@
            + kill_points for each enemy unit destroyed, alone or with others
            + unit_lost   for each unit lost
 
-(Youplay, League scoring system, Blue Max; without kill_points also Wooden Ships & Iron Men in leagues below 7150.)
+(Youplay, League scoring system, Blue Max; without kill_points also the rules of Wooden Ships & Iron Men for leagues
+numbered below 7150.)
 Shares and margins are compared exactly, by cross-multiplication. The same tests apply when no side has units left.
 With `impossible_kills = "refuse"` no player may destroy more units than the other side lost; a side may, by shared
 kills.
@@ -85,7 +86,10 @@ def refuse_params(params: BlueMaxParams, players_max: int) -> str | None:
     With up to 4,096 players of at most 10^4 units and 10^6 game points each, every product is below 10^16.
     """
     if params.best_margin == 0 and params.best_comparison == ">=":
-        return 'params.best_margin: with best_comparison = ">=" a margin of 0 would make several players best'
+        return (
+            'params.best_margin: with best_comparison = ">=" a margin of 0 could make several players best; raise it, '
+            'or write best_comparison = ">"'
+        )
     return None
 
 

@@ -57,7 +57,7 @@ def check(n: int, columns: Columns, params: CatanPointsParams) -> str | None:
     """Return the reason why a game cannot be scored (no row for its number of seats), or None."""
     seats = columns[1][0]
     if str(seats) not in params.points:
-        return f"Catan points are defined for {told_sizes(params.points)} players, this game has {seats}"
+        return f"Catan points are defined for {told_sizes(params.points)} players; this game has {seats}"
     return None
 
 

@@ -83,7 +83,7 @@ def check(n: int, columns: Columns, params: ContributionPoolParams) -> str | Non
     place, seats, _, status = columns
     if str(seats[0]) not in params.contributions:
         sizes = told_sizes(params.contributions)
-        return f"the contribution pool is defined for {sizes} players, this game has {seats[0]}"
+        return f"the contribution pool is defined for {sizes} players; this game has {seats[0]}"
     return refuse_two_in_a_seat(place, status)
 
 
@@ -125,7 +125,7 @@ def explain(
     details = [f"{row[place[i] - 1]} % of {points[i]}" for i in range(n)]
     hundredths = [points[i] * row[place[i] - 1] for i in range(n)]
     terms: list[list[Term]] = [
-        [_floored("contributes", -1, hundredths[i], 100, f"{details[i]} at place {place[i]} of {seats[0]}")]
+        [_make_floored_term("contributes", -1, hundredths[i], 100, f"{details[i]} at place {place[i]} of {seats[0]}")]
         if place[i] > 1
         else []
         for i in range(n)
@@ -135,7 +135,7 @@ def explain(
         detail = details[j] if better == 1 else f"{details[j]}, shared among the {better} placed better"
         for i in range(n):
             if place[i] < place[j]:
-                terms[i].append(_floored(f"from {names[j]}", 1, hundredths[j], 100 * better, detail))
+                terms[i].append(_make_floored_term(f"from {names[j]}", 1, hundredths[j], 100 * better, detail))
     dust = -sum(term.amount for mine in terms for term in mine)
     winners = [i for i in range(n) if place[i] == 1]
     if params.dust == "winner" and len(winners) == 1 and dust:
@@ -147,7 +147,7 @@ def explain(
     return terms
 
 
-def _floored(term: str, sign: int, numerator: int, denominator: int, detail: str) -> Term:
+def _make_floored_term(term: str, sign: int, numerator: int, denominator: int, detail: str) -> Term:
     note = f"{decimal(numerator, denominator)} rounded down" if numerator % denominator else ""
     return Term(term, sign * (numerator // denominator), detail, note)
 

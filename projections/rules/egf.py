@@ -13,7 +13,7 @@ depend on the ratings at the period's start; the changes of all games add up, an
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
@@ -177,13 +177,21 @@ def chance(i: int, j: int, before: Any, columns: Columns, constants: Numbers, ta
     return own if i == a else ONE - own
 
 
+class _Player(NamedTuple):
+    """A player of an explained game: the rating in units, the place, and the stones taken."""
+
+    rating: int
+    place: int
+    stones: int
+
+
 def explain(
     n: int, names: Sequence[str], before: Any, columns: Columns, params: EgfParams, after: Any
 ) -> list[list[Term]]:
     """Return two terms for each player: for the result, and for the bonus."""
     terms = []
     for i, j in ((0, 1), (1, 0)):
-        own, opponent = ((before[0][k], columns[PLACE][k], columns[HANDICAP][k]) for k in (i, j))
+        own, opponent = (_Player(before[0][k], columns[PLACE][k], columns[HANDICAP][k]) for k in (i, j))
         terms.append(_explain_game(names[j], own, opponent, weight_of(columns[WEIGHT][i], prepare(params))))
     return terms
 
@@ -195,27 +203,24 @@ def explain_period(
     terms: list[tuple[int, Term]] = []
     for row in range(offsets[p], offsets[p + 1]):
         rival = rows[OPPONENT][row]
-        own = before[0][p], rows[OWN + PLACE][row], rows[OWN + HANDICAP][row]
-        opponent = before[0][rival], rows[OTHER + PLACE][row], rows[OTHER + HANDICAP][row]
+        own = _Player(before[0][p], rows[OWN + PLACE][row], rows[OWN + HANDICAP][row])
+        opponent = _Player(before[0][rival], rows[OTHER + PLACE][row], rows[OTHER + HANDICAP][row])
         weight = weight_of(rows[OWN + WEIGHT][row], prepare(params))
         terms += [(row, term) for term in _explain_game(names[rival], own, opponent, weight)]
     rounding = after[0][p] - before[0][p] - sum(term.amount for _, term in terms)
     return [*terms, (-1, Term("rounding", rounding, "the sum of the period is rounded once"))] if rounding else terms
 
 
-def _explain_game(name: str, own: tuple[int, int, int], opponent: tuple[int, int, int], weight: float) -> list[Term]:
-    """Return the terms of one game; each player is a rating, a place and the stones taken."""
-    result, expected, con = (
-        score_of(own[1], opponent[1]),
-        expect(own[0], own[2], opponent[0], opponent[2]),
-        con_of(own[0]),
-    )
-    change = units(weight * (con * (result - expected) + bonus_of(own[0])), SCALE)
+def _explain_game(name: str, own: _Player, opponent: _Player, weight: float) -> list[Term]:
+    """Return a player's terms for one game against the opponent of this name."""
+    result, con = score_of(own.place, opponent.place), con_of(own.rating)
+    expected = expect(own.rating, own.stones, opponent.rating, opponent.stones)
+    change = units(weight * (con * (result - expected) + bonus_of(own.rating)), SCALE)
     first = units(weight * (con * (result - expected)), SCALE)
     weighed = f" x weight {_text(weight)}" if weight != 1.0 else ""
-    stones = max(own[2], opponent[2], 0)
-    note = f"rated {decimal(own[0], SCALE)} against {decimal(opponent[0], SCALE)}"
-    note += f", {'with' if own[2] > 0 else 'against'} handicap {stones}" if stones else ""
+    stones = max(own.stones, opponent.stones, 0)
+    note = f"rated {decimal(own.rating, SCALE)} against {decimal(opponent.rating, SCALE)}"
+    note += f", {'with' if own.stones > 0 else 'against'} handicap {stones}" if stones else ""
     detail = f"con {_text(con)}{weighed}, expected {_text(expected)}, scored {_text(result)}"
     return [Term(f"vs {name}", first, detail, note), Term("bonus", change - first, f"for the game{weighed}")]
 

@@ -331,7 +331,8 @@ def provisional(state: StateValues, games: int, params: FideEloParams) -> bool:
 def chance(i: int, j: int, before: Columns, columns: Columns, constants: Numbers, table: Numbers) -> int:
     """Return the expected score of player i against player j, by the table and the full difference.
 
-    An expected score of 1 is lowered to 0.995, because a chance must be below 1. If a player is unrated, it is 1/2.
+    An expected score of 1 is lowered to 0.995, because a chance must be below 1. If a player is unrated, the expected
+    score is 1/2.
     """
     own, opponent = before[RATING][i], before[RATING][j]
     if not (is_rated(own, constants) and is_rated(opponent, constants)):

@@ -7,7 +7,7 @@
 break: every other player with a centre gets 10 more. Solo, 18 centres: the winner gets the break and 170 more in M, all
 others get exactly 1. Players without a centre get exactly 1.
 
-Departures, by `no_break`: the page says "+10 %", its example says 10 points. `flat10_pre_tss` adds points to M,
+For no break the page says "+10 %", and its example 10 points; `no_break` chooses. `flat10_pre_tss` adds points to M,
 `flat10_second_only` only for the second, `flat10_post_tss` to the final; `pct_add` adds the percentage to TSS, and
 `pct_mult` applies it to M before TSS. TSS is never below 0. The page lists 1 point per centre; its example implies 4.
 

@@ -9,7 +9,8 @@ most 400 each pair's change is within one micropoint of the exact value. E(A) + 
 Parameters allow departures from the textbook: `rounding` to whole points per pair or in total, and `update =
 sequential`, where a player's own rating moves after each opponent, in the order of their ids (opponents have their
 ratings before the game). Then the changes need not sum to zero, and the difference is minted or burned. A seat that
-changed hands counts once in n, and both its players are compared. Rounding in total uses E from the table.
+changed hands is one of the seats by which K is divided, and both its players are compared. Rounding in total uses E
+from the table.
 
     1000 against 1000, the first wins, K 8: expected 0.5, so +4 and -4
 """

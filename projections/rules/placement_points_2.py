@@ -43,8 +43,8 @@ from ratings_ledger.projections.contract import (
 SCALE = 840
 POINTS_MAX = 1_000_000
 PERCENT_MAX = 1_000
-# The index of the first place's points among the constants.
-FIRST = 5
+# The constants in order. From FIRST_POINTS on come the points of all places.
+DIVIDES, FASTEST_BONUS, POLE_BONUS, BONUS_PLACES, POINTS_COUNT, FIRST_POINTS = range(6)
 PLACE, STATUS, TIED, FASTEST, POLE, GUEST, DRIVERS, OTHER, PERCENT = range(9)
 
 
@@ -80,7 +80,7 @@ def _to_units(value: int | str) -> int:
 
 
 def prepare(params: ChampionshipParams) -> tuple[int, ...]:
-    """Return the constants: 1 if shared seats divide, both bonuses, the places that get them (0: all), the points."""
+    """Return the constants in the order of the names above; `BONUS_PLACES` is 0 for all places."""
     bonuses = [_to_units(params.bonus[name]) if name in params.bonus else 0 for name in ("fastest_lap", "pole")]
     return (
         int(params.shared == "divide"),
@@ -132,7 +132,7 @@ def is_classified(n: int, columns: Columns, i: int) -> bool:
     return counts
 
 
-def points_place(n: int, columns: Columns, i: int) -> int:
+def scoring_place(n: int, columns: Columns, i: int) -> int:
     """Return the place of participant i for points, not counting guests in better places."""
     place = columns[PLACE][i]
     for j in range(n):
@@ -141,7 +141,7 @@ def points_place(n: int, columns: Columns, i: int) -> int:
     return place
 
 
-def tied_seats(n: int, columns: Columns, i: int) -> int:
+def count_tied_seats(n: int, columns: Columns, i: int) -> int:
     """Count the seats that share the place of participant i, without guests."""
     tied = columns[TIED][i]
     for j in range(n):
@@ -150,7 +150,7 @@ def tied_seats(n: int, columns: Columns, i: int) -> int:
     return max(tied, 1)
 
 
-def drivers_of(n: int, columns: Columns, i: int) -> int:
+def count_drivers(n: int, columns: Columns, i: int) -> int:
     """Return the number of players who shared the seat of participant i."""
     if columns[DRIVERS][i] != MISSING:
         return columns[DRIVERS][i]
@@ -168,17 +168,17 @@ def percent_of(columns: Columns, i: int) -> int:
     return 100 if columns[PERCENT][i] == MISSING else columns[PERCENT][i]
 
 
-def points_for_place(n: int, columns: Columns, constants: Numbers, i: int) -> int:
+def place_points(n: int, columns: Columns, constants: Numbers, i: int) -> int:
     """Return participant i's points for the place, in units."""
     if not is_classified(n, columns, i) or has_flag(columns, GUEST, i):
         return 0
-    drivers = drivers_of(n, columns, i)
-    if drivers > 1 and constants[0] == 0:
+    drivers = count_drivers(n, columns, i)
+    if drivers > 1 and constants[DIVIDES] == 0:
         return 0
-    first, tied = points_place(n, columns, i), tied_seats(n, columns, i)
+    first, tied = scoring_place(n, columns, i), count_tied_seats(n, columns, i)
     pooled = 0
-    for place in range(first, min(first + tied, constants[4] + 1)):
-        pooled += constants[FIRST + place - 1]
+    for place in range(first, min(first + tied, constants[POINTS_COUNT] + 1)):
+        pooled += constants[FIRST_POINTS + place - 1]
     return pooled * percent_of(columns, i) // (100 * tied * drivers)
 
 
@@ -191,11 +191,12 @@ def count_holders(n: int, columns: Columns, column: int) -> int:
     return holders
 
 
-def points_for_bonus(n: int, columns: Columns, constants: Numbers, i: int, column: int, worth: int) -> int:
+def bonus_points(n: int, columns: Columns, constants: Numbers, i: int, column: int, worth: int) -> int:
     """Return participant i's points for a bonus of `worth`, in units."""
     if not has_flag(columns, column, i) or has_flag(columns, GUEST, i):
         return 0
-    if constants[3] > 0 and (not is_classified(n, columns, i) or points_place(n, columns, i) > constants[3]):
+    last = constants[BONUS_PLACES]
+    if last > 0 and (not is_classified(n, columns, i) or scoring_place(n, columns, i) > last):
         return 0
     return worth * percent_of(columns, i) // (100 * count_holders(n, columns, column))
 
@@ -204,9 +205,9 @@ def score(n: int, before: Any, columns: Columns, constants: Numbers, table: Numb
     """Add the points of the game. Return their sum, which is minted."""
     minted = 0
     for i in range(n):
-        gained = points_for_place(n, columns, constants, i)
-        gained += points_for_bonus(n, columns, constants, i, FASTEST, constants[1])
-        gained += points_for_bonus(n, columns, constants, i, POLE, constants[2])
+        gained = place_points(n, columns, constants, i)
+        gained += bonus_points(n, columns, constants, i, FASTEST, constants[FASTEST_BONUS])
+        gained += bonus_points(n, columns, constants, i, POLE, constants[POLE_BONUS])
         if columns[OTHER][i] != MISSING:
             gained += columns[OTHER][i]
         after[0][i] = before[0][i] + gained
@@ -224,11 +225,12 @@ def explain(
 
 def _explain_player(n: int, columns: Columns, constants: Numbers, i: int) -> list[Term]:
     place = columns[PLACE][i]
-    gained = points_for_place(n, columns, constants, i)
+    gained = place_points(n, columns, constants, i)
     terms = [Term(f"place {place}", gained, _describe_place(n, columns, constants, i), assumes=("points",))]
-    for term, column, worth in (("fastest lap", FASTEST, constants[1]), ("pole", POLE, constants[2])):
+    bonuses = ("fastest lap", FASTEST, constants[FASTEST_BONUS]), ("pole", POLE, constants[POLE_BONUS])
+    for term, column, worth in bonuses:
         if has_flag(columns, column, i) and worth:
-            amount = points_for_bonus(n, columns, constants, i, column, worth)
+            amount = bonus_points(n, columns, constants, i, column, worth)
             detail = _describe_bonus(n, columns, i, column, worth) if amount else "no bonus for this place"
             terms.append(Term(term, amount, detail, assumes=("bonus",)))
     if columns[OTHER][i] not in (MISSING, 0):
@@ -242,14 +244,14 @@ def _describe_place(n: int, columns: Columns, constants: Numbers, i: int) -> str
         return "left the game; no points"
     if has_flag(columns, GUEST, i):
         return "a guest; those behind move up"
-    first, tied, drivers = points_place(n, columns, i), tied_seats(n, columns, i), drivers_of(n, columns, i)
+    first, tied, drivers = scoring_place(n, columns, i), count_tied_seats(n, columns, i), count_drivers(n, columns, i)
     details = []
     if first != columns[PLACE][i]:
         details.append(f"place {first} without guests")
     if tied > 1:
         details.append(f"tied: the mean of places {first} to {first + tied - 1}")
     if drivers > 1:
-        details.append(f"shared by {drivers}" if constants[0] else f"shared by {drivers}, so without points")
+        details.append(f"shared by {drivers}" if constants[DIVIDES] else f"shared by {drivers}, so without points")
     if percent_of(columns, i) != 100:
         details.append(f"{percent_of(columns, i)} percent")
     return "; ".join(details) or f"worth {_format_points(constants, first)}"
@@ -264,7 +266,7 @@ def _describe_bonus(n: int, columns: Columns, i: int, column: int, worth: int) -
 
 
 def _format_points(constants: Numbers, place: int) -> str:
-    return str(Fraction(constants[FIRST + place - 1], SCALE)) if place <= constants[4] else "nothing"
+    return str(Fraction(constants[FIRST_POINTS + place - 1], SCALE)) if place <= constants[POINTS_COUNT] else "nothing"
 
 
 def sample(n: int, random: Any, params: ChampionshipParams) -> Columns:

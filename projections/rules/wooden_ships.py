@@ -141,7 +141,7 @@ def award(i: int, columns: Columns, constants: Numbers, outcome: int) -> int:
 
 
 def bonus(i: int, columns: Columns, constants: Numbers, outcome: int) -> int:
-    """Return participant i's individual points: for the top scorer, or for winners sunk without points."""
+    """Return participant i's points as the top scorer, or the penalty for a winner who was sunk without points."""
     mine, rivals_best = columns[GAME_POINTS][i], columns[MATES_BEST][i]
     if columns[STATUS][i] == SURRENDERED or outcome == DRAW:
         return 0
@@ -166,7 +166,7 @@ def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: 
 def explain(
     n: int, names: Sequence[str], points: Numbers, columns: Columns, params: WoodenShipsParams, change: Numbers
 ) -> list[list[Term]]:
-    """Return for every player a term for the result of their side, and one for their individual points."""
+    """Return for every player a term for the result of their side and, if there is one, for the bonus or penalty."""
     constants = prepare(params)
     terms = []
     for i in range(n):

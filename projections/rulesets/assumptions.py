@@ -1,7 +1,7 @@
-"""List the assumptions of rulesets where their sources are silent, including some that their texts do not mark.
+"""List what rulesets assume where their sources are silent, including assumptions that their texts do not mark.
 
-The text of a published version never changes, so assumptions of shipped versions that were recognised later are kept
-in this module.
+The text of a published version never changes. So this module has the assumptions of shipped versions that were
+recognised as such only later.
 """
 
 from collections.abc import Iterable, Mapping

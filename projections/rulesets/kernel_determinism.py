@@ -112,7 +112,8 @@ class _Checker:
             return self._report(function, "calls itself; use a loop with a fixed number of steps")
         node = _find_definition(function)
         if node is None:
-            return self._report(function, "cannot be checked: its definition is not in a file of source code")
+            why = "its file is not Python source, or has no definition of it, or several on one line"
+            return self._report(function, f"cannot be checked: {why}")
         self._in_progress.append(function)
         function_checker = _FunctionChecker(self, function, node)
         self._return_types[key] = function_checker.run(types)

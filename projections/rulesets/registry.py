@@ -70,7 +70,7 @@ BUILT_IN = {
 def find_rule(name: str) -> Rule | None:
     """Return the rule with this name and number, or None if none is registered.
 
-    Raises `ValueError` if several packages register it, if it cannot be loaded, or if it is not a rule.
+    Raises `ValueError` if several packages register it, if it cannot be loaded, or if it is not a valid rule.
     """
     if name in BUILT_IN:
         module, _, member = BUILT_IN[name].partition(":")
@@ -85,7 +85,7 @@ def find_rule(name: str) -> Rule | None:
     if name in _abandoned:
         raise ValueError(_abandoned[name])
     try:
-        with call_packages(name), _former_names():
+        with call_packages(name), _provide_former_names():
             loaded = outside[0].load()
     except RULE_ERRORS as error:
         raise ValueError(
@@ -111,7 +111,7 @@ class _FormerContract(ModuleType):
 
 
 @contextmanager
-def _former_names() -> Iterator[None]:
+def _provide_former_names() -> Iterator[None]:
     """Let old packages import the contract as `projections.contract`, its former name, while they are loaded.
 
     The name is not provided if an installed module has it.
@@ -145,7 +145,8 @@ def find_malformed_members(rule: Rule) -> Iterator[str]:
     if not isinstance(rule.params, type) or not issubclass(rule.params, Params):
         yield f"has params that are not derived from {CONTRACT}.Params"
     if not isinstance(rule.ranking, str) or not isinstance(rule.counted_min, int) or rule.counted_min < 1:
-        yield f"has the ranking {rule.ranking!r} and counted_min {rule.counted_min!r}; a name and a number are needed"
+        members = f"the ranking {rule.ranking!r} and counted_min {rule.counted_min!r}"
+        yield f"has {members}; a name and a whole number from 1 on are needed"
     by_period_alone = rule.score is None and rule.state and rule.score_period is not None
     optional = ["check", "remark", "chance", "sample", *(("score", "explain") if by_period_alone else ())]
     for member in ("prepare", "table", "refuse_params", "check", "score", "explain", "remark", "chance", "sample"):

@@ -19,7 +19,7 @@ def find_package_name_problem(name: str) -> str | None:
     """Return the reason why a slug cannot be the name of a rule package, or None if it can."""
     module = _to_module_name(name)
     if not module.isidentifier() or keyword.iskeyword(module):
-        return f"{quote(name)} cannot be the name of a Python module; begin with a letter, as in my-{name}"
+        return f"{quote(name)} cannot be the name of a Python module; choose another name, such as my-{name}"
     if f"{name}/1" in rule_names():
         return f"rule {name}/1 already exists; choose another name"
     if find_spec(module) is not None:

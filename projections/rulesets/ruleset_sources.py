@@ -25,9 +25,8 @@ def read_sources(sources: Iterable[RulesetSource], zone: str) -> list[SourcedRul
     """Return the rulesets that a caller passes. A shipped ruleset gives one for each of its versions.
 
     Args:
-        sources: the rulesets. Text with a line break or a `=` is TOML, text that ends in `.toml` or `.json` names a
-            file, and any other text names a shipped ruleset. A template is named with the game to
-            rate: `elo-chess`.
+        sources: the rulesets. Text that ends in `.toml` or `.json` names a file, other text with a line break or a `=`
+            is TOML, and any other text names a shipped ruleset. A template is named with the game to rate: `elo-chess`.
         zone: the time zone for shipped rulesets that leave it open.
 
     Raises:
@@ -48,8 +47,8 @@ def read_source(source: RulesetSource, zone: str) -> list[SourcedRuleset]:
     if isinstance(source, Ruleset):
         return [_require_valid(*read_ruleset(_dump_ruleset(source)), source.name)]
     if isinstance(source, Mapping):
-        if not all(isinstance(key, str) for key in source):
-            raise BadArgument("the keys of a ruleset must be strings", "ruleset")
+        if wrong := [key for key in source if not isinstance(key, str)]:
+            raise BadArgument(f"the keys of a ruleset must be strings, not {type(wrong[0]).__name__}", "ruleset")
         return [_require_valid(*read_ruleset(dict(source)), "")]
     if isinstance(source, str) and ("\n" in source or "=" in source) and not source.endswith(FILE_SUFFIXES):
         return [_require_valid(*read_toml(source), "")]
@@ -79,6 +78,6 @@ def _read_path(path: str) -> SourcedRuleset:
 
 def _require_valid(ruleset: Ruleset | None, problems: Iterable[RulesetProblem], name: str) -> SourcedRuleset:
     if ruleset is not None:
-        return SourcedRuleset(ruleset, False)
+        return SourcedRuleset(ruleset, is_shipped=False)
     message = "; ".join(f"{problem.key}: {problem.message}" if problem.key else problem.message for problem in problems)
     raise BadArgument(f"{name}: {message}" if name else message, "ruleset")

@@ -19,8 +19,9 @@ OF_A_GAME = "-GAME"
 class ShippedRuleset(NamedTuple):
     """A ruleset that comes with this program, by the name under which it is published on request.
 
-    texts: the files of its versions, in the order in which they are published
-    rule, description, source, games: members of the newest version
+    texts, versions: the files and the versions, in the order in which they are published
+    rule, description, source, games: of the newest version; the description is the first line of its file
+    on_request: whether `init` publishes it only on request
     takes_game, takes_zone: whether its files leave the game or the time zone open
     makes_ladders: whether `init --system` offers it, because it makes the same ladders for any game as Elo
     """
@@ -54,16 +55,19 @@ class ShippedRuleset(NamedTuple):
 @cache
 def shipped_rulesets() -> dict[str, ShippedRuleset]:
     """Return the shipped rulesets by name: first those that `init` publishes, then Elo, then all others."""
-    files: dict[str, list[str]] = {}
+    texts_by_name: dict[str, list[str]] = {}
     for name in (*SHIPPED, *sorted(ON_REQUEST, key=lambda name: (not name.startswith(f"{ELO}-"), name))):
         text = read_shipped_text(name)
-        files.setdefault(tomllib.loads(text)["id"].removesuffix(OF_A_GAME), []).append(text)
-    ladders = _read_ladders(files[ELO][-1])
+        texts_by_name.setdefault(tomllib.loads(text)["id"].removesuffix(OF_A_GAME), []).append(text)
+    ladders = _read_ladders(texts_by_name[ELO][-1])
     published_by_init = {tomllib.loads(read_shipped_text(name))["id"] for name in SHIPPED}
-    return {name: _describe(name, texts, name not in published_by_init, ladders) for name, texts in files.items()}
+    return {
+        name: _describe_ruleset(name, texts, on_request=name not in published_by_init, ladders_of_elo=ladders)
+        for name, texts in texts_by_name.items()
+    }
 
 
-def _describe(name: str, texts: list[str], on_request: bool, ladders: object) -> ShippedRuleset:
+def _describe_ruleset(name: str, texts: list[str], *, on_request: bool, ladders_of_elo: object) -> ShippedRuleset:
     newest = tomllib.loads(texts[-1])
     takes_game = newest["id"].endswith(OF_A_GAME)
     return ShippedRuleset(
@@ -77,7 +81,7 @@ def _describe(name: str, texts: list[str], on_request: bool, ladders: object) ->
         on_request=on_request,
         takes_game=takes_game,
         takes_zone="ZONE" in texts[-1],
-        makes_ladders=takes_game and _read_ladders(texts[-1]) == ladders,
+        makes_ladders=takes_game and _read_ladders(texts[-1]) == ladders_of_elo,
     )
 
 

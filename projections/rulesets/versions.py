@@ -438,7 +438,9 @@ def find_sequel_problem(new: Version, old: Version) -> RulesetProblem | None:
     for column in new.rule.state:
         if (scale := scales.get(column.name, column.scale)) != column.scale:
             return RulesetProblem(
-                "rule", f"{new.rule.id} counts {column.name} in 1/{column.scale}, but {old.ruleset.name} in 1/{scale}"
+                "rule",
+                f"{new.rule.id} counts {column.name} in 1/{column.scale}, but {old.ruleset.name} in 1/{scale}; "
+                "all versions of a ruleset must have the same scale",
             )
     return None
 
@@ -482,10 +484,6 @@ def read_shipped_texts() -> list[str]:
     """Return the texts of the shipped ruleset files, in the order in which `init` publishes them."""
     return [read_shipped_text(name) for name in SHIPPED]
 
-
-def read_shipped_elo(game: str, time_zone: str = "UTC") -> str:
-    """Return the text of the shipped Elo ruleset for a game (a slug), such as `elo-chess` for chess."""
-    return read_shipped_text("elo-1").replace("GAME", game).replace("ZONE", time_zone)
 
 
 def read_shipped_text(name: str) -> str:

@@ -67,7 +67,7 @@ def test_nothing_is_overwritten(ratings: Ratings, tmp_path: Path, monkeypatch: p
     ("arguments", "message"),
     [
         (["--package", "My Club"], "is not a name like"),
-        (["--package", "2-player"], "'2-player' cannot be the name of a Python module; begin with a letter"),
+        (["--package", "2-player"], "'2-player' cannot be the name of a Python module; choose another name"),
         (["--package", "class"], "'class' cannot be the name of a Python module"),
         (["--package", "json"], "a Python module json is already installed; choose another name"),
         (["--package", "pairwise-elo"], "rule pairwise-elo/1 already exists; choose another name"),

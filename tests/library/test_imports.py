@@ -8,7 +8,7 @@ import pytest
 
 from ratings_ledger import BadArgument, rules
 from ratings_ledger.projections import contract
-from ratings_ledger.projections.rulesets.registry import _former_names
+from ratings_ledger.projections.rulesets.registry import _provide_former_names
 from ratings_ledger.rules.testing import check
 
 HEAVY = ("sqlalchemy", "numpy", "pydantic", "alembic", "click", "numba", "pyarrow", "pandas", "polars", "jinja2")
@@ -42,7 +42,7 @@ def test_rules_import_the_contract_itself() -> None:
 
 def test_former_name_of_the_contract_warns_with_the_new_one() -> None:
     """An import from the former module gives the same objects, with a warning that names the new module."""
-    with _former_names():
+    with _provide_former_names():
         former = __import__("projections.contract", fromlist=["contract"])
         with pytest.warns(DeprecationWarning, match="from ratings_ledger.rules import Rule"):
             rule_class = former.Rule

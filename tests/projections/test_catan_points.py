@@ -97,9 +97,9 @@ def test_uncounted_seat_shares_its_place():
 CHECKS = {
     "two": (TABLE, 2, None),
     "six": (TABLE, 6, None),
-    "seven": (TABLE, 7, "Catan points are defined for 2 to 6 players, this game has 7"),
-    "a missing row": ({"2": TABLE["2"], "4": TABLE["4"]}, 3, "for 2 or 4 players, this game has 3"),
-    "beyond the last row": ({"3": TABLE["3"]}, 4, "for 3 players, this game has 4"),
+    "seven": (TABLE, 7, "Catan points are defined for 2 to 6 players; this game has 7"),
+    "a missing row": ({"2": TABLE["2"], "4": TABLE["4"]}, 3, "for 2 or 4 players; this game has 3"),
+    "beyond the last row": ({"3": TABLE["3"]}, 4, "for 3 players; this game has 4"),
 }
 
 

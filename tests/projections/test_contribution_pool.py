@@ -162,8 +162,8 @@ def compute_change(start, place):
 
 
 CHECKS = {
-    "six players": (build_columns([1, 2, 3, 4, 5, 6]), "is defined for 2 to 5 players, this game has 6"),
-    "a seat of six does not count": (build_columns([1, 2, 3, 4, 5], seats=6), "2 to 5 players, this game has 6"),
+    "six players": (build_columns([1, 2, 3, 4, 5, 6]), "is defined for 2 to 5 players; this game has 6"),
+    "a seat of six does not count": (build_columns([1, 2, 3, 4, 5], seats=6), "2 to 5 players; this game has 6"),
     "five": (build_columns([1, 2, 3, 4, 5]), None),
     "leaver and substitute": (
         build_columns([1, 2, 2], statuses=[0, LEAVERS[0], SUBSTITUTE], seats=2), "changed hands and both its players",
@@ -191,7 +191,7 @@ def test_unfit_game_names_defined_sizes(sizes, words):
     params = build_params(contributions={size: TABLE[size] for size in sizes})
 
     assert RULE.check(7, build_columns(range(1, 8)), params) == (
-        f"the contribution pool is defined for {words} players, this game has 7"
+        f"the contribution pool is defined for {words} players; this game has 7"
     )  # fmt: skip
 
 
