@@ -675,7 +675,8 @@ class Snapshot(SnapshotReader):
     def live_games(self, after: int = 0) -> Iterator[RecordedGame]:
         """Yield the games that are not voided, with the players' current ids, in the order of their first records.
 
-        A ledger into which these games are recorded in this order has the same points.
+        A ledger with the same rulesets and adjustments into which these games are recorded in this order has the same
+        points.
 
         Args:
             after: the position after which the games were first recorded.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.events.canonical import INTEGER_MAX
 from ratings_ledger.ledger.events.game_types import places
@@ -65,18 +65,27 @@ def record_game(facts: Facts, position: int, occurred_at: int, game: dict[str, A
     row = len(facts.first_position) + (facts.base.rows if facts.base else 0)
     if game["game_id"] in facts.rows:
         facts.rows[game["game_id"]] = row
-    start, count, cell, kind_start = _append_participants(facts, game)
+    content = _append_participants(facts, game)
     facts.first_position.append(position)
     facts.live_position.append(position)
     facts.occurred_at.append(occurred_at)
-    facts.start.append(start)
-    facts.count.append(count)
-    facts.cell.append(cell)
-    facts.kind_start.append(kind_start)
+    facts.start.append(content.start)
+    facts.count.append(content.size)
+    facts.cell.append(content.cell)
+    facts.kind_start.append(content.kind_start)
 
 
-def _append_participants(facts: Facts, game: dict[str, Any]) -> tuple[int, int, int, int]:
-    """Append a game's participants. Return `start`, `count`, `cell` and `kind_start` for the game's row."""
+class _RowContent(NamedTuple):
+    """The part of a game's row that a correction replaces; see `GameChange`."""
+
+    start: int
+    size: int
+    cell: int
+    kind_start: int
+
+
+def _append_participants(facts: Facts, game: dict[str, Any]) -> _RowContent:
+    """Append a game's participants. Return the content of the game's row."""
     participants = game["participants"]
     start, kind_start = len(facts.player), 0
     facts.place.extend(places(game))
@@ -102,7 +111,7 @@ def _append_participants(facts: Facts, game: dict[str, Any]) -> tuple[int, int, 
     labels = (game.get(name, "placing" if name == "kind" else None) for name in LABELS)
     flags = UNRATED * (not game.get("rated", True)) + ABORTED * game.get("aborted", False)
     cell = number_cell(facts, labels, count_seats(game), flags)
-    return start + (facts.base.slots if facts.base else 0), len(participants), cell, kind_start
+    return _RowContent(start + (facts.base.slots if facts.base else 0), len(participants), cell, kind_start)
 
 
 def _list_rare_columns(facts: Facts, game: dict[str, Any]) -> Iterator[tuple[str, list[int]]]:
@@ -176,7 +185,8 @@ def correct_game(facts: Facts, position: int, decided_at: int, data: dict[str, A
     """Replace the content of a game's row by the corrected game. The game keeps its time unless that was corrected."""
     row = _find_row(facts, data["game_id"])
     game, new_occurred_at = read_corrected_game(data, SAME)
-    _record_change(facts, GameChange(position, row, False, new_occurred_at, *_append_participants(facts, game)))
+    content = _append_participants(facts, game)
+    _record_change(facts, GameChange(position, row, voided=False, occurred_at=new_occurred_at, **content._asdict()))
 
 
 def void_game(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:

@@ -113,7 +113,7 @@ def continue_trace(
     earlier = trace.truncate(unchanged_games, trace.count_before(facts, boundary, unchanged_games)[1])
     if changed_people:
         # after a rename, games may count that did not count before
-        rows = _select_rows_after(facts, boundary, order_rows(facts, None, boundary[0]))
+        rows = _select_rows_after(facts, boundary, order_rows(facts, since=boundary[0]))
     else:
         rows = _select_rows_after(facts, boundary, [*trace.rows_from(unchanged_games), *changed_rows])
     later_stream = build_streams(facts.select_rows(rows), versions, only=parse_name(ladder).values, after=boundary).get(

@@ -348,7 +348,7 @@ def replay_periods(stream: Stream, entry_states: Mapping[str, EntryState]) -> Tr
 
     A player's state before each game in a period is the state at the start of the period.
     """
-    gaps = _measure_gaps(stream, entry_states, None)
+    gaps = _measure_gaps(stream, entry_states, earlier=None)
     assert gaps is not None
     slots = PeriodSlots(stream, gaps)
     if compiling.is_worthwhile(len(stream.rows)):

@@ -678,7 +678,7 @@ def explain_not_replayed(versions: Sequence[Version]) -> str | None:
         column_names = "; ".join(map(", ".join, sorted(state_names)))
         return (
             f"its versions score in turn, but their rules have different state columns ({column_names}); "
-            "withdraw versions until the columns are the same"
+            "withdraw versions until the columns are the same (ratings void --event POSITION)"
         )
     return None
 

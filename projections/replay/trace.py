@@ -330,14 +330,15 @@ class Trace:
         for slot in own_slots:
             version = stream.versions[stream.version_indices[_find_game(stream, slot)]]
             state = tuple(int(column[slot]) for column in self.states_before)
-            keyed_states.append(((slot, len(stream.adjustments)), _StoredState(state, True, version)))
+            keyed_states.append(((slot, len(stream.adjustments)), _StoredState(state, is_step=True, version=version)))
         for index in self._find_adjustments(player):
             adjustment = stream.adjustments[index]
             state = tuple(int(column[index]) for column in self.states_before_adjustments)
             stored = _StoredState(state, _is_step(adjustment), stream.versions[adjustment.version])
             keyed_states.append(((self._adjustment_slots[index], index), stored))
         keyed_states.sort(key=lambda keyed_state: keyed_state[0])
-        return [*(stored for _, stored in keyed_states), _StoredState(self.state(player), False, self.final_version)]
+        at_end = _StoredState(self.state(player), is_step=False, version=self.final_version)
+        return [*(stored for _, stored in keyed_states), at_end]
 
     def games_after(self, player: int, steps: Sequence[Step]) -> list[int]:
         """Return a player's number of games after each of the steps; an empty list if no rule has state.
