@@ -73,9 +73,7 @@ def zeros(code: str, length: int) -> Column:
 
 def load_into_memory(column: Column) -> Column:
     """Return a column with all of its numbers in memory. A column of a file is read; integers pass unchanged."""
-    if isinstance(column, array | memoryview | int) or not hasattr(column, "read_whole"):
-        return column
-    return column.read_whole()
+    return column.read_whole() if hasattr(column, "read_whole") else column
 
 
 def as_numpy(column: Column) -> Any:

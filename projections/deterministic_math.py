@@ -6,8 +6,8 @@ square root of doubles are correctly rounded on every machine. The logarithms an
 not, so the functions here use only these operations, in a fixed order and number. Their relative error is below 1e-14.
 
 A rule can also compute with whole numbers only: the functions whose names begin with `fixed` take and return units of
-1/scale, for a scale of at most 10^12. They use only 64-bit integers, and raise `OverflowError` if a result does not
-fit.
+1/scale. They use only 64-bit integers, and raise `OverflowError` if a result does not fit, and `ValueError` for a scale
+that is not from 1 to 10^12.
 """
 
 from math import sqrt
@@ -107,7 +107,7 @@ def power(base: float, exponent: float) -> float:
 
 
 def root(value: float) -> float:
-    """Return the square root, exactly rounded. Raises `ValueError` below zero."""
+    """Return the square root, correctly rounded. Raises `ValueError` below zero."""
     if not value >= 0.0:
         raise ValueError("the square root of a negative number")
     return sqrt(value)

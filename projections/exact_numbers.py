@@ -117,4 +117,4 @@ BINARY = ("add", "sub", "mul", "truediv", "mod", "pow")
 for _name in (*BINARY, *(f"r{name}" for name in BINARY), "neg", "pos", "abs", "round"):
     setattr(ExactNumber, f"__{_name}__", _return_exact(getattr(Fraction, f"__{_name}__")))
 
-NOTHING = ExactNumber(0)
+ZERO = ExactNumber(0)

@@ -21,7 +21,7 @@ from ratings_ledger.ledger.validation.published_lists import PublishedList, read
 from ratings_ledger.projections.contract import joined
 from ratings_ledger.projections.diff.attribution import AttributedCause, describe_causes
 from ratings_ledger.projections.diff.causes import attribute_difference
-from ratings_ledger.projections.exact_numbers import NOTHING, ExactNumber
+from ratings_ledger.projections.exact_numbers import ZERO, ExactNumber
 from ratings_ledger.projections.queries.coordinates import Coordinates, TimeFormat, to_datetime
 from ratings_ledger.projections.queries.history import Change, Course, load_course
 from ratings_ledger.projections.queries.ladders_at import Ladders
@@ -51,7 +51,7 @@ class StatementLine(Result):
     reason: str | None = None
     place: int | None = None
     own: Fraction
-    ripple: Fraction = NOTHING
+    ripple: Fraction = ZERO
     change: Fraction
     after: Fraction
     what: str = field(default="", metadata=HIDDEN)

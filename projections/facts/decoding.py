@@ -73,7 +73,7 @@ CHANGES = ("game.corrected", "game.voided", "game.reinstated")
 
 
 def decode(
-    connection: Connection, known_at: int | None = None, ahead: int = 0, cached: bool = True, lazily: bool = False
+    connection: Connection, known_at: int | None = None, *, ahead: int = 0, cached: bool = True, lazily: bool = False
 ) -> Facts:
     """Return the facts recorded up to a position. Raises `StoreDamaged`.
 

@@ -12,7 +12,8 @@ from ratings_ledger.projections.game_clock.state import GameClock, settle_clock
 def clock_at(events: Sequence[Mapping[str, Any]], at: int | None = None) -> GameClock | Rejection:
     """Return the clock at an instant, after all events in that millisecond; by default, at the last event.
 
-    If an event is invalid, return its rejection, even if the event is later than the instant.
+    If an event is invalid, return its rejection, even if the event is later than the instant. Before the start of the
+    clock, or without events, return a rejection, too.
     """
     clock = replay_clock(events)
     if at is not None and isinstance(clock, GameClock):

@@ -127,7 +127,7 @@ def find_shipped_texts(name: str, zone: str) -> list[str]:
 
 
 def find_shipped_text(name: str) -> str:
-    """Return the file of a shipped ruleset, by its name with or without @VERSION. Raises `BadArgument`."""
+    """Return the file of a shipped ruleset: of NAME@VERSION or, by NAME alone, of the newest. Raises `BadArgument`."""
     ruleset_id, at, version = name.partition("@")
     ruleset = find_shipped(ruleset_id)
     if not at:

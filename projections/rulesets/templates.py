@@ -39,9 +39,10 @@ def _format_table(name: str, table: dict[str, Any]) -> Iterator[str]:
 
 
 def build_template(rule: Rule, game: str, time_zone: str) -> str:
-    """Return a template ruleset for a game under this rule. Every key has a comment; optional keys are commented out.
+    """Return a template ruleset for a game under this rule, with a comment for each key.
 
-    The values come from a shipped ruleset with the rule. Without such a ruleset, required values are left blank.
+    The values come from a shipped ruleset with the rule. Optional keys that it lacks are commented out. Without such a
+    ruleset, required values are left blank.
     """
     example = _find_example(rule, game)
     scope, partition, params = (example.get(table, {}) for table in ("scope", "partition", "params"))
