@@ -126,7 +126,8 @@ def number_players(facts: Facts, ladder_games: LadderGames) -> PlayerNumbers:
         *columns,
         as_compiled=ladder_games.compiled,
     )
-    return PlayerNumbers(*map(memoryview, columns))
+    number, persons, persons_from = columns
+    return PlayerNumbers(memoryview(number), memoryview(persons), memoryview(persons_from))
 
 
 def _place_on_one_ladder(selected: SelectedGames) -> dict[str, Column]:

@@ -69,7 +69,8 @@ def _measure_elapsed(ladder_periods: Periods, periods_of_entries: Any, players_o
     sorted_periods, has_earlier = periods_of_entries[by_player], np.zeros(len(by_player), dtype=bool)
     has_earlier[1:] = players_of_entries[by_player][1:] == players_of_entries[by_player][:-1]
     elapsed = np.zeros(len(by_player), dtype=np.int64)
-    elapsed[1:] = np.maximum(ladder_periods.first_number[sorted_periods[1:]] - ladder_periods.last_number[sorted_periods[:-1]], 0)
+    first, last = ladder_periods.first_number[sorted_periods[1:]], ladder_periods.last_number[sorted_periods[:-1]]
+    elapsed[1:] = np.maximum(first - last, 0)
     elapsed[~has_earlier] = 0
     result = np.empty_like(elapsed)
     result[by_player] = elapsed

@@ -48,7 +48,7 @@ class Periods(NamedTuple):
         """Return the periods of the first `games` games. The games must be sorted by period."""
         count = self.count_complete(games)
         columns = (column[:count] for column in self[:4])
-        return Periods(*columns, self.games[:games], self.offsets[: count + 1], self.of_game[:games])
+        return Periods._make((*columns, self.games[:games], self.offsets[: count + 1], self.of_game[:games]))
 
     def count_complete(self, games: int) -> int:
         """Count the periods that have all their games among the first `games`. The games must be sorted by period."""
@@ -59,7 +59,7 @@ class Periods(NamedTuple):
         columns = (column[:count] for column in self[:4])
         games, offsets = self.games[: self.offsets[count]], self.offsets[: count + 1]
         of_game = np.repeat(np.arange(count), np.diff(offsets))
-        return games, Periods(*columns, np.arange(len(games)), offsets, of_game)
+        return games, Periods._make((*columns, np.arange(len(games)), offsets, of_game))
 
     def append(self, later: Periods) -> Periods:
         """Return these periods followed by later ones. The games of both must be sorted by period."""

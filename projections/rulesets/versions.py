@@ -485,7 +485,6 @@ def read_shipped_texts() -> list[str]:
     return [read_shipped_text(name) for name in SHIPPED]
 
 
-
 def read_shipped_text(name: str) -> str:
     """Return the text of a shipped ruleset file, given the file's name without its ending."""
     return _SHIPPED_FOLDER.joinpath(f"{name}.toml").read_text(encoding="utf-8")
