@@ -216,8 +216,7 @@ class Snapshot(SnapshotReader):
             since: a date, which means its end, or a time; by default the end of the month before that of the ladder's
                 last game.
             players: the players whose rows are returned; by default all.
-            limit: the maximum number of rows (0 or None: all).
-            after: the number of first rows to skip.
+            limit, after: the maximum number of rows (0 or None: all), and the number of first rows to skip.
             active_since: a date, which means its start, or a time; players without a later game are left out.
         """
         from ratings_ledger.projections.queries.standings import RowFilter, build_overview
@@ -520,8 +519,7 @@ class Snapshot(SnapshotReader):
                     raise BadArgument(str(problem), name) from None
             begin, end = ends
             if begin >= end:
-                message = f"there are no positions after {begin} up to {end}; begin earlier, or end later"
-                raise BadArgument(message, "after")
+                raise BadArgument(f"there are no positions after {begin} up to {end}; begin earlier", "after")
             return find_decisions(connection, begin, end, self._times_of(connection))
 
     @retry_on_damaged_cache
@@ -675,8 +673,7 @@ class Snapshot(SnapshotReader):
     def live_games(self, after: int = 0) -> Iterator[RecordedGame]:
         """Yield the games that are not voided, with the players' current ids, in the order of their first records.
 
-        A ledger with the same rulesets and adjustments into which these games are recorded in this order has the same
-        points.
+        With the same rulesets and adjustments, a ledger that records these games in this order has the same points.
 
         Args:
             after: the position after which the games were first recorded.
