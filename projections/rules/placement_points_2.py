@@ -224,12 +224,10 @@ def explain(
 
 
 def _explain_player(n: int, columns: Columns, constants: Numbers, i: int) -> list[Term]:
-    place = columns[PLACE][i]
     gained = place_points(n, columns, constants, i)
-    terms = [Term(f"place {place}", gained, _describe_place(n, columns, constants, i), assumes=("points",))]
-    bonuses = ("fastest lap", FASTEST, constants[FASTEST_BONUS]), ("pole", POLE, constants[POLE_BONUS])
-    for term, column, worth in bonuses:
-        if has_flag(columns, column, i) and worth:
+    terms = [Term(f"place {columns[PLACE][i]}", gained, _describe_place(n, columns, constants, i), assumes=("points",))]
+    for term, column, bonus in (("fastest lap", FASTEST, FASTEST_BONUS), ("pole", POLE, POLE_BONUS)):
+        if has_flag(columns, column, i) and (worth := constants[bonus]):
             amount = bonus_points(n, columns, constants, i, column, worth)
             detail = _describe_bonus(n, columns, i, column, worth) if amount else "no bonus for this place"
             terms.append(Term(term, amount, detail, assumes=("bonus",)))
