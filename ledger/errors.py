@@ -1,6 +1,7 @@
-"""Operational errors: the few errors that stop a command although its data is valid.
+"""Errors that stop a command, each with a reason for scripts and an exit code.
 
-Bad data is not among them: it is returned as a value, a `Rejection` (see `rejections`) or a finding of `verify`.
+Bad input of an import and damage that `verify` finds do not stop a command: they are reported as values, a `Rejection`
+or a `Finding` each.
 """
 
 import copyreg
@@ -140,7 +141,7 @@ class RulesetUnusable(LedgerError):
 
 
 class BadArgument(LedgerError):
-    """A query has an invalid argument (exit code 2). `argument` is its name, or None."""
+    """An argument is invalid, or an object is closed (exit code 2). `argument` is the argument's name, or None."""
 
     reason = "usage"
 
@@ -178,7 +179,6 @@ class RuleFailed(LedgerError):
 class RulesetRefused(LedgerError):
     """A candidate ruleset is invalid, so it cannot be tried (exit code 1). `reason` is the code of a rejection."""
 
-    exit_code = 1
     reason = "ruleset-refused"
 
 

@@ -8,8 +8,8 @@ from ratings_ledger.ledger.errors import LedgerError
 from ratings_ledger.ledger.processes.memory import is_memory_limited
 from ratings_ledger.ledger.rejections import Refused
 
-# the messages about a lack of memory of the libraries that start threads, make locks and compute hashes, by error type
-NO_MEMORY_MESSAGES: dict[type | None, tuple[str, ...]] = {
+# what Python's libraries for threads, locks and hashes report when memory runs out, by the type of their error
+NO_MEMORY_MESSAGES: dict[type, tuple[str, ...]] = {
     RuntimeError: ("can't start new thread", "can't allocate lock"),
     ValueError: ("no reason supplied",),
 }
@@ -52,7 +52,7 @@ def is_out_of_memory(error: BaseException | None) -> bool:
     if isinstance(error, ImportError):
         return "failed to map segment" in str(error) or "cannot allocate memory" in str(error)
     if isinstance(error, SystemError):
-        # the interpreter raises it without memory for another error, but also for a faulty library
+        # the interpreter raises it if memory is too short to raise another error; a faulty library may raise it, too
         return is_memory_limited()
     return isinstance(error, MemoryError) or any(text in str(error) for text in NO_MEMORY_MESSAGES.get(type(error), ()))
 
@@ -60,7 +60,7 @@ def is_out_of_memory(error: BaseException | None) -> bool:
 def _describe_damaged_package(error: Exception) -> str | None:
     """Return a message about the damaged file of an installed package if it caused the error, or None.
 
-    Python reads the entry points of all packages at once, so one damaged file stops every program that reads them, such
+    Python reads the entry points of all packages at once, so one damaged file stops every library that reads them, such
     as pydantic when it loads.
     """
     if not any(name.startswith("importlib.metadata") for name, _ in _iterate_frames(error)):

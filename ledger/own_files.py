@@ -1,4 +1,4 @@
-"""Open, create and replace files of this account so that other accounts cannot replace or see them half written.
+"""Open, create and replace files of this account so that other accounts cannot replace them or see them half written.
 
 Opening a file never follows a link, accepts only regular files of this account, and never waits for the other end of a
 pipe.
@@ -63,7 +63,7 @@ def is_own_folder(path: str | os.PathLike[str]) -> bool:
 
 
 def refuse_other_accounts(path: str | os.PathLike[str], bits: int = 0o077) -> None:
-    """Raise `StoreUnavailable` if a folder's mode gives other accounts any of these bits.
+    """Raise `StoreUnavailable` if a folder's mode has any of these bits, which give other accounts rights.
 
     An account that can write to files can also write their checksums, so checksums would prove nothing. A folder whose
     mode cannot be read is accepted.
@@ -74,8 +74,9 @@ def refuse_other_accounts(path: str | os.PathLike[str], bits: int = 0o077) -> No
         return
     if mode & bits:
         name = shlex.quote(os.fspath(path))
+        right = "write into" if mode & bits & 0o022 else "open"
         raise StoreUnavailable(
-            f"other accounts can write into {name} (mode {mode:04o}), so its content is not trusted; run: "
+            f"other accounts can {right} {name} (mode {mode:04o}), so its content is not trusted; run: "
             f"chmod {mode & ~bits:04o} {name} (or, if another account may have changed it, delete it: rm -r {name})",
             "file",
         )
@@ -97,8 +98,8 @@ def create_file(path: str, mode: int = 0o666, forced: bool = True) -> Iterator[I
     """Provide a new file, which gets its name when it is complete and on disk; a failure leaves nothing behind.
 
     Without `forced`, the file may not be on disk yet, and a power cut may damage it. The account's umask reduces
-    `mode`. Raises `OSError`, and `FileExistsError` if the name is taken, before the first byte is written or at the
-    end; an existing file never changes.
+    `mode`. An existing file never changes: if the name is taken, before the first byte is written or at the end, this
+    raises `FileExistsError`. Raises `OSError` for other failures.
     """
     parent, name = os.path.split(path)
     if os.path.lexists(path) or name in ("", ".", ".."):

@@ -53,7 +53,7 @@ CODES = {
     # members and their values
     "unknown-type": "no event type has this name",
     "unknown-kind": "no game type has this name",
-    "unknown-member": "a member that events of this type do not have; free text goes into extra",
+    "unknown-member": "a member that events of this type do not have; free text about a game goes into extra",
     "missing-member": "a member that events of this type must have",
     "wrong-type": "the value does not have the JSON type that the member needs",
     "bad-value": "the member cannot have this value",
@@ -64,7 +64,7 @@ CODES = {
     "nonexistent-time": "this local time is skipped that night",
     "unknown-game": "no published ruleset scores games of this name; import --new-game records them nevertheless",
     "unknown-zone": "no time zone has this name",
-    "bad-identifier": "ids have 1 to 64 characters, no control characters, no leading or trailing space, no / and no =",
+    "bad-identifier": "a player's id has 1 to 64 characters, no control character, no space at an end, no / and no =",
     "bad-slug": "the name must consist of lower-case letters, digits and single hyphens",
     "bad-decimal": "the value must be a decimal string such as 12 or -0.5",
     "bad-text": "text has 1 to 2,000 characters without control characters",
@@ -239,7 +239,7 @@ def did_you_mean(word: str, known: Iterable[str], to_current_id: Callable[[str],
 
 
 def find_closest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word closest to a mistyped one or to a part of a name, or None.
+    """Return the known word that is most similar to a word, or else the only known name with this word in it, or None.
 
     >>> find_closest("Jana", ["Jana Köhler", "Ben Koch"])
     'Jana Köhler'
@@ -274,7 +274,7 @@ def csv_item(name: str) -> str:
 
 
 def escape_unprintable(text: str, kept: str = "", halves: bool = False) -> str:
-    """Escape text from outside for a terminal or a page: characters that move a cursor, reorder or hide text.
+    """Escape the characters that could move the cursor, or reorder or hide text, in a terminal or on a page.
 
     These are control, direction, line separator, private, unassigned and invisible characters, and halves of surrogate
     pairs. They become \\uXXXX or, beyond U+FFFF, \\UXXXXXXXX; with `halves`, two halves \\uXXXX\\uXXXX as in JSON.
@@ -297,10 +297,10 @@ def escape_unprintable(text: str, kept: str = "", halves: bool = False) -> str:
             return f"\\U{code:08x}"
         return f"\\u{0xD7C0 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
 
-    return _NOT_ASCII.sub(escape, text)
+    return _NOT_PRINTABLE_ASCII.sub(escape, text)
 
 
-_NOT_ASCII = re.compile(r"[^ -~]")
+_NOT_PRINTABLE_ASCII = re.compile(r"[^ -~]")
 
 
 def formula_safe(cell: Cell) -> Cell | str:

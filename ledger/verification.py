@@ -1,7 +1,7 @@
 """Verify the log: recompute every hash from the stored records, and compare every column with its record.
 
 A run reports all damage, because reading continues after a damaged event. An unreadable event is one finding; the chain
-of hashes is checked again from the event after it.
+hash of the event after it cannot be checked, but those of later events are.
 """
 
 import marshal
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
-from ratings_ledger.ledger.backups.restoring import NOT_FOLLOWING, Renames
+from ratings_ledger.ledger.backups.restoring import Renames
 from ratings_ledger.ledger.errors import NotALedger
 from ratings_ledger.ledger.events.canonical import dump, format_instant, parse_object
 from ratings_ledger.ledger.events.records import ZERO, EventRow, chain_hash, index_record, leaf_hash, refuse_unwritable
@@ -27,10 +27,11 @@ from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
 from ratings_ledger.ledger.validation.validator import LadderChecksAt, find_misfits
 
 PAGE_EVENTS = 1_000
-# how many events one process checks at least; several processes check a longer log
+# one process checks at least this many events; several processes check a longer log
 PART_EVENTS = 20_000
 _TEXT_COLUMNS = ("event_id", "type", "subject", "recorded_by", "supersedes", "record")
 _SUPERSEDING = ", ".join(f"'{name}'" for name in sorted(SUPERSEDING))
+CONTRADICTION = "the event contradicts earlier events"
 
 
 class Finding(NamedTuple):
@@ -82,7 +83,7 @@ class VerifiedCounts(NamedTuple):
 def verify_log(
     ledger: Ledger, connection: Connection, expected: ChainHead | None = None, since: ChainHead | None = None
 ) -> Generator[Finding, None, VerifiedCounts]:
-    """Yield all findings about the log up to the head at the start, in order; return the numbers of checked items.
+    """Yield all findings about the log up to the head at the start; return the numbers of checked items.
 
     Raises errors that prevent a check, such as a lost connection, a lock or a missing right.
 
@@ -90,7 +91,7 @@ def verify_log(
         ledger: The opened ledger.
         connection: A connection to it.
         expected: A head that the log must contain.
-        since: Check only the events after this head, which the log must contain.
+        since: Another head that the log must contain; only events after it are checked, and the storage is not.
     """
     after = 0 if since is None else since.position
     for message in ledger.dialect.find_storage_damage(connection) if since is None else ():
@@ -111,11 +112,11 @@ def verify_log(
         numbers = f"{rows_read:,} events were read{range_note} and {count:,} were counted"
         yield Finding("missing", None, f"{numbers}, but the last position is {until}")
     yield from _check_links(ledger, connection, after)
-    for place in filter(None, (expected, since)):
-        stored = _read_chain_hash(ledger, connection, place.position) if place.position else (ZERO, 0)
-        if stored is None or stored[0] != place.chain_hash:
-            message = f"no history with the chain hash {place.chain_hash.hex()} at position {place.position}"
-            yield Finding("head", place.position, message)
+    for required in filter(None, (expected, since)):
+        stored = _read_chain_hash(ledger, connection, required.position) if required.position else (ZERO, 0)
+        if stored is None or stored[0] != required.chain_hash:
+            message = f"no history with the chain hash {required.chain_hash.hex()} at position {required.position}"
+            yield Finding("head", required.position, message)
     return VerifiedCounts(rows_read, 2 * rows_read, len(ledger.dialect.GUARDS), object_count)
 
 
@@ -248,8 +249,8 @@ def _describe_gap(position: int, next_position: int) -> Finding:
     return Finding("missing", position + 1, f"{absent} absent")
 
 
-def _check_row(row: dict[str, Any], before: bytes | None) -> Iterator[Finding]:
-    """Yield the findings in one row. `before` is the stored chain hash at the previous position, if it is readable."""
+def _check_row(row: dict[str, Any], previous_chain_hash: bytes | None) -> Iterator[Finding]:
+    """Yield the findings in one row; `previous_chain_hash` is the stored one, or None if it is unreadable."""
     position = row["position"]
     record = row["record"]
     if not isinstance(record, bytes):
@@ -261,7 +262,7 @@ def _check_row(row: dict[str, Any], before: bytes | None) -> Iterator[Finding]:
             "leaf-hash", position, f"the record does not have its leaf hash; the record is {_quote_record(record)}"
         )
     stored_leaf = row["leaf_hash"] if isinstance(row["leaf_hash"], bytes) else b""
-    if before is not None and chain_hash(before, stored_leaf) != row["chain_hash"]:
+    if previous_chain_hash is not None and chain_hash(previous_chain_hash, stored_leaf) != row["chain_hash"]:
         yield Finding("chain-hash", position, "the chain hash does not follow from the previous one")
     try:
         event = parse_object(record)
@@ -383,7 +384,7 @@ def _check_renames(ledger: Ledger, connection: Connection) -> Iterator[Finding]:
         try:
             renames.check(row)
         except Refused as problem:
-            yield Finding("meaning", row.position, f"position {row.position} {NOT_FOLLOWING}: {problem.message}")
+            yield Finding("meaning", row.position, f"{CONTRADICTION}: {problem.message}")
         except (LookupError, ValueError, TypeError):
             continue  # `_walk_log` reports the unreadable event
 
@@ -397,11 +398,11 @@ def verify_order(
     """
     for position, problem in find_misfits(connection, head(connection).position, ladders):
         if position not in reported:
-            yield Finding("meaning", position, f"the event contradicts earlier events: {problem.message}")
+            yield Finding("meaning", position, f"{CONTRADICTION}: {problem.message}")
 
 
 def _check_links(ledger: Ledger, connection: Connection, after: int) -> Iterator[Finding]:
-    """Yield findings about `supersedes`, renames and repeated values, which a missing unique index lets happen."""
+    """Yield findings about `supersedes`, about renames, and about values that a missing unique index lets repeat."""
 
     def select_repeated(column: str, condition: str) -> str:
         new = f" AND {column} IN (SELECT {column} FROM events WHERE position > :after)" * bool(after)
@@ -410,9 +411,9 @@ def _check_links(ledger: Ledger, connection: Connection, after: int) -> Iterator
         )
 
     queries = {
-        "supersedes": "SELECT position, event_id FROM events "
+        ("supersedes", "an event of its type supersedes no other"): "SELECT position, event_id FROM events "
         f"WHERE supersedes IS NOT NULL AND type NOT IN ({_SUPERSEDING})" + " AND position > :after" * bool(after),
-        "twice": " UNION ALL ".join(
+        ("twice", CODES["twice"]): " UNION ALL ".join(
             [
                 select_repeated("event_id", "1 = 1"),
                 select_repeated("subject", "type = 'game.recorded'"),
@@ -423,10 +424,10 @@ def _check_links(ledger: Ledger, connection: Connection, after: int) -> Iterator
     parameters = {"after": after} if after else {}
     yield from _check_revisions(ledger, connection, after)
     yield from _check_renames(ledger, connection)
-    for code, query in queries.items():
+    for (code, problem), query in queries.items():
         try:
             for position, value in connection.execute(text(query), parameters):
-                yield Finding(code, position, f"{quote(value)}: {CODES[code]}")
+                yield Finding(code, position, f"{quote(value)}: {problem}")
         except DBAPIError as error:
             _raise_unless_damage(ledger, error)
             yield Finding("storage", None, f"the links cannot be checked: {str(error.orig).splitlines()[0]}")

@@ -1,4 +1,4 @@
-"""The event of a batch: the positions of the log that an import recorded from one file."""
+"""The event that describes a batch: the positions of the events that an import recorded from one file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
-from ratings_ledger.ledger.events.fields import BatchName, Members, PlayerId, Text, must_match, refuse, to_nfc
+from ratings_ledger.ledger.events.fields import BatchName, Members, PlayerId, Text, build_error, must_match, to_nfc
 from ratings_ledger.ledger.rejections import escape_unprintable
 
 NAME_MAX, SOURCE_MAX = 256, 2_000  # characters
@@ -47,7 +47,7 @@ class ImportRecorded(Members):
     def _check_order(self) -> ImportRecorded:
         has_overlap = any(last >= first for (_, last), (first, _) in pairwise(self.ranges))
         if has_overlap or any(first > last for first, last in self.ranges):
-            raise refuse("out-of-range", "ranges must be pairs of a first and a last position, in ascending order")
+            raise build_error("out-of-range", "ranges must be pairs of a first and a last position, in ascending order")
         return self
 
 

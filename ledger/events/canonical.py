@@ -60,11 +60,13 @@ def _parse_integer(digits: str) -> int:
 
 
 def _refuse_fraction(digits: str) -> NoReturn:
-    raise Refused("not-an-integer", f'{quote(digits)} is not a whole number; write a fraction as a string: "{digits}"')
+    has_exponent = "e" in digits.lower()
+    remedy = "write it without an exponent" if has_exponent else f'write a fraction as a string: "{digits}"'
+    raise Refused("not-an-integer", f"{quote(digits)} is not a whole number; {remedy}")
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise Refused("not-a-finite-number", f"{name} is not a JSON number")
+    raise Refused("not-a-finite-number", f"{name} is not a JSON number; write a number, or leave the member out")
 
 
 def drop_nulls(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -109,7 +111,8 @@ def parse_object(line: bytes) -> dict[str, Any]:
         try:
             dump(value).encode("utf-8")
         except UnicodeEncodeError:
-            raise Refused("lone-surrogate", "the text holds half of a surrogate pair (\\ud800 to \\udfff)") from None
+            message = "the text holds half of a surrogate pair (\\ud800 to \\udfff); write both halves, or none"
+            raise Refused("lone-surrogate", message) from None
     return value
 
 
@@ -155,7 +158,10 @@ INSTANT_MAX = (datetime.max.replace(tzinfo=UTC) - EPOCH) // MICROSECOND
 
 
 def parse_instant(text: object) -> int:
-    """Parse an RFC 3339 time with an offset to microseconds since 1970 UTC. Raises `Refused` (bad-time, ...)."""
+    """Parse an RFC 3339 time with an offset to microseconds since 1970 UTC.
+
+    Raises `Refused` (wrong-type, bad-time, naive-time).
+    """
     if not isinstance(text, str):
         raise Refused("wrong-type", f"a time must be a string, not {quote(text)}")
     return _parse_instant(text)

@@ -1,4 +1,4 @@
-"""The types of values in the members of events, as annotated types, and a fast path for the models of events.
+"""Define annotated types for the values in events, and a fast path for the models of events.
 
 Each type refuses a bad value with a code of `rejections.CODES`, and returns ids and labels in Unicode's composed form
 (NFC). The fast path makes the same checks on dictionaries, without creating objects:
@@ -48,7 +48,7 @@ def normalise_data(model: type[BaseModel], data: dict[str, Any]) -> dict[str, An
 
     Raises pydantic's `ValidationError`.
     """
-    if (fast_path := _fast_path(model)) is not None:
+    if (fast_path := _build_fast_path(model)) is not None:
         try:
             return fast_path(data)
         except ValidationError:
@@ -65,9 +65,9 @@ def sort_members(value: Any) -> Any:
 
 
 @cache
-def _fast_path(model: type[BaseModel]) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
+def _build_fast_path(model: type[BaseModel]) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
     """Return a function that validates and sorts members; None for a model that compares members with each other."""
-    parts = [part for field in model.model_fields.values() if (part := _item_model(field.annotation)) is not None]
+    parts = [part for field in model.model_fields.values() if (part := _find_item_model(field.annotation)) is not None]
     if not all(map(_has_field_checks_only, (model, *parts))):
         return None
     return SchemaValidator(build_schema(model)).validate_python
@@ -96,7 +96,7 @@ def build_schema(model: type[BaseModel]) -> core_schema.CoreSchema:
 
 
 def _build_member_schema(annotation: Any, metadata: list[Any]) -> core_schema.CoreSchema:
-    if (items := _item_model(annotation)) is not None:
+    if (items := _find_item_model(annotation)) is not None:
         return core_schema.list_schema(build_schema(items))
     if NoneType in get_args(annotation):
         # null is left to the model
@@ -110,7 +110,7 @@ def _build_member_schema(annotation: Any, metadata: list[Any]) -> core_schema.Co
     return core_schema.no_info_after_validator_function(sort_members, member_schema) if is_object else member_schema
 
 
-def _item_model(annotation: Any) -> type[BaseModel] | None:
+def _find_item_model(annotation: Any) -> type[BaseModel] | None:
     """Return the model of the items of a list, or None."""
     item = get_args(annotation)[0] if get_origin(annotation) is list else None
     return item if isinstance(item, type) and issubclass(item, BaseModel) else None
@@ -132,7 +132,7 @@ class Members(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
 
-def refuse(code: str, message: str) -> PydanticCustomError:
+def build_error(code: str, message: str) -> PydanticCustomError:
     """Return an error with exactly this message, for a validator to raise."""
     return PydanticCustomError(code, "{text}", {"text": message})
 
@@ -150,26 +150,26 @@ def _check_identifier(text: str, limit: int, forbidden: str) -> str:
     name = to_nfc(text)
     _refuse_surrogates(name)
     if not 1 <= len(name) <= limit:
-        raise refuse("bad-identifier", f"{quote(text)} has {len(name)} characters; 1 to {limit} are allowed")
+        raise build_error("bad-identifier", f"{quote(text)} has {len(name)} characters; 1 to {limit} are allowed")
     for character in name:
         # category Cs is half a surrogate pair, from a command-line argument that is not UTF-8
         if unicodedata.category(character) in ("Cc", "Cs") or character in _BIDI_CONTROL:
-            raise refuse(
+            raise build_error(
                 "bad-identifier", f"{quote(text)} holds the control character U+{ord(character):04X}; leave it out"
             )
         if character in forbidden:
-            raise refuse(
+            raise build_error(
                 "bad-identifier", f"{quote(text)} holds {character!r}, which separates names elsewhere; leave it out"
             )
     if name != name.strip():
-        raise refuse("bad-identifier", f"{quote(text)} begins or ends with a space; leave it out")
+        raise build_error("bad-identifier", f"{quote(text)} begins or ends with a space; leave it out")
     return name
 
 
 def _refuse_surrogates(text: str) -> None:
     # the JSON parser refuses surrogates; these come from a command line that is not UTF-8
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-        raise refuse("lone-surrogate", f"{quote(text)} is not UTF-8")
+        raise build_error("lone-surrogate", f"{quote(text)} is not UTF-8")
 
 
 def must_match(pattern: str, message: str, code: str = "bad-value") -> AfterValidator:
@@ -177,7 +177,7 @@ def must_match(pattern: str, message: str, code: str = "bad-value") -> AfterVali
 
     def check(text: str) -> str:
         if not re.fullmatch(pattern, text, re.ASCII):
-            raise refuse(code, message.format(quote(text)))
+            raise build_error(code, message.format(quote(text)))
         return text
 
     return AfterValidator(check)
@@ -185,7 +185,8 @@ def must_match(pattern: str, message: str, code: str = "bad-value") -> AfterVali
 
 def _normalise_decimal(text: str) -> str:
     if not _DECIMAL.fullmatch(text):
-        raise refuse("bad-decimal", f"{quote(text)} is not a decimal number such as 12 or -0.5 (15 digits each side)")
+        message = "is not a decimal number such as 12 or -0.5, with at most 15 digits before and after the point"
+        raise build_error("bad-decimal", f"{quote(text)} {message}")
     sign, digits = ("-", text[1:]) if text[0] == "-" else ("", text.lstrip("+"))
     whole, _, fraction = digits.partition(".")
     plain = (whole.lstrip("0") or "0") + ("." + fraction.rstrip("0")).rstrip(".")
@@ -197,9 +198,9 @@ def _normalise_score(value: Any) -> Any:
         plain = _normalise_decimal(value)
         return plain if "." in plain else int(plain)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise refuse("wrong-type", f"a score must be a whole number or a decimal string, not {quote(value)}")
+        raise build_error("wrong-type", f"a score must be a whole number or a decimal string, not {quote(value)}")
     if abs(value) > INTEGER_MAX:
-        raise refuse("integer-too-large", f"{quote(value)} is not between -{INTEGER_MAX} and {INTEGER_MAX}")
+        raise build_error("integer-too-large", f"{quote(value)} is not between -{INTEGER_MAX} and {INTEGER_MAX}")
     return value
 
 
@@ -208,9 +209,9 @@ def _normalise_team(value: Any) -> Any:
         name = _check_identifier(value, 64, "/=")
         return int(name) if re.fullmatch(r"[1-9]\d{0,3}", name, re.ASCII) else name
     if isinstance(value, bool) or not isinstance(value, int):
-        raise refuse("wrong-type", f"a team must be a whole number or a name, not {quote(value)}")
+        raise build_error("wrong-type", f"a team must be a whole number or a name, not {quote(value)}")
     if not 1 <= value <= TEAM_NUMBER_MAX:
-        raise refuse("out-of-range", f"{quote(value)} is not a team's number; write 1 to {TEAM_NUMBER_MAX:,}")
+        raise build_error("out-of-range", f"{quote(value)} is not a team's number; write 1 to {TEAM_NUMBER_MAX:,}")
     return value
 
 
@@ -220,11 +221,11 @@ def _check_text(text: str) -> str:
         unicodedata.category(c) in ("Cc", "Cs") and c not in "\n\t" for c in text
     )
     if not is_printable or not 1 <= len(text) <= 2_000:
-        raise refuse("bad-text", f"{quote(text)} must have 1 to 2,000 characters, and no control characters")
+        raise build_error("bad-text", f"{quote(text)} must have 1 to 2,000 characters, and no control characters")
     return text
 
 
-def _ascii_type(limit: int, inside: str) -> PlainType:
+def _build_ascii_type(limit: int, inside: str) -> PlainType:
     """Return a plain type for ids of at most `limit` printable ASCII characters, without a space at either end.
 
     `inside` is the class of characters in a regular expression, without the space.
@@ -234,25 +235,27 @@ def _ascii_type(limit: int, inside: str) -> PlainType:
 
 
 @cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
+def _build_adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
 def are_canonical(kind: Any, texts: Iterable[str]) -> bool:
     """Tell whether all texts are valid values of a type of this module, in the form they have in a record."""
-    validate = _adapter(kind).validate_python
+    validate = _build_adapter(kind).validate_python
     try:
         return all(validate(text, strict=True) == text for text in texts)
     except ValidationError:
         return False
 
 
-PlayerId = Annotated[str, AfterValidator(lambda text: _check_identifier(text, 64, "/=")), _ascii_type(64, "!-.0-<>-~")]
-Label = Annotated[str, AfterValidator(lambda text: _check_identifier(text, 64, "/")), _ascii_type(64, "!-.0-~")]
+PlayerId = Annotated[
+    str, AfterValidator(lambda text: _check_identifier(text, 64, "/=")), _build_ascii_type(64, "!-.0-<>-~")
+]
+Label = Annotated[str, AfterValidator(lambda text: _check_identifier(text, 64, "/")), _build_ascii_type(64, "!-.0-~")]
 # the two races of a dual race game are written Narn/Centauri
-Race = Annotated[str, AfterValidator(lambda text: _check_identifier(text, 64, "")), _ascii_type(64, "!-~")]
+Race = Annotated[str, AfterValidator(lambda text: _check_identifier(text, 64, "")), _build_ascii_type(64, "!-~")]
 # 5 characters shorter than an event's id, because the id of a `game.recorded` is "game:" and the game's id
-GameId = Annotated[str, AfterValidator(lambda text: _check_identifier(text, 123, "")), _ascii_type(123, "!-~")]
+GameId = Annotated[str, AfterValidator(lambda text: _check_identifier(text, 123, "")), _build_ascii_type(123, "!-~")]
 EventId = Annotated[str, AfterValidator(lambda text: _check_identifier(text, 128, ""))]
 LadderText = Annotated[str, AfterValidator(lambda text: _check_identifier(text, 256, ""))]
 BatchName = LadderText
@@ -273,7 +276,7 @@ Team = Annotated[
     int | str, BeforeValidator(_normalise_team), PlainType(Annotated[int, Field(ge=1, le=TEAM_NUMBER_MAX)])
 ]
 Text = Annotated[str, AfterValidator(_check_text)]
-# the name of a number that games or participants have in addition to those of their type
+# the form of names: of numbers that games or participants have in addition to those of their type, of state columns
 NUMBER_NAME = "[a-z][a-z0-9_]{0,31}"
 NumberName = Annotated[
     str,
@@ -291,7 +294,7 @@ STATE_MAX = 6
 ColumnName = Annotated[
     str,
     must_match(
-        "[a-z][a-z0-9_]{0,31}",
+        NUMBER_NAME,
         "{} is not a column of a state; write a lower-case letter, then letters, digits and underscores, at most 32 "
         "characters",
     ),
@@ -329,7 +332,7 @@ def read_slug(value: object) -> str:
 
 def _validate(kind: Any, value: object, member: str) -> str:
     try:
-        return str(_adapter(kind).validate_python(value, strict=True))
+        return str(_build_adapter(kind).validate_python(value, strict=True))
     except ValidationError as error:
         raise to_refusal(error, member) from None
 
@@ -359,7 +362,7 @@ _REQUIREMENTS = {
 
 
 def describe_requirement(problem: ErrorDetails) -> str:
-    """Describe the requirement that a value violates; error types that only packages use keep pydantic's message."""
+    """Describe the requirement that a value violates; for error types of packages' models, use pydantic's message."""
     limits = problem.get("ctx", {})
     if problem["type"] in ("too_short", "too_long"):
         least, actual = limits.get("min_length"), limits["actual_length"]
@@ -379,7 +382,7 @@ def to_refusal(error: ValidationError, member: str = "") -> Refused:
     code = problem["type"] if problem["type"] in CODES else _CODE_BY_ERROR.get(problem["type"], "bad-value")
     text = problem["msg"]
     if code == "unknown-member":
-        text = f"there is no member of this name; free text goes into extra (value {quote(problem['input'])})"
+        text = f"there is no member of this name (value {quote(problem['input'])})"
     elif code == "missing-member":
         text = "this member must be given"
     elif problem["type"] in ("too_short", "too_long"):

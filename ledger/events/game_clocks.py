@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from ratings_ledger.ledger.events.fields import GameId, Members, PlayerId, refuse
+from ratings_ledger.ledger.events.fields import GameId, Members, PlayerId, build_error
 from ratings_ledger.ledger.rejections import quote
 
 Choice = Literal["roll-dice", "auction-or-pass", "fortune", "sell-houses", "choose-character"]
@@ -54,7 +54,7 @@ class ClockTimers(Members):
 def _refuse_repeated_players(players: list[str]) -> list[str]:
     for player in players:
         if players.count(player) > 1:
-            raise refuse("player-twice", f"{quote(player)} takes part twice; name each player once")
+            raise build_error("player-twice", f"{quote(player)} takes part twice; name each player once")
     return players
 
 
@@ -109,5 +109,5 @@ CLOCK_TYPES: dict[str, type[ClockEvent]] = {
     "clock.player_left": ClockPlayerEvent,
     "clock.stopped": ClockEvent,
 }
-# the types of events that change a timer once each, even if two equal ones happen in one millisecond
+# the types of events that each change a timer, so that two equal events in one millisecond would both count
 COUNTED_CLOCK_TYPES = frozenset({"clock.offered", "clock.decided", "clock.auction_started"})

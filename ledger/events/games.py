@@ -179,7 +179,9 @@ def _check_teams(
         for member, values in values_by_member.items():
             if values[seat] != values[mate]:
                 raise Refused(
-                    "side-disagrees", f"{quote(mate)} and {quote(seat)} are in team {team}, but differ in {member}"
+                    "side-disagrees",
+                    f"{quote(mate)} and {quote(seat)} are in team {team}, but differ in {member}; give both the same "
+                    f"{member}, or different teams",
                 )
 
 

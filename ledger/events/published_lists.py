@@ -18,8 +18,8 @@ from ratings_ledger.ledger.events.fields import (
     Members,
     PlayerId,
     Text,
+    build_error,
     must_match,
-    refuse,
 )
 from ratings_ledger.ledger.rejections import Refused, quote
 
@@ -31,7 +31,9 @@ PARTS_MAX = 100_000
 def _check_exact(text: str) -> str:
     has_form = len(text) <= 200 and re.fullmatch(r"-?\d+(/[1-9]\d*)?", text, re.ASCII)
     if not has_form or str(Fraction(text)) != text:
-        raise refuse("bad-value", f'{quote(text)} is not a whole number or a reduced fraction such as "1008" or "20/3"')
+        raise build_error(
+            "bad-value", f'{quote(text)} is not a whole number or a reduced fraction such as "1008" or "20/3"'
+        )
     return text
 
 
@@ -39,7 +41,7 @@ def _normalise_instant(text: str) -> str:
     try:
         return format_instant(parse_instant(text))
     except Refused as problem:
-        raise refuse(problem.code, problem.message) from None
+        raise build_error(problem.code, problem.message) from None
 
 
 Exact = Annotated[str, AfterValidator(_check_exact)]
@@ -79,7 +81,7 @@ class ListRows(Members):
     @model_validator(mode="after")
     def _check_part(self) -> ListRows:
         if self.part > self.parts:
-            raise refuse(
+            raise build_error(
                 "out-of-range", f"part is {self.part}, but there are only {self.parts} parts; correct part or parts"
             )
         return self

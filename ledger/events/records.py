@@ -175,14 +175,14 @@ def _build_type_refusal(name: object) -> Refused:
     )
 
 
-def restore_row(line: bytes, position: int, recorded_at_min: int, before: bytes) -> EventRow:
+def restore_row(line: bytes, position: int, recorded_at_min: int, previous_chain_hash: bytes) -> EventRow:
     """Rebuild the row of a line of an export, verbatim. Raises `Refused` if the line does not continue the log.
 
     Args:
         line: The line, without its newline.
         position: The position that the row must have.
         recorded_at_min: The time of the previous row, in microseconds.
-        before: The chain hash of the previous row.
+        previous_chain_hash: The chain hash of the previous row.
     """
     if len(line) > RECORD_BYTES_MAX:
         raise Refused(
@@ -190,7 +190,7 @@ def restore_row(line: bytes, position: int, recorded_at_min: int, before: bytes)
         )
     event = parse_object(line)
     record = line.decode()
-    row = index_record(record, event, before)
+    row = index_record(record, event, previous_chain_hash)
     if row.position != position:
         raise Refused("restore-mismatch", f"the line has position {row.position}, but position {position} must follow")
     if row.recorded_at < recorded_at_min:
@@ -226,7 +226,7 @@ def refuse_unwritable(row: EventRow, event: dict[str, Any]) -> None:
         )
 
 
-# cached, because an import records many events with the same name and time
+# cached, because an import records many events with the same recorder and time
 
 
 @lru_cache(maxsize=1_024)

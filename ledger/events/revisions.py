@@ -244,7 +244,8 @@ def refuse_stale(events: EventLookup, draft: Draft) -> None:
             f"{quote(successor.event_id)}{_format_position(successor)}; look at it again: ratings log",
         )
     if events.event(draft.supersedes) is None:
-        raise Refused("changed-meanwhile", f"the event about {quote(subject)} that this event changes was not recorded")
+        message = f"the event about {quote(subject)} that this event changes was refused; correct that event first"
+        raise Refused("changed-meanwhile", message)
 
 
 def find_withdrawing_voids(voids: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -16,14 +16,15 @@ from pydantic import (
 
 from ratings_ledger.ledger.events.canonical import INTEGER_MAX
 from ratings_ledger.ledger.events.fields import (
+    NUMBER_NAME,
     NUMBERS_MAX,
     Members,
     NumberName,
     Slug,
     Text,
     Whole,
+    build_error,
     must_match,
-    refuse,
 )
 from ratings_ledger.ledger.events.games import Status
 from ratings_ledger.ledger.events.zones import load_zone
@@ -36,14 +37,14 @@ def _check_date(text: str) -> str:
             return text
     except ValueError:
         pass
-    raise refuse("bad-value", f"{quote(text)} is not a date like 2010-03-05")
+    raise build_error("bad-value", f"{quote(text)} is not a date like 2010-03-05")
 
 
 def _check_zone(name: str) -> str:
     try:
         load_zone(name)
     except Refused as problem:
-        raise refuse(problem.code, problem.message) from None
+        raise build_error(problem.code, problem.message) from None
     return name
 
 
@@ -59,7 +60,7 @@ _BAND = must_match(r"all|[1-9]\d{0,3}(-[1-9]\d{0,3})?", "{} is not a band of num
 
 
 _PERIOD_BY = must_match(
-    r"league|season|numbers\.[a-z][a-z0-9_]{0,31}",
+    rf"league|season|numbers\.{NUMBER_NAME}",
     "{} is not a member that groups games into rating periods; write league, season or numbers.NAME",
 )
 
@@ -71,14 +72,15 @@ def _check_season_by(value: Any) -> Any:
     if isinstance(value, list) and value and all(type(month) is int and 1 <= month <= 12 for month in value):
         if value == sorted(set(value)):
             return value
-        raise refuse("bad-value", f"the months {quote(value)} must be in ascending order, each once")
-    raise refuse("bad-value", f'{quote(value)} is neither "season" nor a list of the months in which seasons begin')
+        raise build_error("bad-value", f"the months {quote(value)} must be in ascending order, each once")
+    message = f'{quote(value)} is neither "season" nor a list of the months in which seasons begin, such as [1, 7]'
+    raise build_error("bad-value", message)
 
 
 def _check_absent(value: Any) -> Any:
     if value is None or value == "refuse" or (type(value) is int and abs(value) <= INTEGER_MAX):
         return value
-    raise refuse("bad-value", f'{quote(value)} is neither "refuse" nor a whole number')
+    raise build_error("bad-value", f'{quote(value)} is neither "refuse" nor a whole number')
 
 
 class NumberRange(Members):
@@ -95,9 +97,9 @@ class NumberRange(Members):
     @model_validator(mode="after")
     def _check_order(self) -> "NumberRange":
         if self.min > self.max:
-            raise refuse("bad-value", f"min is {self.min} and max is {self.max}; min must not be greater than max")
+            raise build_error("bad-value", f"min is {self.min} and max is {self.max}; min must not be greater than max")
         if isinstance(self.absent, int) and not self.min <= self.absent <= self.max:
-            raise refuse("bad-value", f"absent is {self.absent}; it must be between {self.min} and {self.max}")
+            raise build_error("bad-value", f"absent is {self.absent}; it must be between {self.min} and {self.max}")
         return self
 
 

@@ -38,10 +38,9 @@ from ratings_ledger.ledger.events.rulesets import Scope as Scope
 from ratings_ledger.ledger.events.rulesets import ZoneName
 from ratings_ledger.ledger.rejections import Refused, quote
 
-# the members that the author of an event states, and those that the log adds
+# the members that the author of an event states; exported events also have those that the log adds
 EVENT_MEMBERS = frozenset({"type", "id", "occurred_at", "data"})
-LOG_MEMBERS = frozenset({"position", "recorded_at", "by", "schema_version", "supersedes"})
-KNOWN_MEMBERS = EVENT_MEMBERS | LOG_MEMBERS
+KNOWN_MEMBERS = EVENT_MEMBERS | {"position", "recorded_at", "by", "schema_version", "supersedes"}
 
 
 class PlayerRegistered(Members):
@@ -100,7 +99,7 @@ class EventVoided(Members):
 
 
 class PointsAdjusted(Members):
-    """A change of a player's points at the event's `occurred_at`; for a new player, of the points at the start."""
+    """A change of a player's points at the event's `occurred_at`; before their first game, of their start."""
 
     ladder: LadderText
     player: PlayerId
@@ -311,9 +310,10 @@ def upcast(type_name: str, version: object, current: int, data: Data, steps: Ste
     if version == current and version is not True:
         return data
     if isinstance(version, bool) or not isinstance(version, int) or not 1 <= version < current:
+        known = "1" if current == 1 else f"1 to {current}"
         raise Refused(
             "unknown-schema-version",
-            f"{type_name} version {quote(version)} is unknown here (known: 1 to {current}); if a newer ratings-ledger "
+            f"{type_name} version {quote(version)} is unknown here (known: {known}); if a newer ratings-ledger "
             "wrote it, upgrade the program",
         )
     for step in range(version, current):
@@ -324,8 +324,9 @@ def upcast(type_name: str, version: object, current: int, data: Data, steps: Ste
 def read_event(event: dict[str, Any]) -> tuple[Draft, dict[str, Any]]:
     """Read a parsed line as a draft, and return the draft with its normalised data. Raises `Refused` for an error.
 
-    Normalised data has instants in UTC, composed ids (NFC) and no null members; defaults are not filled in. Members
-    that the ledger itself sets (`position`, `recorded_at` ...) are allowed, because exports have them, but ignored.
+    Normalised data has instants in UTC, composed ids (NFC) and no null members; defaults are not filled in. The members
+    that exports have in addition are allowed, but `recorded_at` and `supersedes` are ignored, and `position` matters
+    only for an `import.recorded`.
     """
     if not KNOWN_MEMBERS.issuperset(event):
         unknown = min(event.keys() - KNOWN_MEMBERS)
@@ -384,19 +385,21 @@ def _read_game(data: dict[str, Any]) -> dict[str, Any]:
     try:
         game = normalise_data(game_type.model, data)
     except ValidationError as error:
-        raise _explain_member_of_other_kind(to_refusal(error), str(kind)) from None
+        raise _explain_unknown_member(to_refusal(error), str(kind)) from None
     game_type.check(game)
     check_sides(game, game_type.team_fields, game_type.places)
     return game
 
 
-def _explain_member_of_other_kind(problem: Refused, kind: str) -> Refused:
-    """Return the refusal unchanged, or with an explanation if it is about a member that only other game types have."""
+def _explain_unknown_member(problem: Refused, kind: str) -> Refused:
+    """Return a refusal of a game; for an unknown member, say which game types have it, or where free text goes."""
+    if problem.code != "unknown-member":
+        return problem
     path = problem.message.partition(": ")[0]
     member = path.rpartition(".")[2]
     other_kinds = [other for other in GAME_TYPES if member in _list_member_names(GAME_TYPES[other].model)]
-    if problem.code != "unknown-member" or not other_kinds:
-        return problem
+    if not other_kinds:
+        return Refused(problem.code, f"{problem.message}; free text goes into extra")
     kinds = " and ".join(other_kinds)
     return Refused(problem.code, f"{path}: this game is of kind {kind}; only games of kind {kinds} have this member")
 

@@ -1,6 +1,6 @@
-"""Convert times between zones and instants. All zones come from the tzdata package, not from the host's files.
+"""Convert times between zones and instants.
 
-So no digest depends on the host.
+All zones come from the tzdata package instead of the host's files, so no digest depends on the host.
 """
 
 import re
@@ -42,7 +42,10 @@ def local_time(instant: int, zone_name: str) -> datetime:
 
 
 def local_instant(value: datetime, zone_name: str) -> int:
-    """Return the instant of a local time in a zone. Raises `Refused` (ambiguous-time, bad-time, ...)."""
+    """Return the instant of a local time in a zone.
+
+    Raises `Refused` (ambiguous-time, nonexistent-time, bad-time, unknown-zone).
+    """
     zone = load_zone(zone_name)
     early, late = value.replace(tzinfo=zone, fold=0), value.replace(tzinfo=zone, fold=1)
     if early.utcoffset() != late.utcoffset():
@@ -59,7 +62,7 @@ def read_instant(text: str, zone_name: str | None) -> int:
 
     A date without a time means noon of that day in the zone; without a zone, in UTC.
 
-    Raises `Refused` (bad-time, naive-time, ambiguous-time, nonexistent-time).
+    Raises `Refused` (bad-time, naive-time, ambiguous-time, nonexistent-time, unknown-zone).
     """
     if (day := _parse_date(text)) is not None:
         value, has_offset = datetime.combine(day, time(12)), False

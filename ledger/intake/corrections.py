@@ -285,7 +285,8 @@ def add_scores(
             cells.append(syntax.join(TypedSide([people.current(participant["player"])]) for _, participant in tied))
     scores = score.split(":")
     if len(scores) != len(cells) or not all(has_score(f"player:{text}") for text in scores):
-        message = f"the score {score} does not have one part for each of {' '.join(cells)}; write it such as 3:2"
+        example = ":".join(str(part) for part in range(len(cells) + 1, 1, -1))
+        message = f"the score {score} does not have one part for each of {' '.join(cells)}; write it such as {example}"
         raise Refused("score-missing", message)
     split = [(syntax.split(cell), text) for cell, text in zip(cells, scores, strict=True)]
     if scored := next((side for sides, _ in split for side in sides if side.score is not None), None):

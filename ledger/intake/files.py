@@ -96,7 +96,10 @@ Entry = Item | Rejection | Progress | FileDigest | FileNote
 
 
 def read_items(name: str, options: TableOptions) -> Iterator[Entry]:
-    """Yield the entries of a file: items or a `Rejection` of the file, notes, progress, and finally its digest."""
+    """Yield the entries of a file: items, notes, progress, and finally its digest.
+
+    A file that cannot be read, or not to its end, yields a `Rejection`, too; a folder yields nothing else.
+    """
     if name != STDIN and Path(name).is_dir():
         yield _build_directory_refusal(name).to_rejection(name)
         return
@@ -163,7 +166,8 @@ def read_simple_table(name: str) -> SimpleTable | None:
 def open_simple_table(name: str, known: Sequence[str]) -> Iterator[SimpleTable]:
     """Provide a table that contains no games and has only known columns, each at most once.
 
-    The file and line are added to a `Refused` that the block raises. Raises `Refused` (empty-file, unknown-column).
+    The file and line are added to a `Refused` that the block raises. Raises `Refused` (empty-file, unknown-column, and
+    the codes of `read_simple_table`).
     """
     try:
         if (table := read_simple_table(name)) is None:

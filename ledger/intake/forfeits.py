@@ -8,13 +8,14 @@ counts them unless the import has `--forfeits rated`. A double forfeit (-:-) has
 from collections.abc import Sequence
 from typing import Any
 
+from ratings_ledger.ledger.rejections import count
 from ratings_ledger.ledger.validation.repeated_games import SETS
 
 FORFEIT = "forfeit"
 UNRATED, RATED = "unrated", "rated"
 FORFEITS = (UNRATED, RATED)
 FIRST_CAME, SECOND_CAME, NEITHER_CAME = "+:-", "-:+", "-:-"
-LINES_MAX = 5
+LISTED_LINES_MAX = 5
 # the places of both sides, by the kind of forfeit
 PLACES = {FIRST_CAME: (1, 2), SECOND_CAME: (2, 1), NEITHER_CAME: (1, 1)}
 
@@ -35,17 +36,16 @@ def mark_forfeit(event: Any, forfeits: str | None) -> bool:
     return True
 
 
-def describe_forfeits(count: int, forfeits: str | None, lines: Sequence[int] = ()) -> str:
+def describe_forfeits(number: int, forfeits: str | None, lines: Sequence[int] = ()) -> str:
     """Describe the forfeits of an import, with their lines in a table.
 
     >>> describe_forfeits(2, None, [18, 20])
     '2 forfeits, recorded but not rated; --forfeits rated rates those with a winner (lines 18, 20)'
     """
     in_lines = f" ({format_lines(lines)})" if lines else ""
-    number_text = f"{count:,} forfeit{'s' * (count > 1)}"
     if forfeits == RATED:
-        return f"{number_text}, rated if they have a winner{in_lines}"
-    return f"{number_text}, recorded but not rated; --forfeits rated rates those with a winner{in_lines}"
+        return f"{count(number, 'forfeit')}, rated if they have a winner{in_lines}"
+    return f"{count(number, 'forfeit')}, recorded but not rated; --forfeits rated rates those with a winner{in_lines}"
 
 
 def format_lines(lines: Sequence[int]) -> str:
@@ -54,7 +54,7 @@ def format_lines(lines: Sequence[int]) -> str:
     >>> format_lines([18]), format_lines([*range(2, 9)])
     ('line 18', 'lines 2, 3, 4, 5, 6, ...')
     """
-    listed = ", ".join(map(str, lines[:LINES_MAX])) + (", ..." if len(lines) > LINES_MAX else "")
+    listed = ", ".join(map(str, lines[:LISTED_LINES_MAX])) + (", ..." if len(lines) > LISTED_LINES_MAX else "")
     return f"line{'s' * (len(lines) > 1)} {listed}"
 
 
@@ -93,6 +93,6 @@ class MissingSets:
         if not 0 < number < self._number_with_sets:
             return ""
         in_lines = format_lines(self._lines_without_sets)
-        results = f"{number:,} result{'s' * (number > 1)} without sets ({in_lines}), unlike the others"
+        results = f"{count(number, 'result')} without sets ({in_lines}), unlike the others"
         subject = "it is a forfeit" if number == 1 else "they are forfeits"
         return f"{results}; if {subject}, write +:- or 3:0 w.o. as the result"

@@ -99,7 +99,7 @@ class FileIntake(Intake):
         self._is_last = False
         self._spool = Spool()
         with collect_rarely(), closing(read_blocks(entries, policy.keep_going, cores)) as blocks:
-            # start the read-ahead process now, before the connection is open, so that it does not inherit it
+            # start the process that reads ahead before the connection is open, so that the process does not inherit it
             first = [*islice(blocks, ALONE_BLOCKS + 1)]
             self._blocks = chain(first, blocks)
             super().__init__(ledger, (), policy, waiting=self._spool, **hooks)

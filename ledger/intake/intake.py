@@ -36,7 +36,7 @@ from ratings_ledger.ledger.store.log import Head, Log, find_changed_games, head
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.validation.identities import Identities, read_identities
 from ratings_ledger.ledger.validation.new_names import (
-    REFUSED_NAMES,
+    REFUSED_NAME_CODES,
     CloseName,
     FirstOccurrence,
     NameCollector,
@@ -48,7 +48,7 @@ from ratings_ledger.ledger.validation.validator import LadderChecksAt, Validator
 REJECTIONS_MAX = 10_000
 # called with (refusal, refused input) for every refusal
 OnRejected = Callable[[Rejection, Any], None]
-# called with (line, event id, whether this intake appended the event) for every event in the log after the append
+# called with (line, event id, whether this intake appended the event) for each event of the input that the log holds
 OnStored = Callable[[int, str, bool], None]
 # raises `Refused` (changed-meanwhile) if the state on which the events were based has changed
 Precondition = Callable[[Connection], None]
@@ -102,7 +102,7 @@ class IntakeResult:
     files_counting_by_day: set[str] = field(default_factory=set)
     # the number of valid events if the input is refused
     valid: int = 0
-    # the game of the first event to append
+    # the name of the game, such as catan, in the first recorded game to append
     game: str | None = None
     # the players who are new to the ledger
     new_players: list[str] = field(default_factory=list)
@@ -261,7 +261,7 @@ class Intake:
             precondition: A check that runs now, and again under the lock if other writers have appended.
             clock: Returns the current time in microseconds.
             reject: Called for every refusal.
-            on_stored: Called for every event that is in the log after the append.
+            on_stored: Called for each event that the log holds, or holds after the append.
             phrase: Adapts the message of every refusal to the front end.
             waiting: The storage of waiting drafts, by default in memory.
             numbered: Whether each refusal gets the number of its event as its line if there is no file.
@@ -383,7 +383,7 @@ class Intake:
         self._add_refusal(problem, item.file, item.line, item.source)
         self._newcomers.collect_mentions(names)
         # an import reports problems with the names of a refused game, too
-        if not self.policy.keep_going and problem.code not in REFUSED_NAMES:
+        if not self.policy.keep_going and problem.code not in REFUSED_NAME_CODES:
             self._newcomers.collect_names_of_refused(names, build_first_occurrence(item))
             if problem.code == "place-gap" and len(self.result.rejected) < REJECTIONS_MAX:
                 self._names_of_gaps[item.file, item.line] = frozenset(names)
@@ -623,14 +623,14 @@ class Intake:
         self.result.existing += appended.existing
         self.result.head = appended.head
 
-    def _recheck(self, connection: Connection, before: Head, fresh: FreshDrafts) -> list[tuple[int, Rejection]]:
+    def _recheck(self, connection: Connection, current_head: Head, fresh: FreshDrafts) -> list[tuple[int, Rejection]]:
         """Check drafts again under the lock if other writers appended; return (index, refusal) of refused drafts."""
-        if before.position != self._validator.checked_head:
+        if current_head.position != self._validator.checked_head:
             try:
                 self._precondition(connection)
             except Refused as problem:
                 return [(fresh[0][0], problem.to_rejection())]
-        return self._validator.recheck(connection, before, fresh)
+        return self._validator.recheck(connection, current_head, fresh)
 
 
 def build_first_occurrence(item: Item) -> FirstOccurrence:

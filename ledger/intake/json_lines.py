@@ -8,7 +8,7 @@ from ratings_ledger.ledger.store.exports import mark_last_lines
 
 LINE_BYTES_MAX = 1 << 20
 # the limits on blank lines in a file, and on bytes that are skipped to find the end of a long line
-BLANK_LINES_MAX, SKIPPED_BYTES = 100_000, 100_000_000
+BLANK_LINES_MAX, SKIPPED_BYTES_MAX = 100_000, 100_000_000
 
 
 def read_json_lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | Refused, None, None] | None]:
@@ -24,10 +24,10 @@ def number_lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | Refused]]:
         number += 1
         if len(line) > LINE_BYTES_MAX and not line.endswith(b"\n"):
             skipped = 0
-            while line and not line.endswith(b"\n") and skipped < SKIPPED_BYTES:
+            while line and not line.endswith(b"\n") and skipped < SKIPPED_BYTES_MAX:
                 line = file.readline(LINE_BYTES_MAX)
                 skipped += len(line)
-            unread = "" if skipped < SKIPPED_BYTES else "; the rest was not read"
+            unread = "" if skipped < SKIPPED_BYTES_MAX else "; the rest was not read"
             message = f"line {number} has more than {LINE_BYTES_MAX:,} bytes; write one event per line{unread}"
             yield number, Refused("line-too-long", message, number)
             if unread:

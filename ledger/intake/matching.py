@@ -10,8 +10,9 @@ Games of a table without ids get the first free number of their day:
     2024-09-17-2  nothing   the second game of chess            2024-09-17-3
 
 A number is skipped if another table uses it for another kind of game (above: catan), or if a voided game with different
-content has it. Which rows are already recorded does not matter, so a repeated import gives each row the same number. A
-game from the same table keeps its number even if its row has changed, so an edited row conflicts with its game.
+content has it. The numbers do not depend on which rows are already recorded, so a repeated import gives each row the
+same number. A game from the same table keeps its number even if its row has changed, so an edited row conflicts with
+its game.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Store validated drafts in a temporary database until the whole input is checked.
 
-So an import of any size is checked completely, including duplicates, before it appends the first event, and it reads
-its files only once. The database deletes itself.
+This lets an import of any size check everything, including duplicates, before it appends the first event, although it
+reads its files only once. The database deletes itself.
 """
 
 import json

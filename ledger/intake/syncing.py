@@ -52,7 +52,8 @@ DOUBT_GAMES_MIN = 10
 # at most 3 names are suggested for a table with an unknown name
 SUGGESTED_NAMES_MAX = 3
 
-What = Literal["new", "changed", "vanished", "returned", "reordered"]
+# what happened to a game of a sheet since the last import
+DifferenceKind = Literal["new", "changed", "vanished", "returned", "reordered"]
 
 
 class SheetDifference(NamedTuple):
@@ -64,7 +65,7 @@ class SheetDifference(NamedTuple):
     row:      the game in the sheet, or None
     """
 
-    what: What
+    what: DifferenceKind
     game_id: str
     line: int | None
     recorded: RevisedGame | None
@@ -131,13 +132,13 @@ class _Pairs(NamedTuple):
 
     imported:    the games that were imported from the sheet
     other_games: the games that were recorded from other sources
-    new:         the ids of new games
+    new_ids:     the ids of new games
     times:       the times of play of all games
     """
 
     imported: dict[int, ImportedGame]
     other_games: dict[int, ImportedGame]
-    new: dict[int, str]
+    new_ids: dict[int, str]
     times: dict[int, int]
 
 
@@ -192,8 +193,8 @@ def compare_sheet(
             collector.change(row, pairs.imported[index], pairs.times[index])
         elif index in pairs.other_games:
             collector.compare_other(row, pairs.other_games[index])
-    for index in sorted(pairs.new, key=pairs.times.__getitem__):
-        collector.record(sheet.rows[index], pairs.new[index], pairs.times[index])
+    for index in sorted(pairs.new_ids, key=pairs.times.__getitem__):
+        collector.record(sheet.rows[index], pairs.new_ids[index], pairs.times[index])
     return sync
 
 
@@ -237,7 +238,7 @@ def _read_sheet(file: str, options: TableOptions, people: Identities) -> _Sheet:
         elif earlier is not None and earlier.likeness == row.likeness:
             repeated += 1
         else:
-            entries.append(_refuse_repeated_id(row))
+            entries.append(_build_repeated_id_rejection(row))
             is_whole = False
     return _Sheet(rows, columns[-1], entries, repeated=repeated, is_whole=is_whole)
 
@@ -256,7 +257,7 @@ def _build_sheet_game(item: Item, people: Identities) -> SheetGame | None:
     return SheetGame(item._replace(is_numbered=False), data, describe_likeness(data, draft.occurred_at, people))
 
 
-def _refuse_repeated_id(row: SheetGame) -> Rejection:
+def _build_repeated_id_rejection(row: SheetGame) -> Rejection:
     """Build the refusal of a game whose id occurs earlier in the sheet with different content."""
     if row.item.rows_of is not None:
         return build_rows_apart_rejection(row.game_id)._replace(file=row.item.file, line=row.item.line)
@@ -331,7 +332,7 @@ class _ChangeCollector:
         if self._has_ledger_change(game):
             self._refuse_conflict(game, None)
             return
-        item = Item(self.file, 0, Refused("bad-value", ""), None)
+        item = Item(self.file, line=0, event={}, source=None)
         self._add_decision("game.voided", game, item, {})
         self.sync.differences.append(SheetDifference("vanished", game.game_id, None, game.now, None))
 
@@ -353,7 +354,7 @@ class _ChangeCollector:
             new = restore_recorded_ids({**row.data, "game_id": game.game_id}, now, self.people) if differs else now.data
             new_time = {"occurred_at": format_instant(played_at)} if is_moved else {}
             self._add_decision("game.corrected", game, row.item, {"game": {**new, **new_time}})
-        what: What = "returned" if now.voided else "changed" if differs else "reordered"
+        what: DifferenceKind = "returned" if now.voided else "changed" if differs else "reordered"
         if now.voided or differs or is_moved:
             self.sync.differences.append(SheetDifference(what, game.game_id, row.item.line, now, row))
         else:

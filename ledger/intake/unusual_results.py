@@ -7,7 +7,7 @@ usual results         unusual result   why
 11:7, 13:11 ...       111:3            the set is won with 111, the others with about 11
                       11:11            neither side won the set
 
-They are recorded all the same, because an abandoned game or a long set looks alike; a note lists them.
+Unusual results are recorded all the same, because an abandoned game or a long set may look like one. A note lists them.
 """
 
 import re
@@ -16,7 +16,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
-from ratings_ledger.ledger.intake.forfeits import LINES_MAX, format_lines
+from ratings_ledger.ledger.intake.forfeits import LISTED_LINES_MAX, format_lines
 from ratings_ledger.ledger.rejections import count
 
 # fewer results do not show what is usual
@@ -111,7 +111,7 @@ class _PointTally:
     def add(self, points: int, line: int) -> None:
         """Count a game or set."""
         frequency = self.frequencies[points] = self.frequencies.get(points, 0) + 1
-        if frequency <= LINES_MAX + 1 and len(self._lines) <= DISTINCT_SCORES_MAX:
+        if frequency <= LISTED_LINES_MAX + 1 and len(self._lines) <= DISTINCT_SCORES_MAX:
             self._lines.setdefault(points, []).append(line)
 
     def format_lines(self, points: Iterable[int]) -> str:

@@ -64,7 +64,10 @@ def read_batches(
 
 
 def find_imported_name(connection: Connection, name: str) -> str:
-    """Return the name under which a file, or a file it is a copy of, was imported; return `name` if neither was."""
+    """Return `name` if a file of this name was imported, else the latest imported name of which it looks like a copy.
+
+    If there is none, return `name`, too.
+    """
     names = [batch.name for batch in reversed(read_batches(connection))]
     if name in names:
         return name

@@ -1,4 +1,4 @@
-"""Join the ids that belong to one person or club because of renames, and refuse renames and games that contradict.
+"""Join the ids that belong to one person or club because of renames, and refuse renames and games that contradict them.
 
 All live renames form chains, which end at the current id of a person or the current name of a club.
 """
@@ -86,8 +86,8 @@ class Identities:
             name = participant["player"]
             first_id = id_of_person.setdefault(self.current(name), name)
             if first_id != name:
-                message = f"a rename made {quote(first_id)} and {quote(name)} one person; correct one of the names"
-                raise Refused("player-twice", message)
+                message = f"{quote(first_id)} and {quote(name)} take part, but a rename made them one person"
+                raise Refused("player-twice", f"{message}; correct one of the names")
 
     def refuse_rename(
         self, player: str, new_player: str, find_position: Callable[[str], int | None] = lambda _: None

@@ -18,12 +18,11 @@ from typing import Any
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.revisions import EventLookup, KnownEvent, is_live, live_games
-from ratings_ledger.ledger.rejections import Refused, csv_item, quote
+from ratings_ledger.ledger.rejections import Refused, count, csv_item, quote
 from ratings_ledger.ledger.store.log import read_live
 
 PLAYERS_PER_LEAGUE = 8
 LISTED_LEAGUES_MAX = 10  # in a message
-PLAYERS_PER_GAME_RANGE = range(2, PLAYERS_PER_LEAGUE + 1)
 TYPES = frozenset({"league.created", "league.joined", "league.scheduled"})
 
 
@@ -161,7 +160,8 @@ def refuse_schedule(events: EventLookup, league: League, games: Sequence[Mapping
     game_count = len(load_league_schedule(league.players_per_game))
     if len(seats_of_games) != game_count:
         raise Refused(
-            "bad-schedule", f"the schedule has {len(seats_of_games)} games, but the league {name} needs {game_count}"
+            "bad-schedule",
+            f"the schedule has {count(len(seats_of_games), 'game')}, but the league {name} needs {game_count}",
         )
     if len({game["game_id"] for game in games}) < game_count:
         (shared_id, _), *_ = Counter(game["game_id"] for game in games).most_common()
@@ -187,7 +187,7 @@ def refuse_schedule(events: EventLookup, league: League, games: Sequence[Mapping
         if (own_count := sum(player in seats for seats in seats_of_games)) != expected_count:
             raise Refused(
                 "bad-schedule",
-                f"{quote(player)} plays {own_count} games, but every player of the league {name} must play "
+                f"{quote(player)} plays {count(own_count, 'game')}, but every player of the league {name} must play "
                 f"{expected_count}",
             )
 
@@ -201,14 +201,12 @@ def refuse_game(league: League, data: Mapping[str, Any], to_current_id: Callable
     if data["game"] != league.game:
         raise Refused("not-as-scheduled", f"the league {name} plays {league.game}, not {data['game']}")
     if data["game_id"] not in league.games:
-        player_note = (
-            f", which has only {len(league.players)} of {PLAYERS_PER_LEAGUE} players and no schedule yet"
-            if league.schedule_event is None
-            else ""
-        )
+        player_count = f"only {len(league.players)} of {PLAYERS_PER_LEAGUE} players and "
+        reason = f"{player_count if len(league.players) < PLAYERS_PER_LEAGUE else ''}no schedule yet"
+        schedule_note = f", which has {reason}" if league.schedule_event is None else ""
         raise Refused(
             "not-scheduled",
-            f"{game_id} is not a game of the league {name}{player_note}; see: ratings league show "
+            f"{game_id} is not a game of the league {name}{schedule_note}; see: ratings league show "
             f"{shlex.quote(league.name)}",
         )
     seats = [to_current_id(player) for player in league.games[data["game_id"]]]
@@ -246,7 +244,7 @@ def refuse_withdrawal(events: EventLookup, event: KnownEvent) -> None:
     elif event.type == "league.created" and league.players:
         raise Refused(
             "still-needed",
-            f"{len(league.players)} players have joined the league {name}; void their subscriptions first",
+            f"the league {name} has {count(len(league.players), 'player')}; void all subscriptions first",
         )
 
 

@@ -159,7 +159,7 @@ def _load_latin_table() -> _LatinTable:
     return _LatinTable()
 
 
-# two names with at least this many letters are close if one letter differs
+# two names with at least this many letters are close if one letter differs or is added
 CLOSE_LETTERS_MIN = 5
 # two names with at least this many letters are similar if one letter is added; in shorter names this is too common
 SIMILAR_LETTERS_MIN = 3
@@ -202,8 +202,8 @@ def find_close_names(new: Collection[str], known: Iterable[str]) -> Iterator[tup
 
     - they are equal after `fold_name`;
     - they look alike (`list_look_alike_keys`);
-    - one letter differs or two neighbouring letters are swapped; both have at least `CLOSE_LETTERS_MIN` letters, and no
-      digit differs;
+    - one letter differs or is added, or two neighbouring letters are swapped; both have at least `CLOSE_LETTERS_MIN`
+      letters, and no digit differs;
     - they have no digits, and the first or last word of one name is at the other end of the other name.
 
     The time grows with the sum of the lengths of both lists, not with their product.
@@ -313,7 +313,7 @@ def _list_spelling_keys(name: str) -> list[str]:
 
 
 def _differ_by_one_slip(left: str, right: str) -> bool:
-    """Tell whether two folded names are equal, or differ by one letter or two swapped neighbours, but no digit."""
+    """Tell whether two folded names are equal, or differ by one letter or two swapped neighbours, but by no digit."""
     if left == right:
         return True
     fewest_letters = min(sum(map(str.isalpha, left)), sum(map(str.isalpha, right)))

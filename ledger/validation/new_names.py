@@ -33,8 +33,8 @@ _ACCEPT_HINT = "if the name is correct, pass --new-names accept"
 # where new names are refused: in tables, in all events, or nowhere
 RefusalScope = Literal["tables", "all", ""]
 
-# the codes of refusals for texts that are not the name of a player
-REFUSED_NAMES = ("nobody", "tied-players", "bad-identifier")
+# the codes of refusals for texts that are not the name of one player
+REFUSED_NAME_CODES = ("nobody", "tied-players", "bad-identifier")
 
 _JOINING_SIGN = re.compile(r"[&+/;＆＋／；]")
 _SEPARATOR = re.compile("[&+/;,＆＋／；，]")
@@ -138,7 +138,7 @@ class NameCollector:
             refusal_scope: Where new names are refused.
             strict: Refuse all new names, not only close names that are not `accepted`.
             accepted: Close names that are accepted as new players.
-            count_games: Returns the numbers of games that players with these names have played.
+            count_games: Returns the number of games that each of these players has played, by name.
             report_close: Report close names instead of refusing them.
             ranks_club: Tells whether a ladder ranks clubs and a club of this name has played.
         """
@@ -229,7 +229,9 @@ class NameCollector:
         }
         # a text that cannot be a name is not reported as a typo
         self.close = {
-            name: close for name, close in self.close.items() if getattr(refused[name], "code", "") not in REFUSED_NAMES
+            name: close
+            for name, close in self.close.items()
+            if getattr(refused[name], "code", "") not in REFUSED_NAME_CODES
         }
         return {name: rejection for name, rejection in refused.items() if rejection is not None}
 

@@ -92,8 +92,8 @@ def select_latest_lists(lists: Iterable[PublishedList]) -> list[PublishedList]:
 def select_newest_list(lists: Iterable[PublishedList]) -> PublishedList:
     """Return the list with the latest `as_of`; of several such lists, the last that was published.
 
-    So the list of an older month does not represent the ladder when it is published again. A list of a whole month or
-    year has no `as_of`; for it, the time of publication counts.
+    So an older list that is published again does not become the newest. For a list of a ladder of one month or year,
+    which has no `as_of`, the time of publication counts.
     """
 
     def find_time(published: PublishedList) -> int:

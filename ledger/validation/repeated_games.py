@@ -66,9 +66,9 @@ def find_slip(log: EventLookup, people: Identities, draft: Draft) -> tuple[str, 
 
 
 def is_same_time(stated: int, recorded: int) -> bool:
-    """Tell whether two times are equal, in microseconds.
+    """Tell whether two times in microseconds are those of one game.
 
-    The recorded time may be less than a second later, because an import moves a game after others of the same time.
+    The recorded time may be less than a second later, because `--sync` moves a game after others of the same time.
     """
     return 0 <= recorded - stated < SECOND
 

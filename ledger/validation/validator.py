@@ -303,7 +303,7 @@ class Validator:
         yield from self._waiting.find_events_naming(sorted(names))
 
 
-# Below, each event of a log is validated against the events before it, like in an import. Both `verify` and `--restore`
+# Below, each event of a log is validated against the events before it, as in an import. Both `verify` and `--restore`
 # do this, so that a restore accepts exactly the logs in which `verify` finds nothing. Checks that an option of the
 # import can waive, and checks by rules from packages, are left out.
 
@@ -334,7 +334,16 @@ def find_misfits(
             earlier.until = position - 1
             try:
                 validator.validate(
-                    Draft(event.event_id, event.type, 0, "", event.occurred_at, "", position=position), event.data
+                    Draft(
+                        event_id=event.event_id,
+                        type=event.type,
+                        schema_version=0,
+                        subject="",
+                        occurred_at=event.occurred_at,
+                        data="",
+                        position=position,
+                    ),
+                    event.data,
                 )
             except Refused as problem:
                 has_misfit = True
@@ -357,28 +366,28 @@ class _EarlierEvents(Log):
         self.games: set[int] = set()
         # the positions of the events that the checks look up, by the renamed player, renamed club or league they name
         self._positions: dict[str, list[int]] = {}
-        renames = _read_data(connection, until, "player.renamed")
-        ids = {name for data in renames for name in (data["player"], data["new_player"])}
-        renames = _read_data(connection, until, "club.renamed")
-        clubs = {name for data in renames for name in (data["club"], data["new_club"])}
-        leagues = {data["league"] for data in _read_data(connection, until, "league.created")}
-        names = ids | clubs | leagues
+        player_renames = _read_data(connection, until, "player.renamed")
+        ids = {name for data in player_renames for name in (data["player"], data["new_player"])}
+        club_renames = _read_data(connection, until, "club.renamed")
+        clubs = {name for data in club_renames for name in (data["club"], data["new_club"])}
+        league_names = {data["league"] for data in _read_data(connection, until, "league.created")}
+        names = ids | clubs | league_names
         # only records with a name between quotation marks are parsed, unless JSON escapes one of the names
         reads_all = any(dump(name) != f'"{name}"' for name in names)
         for page in read_records(connection, until=until) if names else ():
             rows = (row for row in page if reads_all or not names.isdisjoint(row[1].split('"')))
             for event in read_known_events(rows):
-                self._index_names(event, ids, leagues)
+                self._index_names(event, ids, league_names)
                 for name in list_clubs(event) & clubs:
                     self._positions.setdefault(name, []).append(event.position or 0)
 
-    def _index_names(self, event: KnownEvent, ids: set[str], leagues: set[str]) -> None:
+    def _index_names(self, event: KnownEvent, ids: set[str], league_names: set[str]) -> None:
         renamed = list_players(event) & ids
         data = event.data["game"] if event.type == "game.corrected" else event.data
         label = str(data.get("league", "")) if event.type.startswith("game.") else ""
-        if event.type == "game.recorded" and (len(renamed) > 1 or label in leagues):
+        if event.type == "game.recorded" and (len(renamed) > 1 or label in league_names):
             self.games.add(event.position or 0)
-        for name in renamed | ({label} & leagues):
+        for name in renamed | ({label} & league_names):
             self._positions.setdefault(name, []).append(event.position or 0)
 
     @property

@@ -69,10 +69,11 @@ def check(game: dict[str, Any]) -> None:
     ranked = sorted((places[player], _signed_score(game, scores[player]), player) for player in scored_players)
     for (place, signed, player), (worse_place, worse_signed, worse_player) in pairwise(ranked):
         if worse_place > place and worse_signed < signed:
+            order, amount = ("high", "more") if game.get("score_order") == "low" else ("low", "fewer")
             raise Refused(
                 "score-contradicts-place",
                 f"{quote(worse_player)} at place {worse_place} has a better score than {quote(player)} at place "
-                f"{place}; correct a place or a score, or set score_order to low if fewer points win",
+                f"{place}; correct a place or a score, or set score_order to {order} if {amount} points win",
             )
 
 

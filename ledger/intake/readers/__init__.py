@@ -7,7 +7,7 @@ entry point in the group `ratings.readers`. The events of all readers pass the s
 import json
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
@@ -31,6 +31,7 @@ from ratings_ledger.ledger.rejections import Refused, quote
 
 ENTRY_POINT_GROUP = "ratings.readers"
 ZIP_MAGIC, OLE_MAGIC = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
+# the name of the part with the content of an encrypted file
 ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 ENCRYPTION_SCAN_BYTES_MAX = 100_000_000
 # other formats of tables, by their first bytes
@@ -43,11 +44,17 @@ _CHAT = re.compile(
     re.IGNORECASE,
 )
 
-# suffixes of text tables, even if a package's reader also claims them
+# files with these suffixes are read as tables even if the reader of a package is broken
 TABLE_SUFFIXES = (".csv", ".tsv")
 # exceptions that stop the whole program; they are not errors of a reader
 INTERRUPTIONS = (KeyboardInterrupt, GeneratorExit)
-REQUIRED_TYPES = {"name": "a string", "is_of": "a function", "read": "a function", "tables": "a bool"}
+# by member of a package's reader: a test of its value, and the required type
+_MEMBER_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "name": (lambda value: isinstance(value, str), "a string"),
+    "is_of": (callable, "a function"),
+    "read": (callable, "a function"),
+    "tables": (lambda value: isinstance(value, bool), "a bool"),
+}
 
 
 def find_reader(name: str, start: bytes) -> tuple[Reader, list[str]]:
@@ -85,15 +92,8 @@ def _load_reader(entry: EntryPoint) -> Reader:
         raise Refused("bad-reader", message) from None
     if not isinstance(reader, Reader):
         raise Refused("bad-reader", f"the reader {entry.name} ({entry.value}) is not an instance of Reader")
-    validity = {
-        "name": isinstance(reader.name, str),
-        "is_of": callable(reader.is_of),
-        "read": callable(reader.read),
-        "tables": isinstance(reader.tables, bool),
-    }
-    for member, is_valid in validity.items():
-        if not is_valid:
-            value, required = getattr(reader, member), REQUIRED_TYPES[member]
+    for member, (is_valid, required) in _MEMBER_CHECKS.items():
+        if not is_valid(value := getattr(reader, member)):
             message = f"the reader {entry.name} ({entry.value}): `{member}` is {value!r} but must be {required}"
             raise Refused("bad-reader", message)
     return reader
@@ -116,7 +116,7 @@ def _describe_error(error: BaseException) -> str:
 
 
 def _read_guarded(reader: Reader, opened: Opened, options: TableOptions) -> Iterator[Read]:
-    """Yield the entries of a package's reader. Raises `Refused` if it fails, or yields invalid entries."""
+    """Yield the entries of a package's reader. Raises `Refused` if it has a bug, or yields invalid entries."""
     last_line = 0
     try:
         for entry in reader.read(opened, options):
@@ -126,7 +126,7 @@ def _read_guarded(reader: Reader, opened: Opened, options: TableOptions) -> Iter
                 last_line = entry[0]
             yield entry
     except BaseException as error:
-        if isinstance(error, (*INTERRUPTIONS, MemoryError, LedgerError, OSError, Refused)):
+        if isinstance(error, (*INTERRUPTIONS, MemoryError, LedgerError, OSError)):
             raise
         after = f" after line {last_line}" if last_line else ""
         message = f"the reader {reader.name} failed{after}: {_describe_error(error)}"

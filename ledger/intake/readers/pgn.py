@@ -358,9 +358,9 @@ def _read(opened: Opened, options: TableOptions) -> Iterator[Read]:
             continue
         if converted is None:
             continue
-        event, has_id = converted
-        if is_numbered is None or (not is_numbered and not has_id):
-            is_numbered = not has_id
+        event, has_address = converted
+        if is_numbered is None or (not is_numbered and not has_address):
+            is_numbered = not has_address
             if options.on_columns is not None:
                 options.on_columns(COLUMNS._replace(is_numbered=is_numbered))
             example = f"; games without an address are numbered by day, such as {event['data']['game_id']}"

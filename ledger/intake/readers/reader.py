@@ -9,7 +9,7 @@ from ratings_ledger.ledger.rejections import Refused
 
 
 class ReadAs(NamedTuple):
-    """A sentence about how a file of another program is read, and whether its next games are numbered by day."""
+    """A sentence about how a file of another program is read, and whether the games after it are numbered by day."""
 
     sentence: str
     is_numbered: bool = False
@@ -22,7 +22,7 @@ Read = tuple[int, bytes | dict[str, Any] | Refused, Any, str | None] | str | Tab
 
 
 class Opened(NamedTuple):
-    """An open file: its name, its uncompressed content, and its path, or None if the file is compressed."""
+    """An open file: its name, its uncompressed content, and its path, or None unless it can be opened by it."""
 
     name: str
     content: IO[bytes]
@@ -33,7 +33,7 @@ class Reader(NamedTuple):
     """A reader of one kind of file. It recognises a file by its name and first bytes, and yields its entries.
 
     name:     the kind of file
-    is_of:    tells from a file's name and first bytes whether this reader reads it
+    is_of:    tells from a file's name, without .gz, and its first bytes whether this reader reads it
     read:     yields the entries of a file
     tables:   whether names are typed by people; the import asks about names that are close to others
     accounts: whether names are those of accounts, which another program keeps distinct; the import does not ask

@@ -25,6 +25,7 @@ from ratings_ledger.ledger.rejections import Refused, quote
 FILE_BYTES_MAX = 8 << 20
 # the column (from 0) where the rounds start in a line, and the width of a round
 ROUNDS_START, ROUND_WIDTH = 91, 10
+# the codes with which lines begin
 PLAYER, DATES, NUMBER_OF_ROUNDS, NAME, START, END = "001", "132", "142", "012", "042", "052"
 _LINES = re.compile(r"\r\n|\n|\r")
 _DAY = re.compile(r"(\d{4})[/.\-](\d\d)[/.\-](\d\d)", re.ASCII)
@@ -265,7 +266,7 @@ def _decode(content: bytes, encoding: str | None) -> str:
     for name in (encoding,) if encoding else ("utf-8-sig", "cp1252"):
         with suppress(UnicodeDecodeError):
             return content.decode(name)
-    raise Refused("bad-utf8", f"the file is not {encoding or 'UTF-8'}; name the encoding with --encoding")
+    raise Refused("bad-utf8", f"the file is not {encoding or 'UTF-8'}; name another with --encoding")
 
 
 def _is_trf(name: str, start: bytes) -> bool:

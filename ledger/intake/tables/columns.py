@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import csv
 import re
+import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -209,7 +210,8 @@ def resolve_columns(
     if unknown and not is_probably_missing:
         message = (
             f"unknown column{'s' if len(unknown) > 1 else ''}: {', '.join(map(quote, unknown))}; rename a column with "
-            f"--map '{unknown[0]}=OURS'{_advise_dropping(unknown)} (known: {list_column_words(accepts)})"
+            f"--map {quote_for_shell(f'{unknown[0]}=OURS')}{_advise_dropping(unknown)} "
+            f"(known: {list_column_words(accepts)})"
         )
         problems.append(Refused("unknown-column", message))
     if missing:
@@ -260,7 +262,8 @@ def _explain_missing_columns(
     rename = f"rename yours with --map THEIRS={missing[0]}"
     if unknown is not None:
         listed += f", and {quote(unknown)} is unknown"
-        rename = f"if it is that column, rename it with --map '{unknown}={missing[0]}'{_advise_dropping([unknown])}"
+        option = f"--map {quote_for_shell(f'{unknown}={missing[0]}')}"
+        rename = f"if it is that column, rename it with {option}{_advise_dropping([unknown])}"
     message = f"there {listed}; {rename}{fixed}"
     if "game_id" in missing:
         message += "; game_id is a number or name that differs for each game: number the rows"
@@ -276,7 +279,7 @@ def _explain_repeated_column(ours: str, names: Sequence[str], header: Header) ->
     if {*theirs} != {ours}:
         message += f" ({', '.join(map(quote, theirs))})"
         if not is_result_name(theirs[-1]):
-            message += f"; --map '{theirs[-1]}=' drops the columns with this name"
+            message += f"; --map {quote_for_shell(f'{theirs[-1]}=')} drops the columns with this name"
     return Refused("column-twice", message)
 
 
@@ -309,9 +312,19 @@ def _advise_dropping(unknown: Sequence[str]) -> str:
     name = next((name for name in unknown if not is_result_name(name)), None)
     if name is None:
         return "; do not drop it, because games would be wrong"
+    option = f"--map {quote_for_shell(f'{name}=')}"
     if name == unknown[0]:
-        return f", drop it with --map '{name}=' if it contains no players and no results"
-    return f", drop one without players and results with --map '{name}='"
+        return f", drop it with {option} if it contains no players and no results"
+    return f", drop one without players and results with {option}"
+
+
+def quote_for_shell(argument: str) -> str:
+    """Put an argument of a command in single quotation marks, also if it contains one.
+
+    >>> quote_for_shell("Fee="), quote_for_shell("Anna's fee=")
+    ("'Fee='", '\'Anna\'"\'"\'s fee=\'')
+    """
+    return shlex.quote(argument) if "'" in argument else f"'{argument}'"
 
 
 def strip_place_mark(text: str) -> str:
@@ -416,7 +429,9 @@ def _convert_local_time(text: str, zone: str | None) -> str:
 
 @lru_cache(maxsize=1_024)
 def read_value(name: str, text: str) -> Any:
-    """Return the number or truth value in a cell; `name` is one of `CONVERTED_COLUMNS` or a custom number.
+    """Return the whole number or truth value in a cell, or the text of a decimal.
+
+    `name` is one of `CONVERTED_COLUMNS` or a custom number.
 
     Raises `Refused` (bad-value, not-an-integer, integer-too-large, bad-decimal).
     """

@@ -216,7 +216,7 @@ class SimpleTable(NamedTuple):
 
 
 def parse_simple_table(file: IO[bytes], line_bytes_max: int) -> SimpleTable | None:
-    """Parse a table that does not contain games, in any encoding and with any delimiter that tables of games may have.
+    """Parse a table that does not contain games, in UTF-8, UTF-16 or Windows-1252, with the delimiter of its header.
 
     Returns None for an empty file. Raises `Refused`, with the line, for the first problem.
     """
@@ -293,8 +293,8 @@ def _recognise_table(
     for number, row in _split_rows(chain(first_lines, lines), delimiter, 1):
         cell_count += len(row) if isinstance(row, list) else 0
         if cell_count > CELLS_MAX:
-            message = f"the table has more than {CELLS_MAX:,} cells; import it in parts, or with the usual columns"
-            row = Refused("bad-csv", message)
+            message = f"the table has more than {CELLS_MAX:,} cells; import it in parts, or with the columns game_id, "
+            row = Refused("bad-csv", f"{message}occurred_at, player and place, because such a table is read row by row")
         if isinstance(row, Refused):
             problem = number, row, None, None
             break

@@ -106,7 +106,7 @@ class Order(NamedTuple):
 
     name:       a key of `ORDERS`, or empty if the order is unclear
     decided_by: the line and text of the date that decided the order; None if an option did, or no date did
-    is_needed:  whether any date can be read in several orders
+    is_needed:  False if every date of the column is the same day in each order
     """
 
     name: str
@@ -206,7 +206,7 @@ def find_date_order(texts: Iterable[tuple[int, str]], named_order: str | None) -
         raise Refused("unclear-dates", f"no order fits all dates: {message}; write all of them as 2024-11-22")
     if len(possible) == 1:
         (name,) = possible
-        return Order(name, decisive.get(name) or ambiguous or (0, ""))
+        return Order(name, decisive.get(name) or ambiguous)
     if ambiguous is None:
         return Order(min(possible), is_needed=False)  # there is no date, or all dates are the same days in each order
     line, text = ambiguous
@@ -255,7 +255,8 @@ def read_typed_time(text: str) -> str:
     Raises `Refused` (unclear-dates, bad-time).
     """
     if not is_spreadsheet_date(text):
-        refuse_without_year(text)
+        if _lacks_year(text):
+            raise Refused("bad-time", f"{quote(text)} has no year; write the whole date, as 2024-11-22")
         return text
     try:
         return normalise_moment(text, None, find_date_order([(1, text)], None).name)
@@ -266,15 +267,14 @@ def read_typed_time(text: str) -> str:
         raise Refused("unclear-dates", message) from None
 
 
-def refuse_without_year(text: str) -> None:
-    """Raise `Refused` (bad-time) for a date without a year.
+def _lacks_year(text: str) -> bool:
+    """Tell whether a text is a date without a year.
 
-    >>> refuse_without_year("2024-11-22")
+    >>> _lacks_year("22.11."), _lacks_year("2024-11-22")
+    (True, False)
     """
     match = _YEARLESS.fullmatch(text.strip())
-    if match is not None and (match[1] or find_month(match[2] or match[3]) is not None):
-        message = f"{quote(text)} has no year; write the whole date, as 2024-11-22, or format the column with years"
-        raise Refused("bad-time", f"occurred_at: {message}")
+    return match is not None and (bool(match[1]) or find_month(match[2] or match[3]) is not None)
 
 
 def _complete_year(text: str) -> int:
@@ -313,8 +313,10 @@ def _format_as_iso(text: str, order: str) -> str:
         clock_time = f" {_format_time(match[5])}" if match[5] else ""
     elif text.isdecimal():
         raise Refused("bad-time", f"occurred_at: {quote(text)} is a number; format the column as dates")
+    elif _lacks_year(text):
+        message = f"{quote(text)} has no year; write the whole date, as 2024-11-22, or format the column with years"
+        raise Refused("bad-time", f"occurred_at: {message}")
     else:
-        refuse_without_year(text)
         raise Refused("bad-time", f"{quote(text)} is not a time like {EXAMPLES}")
     if day is None:
         raise Refused("bad-time", f"occurred_at: {quote(text)} does not exist in the calendar; correct the day")

@@ -94,16 +94,15 @@ def read_row_games(
     rows: Iterator[tuple[int, Cells | Refused]],
     columns: CsvColumns,
     options: TableOptions,
-    last_id: str | None = None,
     is_row_whole: bool = False,
 ) -> Iterator[ReadGame]:
-    """Yield the games of rows that follow a game with the id `last_id`.
+    """Yield the games of rows.
 
     With `is_row_whole`, each row of the table is a game, so an unreadable row cannot belong to another game.
     """
     if columns.places:
         return (_read_wide_game(line, cells, columns, options) for line, cells in rows)
-    return _read_long_games(rows, columns, options, last_id, is_row_whole)
+    return _read_long_games(rows, columns, options, is_row_whole)
 
 
 def read_plain_cells(rows: Sequence[list[str]], header: Header) -> list[Cells] | None:
@@ -224,11 +223,7 @@ def _split_ties(text: str, options: TableOptions) -> list[str]:
 
 
 def _read_long_games(
-    rows: Iterator[tuple[int, Cells | Refused]],
-    columns: CsvColumns,
-    options: TableOptions,
-    last_id: str | None,
-    is_row_whole: bool,
+    rows: Iterator[tuple[int, Cells | Refused]], columns: CsvColumns, options: TableOptions, is_row_whole: bool
 ) -> Iterator[ReadGame]:
     """Yield the games of rows in a table with a row per participant, given the arguments of `read_row_games`."""
     fixed_id = options.fixed.get("game_id")
@@ -241,6 +236,7 @@ def _read_long_games(
             return line
         return game_id if game_id.isascii() else unicodedata.normalize("NFC", game_id)
 
+    last_id: str | None = None
     unreadable: int | None = None
     for key, group in groupby(rows, find_game):
         # at most as many rows as fit into a record, so that a wrong column for game_id cannot fill the memory

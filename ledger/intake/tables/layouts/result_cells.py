@@ -69,7 +69,7 @@ class CellResult(NamedTuple):
 
     @property
     def may_mean_winner_only(self) -> bool:
-        """Return whether the pair may state only the winner."""
+        """Tell whether the pair may state only the winner."""
         return self.pair in (("1", "0"), ("0", "1"), ("0.5", "0.5"))
 
     @property
@@ -79,7 +79,7 @@ class CellResult(NamedTuple):
 
 
 def is_draw(text: str) -> bool:
-    """Return whether a text means a draw."""
+    """Tell whether a text means a draw."""
     return text in DRAWN_SIGNS or _WINNER_BY_WORD.get(fold_word(text)) == 0
 
 
@@ -186,7 +186,7 @@ def format_set(played_set: tuple[int, int, str]) -> str:
 
 
 def are_winner_only(texts: Iterable[str]) -> bool:
-    """Return whether the results of a column state only the winner: all pairs are 1-0, 0-1 or halves."""
+    """Tell whether the results of a column state only the winner: all pairs are 1-0, 0-1 or halves."""
     for text in texts:
         with suppress(Refused):
             result = parse_result(text)

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 
 from ratings_ledger.ledger.events.fields import read_decimal, to_nfc
 from ratings_ledger.ledger.intake.forfeits import PLACES
-from ratings_ledger.ledger.intake.tables.columns import Cells, TableOptions
+from ratings_ledger.ledger.intake.tables.columns import Cells, TableOptions, quote_for_shell
 from ratings_ledger.ledger.intake.tables.dates import may_be_date
 from ratings_ledger.ledger.intake.tables.layouts.layout import CellRows, TableView
 from ratings_ledger.ledger.intake.tables.layouts.result_cells import (
@@ -221,8 +221,9 @@ class SidesReader(NamedTuple):
         if self.sides != (WINNER, LOSER) or (verdict.scores is None and verdict.winner != 0):
             return ""
         if verdict.winner == 0:
-            winner, loser = self.view.find_name(WINNER), self.view.find_name(LOSER)
-            return f"; if games may be drawn: --map '{winner}=player 1' --map '{loser}=player 2'"
+            pairs = ((WINNER, "player 1"), (LOSER, "player 2"))
+            options = (f"--map {quote_for_shell(f'{self.view.find_name(side)}={word}')}" for side, word in pairs)
+            return f"; if games may be drawn: {' '.join(options)}"
         return "; if fewer points win: --set score_order=low"
 
     def _find_winner(self, line: int, cells: Cells, sides: list[str]) -> int | None:
