@@ -16,7 +16,7 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.events.batches import make_batch_name
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.intake.files import STDIN, read_lines
-from ratings_ledger.ledger.intake.forfeits import FORFEITS
+from ratings_ledger.ledger.intake.forfeits import FORFEIT_CHOICES
 from ratings_ledger.ledger.intake.parsing import has_score
 from ratings_ledger.ledger.intake.tables.aliases import add_answers, merge_aliases, read_aliases
 from ratings_ledger.ledger.intake.tables.columns import GAME_COLUMNS, TableOptions, is_number
@@ -116,7 +116,7 @@ TABLE_OPTIONS = {
     "partners": partners_option,
     "forfeits": click.option(
         "--forfeits",
-        type=OneOf(FORFEITS),
+        type=OneOf(FORFEIT_CHOICES),
         help="Rate, or do not rate, games decided without play, such as +:- or 3:0 w.o.",
     ),
     "others": click.option(

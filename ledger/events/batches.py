@@ -77,9 +77,10 @@ def strip_copy_marks(name: str) -> str:
 
 def build_batch_events(
     file: str,
-    digest: tuple[str, str | None],
     ranges: list[list[int]],
     *,
+    sha256: str,
+    sheet: str | None,
     name: str | None = None,
     aliases: Mapping[str, str] | None = None,
 ) -> Iterable[dict[str, Any]]:
@@ -87,12 +88,12 @@ def build_batch_events(
 
     Args:
         file: The file as the user named it.
-        digest: The SHA-256 of the file's bytes, and the name of its sheet if it is a spreadsheet.
         ranges: The [first, last] positions of the events from the file.
+        sha256: The hash of the file's bytes.
+        sheet: The name of the sheet that was read, if the file is a spreadsheet.
         name: The name of the batch, by default the file's.
         aliases: The user's answers about names in the file; only the first `ALIASES_MAX` are recorded.
     """
-    sha256, sheet = digest
     first_aliases = dict(islice((aliases or {}).items(), ALIASES_MAX))
     # a record with aliases has room for one range
     starts = [0, *range(1 if first_aliases else RANGES_MAX, len(ranges), RANGES_MAX), len(ranges)]

@@ -99,9 +99,10 @@ def live_game(history: Iterable[KnownEvent]) -> RevisedGame | None:
     game = None
     for event in history:
         if event.type == "game.recorded":
-            game = RevisedGame(event.data, event.occurred_at, False, event)
+            game = RevisedGame(event.data, event.occurred_at, voided=False, last=event)
         elif game is not None and event.type == "game.corrected":
-            game = RevisedGame(*read_corrected_game(event.data, game.occurred_at), False, event)
+            data, played_at = read_corrected_game(event.data, game.occurred_at)
+            game = RevisedGame(data, played_at, voided=False, last=event)
         elif game is not None and event.type in GAME_EVENTS:
             game = game._replace(voided=event.type == "game.voided", last=event)
         elif game is not None and event.type == UNREADABLE:

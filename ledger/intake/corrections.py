@@ -47,7 +47,7 @@ class RequestedChanges(NamedTuple):
 def void_from_file(log: EventLookup, file: str, reason: str, decided_at: int) -> RequestedChanges:
     """Build events that void the games of a file with one game_id per line, unless they are already voided.
 
-    Raises `Refused` (empty-file).
+    Raises `Refused` (empty-file, and the codes of `read_lines`).
     """
     requested = RequestedChanges([], [], {})
     first_lines: dict[str, int] = {}

@@ -98,7 +98,8 @@ Entry = Item | Rejection | Progress | FileDigest | FileNote
 def read_items(name: str, options: TableOptions) -> Iterator[Entry]:
     """Yield the entries of a file: items, notes, progress, and finally its digest.
 
-    A file that cannot be read, or not to its end, yields a `Rejection`, too; a folder yields nothing else.
+    A file that cannot be understood, or not to its end, yields a `Rejection`, too; a folder yields nothing else. Raises
+    `OSError`.
     """
     if name != STDIN and Path(name).is_dir():
         yield _build_directory_refusal(name).to_rejection(name)

@@ -13,7 +13,7 @@ from ratings_ledger.ledger.validation.repeated_games import SETS
 
 FORFEIT = "forfeit"
 UNRATED, RATED = "unrated", "rated"
-FORFEITS = (UNRATED, RATED)
+FORFEIT_CHOICES = (UNRATED, RATED)
 FIRST_CAME, SECOND_CAME, NEITHER_CAME = "+:-", "-:+", "-:-"
 LISTED_LINES_MAX = 5
 # the places of both sides, by the kind of forfeit

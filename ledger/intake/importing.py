@@ -81,6 +81,7 @@ class FileIntake(Intake):
 
         Raises:
             ClockBehind: The clock is far behind the last event.
+            OSError: A file cannot be read.
             StoreUnavailable: The ledger cannot be read.
             WorkerLost: The process that reads ahead ended early.
         """
@@ -91,8 +92,7 @@ class FileIntake(Intake):
         self._rejected_games: set[tuple[str, str | None]] = set()
         # the files whose games lack members, so that only their names are checked
         self._incomplete_files = set[str]()
-        # the hash and the sheet of each file
-        self._hashes = dict[str, tuple[str, str | None]]()
+        self._digests = dict[str, FileDigest]()
         self._ranges: RangesByFile = {}
         # the ids of the left-out batches of other ledgers, and of their voids
         self._left_out: set[str] = set()
@@ -132,7 +132,7 @@ class FileIntake(Intake):
         if isinstance(entry, Progress):
             self._on_progress(entry)
         elif isinstance(entry, FileDigest):
-            self._hashes[entry.file] = entry.sha256, entry.sheet
+            self._digests[entry.file] = entry
         elif isinstance(entry, FileNote):
             if entry.table_read is not None and entry.table_read.missing_members:
                 self._incomplete_files.add(entry.file)
@@ -301,7 +301,12 @@ class FileIntake(Intake):
             read_event({"type": "import.recorded", "occurred_at": at, "data": data})[0]
             for file, ranges in self._extend_ranges(chunk, first, fresh).items()
             for data in build_batch_events(
-                file, self._hashes[file], ranges, name=self._synced_name, aliases=self._answers.get(file)
+                file,
+                ranges,
+                sha256=self._digests[file].sha256,
+                sheet=self._digests[file].sheet,
+                name=self._synced_name,
+                aliases=self._answers.get(file),
             )
         ]
 

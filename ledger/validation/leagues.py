@@ -81,7 +81,9 @@ def _describe_leagues(events: EventLookup) -> str:
     """Describe the live leagues by their names; only the latest if there are more than `LISTED_LEAGUES_MAX`."""
     if not (names := events.list_league_names()):
         return "none was created"
-    start = f"the latest of {len(names):,} leagues are" if len(names) > LISTED_LEAGUES_MAX else "there are"
+    start = "there is" if len(names) == 1 else "there are"
+    if len(names) > LISTED_LEAGUES_MAX:
+        start = f"the latest of {len(names):,} leagues are"
     return f"{start} {', '.join(names[-LISTED_LEAGUES_MAX:])}"
 
 

@@ -413,7 +413,7 @@ def test_unmet_refuses_unknown_names(db: str, ratings: Ratings) -> None:
     stranger = "'guest' has neither joined nor played on youplay-league/L1; see: ratings standings youplay-league/L1"
     assert run_unmet("L1", "guest") == (1, f"Error: {stranger}\n")
     assert run_unmet("l1", "a") == (2, ratings("league", "show", "l1", db=db).stderr)
-    assert "no league is called 'l1' (there are L1); did you mean L1?" in run_unmet("l1", "a")[1]
+    assert "no league is called 'l1' (there is L1); did you mean L1?" in run_unmet("l1", "a")[1]
     assert "Error: 'b5-league' is not a ladder" in run_unmet("b5-league", "a")[1]
     assert ratings("void", "--event", "ruleset:youplay-league@1", "--reason", "no", db=db).exit_code == 0
     unscored = "no ruleset scores leagues of cartagena; publish one with: ratings rules publish FILE"

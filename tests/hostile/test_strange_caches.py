@@ -367,6 +367,8 @@ def test_rebuild_refuses_a_shared_cache(mode: int, ratings: Ratings, db: str, ca
     for options in ((), ("--check",)):
         refused = ratings("rebuild", *options, db=db)
         assert refused.exit_code == 3, refused
+        right = "write into" if mode & 0o022 else "open"
+        assert f"other accounts can {right} {root} (mode {mode:04o})" in refused.stderr
         assert f"run: chmod 0700 {root} " in refused.stderr
     root.chmod(0o700)
     assert ratings("rebuild", db=db).exit_code == 0

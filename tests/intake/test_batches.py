@@ -216,7 +216,9 @@ def test_largest_batches_fit_into_records(alias_count: int) -> None:
     path = chr(0x1F602) * SOURCE_MAX
     parts = [
         read_event({"type": "import.recorded", "occurred_at": "2024-01-01T00:00:00Z", "data": data})
-        for data in build_batch_events(path, ("0" * 64, "S" * 31), ranges, name="n" * NAME_MAX, aliases=aliases)
+        for data in build_batch_events(
+            path, ranges, sha256="0" * 64, sheet="S" * 31, name="n" * NAME_MAX, aliases=aliases
+        )
     ]
     for draft, _ in parts:
         build_record(draft, 10**15, 0, "mira", None)

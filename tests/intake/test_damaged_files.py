@@ -25,7 +25,7 @@ from real_files import FILES
 from season_sheets import KINDS, SHEETS
 from test_tables_as_they_are import list_games, make_berlin_ledger
 
-from ratings_ledger.ledger.intake.tables.sheets import MEMORY_BYTES
+from ratings_ledger.ledger.intake.tables.sheets import MEMORY_BYTES_MAX
 from ratings_ledger.ledger.rejections import CODES
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(7_200)]
@@ -162,7 +162,7 @@ def test_import_of_a_damaged_file_ends_as_documented(
             raise AssertionError(f"{number}: {damage_name} in {original.name}: {result}") from problem
         file.unlink()
     for processes in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN):
-        assert measure_peak_kilobytes(processes) - kilobytes_before < MEMORY_BYTES >> 10
+        assert measure_peak_kilobytes(processes) - kilobytes_before < MEMORY_BYTES_MAX >> 10
     if at_length:
         assert REQUIRED_OUTCOMES - OUTCOMES.keys() == set()
     assert OUTCOMES["refused"] > OUTCOMES["accepted"] > 0

@@ -54,6 +54,23 @@ REFUSALS: dict[str, tuple[str, dict[str, Any], str]] = {
         "ruleset.published", RULESET | {"partition": {"by": ["players"], "bands": ["all", "4+"]}},
         "bad-value: partition.bands.2: '4+' is not a band of numbers of players, such as all, 4 or 3-4",
     ),
+    "a known member": (
+        "player.registered", {"player": "anna", "nick": "an"},
+        "unknown-member: nick: there is no member of this name (value 'an')",
+    ),
+    "a known member of a game": (
+        "game.recorded", GAME | {"venue": "club"},
+        "unknown-member: venue: there is no member of this name (value 'club'); free text goes into extra",
+    ),
+    "a place that fits a score": (
+        "game.recorded",
+        GAME | {"score_order": "low", "participants": [SEATS[0] | {"score": 9}, SEATS[1] | {"score": 7}]},
+        "correct a place or a score, or set score_order to high if more points win",
+    ),
+    "months": (
+        "ruleset.published", RULESET | {"season_by": 7},
+        "bad-value: season_by: 7 is neither \"season\" nor a list of the months in which seasons begin, such as [1, 7]",
+    ),
     "a name": (
         "game.recorded", GAME | {"extra": {"ü": "x"}},
         "bad-value: extra.ü: 'ü' is not a name in extra; write 1 to 64 printable ASCII characters",

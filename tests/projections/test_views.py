@@ -583,9 +583,9 @@ def test_players_join_a_league(url: str) -> None:
         assert (heads[-1] - heads[0], league.state) == (8, f"0 of {len(league.games)} games")
         with pytest.raises(rl.Refused, match="already has its 8 players"):
             ledger.join_league("spring", "p9", "mira")
-        with pytest.raises(rl.Refused, match=r"no league is called 'autumn' \(there are spring\)"):
+        with pytest.raises(rl.Refused, match=r"no league is called 'autumn' \(there is spring\)"):
             ledger.join_league("autumn", "p9", "mira")
-        with pytest.raises(rl.LedgerError, match=r"no league is called 'autumn' \(there are spring\)"):
+        with pytest.raises(rl.LedgerError, match=r"no league is called 'autumn' \(there is spring\)"):
             ledger.at().league("autumn")
 
 

@@ -27,8 +27,8 @@ _PART = re.compile(rf"[+-]?{_NUMBER}", re.ASCII)
 _MEMBERS = (b'"playerScores"', b'"gameRefId"', b'"isAnonymous"', b'"highestWins"', b'"bggUsername"')
 
 
-class _Seat(NamedTuple):
-    """A player in a play, or a team of several players; `rank` is 0 if it is unknown."""
+class _Side(NamedTuple):
+    """A side of a play: a player, or the players of a team; `rank` is 0 if it is unknown."""
 
     players: list[str]
     team: str | None
@@ -56,10 +56,10 @@ class _Export:
         if game.get("cooperative") is True:
             self.omitted.add("of cooperative games")
             return None
-        seats = self._read_seats(play)
-        if seats is None:
+        sides = self._read_sides(play)
+        if sides is None:
             return None
-        participants = _build_participants(seats, is_low=game.get("highestWins") is False)
+        participants = _build_participants(sides, is_low=game.get("highestWins") is False)
         if participants is None:
             self.omitted.add("without a winner, scores or ranks")
             return None
@@ -82,12 +82,12 @@ class _Export:
             occurred_at = normalise_instant(play["playDate"], self._options.zone)
         return {"type": "game.recorded", "occurred_at": occurred_at, "data": data}
 
-    def _read_seats(self, play: dict[str, Any]) -> list[_Seat] | None:
+    def _read_sides(self, play: dict[str, Any]) -> list[_Side] | None:
         """Return the sides of a play, or None if the play is left out. Raises `Refused`."""
         scores = play.get("playerScores")
         if not isinstance(scores, list) or not all(isinstance(entry, dict) for entry in scores):
             raise Refused("missing-member", f"play {play['uuid']} has no playerScores; export the plays again")
-        seats = []
+        players = list[_Side]()
         for entry in scores:
             player = self._players.get(entry.get("playerRefId"))
             name = None if player is None else player.get("name")
@@ -98,8 +98,8 @@ class _Export:
                 self.omitted.add("with an anonymous player, unless --aliases says who it is")
                 return None
             team, rank = entry.get("team"), entry.get("rank")
-            seats.append(
-                _Seat(
+            players.append(
+                _Side(
                     players=[name],
                     team=team if isinstance(team, str) and team else None,
                     score=_parse_score(play, name, entry.get("score")),
@@ -107,33 +107,33 @@ class _Export:
                     rank=rank if isinstance(rank, int) and not isinstance(rank, bool) else 0,
                 )
             )
-        if len(seats) < 2:
+        if len(players) < 2:
             self.omitted.add("of only one player")
             return None
         if play.get("usesTeams") is True:
-            return self._join_teams(seats)
-        return [seat._replace(team=None) for seat in seats]
+            return self._join_teams(players)
+        return [player._replace(team=None) for player in players]
 
-    def _join_teams(self, seats: list[_Seat]) -> list[_Seat] | None:
+    def _join_teams(self, players: list[_Side]) -> list[_Side] | None:
         """Return the teams of a play, or None if the play is left out."""
-        if any(seat.team is None for seat in seats):
+        if any(player.team is None for player in players):
             self.omitted.add("with teams, but a player without a team")
             return None
-        sides = dict[str | None, list[_Seat]]()
-        for seat in seats:
-            sides.setdefault(seat.team, []).append(seat)
-        if len(sides) < 2:
+        teams = dict[str | None, list[_Side]]()
+        for player in players:
+            teams.setdefault(player.team, []).append(player)
+        if len(teams) < 2:
             self.omitted.add("of cooperative games")
             return None
         return [
-            _Seat(
-                players=[name for seat in side for name in seat.players],
+            _Side(
+                players=[name for mate in mates for name in mate.players],
                 team=team,
-                score=_find_common_value([seat.score for seat in side if seat.score is not None]),
-                is_winner=any(seat.is_winner for seat in side),
-                rank=_find_common_value([seat.rank for seat in side]) or 0,
+                score=_find_common_value([mate.score for mate in mates if mate.score is not None]),
+                is_winner=any(mate.is_winner for mate in mates),
+                rank=_find_common_value([mate.rank for mate in mates]) or 0,
             )
-            for team, side in sides.items()
+            for team, mates in teams.items()
         ]
 
 
@@ -161,19 +161,19 @@ def _parse_score(play: dict[str, Any], name: str, score: Any) -> Decimal | None:
     return sum((Decimal(part.replace(",", ".")) for part in _PART.findall(text)), Decimal(0))
 
 
-def _build_participants(seats: list[_Seat], is_low: bool) -> list[dict[str, Any]] | None:
+def _build_participants(sides: list[_Side], is_low: bool) -> list[dict[str, Any]] | None:
     """Build the participants of a game; return None if ranks, winners and scores are missing.
 
     Ranks determine the places, or else winners and then scores. Scores that contradict the places are dropped, because
     then the players chose by hand a winner who has fewer points.
     """
     # negated unless low scores win, so that the lower number is always better
-    scores = [seat.score if is_low else -seat.score for seat in seats if seat.score is not None]
-    has_scores = len(scores) == len(seats)
-    if all(seat.rank > 0 for seat in seats):
-        keys: list[Any] = [seat.rank for seat in seats]
-    elif any(seat.is_winner for seat in seats):
-        keys = [(not seat.is_winner, scores[index] if has_scores else 0) for index, seat in enumerate(seats)]
+    scores = [side.score if is_low else -side.score for side in sides if side.score is not None]
+    has_scores = len(scores) == len(sides)
+    if all(side.rank > 0 for side in sides):
+        keys: list[Any] = [side.rank for side in sides]
+    elif any(side.is_winner for side in sides):
+        keys = [(not side.is_winner, scores[index] if has_scores else 0) for index, side in enumerate(sides)]
     elif has_scores:
         keys = [*scores]
     else:
@@ -181,15 +181,15 @@ def _build_participants(seats: list[_Seat], is_low: bool) -> list[dict[str, Any]
     pairs = sorted(zip(keys, scores, strict=True)) if has_scores else []
     scores_agree = has_scores and all(better[1] <= worse[1] for better, worse in pairwise(pairs))
     participants = []
-    for seat, key in zip(seats, keys, strict=True):
-        place = 1 + sum(len(better.players) for better, better_key in zip(seats, keys, strict=True) if better_key < key)
-        for name in seat.players:
+    for side, key in zip(sides, keys, strict=True):
+        place = 1 + sum(len(better.players) for better, better_key in zip(sides, keys, strict=True) if better_key < key)
+        for name in side.players:
             participant: dict[str, Any] = {"player": name, "place": place}
-            if seat.team is not None:
-                participant["team"] = seat.team
-            if scores_agree and seat.score is not None:
+            if side.team is not None:
+                participant["team"] = side.team
+            if scores_agree and side.score is not None:
                 participant["score"] = (
-                    int(seat.score) if seat.score == seat.score.to_integral_value() else f"{seat.score.normalize():f}"
+                    int(side.score) if side.score == side.score.to_integral_value() else f"{side.score.normalize():f}"
                 )
             participants.append(participant)
     return participants

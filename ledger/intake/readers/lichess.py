@@ -26,8 +26,8 @@ _PLACES = {"white": (1, 2), "black": (2, 1), None: (1, 1)}
 _FORFEITS = {"white": FIRST_CAME, "black": SECOND_CAME}
 _STATUSES_WITHOUT_WINNER = frozenset({"draw", "stalemate", "insufficientMaterialClaim", "outoftime", "timeout"})
 _UNFINISHED = frozenset({"created", "started", "aborted", "unknownFinish"})
-# a player lost without playing, or by cheating
-_NOT_PLAYED = frozenset({"noStart", "cheat"})
+# the statuses of games that a player lost without playing, or by cheating
+_FORFEIT_STATUSES = frozenset({"noStart", "cheat"})
 # members that every game of Lichess has; events of this program do not have them
 _MEMBERS = (b'"id"', b'"rated"', b'"variant"', b'"players"')
 
@@ -69,7 +69,7 @@ class _LichessFile:
         data["participants"] = [
             {"player": name, "place": place} for name, place in zip(names, _PLACES[winner], strict=True)
         ]
-        if status in _NOT_PLAYED and winner is not None:
+        if status in _FORFEIT_STATUSES and winner is not None:
             data["extra"] = {FORFEIT: _FORFEITS[winner]}
         if game.get("rated") is not True:
             data["rated"] = False

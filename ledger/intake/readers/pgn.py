@@ -52,8 +52,8 @@ _FORFEITS = {
 }
 # the value of `extra.forfeit`, by the places of White and Black
 _FORFEITS_BY_PLACES = {(1, 2): FIRST_CAME, (2, 1): SECOND_CAME}
-# terminations of games that a player lost without playing on (Lichess) or did not attend
-_NOT_PLAYED = frozenset({"rules infraction", "abandoned", "forfeit", "walkover", "default"})
+# the terminations of games that a player lost by no longer playing (Lichess) or by not coming
+_FORFEIT_TERMINATIONS = frozenset({"rules infraction", "abandoned", "forfeit", "walkover", "default"})
 _UNFINISHED = "unterminated"
 _STANDARD = frozenset({"standard", "chess", "normal"})
 _COMPUTER = "lichess AI level"
@@ -265,7 +265,7 @@ class _PgnFile:
         if places is None:
             message = f"Result: {quote(result)} is not one of 1-0, 0-1, 1/2-1/2, +/-, -/+ and -/-"
             raise Refused("bad-value", f"{message}; write * for an unfinished game")
-        if forfeit is None and termination in _NOT_PLAYED:
+        if forfeit is None and termination in _FORFEIT_TERMINATIONS:
             forfeit = _FORFEITS_BY_PLACES.get(places)
         if (variant := tags.get("Variant")) is not None and variant.casefold() not in _STANDARD:
             self._check_variant(variant)

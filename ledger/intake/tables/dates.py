@@ -188,6 +188,9 @@ def find_date_order(texts: Iterable[tuple[int, str]], named_order: str | None) -
 
     `texts` are (line, text) of the cells. Raises `Refused` (unclear-dates) if no order fits all dates, or several fit
     and give different days.
+
+    >>> find_date_order([(2, "13-05-13"), (3, "05/05/2010")], None)  # the dates decide only together
+    Order(name='dmy', decided_by=None, is_needed=True)
     """
     if named_order is not None:
         return Order(named_order)

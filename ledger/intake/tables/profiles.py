@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.events.zones import load_zone
-from ratings_ledger.ledger.intake.forfeits import FORFEITS
+from ratings_ledger.ledger.intake.forfeits import FORFEIT_CHOICES
 from ratings_ledger.ledger.intake.tables.aliases import Alias, parse_alias
 from ratings_ledger.ledger.intake.tables.columns import GAME_COLUMNS, TableOptions, is_number
 from ratings_ledger.ledger.intake.tables.dates import ORDERS
@@ -72,7 +72,7 @@ _TEXTS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "dates": ("dates", _check_choice(ORDERS)),
     "encoding": ("encoding", check_encoding),
     "others": ("others", _check_choice(OTHERS_CHOICES)),
-    "forfeits": ("forfeits", _check_choice(FORFEITS)),
+    "forfeits": ("forfeits", _check_choice(FORFEIT_CHOICES)),
 }
 _TABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "columns": ("columns", _check_column),

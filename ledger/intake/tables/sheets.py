@@ -34,10 +34,11 @@ from ratings_ledger.ledger.intake.tables.table_games import ReadGame
 from ratings_ledger.ledger.processes.forking import TimeLimitExceeded, run_ahead
 from ratings_ledger.ledger.rejections import Refused, csv_item, quote
 
-MEMORY_BYTES, SECONDS = 1 << 30, 60
+# the limits of the process that reads a spreadsheet
+MEMORY_BYTES_MAX, SECONDS_MAX = 1 << 30, 60
 ROWS_AT_ONCE = 500
 MISSING = "reading spreadsheets needs the extra spreadsheets: pip install 'ratings-ledger[spreadsheets]'"
-LIMITS = f"more than {MEMORY_BYTES >> 30} GB of memory or {SECONDS} s"
+LIMITS = f"more than {MEMORY_BYTES_MAX >> 30} GB of memory or {SECONDS_MAX} s"
 Row = tuple[int, list[str]]
 
 
@@ -103,7 +104,7 @@ def read_sheet(path: str, sheet_name: str | None) -> Sheet:
     messages: list[Any] = []
     try:
         content = map(_pack, _read_limited(path, sheet_name))
-        with closing(run_ahead(content, seconds=SECONDS, closes_files=True)) as packed:
+        with closing(run_ahead(content, seconds=SECONDS_MAX, closes_files=True)) as packed:
             messages.extend(map(json.loads, packed))
     except (WorkerLost, TimeLimitExceeded):
         raise Refused("bad-spreadsheet", f"reading it takes {LIMITS}, or crashes the reader; {SAVE}") from None
@@ -138,10 +139,10 @@ def _limit_process() -> None:
     with suppress(OSError, ValueError, AttributeError):  # some systems lack /proc, sysconf or this limit
         pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[0]
         used = int(pages) * os.sysconf("SC_PAGE_SIZE")
-        resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY_BYTES, used + MEMORY_BYTES))
+        resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY_BYTES_MAX, used + MEMORY_BYTES_MAX))
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS_MAX, SECONDS_MAX))
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
