@@ -184,39 +184,39 @@ class EventType(NamedTuple):
     schema_version: int = 1
 
 
-def _player_subject(data: dict[str, Any]) -> str:
+def _build_player_subject(data: dict[str, Any]) -> str:
     return f"player:{data['player']}"
 
 
-def _game_subject(data: dict[str, Any]) -> str:
+def _build_game_subject(data: dict[str, Any]) -> str:
     return f"game:{data['game_id']}"
 
 
-def _league_subject(data: dict[str, Any]) -> str:
+def _build_league_subject(data: dict[str, Any]) -> str:
     return f"league:{data['league']}"
 
 
-def _named_player(data: dict[str, Any]) -> list[str]:
+def _list_player(data: dict[str, Any]) -> list[str]:
     return [data["player"]]
 
 
-def _named_new_player(data: dict[str, Any]) -> list[str]:
+def _list_new_player(data: dict[str, Any]) -> list[str]:
     return [data["new_player"]]
 
 
-def _named_participants(data: dict[str, Any]) -> list[str]:
+def _list_participants(data: dict[str, Any]) -> list[str]:
     return [participant["player"] for participant in data["participants"]]
 
 
 TYPES = {
-    "player.registered": EventType(PlayerRegistered, _player_subject, _named_player, cause="account"),
+    "player.registered": EventType(PlayerRegistered, _build_player_subject, _list_player, cause="account"),
     "player.account_changed": EventType(
-        PlayerAccountChanged, _player_subject, _named_player, cause="account", decided="account"
+        PlayerAccountChanged, _build_player_subject, _list_player, cause="account", decided="account"
     ),
     "player.renamed": EventType(
         PlayerRenamed,
-        _player_subject,
-        _named_new_player,
+        _build_player_subject,
+        _list_new_player,
         is_watched=True,
         is_far=True,
         cause="rename",
@@ -230,17 +230,17 @@ TYPES = {
         cause="club rename",
         decided="club renamed",
     ),
-    # a game's model is chosen by its type
-    "game.recorded": EventType(Members, _game_subject, _named_participants),
+    # the model of a game depends on its member `kind`
+    "game.recorded": EventType(Members, _build_game_subject, _list_participants),
     "game.corrected": EventType(
         GameCorrected,
-        _game_subject,
-        lambda data: _named_participants(data["game"]),
+        _build_game_subject,
+        lambda data: _list_participants(data["game"]),
         cause="corrected",
         decided="corrected",
     ),
-    "game.voided": EventType(GameDecision, _game_subject, cause="voided", decided="voided"),
-    "game.reinstated": EventType(GameDecision, _game_subject, cause="reinstated", decided="counts again"),
+    "game.voided": EventType(GameDecision, _build_game_subject, cause="voided", decided="voided"),
+    "game.reinstated": EventType(GameDecision, _build_game_subject, cause="reinstated", decided="counts again"),
     "event.voided": EventType(
         EventVoided,
         lambda data: f"event:{data['id']}",
@@ -250,19 +250,19 @@ TYPES = {
         decided="withdrawn",
     ),
     "points.adjusted": EventType(
-        PointsAdjusted, _player_subject, _named_player, is_far=True, cause="adjustment", decided="adjusted"
+        PointsAdjusted, _build_player_subject, _list_player, is_far=True, cause="adjustment", decided="adjusted"
     ),
     "player.seeded": EventType(
-        PlayerSeeded, _player_subject, _named_player, is_far=True, cause="seed", decided="seeded"
+        PlayerSeeded, _build_player_subject, _list_player, is_far=True, cause="seed", decided="seeded"
     ),
     "ruleset.published": EventType(
         Ruleset, lambda data: f"ruleset:{data['id']}", is_watched=True, cause="rule change", decided="new rules"
     ),
-    "league.created": EventType(LeagueCreated, _league_subject, is_watched=True, is_far=True, cause="league"),
+    "league.created": EventType(LeagueCreated, _build_league_subject, is_watched=True, is_far=True, cause="league"),
     "league.joined": EventType(
-        LeagueJoined, _league_subject, _named_player, is_silent=True, is_watched=True, is_far=True
+        LeagueJoined, _build_league_subject, _list_player, is_silent=True, is_watched=True, is_far=True
     ),
-    "league.scheduled": EventType(LeagueScheduled, _league_subject, is_silent=True, is_watched=True),
+    "league.scheduled": EventType(LeagueScheduled, _build_league_subject, is_silent=True, is_watched=True),
     "ledger.zone_set": EventType(ZoneSet, lambda data: "ledger:zone", is_silent=True),
     "import.recorded": EventType(ImportRecorded, lambda data: f"import:{data['name']}", is_silent=True, is_far=True),
     "list.rows": EventType(ListRows, lambda data: f"list:{data['digest']}", is_silent=True, is_watched=True),
@@ -397,7 +397,7 @@ def _explain_unknown_member(problem: Refused, kind: str) -> Refused:
         return problem
     path = problem.message.partition(": ")[0]
     member = path.rpartition(".")[2]
-    other_kinds = [other for other in GAME_TYPES if member in _list_member_names(GAME_TYPES[other].model)]
+    other_kinds = [name for name in GAME_TYPES if member in _list_member_names(GAME_TYPES[name].model)]
     if not other_kinds:
         return Refused(problem.code, f"{problem.message}; free text goes into extra")
     kinds = " and ".join(other_kinds)

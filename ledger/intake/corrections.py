@@ -23,7 +23,7 @@ from ratings_ledger.ledger.events.types import Draft, to_canonical_content
 from ratings_ledger.ledger.intake.files import FileDigest, FileNote, Item, Progress, read_items, read_lines
 from ratings_ledger.ledger.intake.forfeits import FORFEIT
 from ratings_ledger.ledger.intake.parsing import CellSyntax, TypedSide, has_score
-from ratings_ledger.ledger.intake.tables.columns import EXTRA, NUMBERS, CsvColumns, TableOptions
+from ratings_ledger.ledger.intake.tables.columns import CsvColumns, TableOptions
 from ratings_ledger.ledger.rejections import Refused, Rejection, quote
 from ratings_ledger.ledger.store.log import Log, find_changed_games, read_known_events, read_records
 from ratings_ledger.ledger.validation.batches import find_batches
@@ -184,8 +184,8 @@ def merge_correction(
     """Merge the members that a table states into the data of a recorded game; players keep their recorded ids."""
     stated = (
         {name: value for name, value in stated.items() if name not in ("numbers", "extra")}
-        | _merge_members("numbers", NUMBERS, game.data, stated, columns)
-        | _merge_members("extra", EXTRA, game.data, stated, columns)
+        | _merge_members("numbers", game.data, stated, columns)
+        | _merge_members("extra", game.data, stated, columns)
     )
     unchanged = {name: value for name, value in game.data.items() if name not in (*columns.game, "numbers", "extra")}
     if FORFEIT in game.data.get("extra", {}) and FORFEIT not in stated.get("extra", {}):
@@ -198,7 +198,7 @@ def merge_correction(
     participants = []
     for participant in stated["participants"]:
         before = recorded.get(people.current(to_nfc(str(participant.get("player")))), {})
-        participant = {**participant, **_merge_members("numbers", NUMBERS, before, participant, columns)}
+        participant = {**participant, **_merge_members("numbers", before, participant, columns)}
         unchanged_members = {name: value for name, value in before.items() if name not in (*stated_members, "numbers")}
         recorded_ids = {"player": before["player"]} if before else {}
         leaver = recorded.get(people.current(to_nfc(str(participant.get("replaces")))))
@@ -209,13 +209,13 @@ def merge_correction(
 
 
 def _merge_members(
-    name: str, prefix: str, recorded: Mapping[str, Any], stated: Mapping[str, Any], columns: CsvColumns
+    name: str, recorded: Mapping[str, Any], stated: Mapping[str, Any], columns: CsvColumns
 ) -> dict[str, Any]:
     """Merge `numbers` or `extra`: take stated values where the table has a column, and recorded ones elsewhere.
 
     Returns {name: merged values}, or an empty dictionary if no values remain.
     """
-    all_columns = (*columns.game, *columns.player)
+    all_columns, prefix = (*columns.game, *columns.player), f"{name}."
     in_table = {column.removeprefix(prefix) for column in all_columns if column.startswith(prefix)}
     unchanged = {key: value for key, value in recorded.get(name, {}).items() if key not in in_table}
     merged = unchanged | {**stated.get(name, {})}

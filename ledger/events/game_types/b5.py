@@ -81,7 +81,7 @@ def check(game: dict[str, Any]) -> None:
 
 def places(game: dict[str, Any]) -> list[int]:
     """Return competition places (1, 2, 2, 4) in the order of the participants; players of one seat share its place."""
-    return competition_places(game, seat_values(game, _place_key))
+    return competition_places(game, seat_values(game, _build_place_key))
 
 
 def column_values(game: dict[str, Any]) -> list[list[int]]:
@@ -110,7 +110,7 @@ def generate(seats: Seats, rng: Random) -> dict[str, Any]:
     return game
 
 
-def _place_key(participant: dict[str, Any]) -> tuple[int, int, int]:
+def _build_place_key(participant: dict[str, Any]) -> tuple[int, int, int]:
     """Return the sort key of a place; lower is better. A missing value counts as 0."""
     victory = VICTORIES.index(participant.get("victory"))
     return victory, -participant.get("power", 0), -participant.get("influence", 0)
@@ -146,7 +146,7 @@ def _check_winner_gave_points(game: dict[str, Any]) -> None:
 def _list_winners_places(game: dict[str, Any]) -> list[int]:
     """Return the places of the participants, without breaking ties in victory by power or influence."""
     return competition_places(
-        game, seat_values(game, lambda p: (_place_key(p)[0], 0, 0) if p.get("victory") else _place_key(p))
+        game, seat_values(game, lambda p: (_build_place_key(p)[0], 0, 0) if p.get("victory") else _build_place_key(p))
     )
 
 

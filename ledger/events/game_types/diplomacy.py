@@ -78,7 +78,7 @@ def places(game: dict[str, Any]) -> list[int]:
     years = [game["centres"][year] for year in sorted(game["centres"], reverse=True)]
     keys = {
         seat: (*(-centres_by_power.get(power, 0) for centres_by_power in years), POWERS.index(power))
-        for seat, power in _power_by_seat(game).items()
+        for seat, power in _get_power_by_seat(game).items()
     }
     return competition_places(game, keys)
 
@@ -86,7 +86,7 @@ def places(game: dict[str, Any]) -> list[int]:
 def column_values(game: dict[str, Any]) -> list[list[int]]:
     """Return the values of `COLUMNS`: one list per column, in the order of the participants."""
     last = game["centres"][max(game["centres"])]
-    powers = _power_by_seat(game)
+    powers = _get_power_by_seat(game)
     centres = [last.get(powers[p.get("replaces", p["player"])], 0) for p in game["participants"]]
     by_place = dict(zip(places(game), centres, strict=True))
     return [centres, *([by_place[place]] * len(centres) for place in sorted(by_place))]
@@ -104,14 +104,14 @@ def generate(seats: Seats, rng: Random) -> dict[str, Any]:
     return {"centres": centres, "participants": list_participants(seats)}
 
 
-def _power_by_seat(game: dict[str, Any]) -> dict[str, Any]:
+def _get_power_by_seat(game: dict[str, Any]) -> dict[str, Any]:
     """Return the power of each seat."""
     return seat_values(game, lambda participant: participant.get("power"))
 
 
 def _check_powers(game: dict[str, Any]) -> None:
     seat_by_power: dict[str, str] = {}
-    for seat, power in _power_by_seat(game).items():
+    for seat, power in _get_power_by_seat(game).items():
         if power is None:
             raise Refused("missing-member", f"{quote(seat)} has no power; add one of {', '.join(POWERS)}")
         if power in seat_by_power:

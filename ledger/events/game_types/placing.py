@@ -53,10 +53,10 @@ def check(game: dict[str, Any]) -> None:
     check_seats(participants, ("place", "score"))
     unscored_places = [p["place"] for p in participants if "place" in p and "score" not in p and "replaces" not in p]
     if len(unscored_places) == len(participants):
-        _check_gaps(sorted(unscored_places), _list_side_places(game, _values_by_seat(game, "place")))
+        _check_gaps(sorted(unscored_places), _list_side_places(game, _get_values_by_seat(game, "place")))
         return
-    places = _values_by_seat(game, "place")
-    scores = _values_by_seat(game, "score")
+    places = _get_values_by_seat(game, "place")
+    scores = _get_values_by_seat(game, "score")
     if None in places.values() and (any(places.values()) or None in scores.values()):
         missing = next(player for player, place in places.items() if place is None)
         raise Refused(
@@ -66,7 +66,7 @@ def check(game: dict[str, Any]) -> None:
         return
     _check_gaps(sorted(places.values()), _list_side_places(game, places))
     scored_players = [player for player in places if scores[player] is not None]
-    ranked = sorted((places[player], _signed_score(game, scores[player]), player) for player in scored_players)
+    ranked = sorted((places[player], _sign_score(game, scores[player]), player) for player in scored_players)
     for (place, signed, player), (worse_place, worse_signed, worse_player) in pairwise(ranked):
         if worse_place > place and worse_signed < signed:
             order, amount = ("high", "more") if game.get("score_order") == "low" else ("low", "fewer")
@@ -86,11 +86,11 @@ def places(game: dict[str, Any]) -> list[int]:
     if not has_teams_or_substitutes(participants):
         keys = list(map(_GET_PLACE, participants))
         if None in keys:
-            keys = [_signed_score(game, p["score"]) for p in participants]
+            keys = [_sign_score(game, p["score"]) for p in participants]
         return rank_keys(keys)
-    keys_by_seat = _values_by_seat(game, "place")
+    keys_by_seat = _get_values_by_seat(game, "place")
     if None in keys_by_seat.values():
-        keys_by_seat = {seat: _signed_score(game, score) for seat, score in _values_by_seat(game, "score").items()}
+        keys_by_seat = {seat: _sign_score(game, score) for seat, score in _get_values_by_seat(game, "score").items()}
     return competition_places(game, keys_by_seat)
 
 
@@ -107,17 +107,17 @@ def generate(seats: Seats, rng: Random) -> dict[str, Any]:
     return {"participants": list_participants(seats)}
 
 
-def _values_by_seat(game: dict[str, Any], member: str) -> dict[str, Any]:
+def _get_values_by_seat(game: dict[str, Any], member: str) -> dict[str, Any]:
     return seat_values(game, methodcaller("get", member))
 
 
 def _list_side_places(game: dict[str, Any], places: dict[str, Any]) -> list[int]:
     """Return the places of the sides of a game, in ascending order, given the place of each seat."""
-    teams = _values_by_seat(game, "team")
+    teams = _get_values_by_seat(game, "team")
     return sorted({(team if team is not None else seat): places[seat] for seat, team in teams.items()}.values())
 
 
-def _signed_score(game: dict[str, Any], score: int | str) -> int | Decimal:
+def _sign_score(game: dict[str, Any], score: int | str) -> int | Decimal:
     """Return the score with its sign set so that a lower value is better."""
     exact = score if isinstance(score, int) else Decimal(score)
     return exact if game.get("score_order") == "low" else -exact

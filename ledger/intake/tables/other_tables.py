@@ -52,9 +52,9 @@ def _is_cross_table(header: list[str], body: list[list[str]]) -> bool:
     return False
 
 
-def _count_equal(names: Iterable[str], others: Iterable[str]) -> int:
-    """Count the names that equal the others at the same index, up to the first that differs or is empty."""
-    pairs = takewhile(lambda pair: pair[0] == pair[1] != "", zip(names, others, strict=False))
+def _count_equal(names: Iterable[str], texts: Iterable[str]) -> int:
+    """Count the names that equal the text at the same index, up to the first that differs or is empty."""
+    pairs = takewhile(lambda pair: pair[0] == pair[1] != "", zip(names, texts, strict=False))
     return sum(1 for _ in pairs)
 
 

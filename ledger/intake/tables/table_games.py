@@ -272,14 +272,16 @@ def _read_long_game(
 
     If the table has no columns about players, the game has no participants.
     """
-    line, (others, has_numbers, read_others) = None, _split_player_columns(columns.player)
+    line, (other_columns, has_numbers, read_others) = None, _split_player_columns(columns.player)
     try:
         event = read_game(_join_shared_cells([row for _, row in numbered], columns), columns, options)
         participants = event["data"]["participants"] = []
         for line, row in numbered if columns.player else ():  # noqa: B007
             if "player" not in row:
                 raise Refused("missing-member", "the row has no player; fill in the name, or delete the row")
-            participants.append({"player": row["player"], **read_others(others, tuple(map(row.get, others)))})
+            participants.append(
+                {"player": row["player"], **read_others(other_columns, tuple(map(row.get, other_columns)))}
+            )
     except Refused as problem:
         return Refused(problem.code, problem.message, problem.line or line)
     if has_numbers:

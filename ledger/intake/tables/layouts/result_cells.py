@@ -170,11 +170,11 @@ def _check_sets(result: CellResult, text: str) -> CellResult:
 
 def _refuse_doubtful(result: CellResult, text: str) -> CellResult:
     """Return a list of sets unchanged. Raises `Refused` (bad-value) if the first could be the score of the others."""
-    (first, second, _), *others = result.sets
-    rest = CellResult(sets=tuple(others))
+    (first, second, _), *later_sets = result.sets
+    rest = CellResult(sets=tuple(later_sets))
     if rest.sets_won == (str(first), str(second)):
-        message = f"could be {len(result.sets)} sets, or the result {first}:{second} with {len(others)} sets"
-        listed = " ".join(map(format_set, others))
+        message = f"could be {len(result.sets)} sets, or the result {first}:{second} with {len(later_sets)} sets"
+        listed = " ".join(map(format_set, later_sets))
         raise Refused("bad-value", f"{quote(text)} {message}; write {first}:{second} ({listed}), or only the sets")
     return result
 

@@ -180,7 +180,7 @@ class SidesReader(NamedTuple):
 
     def _judge_sets(self, name: str, result: CellResult) -> Verdict:
         won = result.sets_won
-        return Verdict(name, _sign(*map(int, won)), won, result.sets)
+        return Verdict(name, _compare(*map(int, won)), won, result.sets)
 
     def _refuse_dates(self, line: int, cells: Cells) -> None:
         """Raise `Refused` (result-became-date) if a result or set of the row is a date.
@@ -276,7 +276,7 @@ class SidesReader(NamedTuple):
             best = [
                 index
                 for index, score in enumerate(scores)
-                if all(self._compare_scores(cells, (score, other)) != -1 for other in scores)
+                if all(self._compare_scores(cells, (score, rival_score)) != -1 for rival_score in scores)
             ]
             if (best != [winner]) if winner is not None else len(best) < len(sides):
                 listed = ", ".join(scores)
@@ -314,14 +314,14 @@ class SidesReader(NamedTuple):
             raise Refused(problem.code, f"{self.view.locate_cell(line, name)}: {problem.message}") from None
 
 
-def _sign(first: Decimal | int, second: Decimal | int) -> int:
+def _compare(first: Decimal | int, second: Decimal | int) -> int:
     return (first > second) - (first < second)
 
 
 @lru_cache(maxsize=10_000)
 def _compare_numbers(first: str, second: str) -> int:
     """Return 1 if the first of two numbers is larger, -1 if the second is, and 0 if they are equal."""
-    return _sign(Decimal(read_decimal(first)), Decimal(read_decimal(second)))
+    return _compare(Decimal(read_decimal(first)), Decimal(read_decimal(second)))
 
 
 def create_reader(sides: tuple[str, ...], view: TableView, options: TableOptions) -> SidesReader:
