@@ -46,7 +46,7 @@ def open_own(path: str | os.PathLike[str], mode: str) -> IO[bytes]:
 
 
 def cache_folder() -> str | None:
-    """Return the folder of all caches, which may be deleted at any time; None if the account has no home folder."""
+    """Return the folder of all caches, or None if the account has no home folder. It may be deleted at any time."""
     if home := os.environ.get("XDG_CACHE_HOME"):
         return os.path.join(home, "ratings-ledger")
     user_home = os.path.expanduser("~")
@@ -63,7 +63,7 @@ def is_own_folder(path: str | os.PathLike[str]) -> bool:
 
 
 def refuse_other_accounts(path: str | os.PathLike[str], bits: int = 0o077) -> None:
-    """Raise `StoreUnavailable` if a folder's mode has any of these bits, which give other accounts rights.
+    """Raise `StoreUnavailable` if a folder gives other accounts any of the rights in `bits`.
 
     An account that can write to files can also write their checksums, so checksums would prove nothing. A folder whose
     mode cannot be read is accepted.
@@ -95,7 +95,7 @@ def name_file_in_errors(path: str | os.PathLike[str]) -> Iterator[None]:
 
 @contextmanager
 def create_file(path: str, mode: int = 0o666, forced: bool = True) -> Iterator[IO[bytes]]:
-    """Provide a new file, which gets its name when it is complete and on disk; a failure leaves nothing behind.
+    """Provide a new file. It gets its name once it is complete and on disk; a failure leaves nothing behind.
 
     Without `forced`, the file may not be on disk yet, and a power cut may damage it. The account's umask reduces
     `mode`. An existing file never changes: if the name is taken, before the first byte is written or at the end, this

@@ -1,8 +1,8 @@
 """The events of a game clock. `at` is the time of the game's server in whole milliseconds; it never decreases.
 
 The server may count the time from any instant, such as its start or 1970, but from the same instant within a game.
-There is no event for what follows from the times: a timer that runs out, a removal, a disconnection, a pause that is
-denied or begins.
+Consequences of the times have no events of their own: a timer that runs out, a removal, a disconnection, a pause that
+is denied or begins.
 """
 
 from typing import Annotated, Literal

@@ -242,7 +242,7 @@ def _is_instant(text: str) -> bool:
 def read_record(record: str, position: int) -> tuple[dict[str, Any], int, dict[str, Any]]:
     """Return the members of the event at a position, its `occurred_at`, and its data in the newest form.
 
-    Raises `Refused` for a record that differs from the record that this program writes for that event and position.
+    Raises `Refused` unless this program would write exactly this record at the position.
     """
     try:
         event = json.loads(record)

@@ -197,8 +197,8 @@ def is_live(events: EventLookup, event: KnownEvent) -> bool:
 def find_root(events: EventLookup, event: KnownEvent) -> KnownEvent | None:
     """Return the event at the root of a chain of voids; for an event that is not a void, the event itself.
 
-    Return None for an invalid void, which voids itself, a later event or an event about a game. Only SQL can insert
-    such a void, and it does not count.
+    Return None for an invalid void: of itself, of a later event, or of an event about a game. Only SQL can insert such
+    a void, and it does not count.
     """
     while event.type == "event.voided":
         target = events.event(event.data["id"])

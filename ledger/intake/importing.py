@@ -282,7 +282,10 @@ class FileIntake(Intake):
             self._ranges = {} if self._is_last else self._extend_ranges(chunk, first, fresh)
 
     def _extend_ranges(self, chunk: Sequence[WaitingDraft], first: int, fresh: Sequence[int]) -> RangesByFile:
-        """Return the ranges of each file, extended by the fresh drafts of a chunk, which get positions from `first`."""
+        """Return the ranges of each file, extended by a chunk.
+
+        `fresh` are the indexes of its appended drafts, at the positions from `first` on.
+        """
         extended = {file: [*map(list, ranges)] for file, ranges in self._ranges.items()}
         for position, index in enumerate(fresh, first):
             ranges = extended.setdefault(chunk[index].file, [])

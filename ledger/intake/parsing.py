@@ -99,7 +99,7 @@ def unpack_block(message: bytes) -> Block:
     return list(map(_unpack, marshal.loads(message)))
 
 
-# items are packed as flat tuples of plain values, which takes half the time of pickling the objects
+# items are packed as flat tuples of plain values; pickling the objects would take twice the time
 
 
 def _flatten(entry: Entry, keep_source: bool) -> tuple[Any, ...] | bytes:

@@ -81,7 +81,7 @@ class Spool(WaitingDrafts):
         return self._unpack_all(self._query("SELECT * FROM drafts ORDER BY first"))
 
     def close(self) -> None:
-        """Close the database, which deletes it."""
+        """Close the database; this deletes it."""
         self._database.close()
 
     def add(self, draft: Draft, file: str, line: int, rows: Any) -> None:
@@ -226,7 +226,7 @@ class Lines(EventLookup):
         )
 
     def close(self) -> None:
-        """Close the database, which deletes it."""
+        """Close the database; this deletes it."""
         self._database.close()
 
     @_report_full_folder()

@@ -64,7 +64,7 @@ def read_batches(
 
 
 def find_imported_name(connection: Connection, name: str) -> str:
-    """Return `name` if a file of this name was imported, else the latest imported name of which it looks like a copy.
+    """Return `name` if it was imported, else the latest imported name that differs only by the marks of a copy.
 
     If there is none, return `name`, too.
     """

@@ -1,6 +1,6 @@
 """Join the ids that belong to one person or club because of renames, and refuse renames and games that contradict them.
 
-All live renames form chains, which end at the current id of a person or the current name of a club.
+Live renames form chains. Each chain ends at the current id of a person, or the current name of a club.
 """
 
 from collections.abc import Callable, Iterable, Mapping

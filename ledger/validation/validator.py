@@ -101,7 +101,7 @@ class WaitingEvents(EventLookup, Protocol):
 
 
 class Validator:
-    """A validator of new events, which it checks in order, and again if another process has appended meanwhile."""
+    """A validator of new events. It checks them in order, and once more if another process has appended meanwhile."""
 
     def __init__(
         self,

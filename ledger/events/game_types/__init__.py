@@ -1,4 +1,4 @@
-"""The game types, which the member `kind` of a game names.
+"""Define the game types, the values of the member `kind` of a game.
 
 To add one, write a module with the models, `check`, `places` and `generate`, and add it to `GAME_TYPES`.
 """

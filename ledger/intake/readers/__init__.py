@@ -205,7 +205,7 @@ def _read_sheet(opened: Opened, options: TableOptions) -> Iterator[Read]:
 
 
 def _refuse_legacy_office(opened: Opened, options: TableOptions) -> Iterator[Read]:
-    """Refuse files of legacy Office programs, and encrypted new files, which have the same container."""
+    """Refuse files of old Office programs, and encrypted files of new ones; both kinds have the same container."""
     if ENCRYPTED in opened.content.read(ENCRYPTION_SCAN_BYTES_MAX):
         raise Refused("bad-spreadsheet", PROTECTED)
     raise Refused("is-a-spreadsheet", "it has the old format of Excel; save it as .xlsx")
