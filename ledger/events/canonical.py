@@ -98,7 +98,8 @@ def parse_object(line: bytes) -> dict[str, Any]:
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise Refused("bad-utf8", f"byte {error.start + 1} of the line is not UTF-8: {error.reason}") from None
+        message = f"byte {error.start + 1} of the line is not UTF-8: {error.reason}; save the file as UTF-8"
+        raise Refused("bad-utf8", message) from None
     try:
         value = _decoder.decode(text)
     except json.JSONDecodeError as error:

@@ -18,6 +18,7 @@ from typing import Any
 
 from ratings_ledger.ledger.intake.forfeits import LISTED_LINES_MAX, format_lines
 from ratings_ledger.ledger.rejections import count
+from ratings_ledger.ledger.validation.repeated_games import SETS
 
 # fewer results do not show what is usual
 RESULTS_MIN = 10
@@ -54,7 +55,7 @@ class UnusualResults:
         if isinstance(first, int) and isinstance(second, int) and first != second:
             self._scores.add(first if first > second else second, line)
         extra = data.get("extra")
-        if isinstance(extra, dict) and isinstance(sets := extra.get("scores"), str):
+        if isinstance(extra, dict) and isinstance(sets := extra.get(SETS), str):
             for best, is_decided in _read_sets(sets):
                 self._sets.add(best, line)
                 if not is_decided:

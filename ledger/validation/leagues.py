@@ -201,7 +201,8 @@ def refuse_game(league: League, data: Mapping[str, Any], to_current_id: Callable
     """
     name, game_id = quote(league.name), quote(data["game_id"])
     if data["game"] != league.game:
-        raise Refused("not-as-scheduled", f"the league {name} plays {league.game}, not {data['game']}")
+        message = f"the league {name} plays {league.game}, not {data['game']}; correct the game or the league"
+        raise Refused("not-as-scheduled", message)
     if data["game_id"] not in league.games:
         player_count = f"only {len(league.players)} of {PLAYERS_PER_LEAGUE} players and "
         reason = f"{player_count if len(league.players) < PLAYERS_PER_LEAGUE else ''}no schedule yet"
@@ -216,12 +217,14 @@ def refuse_game(league: League, data: Mapping[str, Any], to_current_id: Callable
     starting_seats = {to_current_id(p["player"]): p.get("seat") for p in data["participants"] if "replaces" not in p}
     if {*starting_seats} != {*seats}:
         expected, actual = (", ".join(map(csv_item, names)) for names in (seats, sorted(starting_seats)))
-        raise Refused("not-as-scheduled", f"{game_id} is scheduled for {expected}, not {actual}")
+        message = f"{game_id} is scheduled for {expected}, not {actual}; correct the players or the game_id"
+        raise Refused("not-as-scheduled", message)
     for player, seat in starting_seats.items():
         if seat not in (None, seats.index(player) + 1):
             raise Refused(
                 "not-as-scheduled",
-                f"{quote(player)} is scheduled for seat {seats.index(player) + 1} in {game_id}, not for seat {seat}",
+                f"{quote(player)} is scheduled for seat {seats.index(player) + 1} in {game_id}, not for seat {seat}; "
+                "correct the seat, or leave it out",
             )
 
 

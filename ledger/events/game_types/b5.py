@@ -128,7 +128,8 @@ def _check_victory_points_total(game: dict[str, Any]) -> None:
     if total != expected:
         raise Refused(
             "victory-points-total",
-            f"the victory points add up to {total} but must be {expected} for {players} players: {', '.join(reasons)}",
+            f"the victory points add up to {total} but must be {expected} for {players} players: {', '.join(reasons)}; "
+            "correct vp",
         )
 
 

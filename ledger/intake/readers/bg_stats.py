@@ -156,7 +156,7 @@ def _parse_score(play: dict[str, Any], name: str, score: Any) -> Decimal | None:
     if not text:
         return None
     if not _SUM.fullmatch(text):
-        problem = f"the score {quote(score)} of {quote(name)} is not a number or a sum such as 3+20+5"
+        problem = f"the score {quote(score)} of {quote(name)} is not a number or a sum such as 3+20+5; correct it"
         raise Refused("bad-decimal", f"play {play['uuid']}: {problem}")
     return sum((Decimal(part.replace(",", ".")) for part in _PART.findall(text)), Decimal(0))
 

@@ -82,9 +82,9 @@ def _parse_game(line: bytes) -> dict[str, Any]:
     try:
         game = json.loads(line)
     except (ValueError, RecursionError):
-        raise Refused("bad-json", f"{quote(line[:60])} is not a JSON object") from None
+        raise Refused("bad-json", f"{quote(line[:60])} is not a JSON object; export the games again") from None
     if not isinstance(game, dict):
-        raise Refused("bad-json", f"{quote(game)} is not a JSON object")
+        raise Refused("bad-json", f"{quote(game)} is not a JSON object; export the games again")
     return game
 
 
@@ -111,7 +111,7 @@ def _parse_start(game: dict[str, Any]) -> str:
             raise ValueError
         return format_instant(created_at // 1_000 * 1_000_000)
     except (ValueError, OverflowError, Refused):
-        message = f"createdAt: {quote(created_at)} is not a number of milliseconds since 1970"
+        message = f"createdAt: {quote(created_at)} is not a number of milliseconds since 1970; export the games again"
         raise Refused("bad-time", message) from None
 
 

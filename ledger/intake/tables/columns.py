@@ -278,9 +278,10 @@ def _explain_repeated_column(ours: str, names: Sequence[str], header: Header) ->
     message = f"two columns are read as {quote(ours)}"
     if {*theirs} != {ours}:
         message += f" ({', '.join(map(quote, theirs))})"
-        if not is_result_name(theirs[-1]):
-            message += f"; --map {quote_for_shell(f'{theirs[-1]}=')} drops the columns with this name"
-    return Refused("column-twice", message)
+    if {*theirs} == {ours} or is_result_name(theirs[-1]):
+        return Refused("column-twice", f"{message}; rename or delete one of them")
+    option = f"--map {quote_for_shell(f'{theirs[-1]}=')}"
+    return Refused("column-twice", f"{message}; {option} drops the columns with this name")
 
 
 def _explain_missing_name(name: str, names: Sequence[str]) -> Refused:
