@@ -47,9 +47,9 @@ def ask_about_close_names(close_names: Collection[CloseName], aliases: Mapping[s
         choices = dict(zip([YES] if len(allowed) == 1 else map(str, range(1, len(allowed) + 1)), allowed, strict=True))
         file_prefix = f"{close_name.first.file}: " if has_several_files and close_name.first is not None else ""
         if allowed:
-            question = close_name._replace(others=allowed).question(numbered=len(allowed) > 1)
+            question = close_name._replace(others=allowed).format_question(numbered=len(allowed) > 1)
         else:
-            question = close_name._replace(others=candidates).question_of_opponents()
+            question = close_name._replace(others=candidates).format_question_about_opponents()
         choice = ask(render.plain(file_prefix + question), [*choices, NEW, STOP])
         if choice == STOP:
             return None

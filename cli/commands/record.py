@@ -70,7 +70,7 @@ def record(
 
         def build_event(typed: TypedGame) -> dict[str, Any]:
             typed_time = None if typed.at == NOW else typed.at
-            event = _build_game(syntax.participants(typed.players), typed.game, typed.game_id, labels)
+            event = _build_game(syntax.parse_participants(typed.players), typed.game, typed.game_id, labels)
             return _complete_event(ledger, event, typed_time, zone, notes)[0]
 
         typed_game = TypedGame(players, game, game_id, at)
@@ -133,7 +133,7 @@ def _build_typed_event(
 ) -> dict[str, Any] | Refused:
     """Return the event of a game on the command line, or the error in its players."""
     try:
-        return _build_game(syntax.participants(players), game, game_id, labels)
+        return _build_game(syntax.parse_participants(players), game, game_id, labels)
     except Refused as problem:
         return problem
 

@@ -187,6 +187,8 @@ def _describe_new_names(preview: Preview, outcome: ImportOutcome) -> Iterator[st
     ):
         if names:
             yield f"{describe_close_names(names)}{more}:"
-            yield from (f"  {result.close[name].question().removeprefix('new: ')}" for name in names[:LISTED_NAMES_MAX])
+            yield from (
+                f"  {result.close[name].format_question().removeprefix('new: ')}" for name in names[:LISTED_NAMES_MAX]
+            )
         if len(names) > LISTED_NAMES_MAX:
             yield f"  ... and {len(names) - LISTED_NAMES_MAX:,} more (--format json lists them)"

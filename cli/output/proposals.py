@@ -176,7 +176,7 @@ def note_new(result: IntakeResult) -> None:
         similar_names = {name: similar[0] for name, similar in result.similar_names.items()}
         _note_names("new player", result.new_players, similar_names)
     for close_name in list(result.close.values())[:LISTED_NAMES_MAX]:
-        render.note(f"note: {close_name.question()}")
+        render.note(f"note: {close_name.format_question()}")
 
 
 def _note_names(kind: str, names: Sequence[str], similar: Mapping[str, str]) -> None:

@@ -43,7 +43,7 @@ class ClockTimers(Members):
     pause_yes: Annotated[int, Field(ge=1, le=64)] = 3  # players, or all if fewer are in the game
     pause_ms: Duration = 600_000
 
-    def auxiliary_ms(self, choice: str, is_first: bool) -> int:
+    def get_auxiliary_ms(self, choice: str, is_first: bool) -> int:
         """Return the initial value of the auxiliary timer for a choice, for the first player or any other."""
         if choice == "choose-character" and is_first:
             return self.choose_character_first_ms

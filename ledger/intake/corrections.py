@@ -309,7 +309,7 @@ def place_players(
         raise BadArgument(f"{message} standard input")
     before = {people.current(participant["player"]): participant for participant in game.data["participants"]}
     new: list[dict[str, Any]] = []
-    cells = syntax.participants(players, low=game.data.get("score_order") == "low")
+    cells = syntax.parse_participants(players, low=game.data.get("score_order") == "low")
     if syntax.partners:
         before = {name: {**participant} for name, participant in before.items()}
         for participant in before.values():

@@ -241,7 +241,7 @@ class CellSyntax(NamedTuple):
         texts = (separator.join(side.players) + (f":{side.score}" if side.score else "") for side in sides)
         return TIE.join(texts)
 
-    def participants(self, cells: Iterable[str], *, low: bool = False) -> list[dict[str, Any]]:
+    def parse_participants(self, cells: Iterable[str], *, low: bool = False) -> list[dict[str, Any]]:
         """Build the participants of a game from cells in the order of their places.
 
         Args:

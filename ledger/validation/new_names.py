@@ -69,12 +69,12 @@ class CloseName(NamedTuple):
     others: dict[str, int | FirstOccurrence | None]
     opponents: frozenset[str] = frozenset()
 
-    def question(self, with_line: bool = True, numbered: bool = False) -> str:
-        """Return the question of whether the name is a typo.
+    def format_question(self, with_line: bool = True, numbered: bool = False) -> str:
+        """Format the question whether the name is a typo.
 
         `with_line` adds the line of the name, `numbered` numbers the close names.
 
-        >>> CloseName("ana", FirstOccurrence("club.csv", 14, True), {"anna": 37}).question()
+        >>> CloseName("ana", FirstOccurrence("club.csv", 14, True), {"anna": 37}).format_question()
         "new: 'ana' (line 14): did you mean 'anna', 37 games?"
         """
         descriptions = [*map(self._describe_close_name, self.others)]
@@ -82,8 +82,8 @@ class CloseName(NamedTuple):
             descriptions = [f"{number}: {text}" for number, text in enumerate(descriptions, 1)]
         return f"{self._describe_name(with_line)}: did you mean {', or '.join(descriptions)}?"
 
-    def question_of_opponents(self) -> str:
-        """Return the question whether the name is a new player, if all close names are opponents in the same games."""
+    def format_question_about_opponents(self) -> str:
+        """Format the question whether the name is a new player, if all close names are opponents in the same games."""
         listed = " and ".join(map(self._describe_close_name, self.others))
         return f"{self._describe_name()} plays against {listed}: is it a new player?"
 
@@ -296,7 +296,7 @@ class NameCollector:
             rejection = build_tied_rejection(name, parts, first)
         elif (close := self.close.get(name)) and (self._strict or not self._report_close):
             remedy = "correct it or map it with --aliases" if first.table else "correct it"
-            message = f"{close.question(with_line=False)} If so, {remedy}"
+            message = f"{close.format_question(with_line=False)} If so, {remedy}"
             rejection = Rejection("close-name", message if self._strict else f"{message}; {_ACCEPT_HINT}")
         elif is_player and self._strict:
             hint = f"; did you mean {quote(self.similar_names[name][0])}?" if name in self.similar_names else ""
