@@ -153,10 +153,8 @@ def _offer(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockProb
             f"{quote(player_clock.player)} still has to choose: {player_clock.choice}; "
             "record clock.decided before the next offer",
         )
-    player_clock.choice, player_clock.auxiliary_ms = (
-        choice,
-        clock.timers.get_auxiliary_ms(choice, player_clock.is_first),
-    )
+    player_clock.choice = choice
+    player_clock.auxiliary_ms = clock.timers.get_auxiliary_ms(choice, player_clock.is_first)
     player_clock.add_line(clock.now, "offered", f"{choice}: {player_clock.auxiliary_ms} ms until the main timer runs")
     return None
 

@@ -13,7 +13,7 @@ from thresholds import set_thresholds
 
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import dump, dump_in_order
-from ratings_ledger.ledger.events.fields import _fast_path, normalise_data
+from ratings_ledger.ledger.events.fields import _build_fast_path, normalise_data
 from ratings_ledger.ledger.events.game_types import GAME_TYPES
 from ratings_ledger.ledger.events.records import RECORD_BYTES_MAX, build_record, is_surely_small, matches_draft
 from ratings_ledger.ledger.events.types import Draft, read_event
@@ -123,7 +123,7 @@ def sort_members(value: Any) -> Any:
 @pytest.mark.parametrize("kind", GAME_TYPES)
 def test_fast_path_handles_plain_games(kind: str) -> None:
     """The fast path handles a plain game of each kind."""
-    fast_path = _fast_path(GAME_TYPES[kind].model)
+    fast_path = _build_fast_path(GAME_TYPES[kind].model)
 
     assert fast_path is not None
     assert fast_path(GAMES[kind]) == normalise_by_model(kind, GAMES[kind])

@@ -322,8 +322,8 @@ def _advise_dropping(unknown: Sequence[str]) -> str:
 def quote_for_shell(argument: str) -> str:
     """Put an argument of a command in single quotation marks, also if it contains one.
 
-    >>> quote_for_shell("Fee="), quote_for_shell("Anna's fee=")
-    ("'Fee='", '\'Anna\'"\'"\'s fee=\'')
+    >>> print(quote_for_shell("Fee="), quote_for_shell("Anna's fee="))
+    'Fee=' 'Anna'"'"'s fee='
     """
     return shlex.quote(argument) if "'" in argument else f"'{argument}'"
 
