@@ -9,7 +9,7 @@ from ratings_ledger.cli.arguments.command import OneOf, command
 from ratings_ledger.cli.arguments.options import format_option
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.errors import NotALedger
-from ratings_ledger.ledger.store.dialect import DIALECTS, NAME, PREFIX
+from ratings_ledger.ledger.store.dialect import DIALECTS, PLAIN_NAME, ROLE_PREFIX
 from ratings_ledger.ledger.store.locations import redact_password
 from ratings_ledger.ledger.store.opening import parse_url
 
@@ -33,7 +33,7 @@ ROLES = {
 
 
 def _read_prefix(context: click.Context, parameter: click.Parameter, value: str) -> str:
-    if not NAME.fullmatch(value):
+    if not PLAIN_NAME.fullmatch(value):
         raise click.BadParameter(
             f"{value!r} is not a valid prefix; use up to 40 characters from a-z, 0-9 and _, not starting with a digit, "
             "such as --prefix club_a_"
@@ -45,7 +45,7 @@ def _read_prefix(context: click.Context, parameter: click.Parameter, value: str)
 @click.option("--sql", is_flag=True, help="Print the statements that create the roles and grant their rights.")
 @click.option(
     "--prefix",
-    default=PREFIX,
+    default=ROLE_PREFIX,
     show_default=True,
     callback=_read_prefix,
     help="The prefix of the role names. Use a different one for each club on the same server.",

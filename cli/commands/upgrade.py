@@ -6,7 +6,7 @@ from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.options import result_format
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.render import emit
-from ratings_ledger.ledger.store.dialect import PREFIX
+from ratings_ledger.ledger.store.dialect import ROLE_PREFIX
 from ratings_ledger.projections.stored.schema_upgrades import LedgerUpgrade, upgrade_ledger
 
 
@@ -42,7 +42,7 @@ def _print_upgrade(upgrade: LedgerUpgrade) -> None:
     if is_done:
         if upgrade.has_roles:
             prefix = upgrade.owner.removesuffix("owner")
-            prefix_option = f" --prefix {prefix}" if prefix not in (PREFIX, upgrade.owner) else ""
+            prefix_option = f" --prefix {prefix}" if prefix not in (ROLE_PREFIX, upgrade.owner) else ""
             render.echo(
                 f"First grant the roles their rights on new tables, with the statements that {upgrade.owner} runs:"
             )

@@ -27,10 +27,10 @@ from ratings_ledger.ledger.store.appending import (
     BuildLastDrafts,
     FreshDrafts,
     append,
+    are_equal_drafts,
     build_game_exists_rejection,
     choose_recorded_at,
     find_existing,
-    have_same_content,
 )
 from ratings_ledger.ledger.store.log import Head, Log, find_changed_games, head
 from ratings_ledger.ledger.store.opening import Ledger
@@ -455,7 +455,7 @@ class Intake:
         """Compare a draft with the waiting draft of the same id or game; return None, or a refusal if they differ."""
         if waiting.draft.event_id != draft.event_id:
             return build_game_exists_rejection(draft, waiting.draft.event_id)
-        if have_same_content(waiting.draft, draft):
+        if are_equal_drafts(waiting.draft, draft):
             self._count_existing(item, draft)
             return None
         return Rejection(

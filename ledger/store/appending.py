@@ -35,13 +35,13 @@ from ratings_ledger.ledger.events.revisions import (
 )
 from ratings_ledger.ledger.events.types import Draft, Ruleset, to_canonical_content
 from ratings_ledger.ledger.processes.memory import collect_rarely, is_memory_limited
-from ratings_ledger.ledger.rejections import Refused, Rejection, quote
+from ratings_ledger.ledger.rejections import Refused, Rejection, count, quote
 from ratings_ledger.ledger.store.dialect import NamedEvent, dialect_of
 from ratings_ledger.ledger.store.log import Head, Log, head, lock_and_read_head, open_driver_cursor, read_known_event
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.store.schema import events
 
-# the number of rows that one statement inserts; a thread builds as many rows in about the same time
+# how many rows a thread builds ahead; one statement inserts as many in about the same time
 ROWS_AHEAD = 160
 # how many drafts one statement looks up
 LOOKUP_SIZE = 1_000
@@ -63,7 +63,7 @@ class AppendResult(NamedTuple):
     existing    the number of drafts that the log already held
     refused     (index, refusal) of each refused draft
     head        the head of the log after the append
-    known       the indices of the drafts that the log already held
+    known       the indices of the drafts that the log already held; empty if any draft was refused
     """
 
     appended: int
@@ -102,15 +102,16 @@ def find_existing(
     if not by_id and {draft.type for draft in drafts} == {"game.recorded"}:
         return existing
     log, batch = Log(connection), DraftBatch()
-    before = CombinedEvents(log if waiting is None else CombinedEvents(log, waiting), batch)
+    earlier_events = CombinedEvents(log if waiting is None else CombinedEvents(log, waiting), batch)
     for index, draft in enumerate(drafts):
-        if draft.type == "event.voided" and before.event(draft.event_id) is None:
+        if draft.type == "event.voided" and earlier_events.event(draft.event_id) is None:
             # an earlier draft may withdraw a version, and a later one publish it again
             with suppress(Refused):
-                batch.add(draft, find_superseded(before, draft.type, parse_object(draft.data.encode()))[0])
+                supersedes, _ = find_superseded(earlier_events, draft.type, parse_object(draft.data.encode()))
+                batch.add(draft, supersedes)
         is_published, rejection = False, None
         if draft.type == "ruleset.published":
-            is_published, rejection = _find_published_version(log, before, draft)
+            is_published, rejection = _find_published_version(log, earlier_events, draft)
         if is_published:
             existing[index] = rejection
         elif draft.event_id in by_id:
@@ -136,15 +137,15 @@ def _iterate_named(connection: Connection, drafts: Sequence[Draft]) -> Iterator[
             )
 
 
-def _find_published_version(log: Log, before: EventLookup, draft: Draft) -> tuple[bool, Rejection | None]:
+def _find_published_version(log: Log, earlier_events: EventLookup, draft: Draft) -> tuple[bool, Rejection | None]:
     """Tell whether the log holds the version that a draft publishes, and return the refusal if the contents differ.
 
-    The event's id and date do not matter. `before` holds all events before the draft; one of them may withdraw a
-    version.
+    The event's id and date do not matter. `earlier_events` holds all events before the draft, because one of them may
+    withdraw the version.
     """
     ruleset = Ruleset.model_validate(parse_object(draft.data.encode()))
     for event in log.about(draft.subject):
-        if event.type != "ruleset.published" or not is_live(before, event):
+        if event.type != "ruleset.published" or not is_live(earlier_events, event):
             continue
         published = Ruleset.model_validate(event.data)
         if published.version == ruleset.version:
@@ -192,7 +193,7 @@ def has_same_content(record: str, draft: Draft) -> bool:
     return event.type == draft.type and _has_equal_data(draft, event.occurred_at, event.data)
 
 
-def have_same_content(left: Draft, right: Draft) -> bool:
+def are_equal_drafts(left: Draft, right: Draft) -> bool:
     """Tell whether two drafts have the same content after defaults are filled in."""
     return left.type == right.type and _has_equal_data(left, right.occurred_at, parse_object(right.data.encode()))
 
@@ -247,6 +248,7 @@ def append(
 
     Raises:
         ClockBehind: The clock is far behind the head's time.
+        StoreDamaged: The store has unexpected objects, or did not keep the rows.
         StoreUnavailable: The store cannot be written.
     """
     clock = cache(clock)  # all records of a batch get the same time
@@ -275,7 +277,7 @@ def append(
                 Log(connection), fresh, first_position=before.position + 1, recorded_at=recorded_at, by=by
             )
         if refused:
-            return AppendResult(0, len(known) - len(refused), refused, before)
+            return AppendResult(0, [*known.values()].count(None), refused, before)
         last_drafts: list[tuple[int, Draft]] = []
         if build_last is not None:
             built = build_last(before.position + 1, [index for index, _ in fresh], recorded_at)
@@ -289,9 +291,10 @@ def append(
 def _append_one(
     ledger: Ledger, draft: Draft, *, by: str, clock: Clock, checked_head: int | None
 ) -> AppendResult | None:
-    """Append a plain draft in the fewest steps; append nothing and return None if the full append must decide.
+    """Append a draft that supersedes nothing in the fewest steps.
 
-    `checked_head` is the position of the head at the check of the draft, or None if no check depends on the head.
+    Append nothing and return None if only the full checks of `append` can decide. `checked_head` is the position of the
+    head at the check of the draft, or None if no check depends on the head.
     """
     is_plain = draft.type not in SUPERSEDING and draft.type != "ruleset.published" and draft.supersedes is None
     if not is_plain or not is_surely_small(draft, by):
@@ -409,7 +412,7 @@ def require_empty(ledger: Ledger) -> Head:
 def _refuse_events(ledger: Ledger, latest: Head) -> Head:
     if latest.position:
         raise NotEmpty(
-            f"{ledger.location} holds {latest.position} events; --restore needs an empty ledger "
+            f"{ledger.location} holds {count(latest.position, 'event')}; --restore needs an empty ledger "
             "(create one with: ratings --db NEW init --no-rules)"
         )
     return latest
@@ -421,7 +424,7 @@ def append_restored(
     """Insert the rows of an export into an empty ledger.
 
     One transaction inserts them, because a partial ledger would look complete. `check` may refuse the rows before the
-    commit. Raises `NotEmpty`, and the errors of `check`.
+    commit. Raises `NotEmpty`, `StoreDamaged`, `StoreUnavailable`, and the errors of `check`.
     """
     with ledger.writing("writer", appends=True) as connection:
         ledger.dialect.lock_appends(connection)

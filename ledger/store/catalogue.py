@@ -1,9 +1,8 @@
 """Compare the database catalogue with the objects that the migrations create.
 
 An object is *unexpected* if it differs from this program's definition and could run code on, reject or hide rows of
-this program's tables.
-Every write transaction compares the catalogue with `catalogue.json`, which scripts/make_catalogue.py generates from the
-migrations. Each store reads its own part of that file. An operator may add tables, views and indexes of plain columns.
+this program's tables. Transactions that write to a ledger refuse such objects. Their source is `catalogue.json`, which
+scripts/make_catalogue.py generates from the migrations. An operator may add tables, views and indexes of plain columns.
 """
 
 import json
@@ -61,5 +60,5 @@ def _list_views(connection: Connection) -> dict[str, str]:
     """Return the views that this program creates in a database of this kind, with their statements."""
     views = {name: sql for (kind, _, name), sql in load_generated_objects("sqlite").items() if kind == "view"}
     dialect = dialect_of(connection)
-    # each store has its own SQL for these views
+    # only the following views have SQL of their own in each store
     return {**views, "events_readable": dialect.READABLE_VIEW, **metadata.info[VIEWS_BY_DIALECT](dialect)}

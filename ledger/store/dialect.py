@@ -56,7 +56,7 @@ def transaction(connection: Connection, *begin: str) -> Iterator[None]:
         raise
 
 
-# how long to wait for a busy store
+# how long to wait for a lock of the store, unless the URL says otherwise
 BUSY_SECONDS = 30
 
 
@@ -75,9 +75,9 @@ class Setting(NamedTuple):
 
 
 # the default prefix of the names of a ledger's roles
-PREFIX = "ratings_"
+ROLE_PREFIX = "ratings_"
 # a name that SQL accepts without quotation marks
-NAME = re.compile(r"[a-z_][a-z0-9_]{0,39}", re.ASCII)
+PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]{0,39}", re.ASCII)
 
 
 class RightsProblem(NamedTuple):
@@ -86,6 +86,14 @@ class RightsProblem(NamedTuple):
     user: str
     problem: str
     remedy: str
+
+
+class ChangeRights(NamedTuple):
+    """The current user, the owners of the tables (joined by commas), and whether the user may change the tables."""
+
+    user: str
+    owner: str
+    can_change_tables: bool
 
 
 class Grants(NamedTuple):
@@ -101,7 +109,7 @@ class Dialect(Protocol):
     Errors of its driver pass through; `Ledger` converts them with `translate_error`.
     """
 
-    IS_FILE: bool  # whether the store is a local file, whose path is the URL's database; else it is a server
+    IS_FILE: bool  # whether the store is a local file, named by the URL's database, or in memory; else it is a server
     GUARDS: tuple[str, ...]  # the names of the triggers and functions that refuse changes; the migrations install them
     READABLE_VIEW: str  # the statement that creates the view events_readable
     LAST_POSITIONS: tuple[str, ...]  # queries for the last position of a damaged log, the most reliable first
@@ -171,8 +179,8 @@ class Dialect(Protocol):
     def append_one(self, ledger: Connections, values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
         """Append one event in a transaction of its own; return the position, chain hash and time of the new head.
 
-        Append nothing and return None if the full append must decide: if the id or the game exists, if the head is
-        later than the event, or if the head has moved since the check.
+        Append nothing and return None if only the full checks of `appending.append` can decide: if the id or the game
+        exists, if the head is later than the event, or if the head has moved since the check.
 
         Args:
             ledger: The opened ledger.
@@ -181,7 +189,8 @@ class Dialect(Protocol):
                 the head at the check (None: any position).
 
         Raises:
-            StoreDamaged: The store did not keep the row.
+            StoreDamaged: The store did not keep the row, or has unexpected objects.
+            StoreUnavailable: The store cannot be written.
         """
 
     def insert(self, cursor: Any, table: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
@@ -239,8 +248,8 @@ class Dialect(Protocol):
     def find_rights_problems(self, connection: Connection) -> tuple[str, list[RightsProblem]]:
         """Return the current user, and the problems with the rights of all users."""
 
-    def read_change_rights(self, connection: Connection) -> tuple[str, str, bool]:
-        """Return the current user, the owner of the tables, and whether the current user may change the tables."""
+    def read_change_rights(self, connection: Connection) -> ChangeRights:
+        """Read whether the current user may change the tables, and who owns them."""
 
     def describe_missing_rights(self, connection: Connection, role: str) -> str:
         """Describe the rights that the current user lacks for a role's work; empty if the user lacks none.
@@ -253,7 +262,7 @@ class Dialect(Protocol):
     def hold_rebuild_lock(self, ledger: Connections) -> AbstractContextManager[Connection | None]:
         """Hold the database's lock on rebuilds inside the block; provide the connection that holds it, if any.
 
-        The lock ends with the process. Raises `BlockingIOError` if another process holds it.
+        The lock ends with the process. Raises `BlockingIOError` if it is already held.
         """
 
     def mark_running(self, ledger: Connections, number: int) -> AbstractContextManager[None]:

@@ -1,4 +1,4 @@
-"""Write and check exports of events: the records, one per line; in a file, also a last line with the head after them.
+"""Write and check exports of events. An export has one record per line; in a file, a last line names the head.
 
     {"by":"mira","data":{...},"id":"game:g-1", ... ,"type":"game.recorded"}
     {"end":93,"head":"93:3f513f9a..."}
@@ -20,7 +20,7 @@ from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import read_chain_hash, read_records
 
 _END = re.compile(rb'\{"end":(\d{1,16}),"head":"\1:([0-9a-f]{64})"(?:,"since":"(\d{1,16}):([0-9a-f]{64})")?\}')
-_PLACE = re.compile(r"(\d{1,16}):([0-9a-fA-F]{64})", re.ASCII)
+_HEAD = re.compile(r"(\d{1,16}):([0-9a-fA-F]{64})", re.ASCII)
 _POSITION = re.compile(rb'"position":(\d{1,16}),"recorded_at":"')
 # how many bytes of an increment's leaf hashes to keep in memory; further ones go to a temporary file
 _MEMORY_BYTES = 1 << 23
@@ -48,7 +48,7 @@ class ExportEnd(NamedTuple):
 
 def parse_chain_head(text: str) -> ChainHead | None:
     """Parse a head written as POSITION:CHAINHASH; return None for other texts."""
-    match = _PLACE.fullmatch(text)
+    match = _HEAD.fullmatch(text)
     return None if match is None else ChainHead(int(match.group(1)), bytes.fromhex(match.group(2)))
 
 
@@ -70,7 +70,7 @@ def read_chain_head(connection: Connection, position: int) -> ChainHead:
     """Return a position of the log with its chain hash. Raises `StoreDamaged` if the event is missing."""
     stored_hash = read_chain_hash(connection, position)
     if stored_hash is None:
-        raise _build_damage_error(position, "is missing")
+        raise StoreDamaged(f"the event at position {position} is missing; run: ratings verify")
     return ChainHead(position, stored_hash)
 
 
@@ -121,7 +121,7 @@ def mark_last_lines(lines: Iterator[tuple[int, bytes | Refused]]) -> Iterator[tu
             exported.add(b"" if isinstance(line, Refused) else line)
             yield number, line
             continue
-        actual_head, exported = exported.head(end.since), _ExportLines()
+        actual_head, exported = exported.compute_head(end.since), _ExportLines()
         if actual_head == end.head:
             yield number, None
         elif actual_head is None:
@@ -140,8 +140,9 @@ class _ExportLines:
 
     def __init__(self) -> None:
         self._count = 0
-        # for a full export; an increment names its start only in its last line, so its leaf hashes are kept
+        # the chain hash of a full export so far
         self._chain: bytes | None = None
+        # the leaf hashes of an increment, which names its start only in its last line
         self._leaves: SpooledTemporaryFile[bytes] | None = None
 
     def add(self, line: bytes) -> None:
@@ -158,8 +159,8 @@ class _ExportLines:
         elif self._leaves is not None:
             self._leaves.write(leaf_hash(line))
 
-    def head(self, since: ChainHead) -> ChainHead | None:
-        """Return the head after the lines, if they continue the history up to `since`; else None."""
+    def compute_head(self, since: ChainHead) -> ChainHead | None:
+        """Return the head after the lines; None unless they are records that continue the history up to `since`."""
         position = since.position + self._count
         if self._count == 0:
             return since

@@ -5,8 +5,8 @@ because INSERT OR REPLACE deletes the conflicting row without firing a delete tr
 append lock itself and recomputes both hashes, so that no other program can append an invalid row.
 
 The guards compare a row's columns with its record without parsing JSON, which SQLite forbids in triggers of untrusted
-files. This works because a canonical record has each member at a fixed place, except the data. In the data the guards
-check only the event's subject.
+files. This works because the members of a canonical record have a fixed order. Of the member `data`, whose content
+varies, the guards check only the event's subject.
 """
 
 from collections.abc import Callable
@@ -74,7 +74,7 @@ _SQLITE_NAME = _sqlite_json_string("substr(NEW.subject, instr(NEW.subject, ':') 
 _POSTGRES_RECORD_END = _sql_record_end(_postgres_instant, _postgres_json_string)
 _POSTGRES_NAME = _postgres_json_string("substr(NEW.subject, strpos(NEW.subject, ':') + 1)")
 
-# the part of the record that begins with `_OBJECT_END`, or the whole record without it
+# the part of the record that begins with `_OBJECT_END`, or the whole record if it lacks that text
 _SQLITE_DATA = f"""substr(NEW.record, instr(NEW.record, '{_OBJECT_END}'))"""
 _POSTGRES_DATA = f"""substr(NEW.record, greatest(strpos(NEW.record, '{_OBJECT_END}'), 1))"""
 
@@ -131,7 +131,7 @@ BEGIN
 END""",
 }
 
-# a session keeps using a plan that it made when the log was short, so the plan must use indexes from the start
+# a session plans the statements once, perhaps while the log is short, so the plan must use indexes from the start
 _PLANNED_ONCE = "LANGUAGE plpgsql SET enable_seqscan = off"
 
 POSTGRES_FUNCTIONS = {
@@ -192,8 +192,8 @@ POSTGRES_TRIGGERS = {
     },
 }
 
-# the function that appends one event in one statement; it appends nothing and returns no row if a full append must
-# decide
+# the function that appends one event in one statement; it appends nothing and returns no row if only the full checks
+# of `appending.append` can decide
 POSTGRES_APPEND = {
     "events_append_one": f"""CREATE FUNCTION events_append_one(
   new_id text, new_type text, new_schema_version smallint, new_subject text, new_occurred_at bigint, now bigint,

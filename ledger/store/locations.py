@@ -1,4 +1,4 @@
-"""Prepare the location of a ledger, a URL or a path, for messages: without passwords or users."""
+"""Show the location of a ledger, a URL or a path, without its passwords, or without its user."""
 
 import re
 
@@ -12,7 +12,7 @@ _SECRET = re.compile(rf"(?is)(pass(?:word|wd|phrase)?{_SPACE}(?:=|%3d){_SPACE})(
 # user:secret@ in an invalid URL: the secret may contain any character, even an @
 _USER = re.compile(r"(?s)^((?>(?:[^:@]*:?/+)?)[^:/@]*):.*@")
 
-_ROLE = re.compile(r"^([a-z0-9+]+://)[^/@]*@")
+_URL_USER = re.compile(r"^([a-z0-9+]+://)[^/@]*@")
 
 
 def redact_password(name: str) -> str:
@@ -44,4 +44,4 @@ def drop_user(location: str) -> str:
     >>> drop_user("postgresql://reader:***@db/club"), drop_user("/var/lib/a@b/club.db")
     ('postgresql://db/club', '/var/lib/a@b/club.db')
     """
-    return _ROLE.sub(r"\1", location)
+    return _URL_USER.sub(r"\1", location)

@@ -25,8 +25,9 @@ from ratings_ledger.ledger.events.revisions import (
 from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
 from ratings_ledger.ledger.store.dialect import NamedEvent, dialect_of
-from ratings_ledger.ledger.store.schema import NEWEST, events, ledger_identity
+from ratings_ledger.ledger.store.schema import HEAD_QUERY, events, ledger_identity
 
+# the maximum number of events of a page
 PAGE_EVENTS = 5_000
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 # how many positions one statement searches for a name
@@ -92,7 +93,7 @@ def has_games_before(connection: Connection, position: int) -> bool:
 def head(connection: Connection) -> Head:
     """Return the head of the log. Raises `StoreDamaged` if its row is invalid."""
     with open_driver_cursor(connection) as cursor:
-        return _check_head(cursor.execute(NEWEST).fetchone())
+        return _check_head(cursor.execute(HEAD_QUERY).fetchone())
 
 
 def lock_and_read_head(connection: Connection, names: Sequence[str] = ()) -> tuple[Head, list[NamedEvent]]:
@@ -120,7 +121,7 @@ def open_driver_cursor(connection: Connection) -> Iterator[Any]:
 
 
 def read_chain_hash(connection: Connection, position: int) -> bytes | None:
-    """Return the chain hash at a position, or None beyond the head."""
+    """Return the chain hash at a position, or None if the log has no event there."""
     if position == 0:
         return ZERO
     stored_hash = connection.execute(select(events.c.chain_hash).where(events.c.position == position)).scalar()
@@ -141,7 +142,7 @@ def find_position_known_at(connection: Connection, instant: int) -> int:
 
 
 def recorded_at(connection: Connection, position: int) -> int:
-    """Return when the event at a position was recorded."""
+    """Return when the event at a position was recorded, in microseconds."""
     query = select(events.c.recorded_at).where(events.c.position == position)
     return int(connection.execute(query).scalar_one())
 
@@ -292,7 +293,10 @@ def read_newest(
 
 
 def list_newest_subject_ids(connection: Connection, until: int, type_name: str = "game.recorded") -> list[str]:
-    """Return the ids in the subjects of the newest events of a type up to a position, in log order: ids of games."""
+    """Return the ids of the newest games up to a position, in log order, at most `NEWEST_GAMES`.
+
+    With another `type_name`, return the ids in the subjects of the newest events of this type.
+    """
     condition = (events.c.type == type_name) & (events.c.position <= until)
     query = select(events.c.subject).where(condition).order_by(events.c.position.desc()).limit(NEWEST_GAMES)
     return [subject.partition(":")[2] for subject in connection.execute(query).scalars()][::-1]
@@ -310,7 +314,6 @@ def read_live(
         matching = [event for event in events_read if event.type == type_name]
         voids = [event for event in events_read if event.type == "event.voided"]
     else:
-        assert until is not None
         matching = read_events_of_type(
             type_name, read_matching_records(connection, until=until, type_name=type_name, subject=subject)
         )
@@ -373,7 +376,8 @@ class Log(EventLookup):
     connection: Connection
     until: int = 2**62
     # the names that may be suggested, by kind
-    _known: dict[str, set[str]] = field(default_factory=dict, repr=False)
+    _suggestible: dict[str, set[str]] = field(default_factory=dict, repr=False)
+    # the number of unknown names so far
     _lookup_count: int = 0
 
     def find_by_column(self, column: Column, value: str) -> list[KnownEvent]:
@@ -396,17 +400,17 @@ class Log(EventLookup):
         self._lookup_count += 1
         if self._lookup_count > SUGGESTIONS_MAX:
             return ""
-        if kind not in self._known and kind == "player":
+        if kind not in self._suggestible and kind == "player":
             records, _ = read_newest(self.connection, self.until, types=["game.recorded"], limit=NEWEST_GAMES)
-            self._known[kind] = {
+            self._suggestible[kind] = {
                 player
                 for event in read_known_events(records)
                 for player in TYPES[event.type].list_named_players(event.data)
             }
-        elif kind not in self._known:
+        elif kind not in self._suggestible:
             type_name = "league.created" if kind == "league" else "game.recorded"
-            self._known[kind] = {*list_newest_subject_ids(self.connection, self.until, type_name)}
-        return did_you_mean(name, sorted(self._known[kind]), to_current_id)
+            self._suggestible[kind] = {*list_newest_subject_ids(self.connection, self.until, type_name)}
+        return did_you_mean(name, sorted(self._suggestible[kind]), to_current_id)
 
     def list_league_names(self) -> list[str]:
         """Return the names of the live leagues, in order of their creation."""

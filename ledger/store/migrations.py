@@ -1,4 +1,4 @@
-"""Run the migrations that come with this program; no other module runs alembic."""
+"""Run the migrations that come with this program; only this module runs alembic's commands."""
 
 from pathlib import Path
 

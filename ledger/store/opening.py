@@ -28,6 +28,7 @@ from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
 if TYPE_CHECKING:
     from ratings_ledger.ledger.store import postgres, sqlite
 
+    # lets mypy check that both modules have all members of `Dialect`
     _stores: tuple[Dialect, ...] = (sqlite, postgres)
 
 
@@ -61,8 +62,8 @@ class Ledger:
     def writing(self, role: str | None = None, *, appends: bool = False) -> Iterator[Connection]:
         """Provide a connection in one transaction, which commits at the end or leaves nothing behind.
 
-        For `role` see `translate_errors`. Raises `StoreDamaged` if an unexpected object could run code on the tables.
-        With `appends` the caller takes the append lock, which makes this check.
+        For `role` see `translate_errors`. With `checks_catalogue`, raises `StoreDamaged` for an unexpected object. With
+        `appends`, the caller takes the append lock, which makes this check instead.
         """
         with self.translate_errors(role), self.engine.connect() as connection, connection.begin():
             self.dialect.begin(connection)
@@ -176,7 +177,8 @@ def parse_url(name: str) -> URL:
         url = None
     if url is None or ("://" not in name and _MISTYPED_URL.match(name)):
         raise NotALedger(
-            f"{quote(redact_password(name))} is not a database URL; write sqlite:///club.db or postgresql://HOST/DATABASE"
+            f"{quote(redact_password(name))} is not a database URL; write sqlite:///club.db or "
+            "postgresql://HOST/DATABASE"
         )
     if "@" in (url.host or "") or "@" in (url.username or ""):
         raise NotALedger(f"{quote(redact_password(name))} has more than one @; in a password, write it as %40")
@@ -202,7 +204,10 @@ def busy_seconds(url: URL) -> float:
 
 
 def connect(name: str, *, create: bool = False, keep_open: bool = False, checks_catalogue: bool = False) -> Ledger:
-    """Connect to the store of this name without reading its content; for `keep_open` see `open_ledger`."""
+    """Connect to the store of this name without reading its content; for `keep_open` see `open_ledger`.
+
+    Raises `NotALedger` for an invalid name, `NoLedger`, `StoreUnavailable`.
+    """
     url = parse_url(name)
     dialect: Dialect = DIALECTS[url.get_backend_name()]()
     # the user of a lost connection gets an error; the pool's own log messages would only repeat it
@@ -217,7 +222,7 @@ def connect(name: str, *, create: bool = False, keep_open: bool = False, checks_
 
 
 def connect_in_memory() -> Ledger:
-    """Create an empty store in memory, which disappears when it is closed. Raises `NotALedger`."""
+    """Create an empty store in memory, which disappears when it is closed. Raises `NotALedger` if SQLite is too old."""
     url = URL.create("sqlite", database=IN_MEMORY)
     dialect = DIALECTS[url.get_backend_name()]()
     engine: Engine = dialect.build_memory_engine(QueuePool)

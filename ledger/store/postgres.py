@@ -39,7 +39,7 @@ from ratings_ledger.ledger.store.postgres_roles import build_grant_statements as
 from ratings_ledger.ledger.store.postgres_roles import describe_missing_rights as describe_missing_rights
 from ratings_ledger.ledger.store.postgres_roles import find_rights_problems as find_rights_problems
 from ratings_ledger.ledger.store.postgres_roles import read_change_rights as read_change_rights
-from ratings_ledger.ledger.store.schema import NEWEST
+from ratings_ledger.ledger.store.schema import HEAD_QUERY
 
 if TYPE_CHECKING:
     from psycopg import Cursor
@@ -75,7 +75,8 @@ SAFE_SETTINGS: dict[str, tuple[str | None, str]] = {
     ),
     "events": (
         "kept",
-        "as its owner: ALTER TABLE events SET LOGGED; ALTER TABLE the-other-table NO INHERIT events",
+        "as its owner, if it is unlogged: ALTER TABLE events SET LOGGED; if another table inherits it: "
+        "ALTER TABLE <other table> NO INHERIT events",
     ),
 }
 
@@ -105,7 +106,7 @@ SESSION = (
     # makes a statement fail if a policy would hide rows
     "SET row_security = off",
     "SET bytea_output = 'hex'",
-    # keeps temporary tables from shadowing ours
+    # keeps temporary tables from shadowing the ledger's
     "SELECT set_config('search_path', current_setting('search_path') || ', pg_temp', false)",
     # the connection that holds the lock of a rebuild is idle for a long time
     "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'",
@@ -124,7 +125,8 @@ IS_FILE = False
 GUARDS = (*POSTGRES_TRIGGERS, *POSTGRES_FUNCTIONS, *POSTGRES_APPEND)
 READABLE_VIEW = POSTGRES_VIEW
 LAST_POSITIONS: tuple[str, ...] = ("SELECT max(position) FROM events",)
-POSTGRES_REBUILD_LOCK, POSTGRES_FENCE_LOCK, POSTGRES_SCHEMA_LOCK = 7_236_836_022, 7_236_836_023, 7_236_836_024
+# the numbers of the advisory locks, besides that of appends
+POSTGRES_REBUILD_LOCK, POSTGRES_GENERATIONS_LOCK, POSTGRES_SCHEMA_LOCK = 7_236_836_022, 7_236_836_023, 7_236_836_024
 _COUNT_LOCKS = """SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1
 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 AND ((classid::bigint << 32) | objid::bigint) = {:d}"""
@@ -198,7 +200,7 @@ def open_session(
         raise NotALedger(
             f"the database {location} has the encoding {encoding}; create another with ENCODING 'UTF8' for a ledger"
         )
-    # a pooler gives its client another process number than the server
+    # behind a pooler, the client is told a process number that is not the server's
     if process != connection.info.backend_pid and location not in poolers:
         if not _keeps_sessions(connection, connect):
             raise NotALedger(
@@ -267,13 +269,13 @@ def lock_appends(connection: Connection) -> None:
 
 
 def refuse_unexpected(connection: Connection) -> None:
-    """Raise `StoreDamaged` if an unexpected object can run code on, reject or hide rows of our tables."""
+    """Raise `StoreDamaged` if an unexpected object can run code on, reject or hide rows of this program's tables."""
     refuse_unexpected_objects(connection.connection.cursor())
 
 
 def lock_generations(connection: Connection) -> None:
     """Keep others from changing generations until the transaction ends, and refuse unexpected objects."""
-    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({POSTGRES_FENCE_LOCK})")
+    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({POSTGRES_GENERATIONS_LOCK})")
     refuse_unexpected(connection)
 
 
@@ -281,7 +283,7 @@ def lock_generations(connection: Connection) -> None:
 def hold_rebuild_lock(ledger: Connections) -> Iterator[Connection]:
     """Hold the advisory lock of rebuilds inside the block; provide its connection.
 
-    Raises `BlockingIOError` if another process holds the lock.
+    Raises `BlockingIOError` if the lock is already held.
     """
     with ledger.reading() as connection:
         if not connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({POSTGRES_REBUILD_LOCK})").scalar():
@@ -293,7 +295,7 @@ def hold_rebuild_lock(ledger: Connections) -> Iterator[Connection]:
 
 
 def _release_lock(connection: Connection, number: int) -> None:
-    # an explicit release, because the server may notice late that a connection was closed; a lost one raises an error
+    # the server may notice late that a connection was closed, so release the lock first; a lost connection holds none
     with suppress(SQLAlchemyError):
         connection.exec_driver_sql(f"SELECT pg_advisory_unlock({number:d})")
 
@@ -333,7 +335,7 @@ def lock_and_read_head(connection: Connection, names: Sequence[str]) -> tuple[An
     with driver.pipeline():
         lock = driver.execute(_build_settings_query(locking=True))
         driver.execute(_LOCK_TABLE)
-        head = driver.execute(NEWEST)
+        head = driver.execute(HEAD_QUERY)
         named_events = driver.execute(_NAMED_QUERY, {"names": list(names)}, prepare=False) if names else None
         _refuse_unsafe(lock.fetchone())
         refuse_unexpected_objects(driver)
@@ -341,7 +343,7 @@ def lock_and_read_head(connection: Connection, names: Sequence[str]) -> tuple[An
 
 
 def append_one(ledger: Connections, values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
-    """Append an event in one round trip; return the new head, or None if the full append must decide.
+    """Append an event in one round trip; return the new head, or None if only the full checks of `append` can decide.
 
     Under the append lock the server only compares a value that changes with the catalogue, because a full comparison
     for each event would double the time.
@@ -485,7 +487,7 @@ FAILURES: tuple[tuple[tuple[str, ...], type[LedgerError], str, str | None], ...]
     (("53",), StoreUnavailable, "the server of {} has reached a limit: {}; try again", "server-limit"),
     (("08", "28", "3D", "57", "58"), StoreUnavailable, "{} cannot be reached: {}", None),
     (DAMAGE_CODES, StoreDamaged, "{} is damaged: {}; run: ratings verify", None),
-    (("42P01", "42703"), StoreDamaged, "the schema of {} differs from the migrations: {}; run: ratings verify", None),
+    (("42P01", "42703"), StoreDamaged, "{} does not have this program's tables: {}; run: ratings verify", None),
     (("23001",), StoreDamaged, "a guard of {} refused the events: {}; run: ratings verify", None),
 )
 

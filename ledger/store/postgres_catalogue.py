@@ -147,9 +147,9 @@ EXPLAIN EXECUTE ratings_append_one ({nothing}); RESET plan_cache_mode; RESET ena
 
 
 def prepare_append(connection: Any) -> bool:
-    """Prepare the statements that append one event on a driver's connection; return whether that was possible.
+    """Prepare the statements that append one event on a driver's connection; return False for unexpected objects.
 
-    It is not if there are unexpected objects. The statements append nothing after the catalogue has changed.
+    Once the catalogue changes, the prepared statements append nothing.
     """
     row = connection.execute(
         "SELECT c.oid, relnamespace::regnamespace::text, (SELECT string_agg(p.oid::text, ',') FROM pg_proc p "
@@ -513,7 +513,8 @@ def _compare_indexes(connection: Connection, location: _Location) -> Differences
     yield from _compare_descriptions("index", expected, actual)
 
 
-# queries for objects that must not exist, by the message about each row
+# queries for objects that must not exist, by the message about each row. The last column of the first query is the key
+# by which `_find_added_objects` recognises this program's triggers
 _ADDED_QUERIES = {
     "the trigger {} on {} was not created by this program": "SELECT t.tgname, c.relname, c.relname || '.' || t.tgname "
     "FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid WHERE NOT t.tgisinternal AND t.tgrelid = ANY(:relations)",
@@ -575,7 +576,7 @@ def _choose_own_functions(functions: Sequence[Any], location: _Location) -> dict
     expected = {name: _parse_function(sql) for name, sql in _FUNCTIONS.items()}
 
     def match_quality(row: Any) -> tuple[bool, bool]:
-        return row.schema == location.schema, row.arguments.split() == expected[row.name][0].split()
+        return row.schema == location.schema, row.arguments.split() == expected[row.name].arguments.split()
 
     # the best match comes last and replaces the others
     return {row.name: row for row in sorted(functions, key=match_quality)}
@@ -587,9 +588,8 @@ def _compare_functions(connection: Connection, location: _Location) -> dict[str,
     is_same = dict.fromkeys(_FUNCTIONS, False)
     for name, row in own_functions.items():
         actual = _parse_function(row.definition.replace("OR REPLACE ", "", 1).replace(location.prefix, "", 1))
-        expected = _parse_function(_FUNCTIONS[name])
         # compare the stored body, because a body that is parsed from a definition might end too early
-        has_definition = (*actual[:-1], row.body) == expected
+        has_definition = actual._replace(body=row.body) == _parse_function(_FUNCTIONS[name])
         is_same[name] = has_definition and (row.schema, row.owner) == (location.schema, location.owner)
     return is_same
 
@@ -602,20 +602,30 @@ _QUOTES = re.compile("['\" ]")
 _SETTING = re.compile(r"\bSET (\w+) (?:=|TO) (.*?)(?= SET |$)")
 
 
-def _parse_function(definition: str) -> tuple[str, str, str, frozenset[str], str]:
-    """Return a function's arguments, result, language, options and body, parsed from its definition.
+class _Function(NamedTuple):
+    """The parts of a function's definition."""
+
+    arguments: str
+    result: str
+    language: str
+    options: frozenset[str]
+    body: str
+
+
+def _parse_function(definition: str) -> _Function:
+    """Parse a function's definition; all parts of an unknown form are empty.
 
     A server prints only the options that differ from PostgreSQL's defaults.
     """
     match = _HEADER.match(definition)
     if match is None:
-        return "", "", "", frozenset(), ""
+        return _Function("", "", "", frozenset(), "")
     arguments, result, language, options, _, body = match.groups()
     options = " ".join(options.split())
     settings = [f"{name}={_QUOTES.sub('', value)}" for name, value in _SETTING.findall(options)]
     other_options = _SETTING.sub("", options).strip()
     all_options = frozenset([*settings, other_options])
-    return " ".join(arguments.split()), re.sub(r"\s+", "", result), language, all_options, body
+    return _Function(" ".join(arguments.split()), re.sub(r"\s+", "", result), language, all_options, body)
 
 
 def _compare_views(connection: Connection, location: _Location, views: dict[str, str], can_plan: bool) -> Differences:
@@ -648,7 +658,7 @@ FROM pg_class c WHERE c.oid = :view"""
 _VIEW_PROBLEMS = (
     f"{_DIFFERS}: it selects from other objects, or runs other functions",
     "has additional options",
-    "is owned by a different role from the other views",
+    "is owned by a different role from the tables",
     "is disabled",
     "has additional defaults",
 )

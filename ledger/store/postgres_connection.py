@@ -2,8 +2,8 @@
 
 The driver waits even if the server is frozen or a cable is unplugged. After `SILENT_SECONDS` without an answer, this
 connection pings the server over a new connection, as `pg_isready` does. If the server answers the ping, it is busy with
-a long task, and the wait continues; if not, the connection fails. Other connections to this server then ping it
-immediately, until it answers again.
+a long task, and the wait continues; if not, the connection fails. Until the server answers a ping again, its other
+connections ping it as soon as it is silent.
 """
 
 import time
@@ -15,6 +15,7 @@ from psycopg.conninfo import make_conninfo
 from psycopg.pq import PGconn, Ping
 
 SILENT_SECONDS = 60.0
+# how long to wait for the answer to a ping
 PING_SECONDS = 10
 # the connection strings of the servers that did not answer the last ping
 _unresponsive = set[str]()

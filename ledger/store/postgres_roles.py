@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from sqlalchemy import Connection, text
 
-from ratings_ledger.ledger.store.dialect import NAME, PREFIX, Grants, RightsProblem
+from ratings_ledger.ledger.store.dialect import PLAIN_NAME, ROLE_PREFIX, ChangeRights, Grants, RightsProblem
 from ratings_ledger.ledger.store.postgres_catalogue import use_catalogue_path
 
 # the tables that a rebuild writes
@@ -47,7 +47,7 @@ _SHADOWING = "temporary tables, which can shadow the ledger's tables"
 _ROLES_REMEDY = "set up the roles of docs/postgresql.md: ratings grants --sql"
 
 
-def build_grant_statements(database: str, prefix: str = PREFIX) -> Grants:
+def build_grant_statements(database: str, prefix: str = ROLE_PREFIX) -> Grants:
     """Return the statements that create a database for a ledger, and its roles with their rights."""
     roles = [f"{prefix}{name}" for name in ("owner", *_READERS, "dashboard")]
     owner, readers, users = roles[0], ", ".join(roles[1:4]), ", ".join(roles[1:])
@@ -76,7 +76,7 @@ def build_grant_statements(database: str, prefix: str = PREFIX) -> Grants:
 
 
 def _quote_name(name: str, always: bool = False) -> str:
-    return name if NAME.fullmatch(name) and not always else '"' + name.replace('"', '""') + '"'
+    return name if PLAIN_NAME.fullmatch(name) and not always else '"' + name.replace('"', '""') + '"'
 
 
 def find_rights_problems(connection: Connection) -> tuple[str, list[RightsProblem]]:
@@ -94,13 +94,13 @@ def find_rights_problems(connection: Connection) -> tuple[str, list[RightsProble
     return user, problems
 
 
-def read_change_rights(connection: Connection) -> tuple[str, str, bool]:
-    """Return the current user, the owners of the tables, and whether the current user may change the tables."""
+def read_change_rights(connection: Connection) -> ChangeRights:
+    """Read whether the current user may change the tables, and which roles own them."""
     schema = connection.exec_driver_sql(_SCHEMA).scalar_one()
     with use_catalogue_path(connection):
         parameters = {"schema": schema, "tables": [*_list_readable_tables(), *DASHBOARD]}
         user, owners, may_change = connection.execute(text(_CHANGE_RIGHTS), parameters).one()
-    return user, ", ".join(owners), may_change
+    return ChangeRights(user, ", ".join(owners), may_change)
 
 
 def describe_missing_rights(connection: Connection, role: str) -> str:
@@ -114,7 +114,9 @@ def describe_missing_rights(connection: Connection, role: str) -> str:
         for table, rights in _find_required_rights([role]).items()
     }
     listed = [f"{rights} on {', '.join(tables)}" for rights, tables in _group_by_rights(missing)]
-    return f"this user lacks {'; '.join(listed)}, which the role {PREFIX}{role} has; {_ROLES_REMEDY}" if listed else ""
+    if not listed:
+        return ""
+    return f"this user lacks {'; '.join(listed)}, which the role {ROLE_PREFIX}{role} has; {_ROLES_REMEDY}"
 
 
 def _find_required_rights(roles: Iterable[str]) -> dict[str, set[str]]:
@@ -253,14 +255,15 @@ class _ServerRights:
         return ", ".join(f"{self.schema}.{table}" for table in tables)
 
     def _find_excess_rights(self, role: str) -> Iterator[RightsProblem]:
-        granted: dict[str, set[str]] = {}
+        """Yield the rights on tables that no role needs, granted to this role or inherited from another."""
+        direct: dict[str, set[str]] = {}
         inherited: dict[str, set[str]] = {}
         for table, rights in sorted(self.rights[role].items()):
             allowed = {"SELECT"}.union(*(tables.get(table, ()) for tables in WRITE_RIGHTS.values()))
             excess = rights - allowed - self.public_rights.get(table, set())
-            granted[table] = {right for right in excess if (role, table, right) in self.granted}
-            inherited[table] = excess - granted[table]
-        for rights_text, tables in _group_by_rights(granted):
+            direct[table] = {right for right in excess if (role, table, right) in self.granted}
+            inherited[table] = excess - direct[table]
+        for rights_text, tables in _group_by_rights(direct):
             revoke = f"REVOKE {rights_text} ON {self._list_tables(tables)} FROM {_quote_name(role)}"
             yield RightsProblem(role, f"may {rights_text} on {', '.join(tables)}", revoke)
         for rights_text, tables in _group_by_rights(inherited):

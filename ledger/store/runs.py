@@ -69,7 +69,8 @@ logger = logging.getLogger(__name__)
 class Run(NamedTuple):
     """A recorded run, with instants in microseconds. `details` depend on the kind.
 
-    `result` is `done`, `failed`, `lost` (no exit status was recorded, so the end is unknown) or `running`.
+    `result` is `done`, `failed`, `lost` (no exit status was recorded, so the end is unknown) or `running`. It is None
+    in a stored run without an end, until `list_runs` decides between `running` and `lost`.
     """
 
     run: int
@@ -95,7 +96,7 @@ class Run(NamedTuple):
 
     @property
     def latest_instant(self) -> int:
-        """Return when the run ended, or when it started if it has not ended."""
+        """Return when the run started or ended, whichever is later by the machine's clock."""
         return max(self.started_at, self.finished_at or 0)
 
 
@@ -123,7 +124,7 @@ class LatestRuns(NamedTuple):
 
     @property
     def ended(self) -> Run | None:
-        """Return the latest run that has ended."""
+        """Return the latest run that succeeded, failed or was lost; None without one."""
         return max(filter(None, (self.done, self.failed)), key=lambda run: run.order, default=None)
 
 
@@ -137,12 +138,12 @@ def record_run(
     only_after_success: bool = False,
     exclusive: bool = False,
 ) -> Iterator[RunOutcome]:
-    """Record the start and the outcome of a run; `kind` is a word in lower case.
+    """Record the start and the outcome of a run by `by`, by default the operating system's account.
 
-    An exception passes through and makes the run a failure; `AlreadyRunning` leaves no trace. A job continues even if
-    its run cannot be recorded. With `only_after_success` a SQLite file is only written to if the run succeeds: the file
-    may be damaged, and a write might destroy intact data. With `exclusive` the start raises `AlreadyRunning` if another
-    run of this kind is in progress.
+    The `kind` is in lower case. An exception passes through and makes the run a failure; `AlreadyRunning` leaves no
+    trace. A job continues even if its run cannot be recorded. With `only_after_success` a SQLite file is only written
+    to if the run succeeds: the file may be damaged, and a write might destroy intact data. With `exclusive` the start
+    raises `AlreadyRunning` if another run of this kind is in progress.
     """
     assert _KIND.fullmatch(kind)
     keeps_out_of_ledger = only_after_success and ledger.file is not None

@@ -22,7 +22,7 @@ from sqlalchemy import (
 SCHEMA_REVISION = "0012"
 
 # the query for the head, as plain SQL, because every append runs it and SQLAlchemy would be slow
-NEWEST = "SELECT position, chain_hash, recorded_at FROM events ORDER BY position DESC LIMIT 1"
+HEAD_QUERY = "SELECT position, chain_hash, recorded_at FROM events ORDER BY position DESC LIMIT 1"
 
 # only an INTEGER becomes SQLite's rowid; it has 64 bits, too
 Position = BigInteger().with_variant(Integer(), "sqlite")

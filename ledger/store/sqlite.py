@@ -40,6 +40,7 @@ from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.catalogue import Objects, load_generated_objects, raise_on_difference
 from ratings_ledger.ledger.store.dialect import (
     BUSY_SECONDS,
+    ChangeRights,
     Connections,
     Grants,
     NamedEvent,
@@ -48,12 +49,12 @@ from ratings_ledger.ledger.store.dialect import (
     transaction,
 )
 from ratings_ledger.ledger.store.guards import AHEAD, SQLITE_TRIGGERS, SQLITE_VIEW, sqlite_instant
-from ratings_ledger.ledger.store.schema import NEWEST
+from ratings_ledger.ledger.store.schema import HEAD_QUERY
 
 # the number of values in one statement, 160 rows of the log; SQLite before 3.32 accepts at most 999
 VALUES_PER_STATEMENT = 1_920 if sqlite3.sqlite_version_info >= (3, 32) else 960
 # settings of each connection. SQLite's default journal mode, DELETE, loses the last acknowledged commit in some power
-# cuts; see docs/architecture.md
+# cuts; see docs/internals.md
 PRAGMAS: dict[str, str | int] = {
     "journal_mode": "truncate",
     "synchronous": 2,  # FULL
@@ -68,7 +69,7 @@ PRAGMAS: dict[str, str | int] = {
     **({"fullfsync": 1} if sys.platform == "darwin" else {}),
 }
 
-REMEDY = "another program keeps its own setting in effect: close every program that uses the file, then open it again"
+_REMEDY = "another program keeps its own setting in effect: close every program that uses the file, then open it again"
 
 _COLUMNS = EventRow._fields
 # SQLITE_DBCONFIG_DEFENSIVE keeps SQL from damaging the file
@@ -211,12 +212,12 @@ def lock_appends(connection: Connection) -> None:
 
 
 def refuse_unexpected(connection: Connection) -> None:
-    """Raise `StoreDamaged` if an unexpected object can run code on, reject or hide rows of our tables."""
+    """Raise `StoreDamaged` if an unexpected object can run code on, reject or hide rows of this program's tables."""
     refuse_unexpected_objects(connection.connection.cursor())
 
 
 def lock_generations(connection: Connection) -> None:
-    """Do nothing: BEGIN IMMEDIATE holds the lock, and `lock_appends` checked the catalogue under it."""
+    """Do nothing: BEGIN IMMEDIATE holds the lock, and `Ledger.writing` checked the catalogue under it."""
 
 
 @contextmanager
@@ -252,11 +253,11 @@ def lock_and_read_head(connection: Connection, names: Sequence[str]) -> tuple[An
     """
     cursor: Any = connection.connection.cursor()
     refuse_unexpected_objects(cursor)
-    return cursor.execute(NEWEST).fetchone(), find_events_named(cursor, names) if names else []
+    return cursor.execute(HEAD_QUERY).fetchone(), find_events_named(cursor, names) if names else []
 
 
 def append_one(ledger: Connections, values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
-    """Append an event in one short transaction; return the new head, or None if the full append must decide.
+    """Append an event in one short transaction; return the new head, or None if only `append` can decide.
 
     `values` is called under the lock. The guard and the unique indexes refuse an id or a game that exists.
     """
@@ -265,7 +266,7 @@ def append_one(ledger: Connections, values: Callable[[], Sequence[Any]]) -> tupl
         try:
             refuse_unexpected_objects(driver)
             *members, now, by, record_start, record_end, expected_head = values()
-            last = driver.execute(NEWEST).fetchone()
+            last = driver.execute(HEAD_QUERY).fetchone()
             position, chain, recorded_at = last or (0, ZERO, 0)
             if (last is None or is_valid_head(*last)) and recorded_at <= now and expected_head in (None, position):
                 position += 1
@@ -340,7 +341,7 @@ def read_settings(connection: Connection) -> list[Setting]:
     return [
         Setting("sqlite library", sqlite3.sqlite_version, None),
         *(
-            Setting(name, str(connection.exec_driver_sql(f"PRAGMA {name}").scalar()), str(value), REMEDY)
+            Setting(name, str(connection.exec_driver_sql(f"PRAGMA {name}").scalar()), str(value), _REMEDY)
             for name, value in safe_values.items()
         ),
     ]
@@ -399,7 +400,7 @@ FAILURES: dict[str, tuple[type[LedgerError], str, str | None]] = {
     "NOTADB": (NotALedger, "{} is not a SQLite file", None),
     "CORRUPT": (
         StoreDamaged,
-        "{} is damaged, or its schema differs from the migrations: {}; run: ratings verify",
+        "{} is damaged, or does not have this program's tables: {}; run: ratings verify",
         None,
     ),
 }
@@ -432,10 +433,11 @@ def find_rights_problems(connection: Connection) -> tuple[str, list[RightsProble
     return f"the account {_read_account_name(os.geteuid())}", problems
 
 
-def read_change_rights(connection: Connection) -> tuple[str, str, bool]:
-    """Return this account, the file's owner, and whether this account may write to the file and its folder."""
+def read_change_rights(connection: Connection) -> ChangeRights:
+    """Read whether this account may write to the file and its folder, and who owns the file."""
     path = Path(*identify_database(connection))
-    return _read_account_name(os.geteuid()), _read_account_name(path.stat().st_uid), not _find_unwritable(path)
+    owner = _read_account_name(path.stat().st_uid)
+    return ChangeRights(_read_account_name(os.geteuid()), owner, can_change_tables=not _find_unwritable(path))
 
 
 def describe_missing_rights(connection: Connection, role: str) -> str:
@@ -457,7 +459,7 @@ def _read_account_name(number: int) -> str:
 
 @contextmanager
 def hold_rebuild_lock(ledger: Connections) -> Iterator[None]:
-    """Lock the ledger's file while the block runs. Raises `BlockingIOError` if another process holds the lock.
+    """Lock the ledger's file while the block runs. Raises `BlockingIOError` if the lock is already held.
 
     Unlike a lock file, this lock is the same for all links to the file, and cannot be deleted. Raises
     `StoreUnavailable` if the file cannot be opened.
@@ -526,8 +528,7 @@ def find_object_differences(connection: Connection, views: dict[str, str]) -> It
 def _find_differences(cursor: Any, objects: Objects, all_objects: bool) -> Iterator[str | None]:
     """Compare the objects with this program's, and report unexpected triggers, indexes and foreign keys.
 
-    Without `all_objects`, views and plain indexes are not compared: if they are missing, no row is lost and no code
-    runs.
+    Without `all_objects`, views and plain indexes are not compared: without them, no row is lost and no code runs.
     """
     generated = load_generated_objects("sqlite")
     tables = {table.lower() for _, table, _ in generated}

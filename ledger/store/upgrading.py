@@ -76,7 +76,7 @@ def _upgrade_store(ledger: Ledger, *, refuses_ledger: bool = False) -> None:
 class UpgradePlan(NamedTuple):
     """The plan of an upgrade: the current schema, (revision, description) of each step, and the missing views.
 
-    `can_change_tables` tells whether `user` may change the tables, which belong to `owner`.
+    The last three members are those of `ChangeRights`.
     """
 
     ledger: Ledger

@@ -15,6 +15,7 @@ from ratings_ledger.ledger.clock import TOLERANCE
 from ratings_ledger.ledger.events.canonical import parse_instant
 from ratings_ledger.ledger.events.records import ZERO, chain_hash, leaf_hash
 from ratings_ledger.ledger.events.types import Draft, read_event
+from ratings_ledger.ledger.rejections import Rejection
 from ratings_ledger.ledger.store.appending import AppendResult, append
 from ratings_ledger.ledger.store.log import (
     count_by_type,
@@ -134,6 +135,22 @@ def test_defaults_give_the_same_id(ledger: Ledger, first: dict[str, str]) -> Non
     second = {"account": "premium"} if not first else {}
 
     assert build_registration("anna", **first).event_id == build_registration("anna", **second).event_id
+
+
+def test_refusals_under_the_lock_keep_the_number_of_existing_events(ledger: Ledger) -> None:
+    """Drafts that a check under the lock refuses do not reduce the number of events that the log already held."""
+    append_drafts(ledger, build_registration("anna"))
+    drafts = [build_registration("anna"), build_past_game("g-1", "anna", "ben"), build_past_game("g-2", "anna", "ben")]
+    result = append(
+        ledger,
+        drafts,
+        by="referee",
+        clock=build_sequence_clock(NOON),
+        recheck=lambda connection, before, fresh: [(index, Rejection("players-met", "refused")) for index, _ in fresh],
+    )
+
+    assert (result.appended, result.existing, result.head.position) == (0, 1, 1)
+    assert [index for index, _ in result.refused] == [1, 2]
 
 
 def test_id_conflict_refuses_the_batch(ledger: Ledger) -> None:

@@ -35,7 +35,7 @@ from ratings_ledger.ledger.processes.identity import name_this_process
 from ratings_ledger.ledger.store import postgres
 from ratings_ledger.ledger.store.appending import append
 from ratings_ledger.ledger.store.catalogue import find_missing_views, find_object_differences
-from ratings_ledger.ledger.store.dialect import DIALECTS, PREFIX, Dialect, dialect_of, transaction
+from ratings_ledger.ledger.store.dialect import DIALECTS, ROLE_PREFIX, Dialect, dialect_of, transaction
 from ratings_ledger.ledger.store.log import head, open_driver_cursor, read_page, read_records
 from ratings_ledger.ledger.store.opening import Ledger, connect, open_ledger
 
@@ -495,7 +495,7 @@ class DialectContract:
 
     def test_build_grant_statements_are_for_a_store_with_roles(self, ledger: Ledger) -> None:
         """A server has statements that create roles, and a file has none."""
-        statements = ledger.dialect.build_grant_statements("club", PREFIX)
+        statements = ledger.dialect.build_grant_statements("club", ROLE_PREFIX)
         assert (statements is None) == ledger.dialect.IS_FILE
         assert statements is None or all(statements)
 
