@@ -1,4 +1,4 @@
-"""Alembic's entry point: run the migrations on the connection from `ledger.store.upgrading`, else on RATINGS_DB."""
+"""Alembic's entry point: run the migrations on the connection from `ledger.store.migrations`, else on RATINGS_DB."""
 
 import os
 
@@ -12,7 +12,7 @@ from ratings_ledger.ledger.store.schema import metadata
 
 def run_migrations(connection: Connection) -> None:
     """Run the migrations in one transaction on a connection."""
-    # SQLite can roll back DDL, so both stores apply a migration completely or not at all
+    # alembic does not assume that SQLite can roll back changes of tables; but it can
     context.configure(connection=connection, target_metadata=metadata, transactional_ddl=True)
     with context.begin_transaction():
         context.run_migrations()

@@ -8,17 +8,17 @@ _FOLDER = Path(__file__).parent / "sql"
 _NAME = "\n-- name: "
 
 
-def statements(file: str, kind: str) -> dict[str, str]:
-    """Return the statements of a kind by the names of the objects they create, in the order of the file.
+def read_statements(file: str, kind: str) -> dict[str, str]:
+    """Return a file's statements of a kind, by the names of the objects that they create, in the order of the file.
 
     Args:
-        file: The file in `sql`; `{}` in its name stands for the store.
+        file: The name of the file in `sql`, without its suffix; `{}` stands for the kind of store.
         kind: The kind of object: view, guard, function, append or comment.
     """
     text = (_FOLDER / f"{file.format(op.get_bind().dialect.name)}.sql").read_text(encoding="utf-8")
     sections = (section.partition("\n") for section in text.split(_NAME)[1:])
     named = ((heading.partition(" "), sql.strip()) for heading, _, sql in sections)
-    return {name: sql for (its_kind, _, name), sql in named if its_kind == kind}
+    return {name: sql for (kind_of_object, _, name), sql in named if kind_of_object == kind}
 
 
 def execute(*texts: str) -> None:

@@ -59,7 +59,7 @@ def note_problems(folder: Path, result: BackupResult) -> bool:
     """Note missing and changed backups, and the problems that prevent deletion; return whether any prevent it."""
     for name, problem_text in result.mismatched:
         render.note(f"note: {folder / name} {problem_text}; it is ignored, and not deleted")
-    problems = result.problems(folder)
+    problems = result.describe_problems(folder)
     for problem in problems:
         render.note(f"ratings: {problem}")
     return bool(problems)

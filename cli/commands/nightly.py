@@ -252,7 +252,7 @@ def _verify(ledger: Ledger, rule_seconds: float, open_work: Callable[[], WorkAt 
 def _backup(ledger: Ledger, folder: Path, keep: dict[str, int] | None) -> Outcome:
     result = backup_folder.make_backup(ledger, folder, clock.now, keep)
     failed = note_problems(folder, result)
-    return int(failed), "; ".join([*result.problems(folder)[:1], str(folder / result.backup.file)])
+    return int(failed), "; ".join([*result.describe_problems(folder)[:1], str(folder / result.backup.file)])
 
 
 def _read_or_none(ledger: Ledger, read: Callable[[Ledger, Connection], str | None]) -> str | None:

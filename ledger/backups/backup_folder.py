@@ -65,7 +65,7 @@ class BackupResult(NamedTuple):
     deleted     the names of the files of deleted backups
     kept        the number of this ledger's intact backups that remain
     diverged    earlier backups whose history the ledger does not contain; while there are any, none is deleted
-    mismatched  missing or modified files, each with a description
+    mismatched  (file, description) of each backup in the list whose file is missing or modified
     ahead       backups dated in the future; while there are any, none is deleted
     """
 
@@ -76,7 +76,7 @@ class BackupResult(NamedTuple):
     mismatched: list[tuple[str, str]]
     ahead: list[Backup]
 
-    def problems(self, folder: Path) -> list[str]:
+    def describe_problems(self, folder: Path) -> list[str]:
         """Describe why no backup was deleted: a sentence for each diverged or future backup."""
         diverged = (
             "{} ends at {}, which is not in this ledger's history; no backup was deleted: move the file to another "
@@ -92,7 +92,7 @@ class BackupResult(NamedTuple):
 
 
 def parse_policy(text: str) -> dict[str, int]:
-    """Parse a policy such as 14d,8w,12m: how many days, weeks and months to keep, by unit. Raises `ValueError`."""
+    """Parse a policy such as 14d,8w,12m: how many days (d), weeks (w) and months (m) to keep. Raises `ValueError`."""
     limits: dict[str, int] = {}
     for part in text.split(","):
         match = _POLICY_PART.fullmatch(part.strip())
@@ -114,7 +114,7 @@ _PERIODS: Mapping[str, Callable[[date], tuple[int, ...]]] = {
 
 
 def select_expired(backups: Sequence[Backup], policy: Mapping[str, int]) -> list[Backup]:
-    """Return the backups of one ledger that a policy does not keep; `backups` must be in the order they were made.
+    """Return the backups of one ledger that a policy does not keep; `backups` are in the order in which they were made.
 
     For each of the latest days, weeks and months that it covers, the policy keeps the backup with the highest position.
     It always keeps the last backup, and the backup with the highest position of all.
@@ -136,7 +136,8 @@ def select_expired(backups: Sequence[Backup], policy: Mapping[str, int]) -> list
 def make_backup(ledger: Ledger, folder: Path, clock: Clock, policy: Mapping[str, int] | None = None) -> BackupResult:
     """Make a full backup in a folder, which is created if necessary, then delete the backups that a policy drops.
 
-    The run is recorded. Raises `OSError`, `BadBackupList`, `AlreadyRunning`, and `StoreDamaged` if the log is damaged.
+    The run is recorded. Raises `OSError`, `BadBackupList`, `AlreadyRunning`, `StoreUnavailable`, and `StoreDamaged` if
+    the log is damaged.
     """
     with record_run(ledger, "backup", clock) as run:
         make_folder(folder)
@@ -144,7 +145,7 @@ def make_backup(ledger: Ledger, folder: Path, clock: Clock, policy: Mapping[str,
             result = _make_backup_in_locked_folder(connection, folder, clock, policy)
         run.position = result.backup.head.position
         run.details = {"file": result.backup.file, "dropped": len(result.deleted)}
-        if problems := result.problems(folder):
+        if problems := result.describe_problems(folder):
             run.fail(problems[0])
     return result
 
@@ -170,7 +171,8 @@ def _make_backup_in_locked_folder(
         if backup.ledger_id == own_id and read_chain_hash(connection, backup.head.position) != backup.head.chain_hash
     ]
     _delete_orphans(folder)
-    new_backup = _write_backup(connection, folder, own_id, now := clock())
+    now = clock()
+    new_backup = _write_backup(connection, folder, own_id, now)
     backups.append(new_backup)
     _write_list(folder, backups)
     mismatched = [(backup.file, text) for backup in backups if (text := _describe_mismatch(folder, backup)) is not None]
@@ -206,10 +208,7 @@ def _lock_folder(folder: Path) -> Iterator[None]:
 
 
 def _write_backup(connection: Connection, folder: Path, own_id: str, now: int) -> Backup:
-    """Write a new backup of all events to disk. The head file gets its final name before the backup does.
-
-    So every backup has a head file.
-    """
+    """Write a new backup of all events to disk. Every backup has a head file, because that gets its name first."""
     latest = read_chain_head(connection, head(connection).position)
     stem = f"ratings-{format_instant(now)[:19].replace(':', '')}Z-{latest.position}"
     paths = (folder / f"{stem}{f'-{number}' if number > 1 else ''}.jsonl.gz" for number in count(1))
@@ -263,7 +262,7 @@ def read_head_file(file: str) -> ChainHead | None:
 
 
 def _describe_mismatch(folder: Path, backup: Backup) -> str | None:
-    """Describe how a file differs from the recorded backup; None if it does not."""
+    """Describe how a backup's file differs from its entry in the list; None if it does not."""
     try:
         status = os.lstat(folder / backup.file)
     except OSError as error:
@@ -287,7 +286,7 @@ def _delete_backup(folder: Path, backup: Backup) -> None:
 
 
 def read_list(folder: Path) -> list[Backup]:
-    """Read the list of the backups in a folder, in order. Raises `BadBackupList`, `OSError`."""
+    """Read the list of a folder's backups, in the order in which they were made. Raises `BadBackupList`, `OSError`."""
     path = folder / LIST_NAME
     try:
         with open_own(path, "rb") as file:

@@ -35,7 +35,7 @@ class BackupFiles(NamedTuple):
 
     files:      the paths
     head:       the head at which the files must end; if it is given, the files need no last lines
-    incomplete: whether to accept truncated files
+    incomplete: whether to accept files that are cut off, and last lines that do not match the lines before them
     """
 
     files: Sequence[str]
@@ -70,7 +70,7 @@ def restore(
 ) -> IntakeResult:
     """Check a backup and store all of its lines, or none of them.
 
-    The result holds the rejection of a refused backup. Raises `NotEmpty`, `StoreUnavailable`.
+    The result holds the rejection of a refused backup. Raises `NotEmpty`, `StoreDamaged`, `StoreUnavailable`.
     """
     require_empty(ledger)
     try:
@@ -90,7 +90,7 @@ def store_backup(
     """Store all lines of a checked backup, or none of them.
 
     Raises `RefusedFile` if an event contradicts earlier events, or a file has changed meanwhile; `NotEmpty`,
-    `StoreUnavailable`.
+    `StoreDamaged`, `StoreUnavailable`.
     """
 
     def refuse_misfits(connection: Connection, latest: Head) -> None:
@@ -130,6 +130,7 @@ def _read_rows(backup: BackupFiles, check: Callable[[EventRow], None]) -> Genera
 
     `check` raises `Refused` for a row that contradicts the rows before it.
     """
+    # the first event may have any time
     latest, contents = Head(0, ZERO, -(2**63)), BackupContents([], [])
     for name in backup.files:
         try:
@@ -206,7 +207,7 @@ def _refuse_wrong_start(line: bytes, before: Head, contents: BackupContents) -> 
     if not isinstance(first, int) or first == before.position + 1:
         return
     if not contents.heads:
-        message = f"the file begins at position {first}: it is an increment; name the backup that it continues first"
+        message = f"the file begins at position {first}: it is an increment; name the files that it continues before it"
     elif first > before.position:
         message = (
             f"the file begins at position {first}, but the files before it end at {before.position}; export the "
@@ -221,7 +222,7 @@ def _refuse_wrong_start(line: bytes, before: Head, contents: BackupContents) -> 
 
 
 def _check_end(end: ExportEnd | None, line: int, *, before: Head, latest: Head, backup: BackupFiles) -> str | None:
-    """Return the defect of a file's last line that the requirements accept, or None. Raises `Refused` for others.
+    """Return the defect at the end of a file, if the requirements accept it, or None. Raises `Refused` for others.
 
     Args:
         end: The last line of the export, if the file has one.
@@ -277,7 +278,7 @@ def _open_row_check() -> Iterator[Callable[[EventRow], None]]:
 
 
 class Renames:
-    """The renames of a log, which must not form a circle or rename an id twice."""
+    """The renames of a log. Those in force must not form a circle or rename an id twice."""
 
     def __init__(self) -> None:
         # by event id, the old and the new id of each rename

@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from itertools import count, islice
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from ratings_ledger.ledger.errors import LedgerError, WorkerLost
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 # the option of prctl by which the system kills a process when its parent ends
 PR_SET_PDEATHSIG = 1
+# the maximum number of units of work of one call of `run_forked`
 UNITS_MAX = 1_000
 # how many messages are computed ahead of their reader, and how many units of work each process may hold
 MESSAGES_AHEAD, UNITS_AHEAD = 16, 2
@@ -45,7 +46,7 @@ CLOCK_LIMIT_FACTOR = 10
 
 
 def available_cores() -> int:
-    """Return how many processors this process may use: only one if its memory is limited, because more need threads."""
+    """Return how many processors to use: one if memory is limited, because the pools of more need threads."""
     if is_memory_limited():
         return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -65,7 +66,7 @@ def run_ahead(messages: Iterator[bytes], seconds: float | None = None, closes_fi
     Raises:
         WorkerLost: The forked process was killed.
         TimeLimitExceeded: A message took more than `seconds` of processor time, or far longer by the clock.
-        RuntimeError: The iterator raised an error. Errors about a file or a store pass through instead.
+        RuntimeError: The iterator raised an error. An `OSError` or a `LedgerError` passes through instead.
     """
     with open_pool(
         1, partial(next, messages, None), closes_files=closes_files, passed=(OSError, LedgerError), seconds=seconds
@@ -81,14 +82,14 @@ def run_ahead(messages: Iterator[bytes], seconds: float | None = None, closes_fi
 
 
 def run_forked(work: Callable[[int], bytes], units: int, cores: int, closes_files: bool = True) -> Generator[bytes]:
-    """Yield `work(number)` for every number below `units`, computed by `cores` processes, in the order they finish.
+    """Yield `work(number)` for each number below `units`, computed by `cores` processes, each as soon as it is done.
 
     Each free process takes the next number. With `closes_files`, the processes close all files of this process, and so
     hold none of its locks. A caller that stops early must close the iterator, which ends the processes.
 
     Raises:
         WorkerLost: A process was killed.
-        RuntimeError: `work` raised an error. Errors about a file or a store pass through instead.
+        RuntimeError: `work` raised an error. An `OSError` or a `LedgerError` passes through instead.
     """
     assert 0 < units <= UNITS_MAX
     workers = min(cores, units)
@@ -115,7 +116,7 @@ def open_pool(
     """Provide a function that submits a unit of work to forked processes, and a function that waits for units.
 
     With `seconds`, each unit of work is limited to this processor time. Errors of the types `passed` pass through;
-    others become a `RuntimeError`. The processes end with the block.
+    others become a `RuntimeError`. The processes end with the block. Raises `TimeLimitExceeded`, `WorkerLost`.
     """
     from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
     from multiprocessing import get_context
@@ -175,7 +176,8 @@ def _wait_for_done(
 
     limit = None if seconds is None else seconds * CLOCK_LIMIT_FACTOR
     interval = CHECK_SECONDS if limit is None else min(CHECK_SECONDS, limit)
-    for rounds in count(1):
+    waited = 0.0
+    while True:
         is_thread_alive, has_lost_process = thread.is_alive(), not all(process.is_alive() for process in processes)
         done = wait(units, interval, FIRST_COMPLETED).done
         if done:
@@ -184,9 +186,9 @@ def _wait_for_done(
             raise WorkerLost("the results of worker processes cannot be read; the machine may have run out of memory")
         if has_lost_process:
             raise BrokenProcessPool
-        if limit is not None and rounds * interval >= limit:
+        waited += interval
+        if limit is not None and waited >= limit:
             raise TimeLimitExceeded(f"{limit:g} s by the clock, most of it waiting")
-    raise AssertionError
 
 
 def _describe_loss(codes: Sequence[int]) -> str:

@@ -5,7 +5,7 @@ import uuid
 import sqlalchemy as sa
 from alembic import op
 
-from ratings_ledger.migrations.frozen import execute, statements
+from ratings_ledger.migrations.frozen import execute, read_statements
 
 revision = "0001"
 down_revision = None
@@ -59,7 +59,7 @@ def upgrade() -> None:
     )
     op.bulk_insert(identity, [{"singleton": 1, "ledger_id": str(uuid.uuid4())}])
     for kind in ("function", "guard", "view"):
-        execute(*statements("guards_{}", kind).values())
+        execute(*read_statements("guards_{}", kind).values())
 
 
 def downgrade() -> None:
@@ -68,5 +68,5 @@ def downgrade() -> None:
     op.execute("DROP VIEW events_readable")
     op.drop_table("events")
     op.drop_table("ledger_identity")
-    for name in statements("guards_{}", "function"):
+    for name in read_statements("guards_{}", "function"):
         op.execute(f"DROP FUNCTION {name}()")

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from ratings_ledger.migrations.frozen import execute, statements
+from ratings_ledger.migrations.frozen import execute, read_statements
 
 revision = "0003"
 down_revision = "0002"
@@ -23,7 +23,7 @@ def upgrade() -> None:
     op.add_column("generation_standings", sa.Column("divisor", sa.Integer(), nullable=False, server_default="1"))
     op.add_column("generation_standings", sa.Column("gold", sa.Integer(), nullable=True))
     op.add_column("generation_standings", sa.Column("places", sa.Text(), nullable=True))
-    execute(statements("live_views", "view")["live_standings"])
+    execute(read_statements("live_views", "view")["live_standings"])
 
 
 def downgrade() -> None:

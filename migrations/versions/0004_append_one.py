@@ -2,7 +2,7 @@
 
 from alembic import op
 
-from ratings_ledger.migrations.frozen import execute, statements
+from ratings_ledger.migrations.frozen import execute, read_statements
 
 revision = "0004"
 down_revision = "0003"
@@ -11,9 +11,9 @@ depends_on = None
 
 
 def upgrade() -> None:
-    execute(*statements("guards_{}", "append").values())
+    execute(*read_statements("guards_{}", "append").values())
 
 
 def downgrade() -> None:
-    for name in statements("guards_{}", "append"):
+    for name in read_statements("guards_{}", "append"):
         op.execute(f"DROP FUNCTION {name}")

@@ -2,7 +2,7 @@
 
 from alembic import op
 
-from ratings_ledger.migrations.frozen import replace_functions, statements
+from ratings_ledger.migrations.frozen import read_statements, replace_functions
 
 revision = "0005"
 down_revision = "0004"
@@ -12,8 +12,8 @@ depends_on = None
 
 def upgrade() -> None:
     if op.get_bind().dialect.name == "postgresql":
-        replace_functions(statements("guards_{}", "function")["events_guard_insert"])
-        replace_functions(*statements("guards_{}", "append").values())
+        replace_functions(read_statements("guards_{}", "function")["events_guard_insert"])
+        replace_functions(*read_statements("guards_{}", "append").values())
 
 
 def downgrade() -> None:

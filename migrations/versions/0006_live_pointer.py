@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from ratings_ledger.migrations.frozen import execute, statements
+from ratings_ledger.migrations.frozen import execute, read_statements
 
 revision = "0006"
 down_revision = "0005"
@@ -48,7 +48,7 @@ def downgrade() -> None:
 
 def _make_anew(name: str, *constraints: sa.Constraint) -> None:
     """Replace the table, because SQLite cannot add a constraint; keep its row if the generation exists."""
-    views = statements("live_views", "view")
+    views = read_statements("live_views", "view")
     for view in views:
         op.execute(f"DROP VIEW {view}")
     op.create_table(

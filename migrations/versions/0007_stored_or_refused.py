@@ -1,6 +1,6 @@
 """Let PostgreSQL's append of one event check that the event is stored and would survive a crash."""
 
-from ratings_ledger.migrations.frozen import replace_functions, statements
+from ratings_ledger.migrations.frozen import read_statements, replace_functions
 
 revision = "0007"
 down_revision = "0006"
@@ -9,7 +9,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    replace_functions(*statements("guards_{}", "append").values())
+    replace_functions(*read_statements("guards_{}", "append").values())
 
 
 def downgrade() -> None:

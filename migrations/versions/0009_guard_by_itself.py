@@ -2,7 +2,7 @@
 
 from alembic import op
 
-from ratings_ledger.migrations.frozen import execute, replace_functions, statements
+from ratings_ledger.migrations.frozen import execute, read_statements, replace_functions
 
 revision = "0009"
 down_revision = "0008"
@@ -12,10 +12,10 @@ depends_on = None
 
 def upgrade() -> None:
     if op.get_bind().dialect.name == "postgresql":
-        replace_functions(statements("guards_{}", "function")["events_guard_insert"])
+        replace_functions(read_statements("guards_{}", "function")["events_guard_insert"])
         return
     op.execute("DROP TRIGGER events_guard_insert")
-    execute(statements("guards_{}", "guard")["events_guard_insert"])
+    execute(read_statements("guards_{}", "guard")["events_guard_insert"])
 
 
 def downgrade() -> None:

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from ratings_ledger.migrations.frozen import execute, statements
+from ratings_ledger.migrations.frozen import execute, read_statements
 
 revision = "0011"
 down_revision = "0010"
@@ -26,12 +26,12 @@ def upgrade() -> None:
     )  # fmt: skip
     for name, (table, columns) in INDEXES.items():
         op.create_index(name, table, columns, if_not_exists=True)
-    for name, view in statements("history_{}", "view").items():
+    for name, view in read_statements("history_{}", "view").items():
         op.execute(f"DROP VIEW IF EXISTS {name}")
         execute(view)
     if op.get_bind().dialect.name == "postgresql":
         _grant()
-        execute(*statements("history_{}", "comment").values())
+        execute(*read_statements("history_{}", "comment").values())
 
 
 def _make_tables() -> None:
@@ -123,7 +123,7 @@ def _grant() -> None:
 
 
 def downgrade() -> None:
-    for name in statements("history_{}", "view"):
+    for name in read_statements("history_{}", "view"):
         op.execute(f"DROP VIEW {name}")
     for table in reversed(TABLES):
         op.drop_table(table)

@@ -173,8 +173,8 @@ def test_files_out_of_sequence_are_refused(
         ((first, overlapping), "they overlap"),
         ((first, first.with_name("copy.jsonl")), "they overlap"),
         ((first, third, second), "export the missing events"),
-        ((second, first), "name the backup that it continues first"),
-        ((second,), "name the backup that it continues first"),
+        ((second, first), "name the files that it continues before it"),
+        ((second,), "name the files that it continues before it"),
         ((first, theirs), "an increment of another ledger"),
         ((first, their_nothing), "an increment of another ledger"),
     ]
