@@ -17,6 +17,7 @@ from ratings_ledger.projections.replay.replay import find_starting_points
 from ratings_ledger.projections.rulesets.versions import in_force, oldest
 from ratings_ledger.projections.snapshot import Snapshot
 
+# the columns of a table of adjustments, and those with numbers, of which each row has one
 COLUMNS = ("player", "points", "to", "reason", "at")
 NUMBERS = ("points", "to")
 
@@ -45,7 +46,7 @@ def read_rows(
         dates: the order of day, month and year, such as `dmy`, if the dates do not show it.
     """
     with open_simple_table(file, COLUMNS) as table:
-        if "player" not in table.header or not {"points", "to"} & {*table.header}:
+        if "player" not in table.header or not {*NUMBERS} & {*table.header}:
             raise Refused("missing-column", "the table needs the columns player, and points or to", table.line)
         order = find_date_order(((line, cells.get("at", "")) for line, cells in table.rows), dates)
 
@@ -79,7 +80,7 @@ def _read_row(defaults: AdjustmentRow, cells: Cells, delimiter: str, parse_time:
 def compute_adjustments(view: Snapshot, ladder: str, rows: list[AdjustmentRow]) -> list[tuple[AdjustmentRow, str]]:
     """Return each row with the points to add, without rows whose player already has the requested total.
 
-    Raises `Refused` and, if a row requests a total, the errors of `Snapshot.query`.
+    Raises `Refused` and, if a row requests a total, `RuleFailure` and the errors of `Snapshot.query`.
     """
     lines: dict[tuple[Any, ...], int] = {}
     for row in rows:

@@ -40,7 +40,7 @@ PAGE_EVENTS = 1_000  # the number of positions that are read at once
 
 
 class Changeset(NamedTuple):
-    """The events that one command recorded: their position ranges, author and time, and the count of each type."""
+    """The events that one command recorded: ranges of positions, author, time of the last event, count by type."""
 
     ranges: list[list[int]]
     by: str
@@ -176,8 +176,8 @@ def load_changeset(connection: Connection, position: int, by: str | None = None)
 def _find_import_ranges(connection: Connection, batches: Iterable[Batch], batch: Batch) -> list[list[int]]:
     """Return the position ranges of an import: the events of its files, and the events that record the import."""
     first, last = _find_transaction(connection, batch.position, "import.recorded")
-    import_batches = [batch for batch in batches if first <= batch.position <= last]
-    ranges = sorted([[first, last], *(file_range for batch in import_batches for file_range in batch.ranges)])
+    file_ranges = (file_range for other in batches if first <= other.position <= last for file_range in other.ranges)
+    ranges = sorted([[first, last], *file_ranges])
     merged = [ranges[0]]
     for start, end in ranges[1:]:
         if start > merged[-1][1] + 1:

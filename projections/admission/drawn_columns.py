@@ -1,7 +1,6 @@
 """Generate the columns of random games for a trial: sampled by the rule, or in ranges that the caller chooses.
 
-A rule may require columns that random games rarely have, such as a home side or a margin. It could not be tried on such
-games.
+Random games lack some columns that a rule may require. Without generated columns, such a rule would score none of them.
 """
 
 from __future__ import annotations
@@ -51,7 +50,10 @@ def has_drawn_columns(rule: Rule, ranges: ColumnRanges) -> bool:
 
 
 def simplify_for_drawing(version: Version, ranges: ColumnRanges) -> Version:
-    """Return the version for generating games whose columns are replaced later. It scores every game separately."""
+    """Return a version that scores every game separately, to generate games.
+
+    If the columns of the games are replaced later, its rule has no `check`.
+    """
     if version.ruleset.period != "game":
         ruleset = version.ruleset.model_copy(update={"period": "game", "period_by": None})
         version = version._replace(ruleset=ruleset)

@@ -13,8 +13,9 @@ NUMBER_DISTANCE_MAX = 20
 def add_side_members(data: dict[str, Any], version: Version, rng: Random) -> None:
     """Add the members besides places that a version's rule reads.
 
-    Placing games get scores, and half of those with three or more seats get teams. Of all games, half get a home side.
-    All participants get the numbers that the rule reads or the ruleset requires.
+    If the rule reads scores, placing games get them; if it reads teams, half of the placing games with three or more
+    seats get teams. If it reads a home side, half of all games get one. All participants get the numbers that the rule
+    reads or the ruleset requires.
     """
     columns = version.rule.columns
     seats = [participant for participant in data["participants"] if "replaces" not in participant]

@@ -53,10 +53,11 @@ def describe_equal_games(connection: Connection, facts: Facts, drafts: WaitingDr
         game_id = parse_object(record.encode())["data"]["game_id"]
         source = next((f" from {csv_item(batch.name)}" for batch in batches if batch.has_position(position)), "")
         result = describe_result(parse_object(first.draft.data.encode()))
-        verb = "games equal games" if len(games) > 1 else "game equals a game"
-        would_count = "they would count twice" if len(games) > 1 else "it would count twice"
+        has_several = len(games) > 1
+        verb = "games equal games" if has_several else "game equals a game"
+        would_count = "they would count twice; the first," if has_several else "it would count twice; the game"
         yield (
-            f"{file}: {len(games):,} {verb} of the same day from another source, so {would_count}; the first, in line "
+            f"{file}: {len(games):,} {verb} of the same day from another source, so {would_count} in line "
             f"{first.line}, {result}, equals {csv_item(game_id)}{source}"
         )
 

@@ -6,7 +6,7 @@ from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.intake.intake import ImportPolicy
 from ratings_ledger.ledger.store.opening import Ledger
-from ratings_ledger.projections.admission.proposals import propose
+from ratings_ledger.projections.admission.proposals import propose, require_head
 from ratings_ledger.projections.queries.coordinates import load_times
 
 
@@ -16,10 +16,11 @@ def build_zone_event(name: str) -> dict[str, Any]:
 
 
 def set_home_zone(ledger: Ledger, name: str, policy: ImportPolicy) -> int | None:
-    """Set a ledger's home zone; return the event's position, or None if the ledger already has this zone."""
+    """Set a ledger's home zone; return the event's position, or None if the ledger already has this zone.
+
+    Raises `Refused`, `ClockBehind`, `StoreUnavailable`.
+    """
     with ledger.reading() as connection:
         if load_times(connection).home == name:
             return None
-    result = propose(ledger, [build_zone_event(name)], policy).append()
-    assert result.head is not None
-    return result.head.position
+    return require_head(propose(ledger, [build_zone_event(name)], policy).append()).position

@@ -1,7 +1,7 @@
 """Check new events against the ledger's rulesets, before the events are appended.
 
-The checks refuse a game that is eligible for a ladder whose rule cannot score it, an invalid ruleset, and an adjustment
-on an unknown ladder. They include rulesets published earlier in the same import.
+Among other events, the checks refuse a game that is eligible for a ladder whose rule cannot score it, an invalid
+ruleset, and an adjustment on an unknown ladder. They take account of rulesets published earlier in the same import.
 """
 
 from collections import Counter, defaultdict
@@ -21,11 +21,12 @@ from ratings_ledger.ledger.events.revisions import KnownEvent
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.events.zones import local_time
 from ratings_ledger.ledger.intake.intake import UnrankedGames
+from ratings_ledger.ledger.intake.matching import DAY_MICROSECONDS
 from ratings_ledger.ledger.rejections import Refused, count, did_you_mean, quote
 from ratings_ledger.ledger.store.appending import build_version_exists_rejection
 from ratings_ledger.ledger.store.log import read_live
 from ratings_ledger.ledger.validation.leagues import TYPES as LEAGUE_TYPES
-from ratings_ledger.projections.admission.notes import DAY, ActivityRequirement, LeagueNotes, NewLadders
+from ratings_ledger.projections.admission.notes import ActivityRequirement, LeagueNotes, NewLadders
 from ratings_ledger.projections.contract import joined
 from ratings_ledger.projections.facts.columns import LABELS, Facts
 from ratings_ledger.projections.facts.decoding import apply, decode
@@ -292,7 +293,7 @@ class Admission:
                 self._countable_shapes.add(key)
 
     def _suggest_team_ruleset(self, facts: Facts, game: str, refusing: Sequence[Version]) -> str:
-        """Return the commands that put a game with teams on a ladder, if the `refusing` ruleset does not rate teams."""
+        """Return the end of a message: how a game with teams gets on a ladder although a ruleset is `refusing` it."""
         counting = [
             ruleset_id
             for ruleset_id, versions in self.versions.items()
@@ -494,23 +495,13 @@ def _find_uncountable_reason(facts: Facts, version: Version) -> UnreadableGame |
 def _explain_unranked_kind(
     versions: dict[str, list[Version]], game: str, kind: str, labels: frozenset[str], seats: int, has_teams: bool
 ) -> str | None:
-    """Return the reason why no ruleset puts a game on a ladder, or None."""
-    scoring = [
-        version.ruleset
-        for versions_of_ruleset in versions.values()
-        for version in reversed(versions_of_ruleset)
-        if game in version.ruleset.scope.game
-    ]
+    """Return the reason why no ruleset puts a game on a ladder; None if one does, or if there are no rulesets."""
     if not versions:
         return None
+    newest_first = [*chain.from_iterable(map(reversed, versions.values()))]
+    scoring = [version.ruleset for version in newest_first if game in version.ruleset.scope.game]
     if not scoring:
-        scored_games = {
-            name
-            for versions_of_ruleset in versions.values()
-            for version in versions_of_ruleset
-            for name in version.ruleset.scope.game
-        }
-        hint = did_you_mean(game, scored_games) or f"; to publish one: {_suggest_system(game, has_teams)}"
+        hint = did_you_mean(game, list_games(newest_first)) or f"; to publish one: {_suggest_system(game, has_teams)}"
         return f"no ruleset scores games of {game}{hint}"
     for find_mismatch in (
         lambda ruleset: explain_kind_mismatch(ruleset, kind),
@@ -522,7 +513,7 @@ def _explain_unranked_kind(
         scoring = [ruleset for ruleset, reason in zip(scoring, reasons, strict=True) if reason is None]
     missing = {ruleset.id: sorted((frozenset(LABELS) & {*ruleset.partition.by}) - labels) for ruleset in scoring}
     if all(missing.values()):
-        needs = "; ".join(f"{name} needs its {' and '.join(labels)}" for name, labels in missing.items())
+        needs = "; ".join(f"{name} needs its {' and '.join(needed)}" for name, needed in missing.items())
         missing_labels = [label for label in LABELS if label in set().union(*missing.values())]
         options = " ".join(f"--set {label}={label.upper()}" for label in missing_labels)
         return f"{needs}; each {' and '.join(missing_labels)} has its own ladders; for a whole table: {options}"
@@ -538,12 +529,14 @@ def _describe_missing_games(player: str, recent: list[int], requirement: Activit
     """Describe the games that a player must still finish to be active, and the deadline."""
     required_count, days, time_zone = requirement
     missing_count = required_count - len(recent)
-    problem = f"{quote(player)} has finished {len(recent)} of {required_count} games in the last {days} days"
+    period = count(days, "day")
+    problem = f"{quote(player)} has finished {len(recent)} of {count(required_count, 'game')} in the last {period}"
+    needed = f"{missing_count} more {'is' if missing_count == 1 else 'are'} needed"
     if not recent:
-        return f"{problem}; {missing_count} more are needed within {days} days"
+        return f"{problem}; {needed} within {period}"
     # on the last day, the oldest recent game still counts
-    last_day = local_time(min(recent) + days * DAY - 1, time_zone).date()
-    return f"{problem}; {missing_count} more {'is' if missing_count == 1 else 'are'} needed by {last_day}"
+    last_day = local_time(min(recent) + days * DAY_MICROSECONDS - 1, time_zone).date()
+    return f"{problem}; {needed} by {last_day}"
 
 
 def _may_refuse(versions: Sequence[Version], game: str, has_teams: bool) -> bool:

@@ -20,7 +20,7 @@ from ratings_ledger.ledger.validation.leagues import (
 )
 from ratings_ledger.projections.admission.ladder_checks import Admission
 
-# in each round of concurrent subscriptions one succeeds, so a player needs at most one attempt per seat
+# in each round of concurrent subscriptions one succeeds, so one attempt per seat is enough; two are to spare
 ATTEMPTS_MAX = PLAYERS_PER_LEAGUE + 2
 # a function that checks events and appends them in one transaction, unless the precondition fails
 Append = Callable[[list[dict[str, Any]], Precondition], IntakeResult]
@@ -44,11 +44,11 @@ def refuse_unscored_league(connection: Connection, game: str) -> None:
     }
     if game not in ruleset_by_game:
         listed_games = ", ".join(f"{name} ({ruleset_id})" for name, ruleset_id in sorted(ruleset_by_game.items()))
-        available = f"leagues can be played in {listed_games}. " if listed_games else ""
+        available = f"; leagues can be played in {listed_games}" if listed_games else ""
         raise Refused(
             "league-unscored",
-            f"no ruleset scores leagues of {game}; {available}first publish a ruleset that partitions by league "
-            "(see docs/leagues.md)",
+            f"no ruleset scores leagues of {game}; first publish a ruleset that partitions by league (see "
+            f"docs/leagues.md){available}",
         )
 
 

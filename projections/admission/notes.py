@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.revisions import CombinedEvents, EventLookup
+from ratings_ledger.ledger.intake.matching import DAY_MICROSECONDS
 from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.store.log import Log, find_first_positions, read_live
 from ratings_ledger.ledger.validation.leagues import PLAYERS_PER_LEAGUE, find_league, find_leagues_of_scheduled_games
@@ -124,14 +125,14 @@ class NewLadders:
         self.ladders.append(ladder)
 
     def _suggest_similar(self, refused: NewLadder) -> str:
-        """Return a did-you-mean hint for a refused ladder; an empty text without one, or after too many hints."""
+        """Return a did-you-mean hint for a refused ladder; empty if no name is similar, or after `HINTS_MAX` hints."""
         if refused.name not in self._hints and len(self._hints) < HINTS_MAX:
             similar_name = suggest_ladders([refused], self._existing_labels[refused.ruleset_id]).get(refused.name)
             self._hints[refused.name] = "" if similar_name is None else f"; did you mean {similar_name}?"
         return self._hints.get(refused.name, "")
 
     def find_similar(self) -> dict[str, str]:
-        """Return, for each new ladder with a suspiciously similar name, the ladder to which it is similar."""
+        """Return the name of a similar ladder for each new ladder that has one, by name: it may be a typo."""
         similar: dict[str, str] = {}
         for ruleset_id in dict.fromkeys(ladder.ruleset_id for ladder in self.ladders):
             ladders = [ladder for ladder in self.ladders if ladder.ruleset_id == ruleset_id]
@@ -149,10 +150,11 @@ class NewLadders:
 
 
 def suggest_ladders(new: Sequence[NewLadder], existing: Collection[Labels]) -> dict[str, str]:
-    """Return, for new ladders of a ruleset, the existing or earlier new ladder with a similar name, by name.
+    """Return the name of a similar ladder, existing or new, for each new ladder of a ruleset that has one, by name.
 
-    Two names are similar if exactly one label differs, and its two values are similar (`find_close_names`). The time
-    grows with the number of new ladders plus the number of existing ones, not with their product.
+    Two names are similar if exactly one label differs, and its two values are similar (`find_similar_names`) or close
+    (`find_close_names`). The time grows with the number of new ladders plus the number of existing ones, not with their
+    product.
     """
     suggestions: dict[str, str] = {}
     old_labels = sorted({*existing} - {ladder.labels for ladder in new})
@@ -183,19 +185,19 @@ def _has_ladder_labels(versions: Sequence[Version], data: Mapping[str, Any]) -> 
     return bool(indexes) and all(by[index] in data for index in indexes)
 
 
-DAY = 86_400_000_000  # microseconds
-
-
 class ActivityRequirement(NamedTuple):
-    """A league's activity requirement: at least `games` finished games within the last `days` days."""
+    """A league's activity requirement: at least `games` finished games within the last `days` days.
+
+    The `time_zone` is the ruleset's, in which a deadline is stated.
+    """
 
     games: int
     days: int
     time_zone: str
 
     def select_recent(self, finished: list[int], until: int) -> list[int]:
-        """Return the finish times in the `days` days before `until`; `finished` has all finish times, sorted."""
-        return finished[bisect_right(finished, until - self.days * DAY) : bisect_right(finished, until)]
+        """Return the finish times in the `days` days up to `until`; `finished` has all finish times, sorted."""
+        return finished[bisect_right(finished, until - self.days * DAY_MICROSECONDS) : bisect_right(finished, until)]
 
 
 class LeagueNotes:

@@ -71,7 +71,7 @@ class SheetDifferences(Result):
 
 @dataclass(frozen=True, slots=True)
 class WriteOutcome(Answer):
-    """The common part of all outcomes of writing commands."""
+    """The common part of the outcomes that have one intake."""
 
     intake_result: IntakeResult = field(metadata=HIDDEN, kw_only=True)
 
@@ -91,8 +91,9 @@ class WriteOutcome(Answer):
 class ImportOutcome(WriteOutcome):
     """The outcome of recording or importing events.
 
-    `published` has the published lists that would change, if only these were requested. `voided` has the ids of games
-    that already exist but are voided.
+    `rejected_count` is the number of all rejections if `rejected` has only the first. `published` has the published
+    lists that would change, if only these were requested. `voided` has the ids of games that already exist but are
+    voided.
     """
 
     appended: int
@@ -166,8 +167,8 @@ class RulesetOutcome(WriteOutcome):
 class ListOutcome(WriteOutcome):
     """The outcome of publishing a list; `position` is that of its `list.published` event.
 
-    `ranked` counts the rows with a rank. The players of all other rows have fewer than `min_games` games; it is 0 if
-    every row has a rank.
+    `ranked` counts the rows with a rank. The players of the other rows have fewer than `min_games` games. If every row
+    has a rank, `min_games` is 0.
     """
 
     ladder: str

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.events.game_types import has_partners, places
 from ratings_ledger.ledger.events.games import has_teams_or_substitutes
@@ -20,9 +20,16 @@ from ratings_ledger.projections.queries.results import AS_IS, HIDDEN, Result
 
 FIRST_GAMES_MAX = 10  # the maximum number of previewed games of each file
 UNUSUAL_GAMES_MAX = 5  # the maximum number of unusual games of each kind and file
-FIRST_NAMES_MAX = 10_000  # the first game is kept for so many players, in case their names are close to others
+# the number of players whose first game is kept, in case their names are close to others
+FIRST_NAMES_MAX = 10_000
 
-Entry = tuple[Item, int, dict[str, Any]]
+
+class _ReadGame(NamedTuple):
+    """A game as it was read, with the item that states its file and line, and its time."""
+
+    item: Item
+    played_at: int
+    data: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +53,8 @@ class UnusualGame(PreviewedGame):
 class PreviewedFile(Result):
     """A file: the number of its games, the first games, and notes. `table` describes how a table was read.
 
-    `has_events` tells whether the file has events outside a table. `unusual` has the first unusual games of each kind,
-    and `unusual_by_kind` the number of all unusual games of each kind.
+    `has_events` tells whether the file has events that do not come from a table. `unusual` has the first unusual games
+    of each kind, and `unusual_by_kind` the number of all unusual games of each kind.
     """
 
     file: str
@@ -100,9 +107,9 @@ class PreviewBuilder:
         self._files_with_events = set[str]()
         self._first_and_last: tuple[int, int] | None = None
         self._first_games: dict[str, list[PreviewedGame]] = {}
-        self._unusual: dict[str, dict[str, list[Entry]]] = defaultdict(lambda: defaultdict(list))
+        self._unusual: dict[str, dict[str, list[_ReadGame]]] = defaultdict(lambda: defaultdict(list))
         self._unusual_by_kind: dict[str, Counter[str]] = defaultdict(Counter)
-        self._first_game_of_player: dict[str, Entry] = {}
+        self._first_game_of_player: dict[str, _ReadGame] = {}
 
     def add(self, entry: ParsedItem) -> None:
         """Add an item, unless it was rejected."""
@@ -114,26 +121,26 @@ class PreviewBuilder:
         if draft.type != "game.recorded":
             self._other_events[draft.type] += 1
             return
-        played_at = draft.occurred_at
+        played_at, game = draft.occurred_at, _ReadGame(entry.item, draft.occurred_at, data)
         self._games[data["game"]] += 1
         self._games_by_file[entry.item.file] += 1
         players = [participant["player"] for participant in data["participants"]]
         if len(self._first_game_of_player) < FIRST_NAMES_MAX and not self._players.issuperset(players):
             for player in players:
-                self._first_game_of_player.setdefault(player, (entry.item, played_at, data))
+                self._first_game_of_player.setdefault(player, game)
         self._players.update(players)
         for kind in _list_kinds(data):
             self._unusual_by_kind[entry.item.file][kind] += 1
-            if len(games := self._unusual[entry.item.file][kind]) < UNUSUAL_GAMES_MAX:
-                games.append((entry.item, played_at, data))
+            if len(unusual_games := self._unusual[entry.item.file][kind]) < UNUSUAL_GAMES_MAX:
+                unusual_games.append(game)
         self._teams += has_partners(data)
         if has_ties(data):
             self._ties += 1
-            self._first_tie = self._first_tie or _preview_game(entry.item, played_at, data)
+            self._first_tie = self._first_tie or _preview_game(game)
         first_time, last_time = self._first_and_last or (played_at, played_at)
         self._first_and_last = min(first_time, played_at), max(last_time, played_at)
         if len(first_games := self._first_games.setdefault(entry.item.file, [])) < FIRST_GAMES_MAX:
-            first_games.append(_preview_game(entry.item, played_at, data))
+            first_games.append(_preview_game(game))
 
     def build(self, files: tuple[str, ...], imported: IntakeResult, zone: str | None, asks: bool) -> Preview:
         """Return the preview.
@@ -184,26 +191,26 @@ class PreviewBuilder:
 
     def _list_unusual(self, file: str, imported: IntakeResult) -> Iterator[UnusualGame]:
         """Yield the first unusual games of a file, sorted by line; a name that is close to others is unusual, too."""
-        reasons: dict[int, tuple[Entry, list[str]]] = {}
+        reasons: dict[int, tuple[_ReadGame, list[str]]] = {}
         for kind in self._find_unusual_kinds(file):
-            for entry in self._unusual[file][kind]:
-                reasons.setdefault(entry[0].line, (entry, []))[1].append(kind)
+            for game in self._unusual[file][kind]:
+                reasons.setdefault(game.item.line, (game, []))[1].append(kind)
         close_names = [name for name, close in imported.close.items() if close.first is not None]
         for name in [name for name in close_names if name in self._first_game_of_player][:UNUSUAL_GAMES_MAX]:
-            if (entry := self._first_game_of_player[name])[0].file == file:
-                reasons.setdefault(entry[0].line, (entry, []))[1].append(f"close name {quote(name)}")
-        for line, ((_, played_at, data), reasons_of_entry) in sorted(reasons.items()):
+            if (game := self._first_game_of_player[name]).item.file == file:
+                reasons.setdefault(game.item.line, (game, []))[1].append(f"close name {quote(name)}")
+        for line, (game, reasons_of_game) in sorted(reasons.items()):
             yield UnusualGame(
                 line=line,
-                occurred_at=to_datetime(played_at),
-                result=describe_result(data, has_scores=True),
-                game=data,
-                why=tuple(reasons_of_entry),
+                occurred_at=to_datetime(game.played_at),
+                result=describe_result(game.data, has_scores=True),
+                game=game.data,
+                why=tuple(reasons_of_game),
             )
 
 
 def _list_kinds(game: dict[str, Any]) -> Iterator[str]:
-    """Yield the kinds to which a game belongs that are unusual if most games of the file are of another kind."""
+    """Yield the kinds of a game. `_find_unusual_kinds` decides which kinds are unusual in its file."""
     is_forfeit = FORFEIT in (game.get("extra") or {})
     if is_forfeit:
         yield FORFEIT
@@ -213,8 +220,9 @@ def _list_kinds(game: dict[str, Any]) -> Iterator[str]:
         yield "unrated"
 
 
-def _preview_game(item: Item, played_at: int, data: dict[str, Any]) -> PreviewedGame:
-    return PreviewedGame(item.line, to_datetime(played_at), describe_result(data, has_scores=True), data)
+def _preview_game(game: _ReadGame) -> PreviewedGame:
+    result = describe_result(game.data, has_scores=True)
+    return PreviewedGame(game.item.line, to_datetime(game.played_at), result, game.data)
 
 
 def has_ties(game: dict[str, Any]) -> bool:

@@ -44,9 +44,9 @@ def _load_newest(connection: Connection) -> Ladders:
 
 
 class KnownLadders:
-    """The players and ladders of a ledger, read once and then updated with the events recorded since.
+    """The ladders of a ledger, read once, and its players, updated with the events recorded since.
 
-    A player whose only game has been voided meanwhile is not reported as new again.
+    A player stays known even if their only game is voided meanwhile.
     """
 
     def __init__(self, strict: bool = False, load_newest: Callable[[Connection], Ladders] = _load_newest) -> None:
@@ -282,7 +282,7 @@ class Proposal:
             return self._impact
 
     def is_small(self) -> bool:
-        """Tell whether both the games of the ledger and the events of the proposal are fewer than `SMALL_GAMES`."""
+        """Tell whether both the games that were read and the events of the proposal are fewer than 20,000."""
         return max(self.known.games, self.result.would_append) < SMALL_GAMES
 
 

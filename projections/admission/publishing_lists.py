@@ -48,8 +48,8 @@ def build_list_events(
         raise Refused("list-empty", f"{ladder} has no players, so its list would be empty")
     digest, parts = ranking.digest, split_rows(ranking.json_rows())
     rows = [
-        ("list.rows", {"ladder": ladder, "digest": digest, "part": part, "parts": len(parts), "rows": rows})
-        for part, rows in enumerate(parts, 1)
+        ("list.rows", {"ladder": ladder, "digest": digest, "part": number, "parts": len(parts), "rows": part})
+        for number, part in enumerate(parts, 1)
     ]
     data = {
         "ladder": ladder,

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
+from ratings_ledger.ledger.rejections import Refused, count, did_you_mean, quote
 from ratings_ledger.ledger.store.log import read_events_of_type, read_live, read_matching_records
 from ratings_ledger.ledger.validation.identities import read_identities
 from ratings_ledger.projections import arrays
@@ -39,7 +39,7 @@ class LiveSeed(NamedTuple):
 
     def describe(self) -> str:
         """Describe the initial state, such as `rating 1650, deviation 80 after 12 games`."""
-        after = f" after {self.games} game{'s' * (self.games != 1)}" if self.games else ""
+        after = f" after {count(self.games, 'game')}" if self.games else ""
         return ", ".join(f"{name} {value}" for name, value in self.state.items()) + after
 
 
@@ -202,4 +202,4 @@ def _suggest_withdrawal(seeds: Sequence[LiveSeed]) -> str:
     if any(seed.position is None for seed in seeds):
         return "leave one out"
     commands = [f"ratings void --event {seed.position} --reason TEXT" for seed in seeds]
-    return f"first withdraw it: {'; '.join(commands)}"
+    return f"first withdraw {'it' if len(seeds) == 1 else 'them'}: {'; '.join(commands)}"

@@ -45,12 +45,13 @@ from ratings_ledger.projections.rulesets.rule_errors import (
 )
 from ratings_ledger.projections.rulesets.versions import Version
 
-GAMES = 1_000  # the default number of random games
+# the default number of random games, and their default seed
+DEFAULT_GAMES = 1_000
 SEED = 1
 PLAYERS = 200  # the number of players who meet more than once
 SEATS_MAX, CROWDED_SEATS_MAX = 10, 60  # the maximum number of seats in most games, and in every 50th game
 CROWDED_EVERY = 50
-START = 1_735_689_600_000_000  # 2025-01-01; any date will do
+FIRST_INSTANT = 1_735_689_600_000_000  # 2025-01-01; any date will do
 HOUR = 3_600_000_000  # microseconds
 # the largest lead, in units, for which the sums over all players stay within bounds
 LEAD_MAX = UNITS_MAX // 64
@@ -72,7 +73,7 @@ class Trial(NamedTuple):
     uncounted: each reason why games were not scored, with the number of these games
     problems:  a message for each error of the rule
     compiled:  whether compiled code was tried, too
-    predicts:  whether `whatif` can measure the rule's predictions
+    predicts:  False if the rule makes predictions, but `whatif` cannot measure them
     untried:   the game types without a scored game
     """
 
@@ -91,7 +92,9 @@ class Trial(NamedTuple):
         return bool(self.drawn) and not self.scored
 
 
-def try_rule(version: Version, seed: int = SEED, games: int = GAMES, ranges: ColumnRanges = NO_COLUMNS) -> Trial:
+def try_rule(
+    version: Version, seed: int = SEED, games: int = DEFAULT_GAMES, ranges: ColumnRanges = NO_COLUMNS
+) -> Trial:
     """Try the rule of a version on random games. A rule of annual lists scores no games, so it is not tried.
 
     Args:
@@ -142,7 +145,7 @@ def try_rule(version: Version, seed: int = SEED, games: int = GAMES, ranges: Col
 
 
 def _can_be_measured(version: Version) -> bool:
-    """Tell whether the rule makes no predictions, or games have places with which to compare them."""
+    """Tell whether games have places with which to compare a rule's predictions, if it makes any."""
     return version.rule.chance is None or any(GAME_TYPES[kind].has_places for kind in version.ruleset.scope.kind)
 
 
@@ -154,9 +157,9 @@ def _draw_facts(version: Version, rng: Random, games: int) -> Facts:
     """Return facts with random games, and with adjustments in the middle that put a few players far ahead or behind."""
     facts = Facts(games, ZERO)
     names = [f"player-{number:03d}" for number in range(PLAYERS)]
-    middle = START + games // 2 * HOUR
+    middle = FIRST_INSTANT + games // 2 * HOUR
     for number in range(1, games + 1):
-        instant = START + number * HOUR
+        instant = FIRST_INSTANT + number * HOUR
         kind = rng.choice(version.ruleset.scope.kind)
         # a few players meet often, as in a club
         circle = names[: rng.choice((12, 12, 12, PLAYERS))] if number % CROWDED_EVERY else names

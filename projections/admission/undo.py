@@ -34,7 +34,7 @@ from ratings_ledger.projections.queries.recorded_events import EventSelection, l
 PAGE_EVENTS = 5_000
 # the prefix of the default reason of an undo
 UNDO_PREFIX = "undone: "
-# the nouns for the last event of a changeset, in the default reason
+# the nouns for the last event of a changeset, in the default reason; other types of events are named as they are
 EVENT_NOUNS = {
     "game.recorded": "the game recorded",
     "game.corrected": "the correction",

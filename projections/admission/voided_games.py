@@ -4,8 +4,8 @@ If an undo voided the games, or a changeset that only voids several games, the n
 otherwise, the note suggests `ratings reinstate`.
 """
 
+import shlex
 from collections.abc import Mapping
-from shlex import quote
 
 from sqlalchemy import Connection
 
@@ -55,4 +55,4 @@ def _suggest_restore(changeset: Changeset, void: KnownEvent, game_ids: list[str]
         pronoun = "it" if len(game_ids) == 1 else "them"
         return f"to restore {pronoun}: {command}{more}"
     target = "it" if len(game_ids) == 1 else "the first"
-    return f"to restore {target}: ratings reinstate {quote(game_ids[0])} --reason TEXT"
+    return f"to restore {target}: ratings reinstate {shlex.quote(game_ids[0])} --reason TEXT"

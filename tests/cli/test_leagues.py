@@ -442,7 +442,8 @@ def test_unscored_league_is_refused_with_advice(copied: Callable[..., str], rati
     assert ratings("init", "--for", "go", db=db).exit_code == 0
     code, message = get_refusal(ratings, db, "league", "create", "L2", "--game", "go", "--players-per-game", 2, *AT)
     assert code == "league-unscored"
-    assert "no ruleset scores leagues of go; leagues can be played in " in message
+    assert "no ruleset scores leagues of go; first publish a ruleset " in message
+    assert "; leagues can be played in " in message
     assert "cartagena (youplay-league)" in message
     assert "docs/leagues.md" in message
     result = ratings("league", "create", "L2", "--game", "go", "--players-per-game", 2, "--format", "json", db=db)
