@@ -27,14 +27,21 @@ from ratings_ledger.projections.replay.streams import Stream, find_version_chang
 from ratings_ledger.projections.rulesets.versions import Version, bind
 
 ALL = "all"
-LogEntry = tuple[int, str, KnownEvent | None]
+
+
+class LogEntry(NamedTuple):
+    """An entry of the log; `event` is None if the record is invalid."""
+
+    position: int
+    record: str
+    event: KnownEvent | None
 
 
 def read_entries(connection: Connection, after: int, until: int) -> Iterator[LogEntry]:
-    """Yield each entry of the log with `after` < position <= `until`: position, record and event (None if invalid)."""
+    """Yield each entry of the log with `after` < position <= `until`."""
     for page in read_records(connection, after, until):
         for position, record in page:
-            yield position, record, next(read_known_events([(position, record)]), None)
+            yield LogEntry(position, record, next(read_known_events([(position, record)]), None))
 
 
 def find_affected(facts: Facts, type_name: str, data: dict[str, Any]) -> set[str]:
@@ -129,7 +136,7 @@ def is_affected(version: Version, affected: Collection[str]) -> bool:
 def load_affected_streams(ladders: Ladders, affected: Collection[str]) -> dict[str, Stream]:
     """Load the streams of all ladders that may be affected, by ladder name.
 
-    A stream whose trace is known may lack its games, so use the streams only for a replay.
+    If the trace of a stream is known, the stream may lack games, so use the streams only for a replay.
     """
     rulesets = ladders.facts.rulesets
     streams: dict[str, Stream] = {}

@@ -40,7 +40,8 @@ class AttributedEnd(Result):
 class AttributedCause(Result):
     """A cause of the difference, with its event; `own` and `ripple` sum to the `amount`.
 
-    A change of the version, or of the time up to which lists are computed, has no event.
+    The closing of rating periods, a change of the version, and a change of the time up to which lists are computed have
+    no event.
     """
 
     cause: str
@@ -150,7 +151,7 @@ def _find_contradictions(loader: SideLoader, ladder: str, player: str, end: Attr
             points = next((row.value(ranking.scale) for row in ranking.rows if row.player in ids), None)
             if points != end.points:
                 value = "nothing" if points is None else decimal(points.numerator, points.denominator)
-                yield f"the list at position {entry.position} shows {value}; see: ratings verify"
+                yield f"the list at position {entry.position} shows {value}; run: ratings verify"
 
 
 def describe_causes(connection: Connection, attribution: Attribution) -> tuple[AttributedCause, ...]:

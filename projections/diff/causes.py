@@ -39,7 +39,7 @@ from ratings_ledger.projections.replay.streams import Stream, StreamAdjustment, 
 from ratings_ledger.projections.replay.trace import TracePosition
 from ratings_ledger.projections.rulesets.versions import Version, newest
 
-NEVER = 2**63
+NEVER = 2**63  # an instant after all events
 # a rename moves whole games from one player to another, so its effect cannot be split into games
 RENAME_TYPES = ("player.renamed", "club.renamed")
 Moment = tuple[int, int]  # when a game ended, and the position of its first record
@@ -104,7 +104,7 @@ def attribute_difference(
 
 
 class ReplayedGame(NamedTuple):
-    """A game as the rule reads it, except for the points, and the player's change in points."""
+    """A game as the rule reads it, without the points before it, and the player's change in units."""
 
     version: Version
     names: tuple[str, ...]
@@ -112,6 +112,11 @@ class ReplayedGame(NamedTuple):
     change: int
     row: int
     day: GameDay
+
+    @property
+    def inputs(self) -> tuple[Version, tuple[str, ...], tuple[tuple[int, ...], ...]]:
+        """Return what decides the change, except for the points."""
+        return self.version, self.names, self.columns
 
 
 class PlayerState:
@@ -225,7 +230,7 @@ def compute_own_part(old: PlayerState, new: PlayerState) -> Fraction:
         )
     for moment in old.games.keys() | new.games.keys():
         old_game, new_game = old.games.get(moment), new.games.get(moment)
-        if old_game is None or new_game is None or old_game[:3] != new_game[:3]:
+        if old_game is None or new_game is None or old_game.inputs != new_game.inputs:
             units -= 0 if old_game is None else old_game.change
             units += 0 if new_game is None else old.score_game(new_game, moment, str(new.player))
     return Fraction(units, new.stream.rule.scale)
@@ -235,7 +240,7 @@ def _compute_own_periods(
     old: PlayerState, new: PlayerState, old_changes: Mapping[int, int], new_changes: Mapping[int, int]
 ) -> int:
     """Return the change, in units, in the periods in which the player's games differ."""
-    before, after = ({moment: game[:3] for moment, game in state.games.items()} for state in (old, new))
+    before, after = ({moment: game.inputs for moment, game in state.games.items()} for state in (old, new))
     moments = {moment for moment in before.keys() | after.keys() if before.get(moment) != after.get(moment)}
     new_sum: int = sum(new_changes.get(begin, 0) for begin in {new.find_period(moment) for moment in moments})
     return new_sum - sum(old_changes.get(begin, 0) for begin in {old.find_period(moment) for moment in moments})
@@ -309,7 +314,7 @@ class _Path:
         return old, new, points_after - points_before
 
     def _attribute_step(
-        self, kind: str, position: int | None, ladders: Ladders, is_own: bool = True, may_split: bool = True
+        self, kind: str, position: int | None, ladders: Ladders, *, is_own: bool = True, may_split: bool = True
     ) -> Cause:
         """Advance to the given ladders, and return the cause of the difference.
 
@@ -393,7 +398,8 @@ class _Path:
         if event.type == "game.recorded":
             kind = "late game" if is_late else "game"
         is_own |= self._concerns_player(event, root)
-        yield self._attribute_step(kind, event.position, ladders, is_own, may_split=root.type not in RENAME_TYPES)
+        may_split = root.type not in RENAME_TYPES
+        yield self._attribute_step(kind, event.position, ladders, is_own=is_own, may_split=may_split)
 
     def _is_incremental(self) -> bool:
         """Tell whether a game played after all other games changes only the points of its players."""
@@ -494,7 +500,7 @@ class _Path:
             for number, (position, is_own) in sorted(enumerate(entries), reverse=not is_forward):
                 # leave out later entries at the same instant and, going backwards, the entry itself
                 excluded = {position for position, _ in entries[number + is_forward :]}
-                yield self._attribute_step(kind, position, self._exclude(excluded, instant), is_own)
+                yield self._attribute_step(kind, position, self._exclude(excluded, instant), is_own=is_own)
         self.as_of = as_of
         yield self._attribute_step(kind, None, self._build_ladders())
 

@@ -42,6 +42,7 @@ class Effect(Result):
     """A player's points, rank and gold before and after a change; None where the player is not on the ladder.
 
     `kind` is moved, added (the player joins) or removed (the player leaves). `change` is None unless it is moved.
+    `rank` and `gold` are (before, after).
     """
 
     kind: str = field(metadata=HIDDEN)
@@ -86,7 +87,7 @@ class PointsChange(Result):
 class ImpactSummary(Result):
     """The size of the impact on a ladder.
 
-    players:   the number of players whose points differ
+    players:   the number of players whose points differ, or who join or leave
     ranks:     the number of players whose rank differs
     up, down:  the largest gain and the largest loss, except of players who join or leave
     swapped:   the number of pairs of players whose order changes
@@ -156,9 +157,10 @@ class Difference(RowSequence[DifferingRow]):
 
 @dataclass(frozen=True, slots=True)
 class Differences(Answer, RowSequence[Difference]):
-    """The requested ladders, or all ladders that differ; `failed` has a message for each that cannot be replayed.
+    """The requested ladders or published lists, or all ladders that differ.
 
-    `requested` has both sets of coordinates as the user wrote them.
+    `failed` has a message for each ladder that cannot be replayed. `requested` has both sets of coordinates as the user
+    wrote them.
     """
 
     _rows_member: ClassVar[str] = "ladders"
@@ -261,7 +263,7 @@ class Side(NamedTuple):
 
 
 class SideLoader:
-    """A loader of ladders at any coordinates. It decodes the log once per position."""
+    """A loader of ladders at any coordinates. It decodes the log once for each position and version."""
 
     def __init__(self, connection: Connection, note: Note, cache: LadderCache) -> None:
         self.connection = connection
@@ -354,7 +356,7 @@ class SideLoader:
 def compare_ladders(
     loader: SideLoader, a: CoordinateSpec, b: CoordinateSpec, ladders: Collection[str], predictions: bool = False
 ) -> Differences:
-    """Return the differences of the named ladders, or of all ladders that differ.
+    """Return the differences of the named ladders or published lists, or of all ladders that differ.
 
     With `predictions`, include the prediction quality of both sides. Raises `BadArgument`, `Unknown` if a requested
     list is not published, `RulesetUnusable` for a named ladder.
@@ -452,12 +454,12 @@ TOP_RANKS = 10  # the number of ranks at the top whose changes are listed
 
 
 def compare_states(
-    kind: type[E], ladder: str, old: RankedState, new: RankedState, ranks: bool = True
+    kind: type[E], ladder: str, old: RankedState, new: RankedState, *, ranks: bool = True
 ) -> tuple[list[E], ImpactSummary]:
     """Return the players who differ, largest gain first, and the impact summary.
 
-    Without `ranks`, a player whose rank differs but not the points is only counted. A new id is not a difference,
-    because the facts resolve ids. Merging two players is a difference.
+    Without `ranks`, players who differ only in rank are counted in the summary but not returned. A new id is not a
+    difference, because the facts resolve ids. Merging two players is a difference.
     """
     old_points, new_points, moved_count, swapped_count = _pair_points(old, new, ranks)
     old_by_new_id = rekey_by_current_id(old_points, new_points, old.facts, new.facts)
@@ -495,7 +497,11 @@ def _build_sort_key(effect: Effect) -> tuple[float, Fraction, str]:
 
 
 class PairedPoints(NamedTuple):
-    """The points to compare in two states, and the numbers of other players with another rank and of swapped pairs."""
+    """The points to compare in two states, by player.
+
+    moved_count:   the number of players in neither of them whose rank differs
+    swapped_count: the number of pairs of players, of the whole ladder, whose order differs
+    """
 
     old: dict[str, RankedPoints]
     new: dict[str, RankedPoints]

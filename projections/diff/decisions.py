@@ -92,7 +92,7 @@ class Decisions(Answer, RowSequence[Decision]):
     """The decisions between two positions, the number of games recorded there, and each affected player's share.
 
     head:     the head at the later position
-    recorded: the times of the first and the last event
+    recorded: when the first and the last event were recorded
     failures: the reason for each ladder that cannot be replayed, by ladder
     failed:   the messages that say where these replays fail
     left_out: the reason for each ignored event, by position
@@ -142,7 +142,7 @@ def find_decisions(
             games += sum(event is not None and event.type == "game.recorded" for _, _, event in entries)
         else:
             decisions.append(_build_decision(connection, key, entries, end, times))
-        path.advance(facts.detached_copy(), affected, None if key is None else len(decisions) - 1)
+        path.advance(facts.detached_copy(), affected, cause=None if key is None else len(decisions) - 1)
     if period_rulesets := {name for name, versions in facts.rulesets.items() if versions[0].ruleset.period != "game"}:
         # a rating period closes because time passes, so its effect belongs to the games, not to a decision
         facts.position = after
@@ -165,10 +165,10 @@ def find_decisions(
 
 def _find_decision_key(entry: LogEntry) -> DecisionKey | None:
     """Return the type, author and reason of a decision; None if the entry is not a decision."""
-    _, record, event = entry
+    event = entry.event
     if event is None or not TYPES[event.type].decided:
         return None
-    return event.type, json.loads(record)["by"], event.data.get("reason")
+    return event.type, json.loads(entry.record)["by"], event.data.get("reason")
 
 
 def _build_decision(
@@ -180,7 +180,7 @@ def _build_decision(
         for position, _, event in entries[:DESCRIPTIONS_MAX]
         if event is not None
     )
-    positions = tuple(position for position, _, _ in entries)
+    positions = tuple(entry.position for entry in entries)
     at = to_datetime(recorded_at(connection, positions[0]))
     return Decision(*key, at, positions, TYPES[key[0]].decided, descriptions)
 

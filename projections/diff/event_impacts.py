@@ -42,9 +42,9 @@ from ratings_ledger.projections.replay.ladder_names import parse_name
 
 
 def compute_event_impact(connection: Connection, before: Ladders, after: Ladders, times: TimeFormat) -> EventImpact:
-    """Return the impact of the last event of `after`, which is not in `before`.
+    """Return the impact of the last event of `after`; the state `before` lacks this event.
 
-    Raises `StoreDamaged`, `Unknown` if the event cannot be read.
+    Raises `StoreDamaged`, and `Unknown` if the event is invalid.
     """
     position = after.facts.position
     record = read_records_at(connection, [position])[position]
@@ -96,7 +96,10 @@ def _count_players(ladders: Ladders, ladder: str) -> int:
 
 
 def _summarize_ladder(ladder: str, effects: Sequence[Effect], *, rank_changes: int, players: int) -> LadderImpact:
-    """Summarize the effects on a ladder, given its number of players and the number of those with another rank."""
+    """Summarize the effects on a ladder.
+
+    `players` is the number of players after the event, and `rank_changes` the number of those whose rank changed.
+    """
     gains = tuple(effect for effect in effects if effect.gain > 0)
     losses = tuple(effect for effect in reversed(effects) if effect.gain < 0)
     joined_or_left = tuple(effect for effect in effects if effect.change is None)
@@ -125,7 +128,7 @@ def _compute_median(sizes: Sequence[Fraction]) -> Fraction:
 
 
 def _find_percentile(sizes: Sequence[Fraction], percent: int) -> Fraction:
-    """Return the nearest-rank percentile of sorted sizes: the smallest size that `percent` % of all do not exceed."""
+    """Return the nearest-rank percentile of sorted sizes: at least `percent` % of the sizes are at most this."""
     return sizes[-(-percent * len(sizes) // 100) - 1]
 
 
@@ -138,7 +141,8 @@ class LadderImpact(Result):
     ranks:            the number of players whose rank changed
     largest, median:  sizes of changes, in points; None if no player's points changed
     percentile_99:    99 % of the sizes are at most this; None if no player's points changed
-    gains, losses:    the effects, largest first
+    gains, losses:    the effects on players whose points rose and fell, largest first
+    joined_or_left:   the effects on players who joined or left
     """
 
     ladder: str

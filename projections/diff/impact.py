@@ -124,7 +124,7 @@ def compute_impact_between(
         with_ranks = any(stream and not stream.ranking.running for stream in (old, new))
         try:
             old_ladder, new_ladder = ReplayedLadder(before, old), ReplayedLadder(after, new)
-            differing, summary = compare_states(Effect, name, old_ladder.at(), new_ladder.at(), with_ranks)
+            differing, summary = compare_states(Effect, name, old_ladder.at(), new_ladder.at(), ranks=with_ranks)
             ladder_lists = [*_compare_lists(lookups, old_ladder, new_ladder, lists.get(name, ()))]
             differing_lists += ladder_lists
             if name in lists:

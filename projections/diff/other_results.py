@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -21,7 +22,7 @@ from ratings_ledger.projections.queries.survey import Survey
 
 @dataclass(frozen=True, slots=True)
 class HypotheticalResult(Result):
-    """A player's actual change for a game (`gave`), None if it did not count, and the hypothetical change."""
+    """A player's actual change for a game (`gave`), None if the game does not count, and the hypothetical change."""
 
     ladder: str
     player: str
@@ -56,7 +57,7 @@ def compute_other_result(survey: Survey, game_id: str, places: Sequence[int]) ->
     survey.failures = []  # drop the failures of the timeline, which the loop below collects again
     if timeline.voided:
         message = f"{game_id} is voided, so no result changes points; first reinstate it"
-        raise BadArgument(f"{message}: ratings reinstate {game_id} --reason TEXT", "places")
+        raise BadArgument(f"{message}: ratings reinstate {shlex.quote(game_id)} --reason TEXT", "places")
     correction = _build_correction(timeline.data, places)
     after, *_ = apply_drafts(survey.connection, survey.undated, [correction])
     row = find_game_row(survey.connection, survey.facts, game_id)
@@ -79,7 +80,7 @@ def compute_other_result(survey: Survey, game_id: str, places: Sequence[int]) ->
 def has_other_results(data: dict[str, Any]) -> bool:
     """Tell whether a game's participants could have had other places.
 
-    It is False if places follow from scores, or if a substitute took over a seat.
+    It is False if a participant has a score or no place, or if a substitute took over a seat.
     """
     return all("place" in seat and not seat.keys() & {"score", "replaces"} for seat in data["participants"])
 
@@ -88,7 +89,8 @@ def _build_correction(data: dict[str, Any], places: Sequence[int]) -> Draft:
     """Build the correction that gives a game other places. Raises `BadArgument`."""
     participants = data["participants"]
     if not has_other_results(data):
-        message = f"{data['game_id']} has scores or a substitute, so its places cannot be changed by themselves"
+        problem = "has scores, a substitute, or a result without places"
+        message = f"{data['game_id']} {problem}, so its places cannot be changed by themselves"
         raise BadArgument(message, "places")
     if len(places) != len(participants):
         message = f"{data['game_id']} has {count(len(participants), 'participant')}, not {len(places)}"

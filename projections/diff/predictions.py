@@ -5,7 +5,8 @@
     accuracy     the share of pairs without a tie in which the favourite placed better; equal favourites count half
 
 `expected` is the rule's expected score from the states before the game; `scored` is 1 for the better place, 1/2 for a
-tie. The favourite is the player with more points or, under a rule with state, with the higher expected score.
+tie and 0 for the worse place. The favourite is the player with more points or, under a rule with state, with the higher
+expected score.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def measure_quality(facts: Facts, stream: Stream) -> Quality | None:
 def _measure_compiled(stream: Stream, before: Column) -> Quality | None:
     """Measure a long ladder with compiled code; None if a rule cannot be compiled or fails.
 
-    After a None, use `_measure_interpreted`, which reports the game at which a rule fails.
+    `_measure_interpreted` then measures the ladder, or reports the game at which the rule fails.
     """
     rules = {version.rule for version in stream.versions}
     place_indexes = {rule.columns.index("place") if "place" in rule.columns else None for rule in rules}
@@ -90,7 +91,7 @@ def _measure_compiled(stream: Stream, before: Column) -> Quality | None:
 
 
 def _measure_interpreted(facts: Facts, trace: Trace) -> Quality:
-    """Measure a short ladder, or one whose rules cannot be compiled. Raises `RuleFailure`.
+    """Measure a ladder that is short, or whose rules keep a state or cannot be compiled. Raises `RuleFailure`.
 
     Two players of the same side are not a pair.
     """

@@ -63,7 +63,7 @@ class PublishedRowDiff(Result):
 
     @property
     def climbed(self) -> int:
-        """Return the number of ranks by which the player is better than on the previous list."""
+        """Return the number of ranks by which the player is better than on the previous list; negative if worse."""
         return 0 if self.previous_rank is None or self.rank[0] is None else self.previous_rank - self.rank[0]
 
     @property
@@ -77,9 +77,9 @@ class PublishedListDiff(Answer, RowSequence[PublishedRowDiff]):
     """A published list compared with the same list as known now: its rows as published, then the players new on it.
 
     ruleset, ruleset_now: the versions that ranked the list and rank it now
-    decisions: the decisions since the publication that changed points on the list
+    decisions: the decisions after `published_known_at` that changed points on the list
     differing: the number of rows that differ
-    previous:  the time of the previous list of the ladder
+    previous:  the `as_of` of the previous list of the ladder
     last:      the last event that the answer depends on
     """
 

@@ -30,7 +30,7 @@ def _search_positions(connection: Connection, facts: Facts) -> frozenset[int]:
 
 
 def _find_late_games(connection: Connection, facts: Facts) -> list[int]:
-    """Return the first positions of the games recorded after a published list whose time they precede."""
+    """Return the first positions of late games: played by the time of a published list, but recorded after the list."""
     list_events = read_events_of_type(
         "list.published", read_matching_records(connection, until=facts.position, type_name="list.published")
     )

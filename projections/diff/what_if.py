@@ -151,7 +151,10 @@ def find_comparison_obstacle(now: Ladders, ruleset: Ruleset) -> str | None:
 
 
 def check_simulated_ladder(facts: Facts, ladder: str, ruleset: Ruleset) -> None:
-    """Raise `BadArgument` unless a name is valid for a ladder of this ruleset or of a published ruleset."""
+    """Raise `BadArgument` unless a name is valid for a ladder of this ruleset or of a published ruleset.
+
+    Raises `RulesetUnusable` if the published ruleset cannot be used.
+    """
     name = parse_name(ladder)
     if name.ruleset_id != ruleset.id:
         find_versions(facts, ladder)
@@ -188,7 +191,12 @@ def list_left_out(ladders: Iterable[SimulatedLadder], names: Collection[str]) ->
 
 def build_no_games_error(ruleset: Ruleset, ladder: str, names: Collection[str]) -> Unknown:
     """Build the error for a ladder without games under a ruleset; `names` are the ladders that have games."""
-    return Unknown(None, f"{ladder} has no games under {ruleset.name}; the ladders with games are {_join_some(names)}")
+    listed = ", ".join(sorted(names)[:5]) + (" ..." if len(names) > 5 else "")
+    if len(names) > 1:
+        hint = f"the ladders with games are {listed}"
+    else:
+        hint = f"the only ladder with games is {listed}" if names else "no ladder has games under it"
+    return Unknown(None, f"{ladder} has no games under {ruleset.name}; {hint}")
 
 
 def compare_simulated_ladders(
@@ -214,6 +222,7 @@ def compare_simulated_ladders(
         failed += [
             lookups.describe_failure(problem, now.facts) for problem in qualities if isinstance(problem, RuleFailure)
         ]
+        # without any message, no replay failed
         if failed and not _can_replay(requested_streams.get(name)):
             continue
         quality_pair = QualityPair(*(None if isinstance(quality, RuleFailure) else quality for quality in qualities))
@@ -223,10 +232,6 @@ def compare_simulated_ladders(
         )
         ladders.append(SimulatedLadder(summaries.get(name, unchanged), quality_pair, changes))
     return ladders, impact.published
-
-
-def _join_some(names: Collection[str]) -> str:
-    return ", ".join(sorted(names)[:5]) + (" ..." if len(names) > 5 else "") if names else "none"
 
 
 def _try_measure_quality(facts: Facts, stream: Stream | None) -> Quality | RuleFailure | None:
@@ -255,7 +260,8 @@ def build_variants(data: Data, changed: Mapping[str, Sequence[str]]) -> list[tup
     """Return (settings, data of the ruleset) for each combination of the values of dotted keys.
 
     A value is parsed as a whole number, true or false if possible, else as text; if the key has text now, the value is
-    text, too. An empty value removes the key. Raises `Refused` (bad-value) for a key that has several values.
+    text, too. An empty value removes the key. Raises `Refused` (bad-value) for a key that has several values, or whose
+    section is not a table.
     """
     variants: list[tuple[dict[str, str], Data]] = [({}, data)]
     for key, values in changed.items():
@@ -275,7 +281,7 @@ def _set_value(data: Data, key: str, value: str) -> Data:
         raise Refused("bad-value", f"{quote(name)} is not a table, so it has no {quote(key)}; set {quote(name)}")
     if not inner_key and isinstance(section, (dict, list)):
         raise Refused("bad-value", f"{quote(name)} has several values; change them in a file")
-    remaining = {key: member for key, member in data.items() if key != name}
+    remaining = {other: member for other, member in data.items() if other != name}
     if inner_key:
         return {**remaining, name: _set_value(section or {}, inner_key, value)}
     return {**remaining, name: value if isinstance(section, str) else _parse_value(value)} if value else remaining
