@@ -79,7 +79,7 @@ def find_existing(
     waiting: EventLookup | None = None,
     named_events: Iterable[NamedEvent] | None = None,
 ) -> dict[int, Rejection | None]:
-    """Find the drafts that the log already holds.
+    """Find the drafts whose id, game or version the log already holds.
 
     Args:
         connection: A connection to the ledger.
@@ -88,7 +88,7 @@ def find_existing(
         named_events: The events of the log with a name in `list_unique_names(drafts)`, if the caller has read them.
 
     Returns:
-        An entry for each draft that the log already holds, by index: None if the content is the same, else the refusal.
+        An entry for each of these drafts, by index: None if the content is the same, else the refusal.
     """
     by_id: dict[str, str] = {}
     game_subjects: dict[str, str] = {}

@@ -141,7 +141,7 @@ def find_position_known_at(connection: Connection, instant: int) -> int:
     return low
 
 
-def recorded_at(connection: Connection, position: int) -> int:
+def read_recorded_at(connection: Connection, position: int) -> int:
     """Return when the event at a position was recorded, in microseconds."""
     query = select(events.c.recorded_at).where(events.c.position == position)
     return int(connection.execute(query).scalar_one())
@@ -387,7 +387,7 @@ class Log(EventLookup):
         return [_read_event_or_unreadable(*row) for row in self.connection.execute(query)]
 
     def find_event_id(self, position: int) -> str | None:
-        """Return the id of the event at a position."""
+        """Return the id of the event at a position, or None."""
         query = select(events.c.event_id).where(events.c.position == position, events.c.position <= self.until)
         return self.connection.execute(query).scalar()
 

@@ -195,7 +195,7 @@ def is_file(name: str) -> bool:
     return dialect.IS_FILE
 
 
-def busy_seconds(url: URL) -> float:
+def parse_timeout(url: URL) -> float:
     """Return how many seconds to wait for a lock: the URL's `timeout`, or else `BUSY_SECONDS`. Raises `NotALedger`."""
     text = str(url.query.get("timeout", BUSY_SECONDS))
     if not re.fullmatch(r"\d{1,5}(\.\d{1,3})?", text, re.ASCII):
@@ -212,7 +212,7 @@ def connect(name: str, *, create: bool = False, keep_open: bool = False, checks_
     dialect: Dialect = DIALECTS[url.get_backend_name()]()
     # the user of a lost connection gets an error; the pool's own log messages would only repeat it
     logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
-    engine = dialect.build_engine(url, create, QueuePool if keep_open else NullPool, busy_seconds(url))
+    engine = dialect.build_engine(url, create, QueuePool if keep_open else NullPool, parse_timeout(url))
     engine.update_execution_options(dialect=dialect)
     location = str(url.database) if dialect.IS_FILE else redact_password(name)
     ledger = Ledger(engine, dialect, location, url, checks_catalogue)
@@ -269,7 +269,7 @@ def open_ledger(name: str, keep_open: bool = False) -> Ledger:
     ledger = connect(name, keep_open=keep_open, checks_catalogue=True)
     try:
         with ledger.reading() as connection:
-            _refuse_other_schema(ledger, schema_revision(connection))
+            _refuse_other_schema(ledger, read_schema_revision(connection))
     except BaseException:
         ledger.close()  # because the caller gets no ledger that it could close
         raise
@@ -286,7 +286,7 @@ def refuse_existing(name: str) -> None:
     try:
         ledger = connect(name)
         with ledger.reading() as connection:
-            if schema_revision(connection) is not None:
+            if read_schema_revision(connection) is not None:
                 raise build_ledger_exists_error(ledger)
     except NoLedger:
         return
@@ -304,7 +304,7 @@ def _refuse_other_schema(ledger: Ledger, revision: str | None) -> None:
         raise NotALedger(f"{message}; a newer ratings-ledger made it: upgrade the program", "new-schema")
 
 
-def schema_revision(connection: Connection) -> str | None:
+def read_schema_revision(connection: Connection) -> str | None:
     """Return the store's schema, as the number of its last migration, or None if it holds no ledger."""
     tables = inspect(connection)
     if not (tables.has_table("alembic_version") and tables.has_table("ledger_identity")):

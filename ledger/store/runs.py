@@ -42,7 +42,7 @@ from ratings_ledger.ledger.own_files import is_own_folder, open_own
 from ratings_ledger.ledger.processes.identity import is_process_running, name_this_process
 from ratings_ledger.ledger.store.dialect import dialect_of
 from ratings_ledger.ledger.store.log import ledger_id
-from ratings_ledger.ledger.store.opening import Ledger, busy_seconds
+from ratings_ledger.ledger.store.opening import Ledger, parse_timeout
 from ratings_ledger.ledger.store.schema import job_runs
 
 # the number of runs of each kind to keep, in addition to the last success and the last failure
@@ -313,7 +313,7 @@ def _store_run(ledger: Ledger, run: Run, seconds: float, *, no_trace: bool = Fal
     progress.
     """
     try:
-        milliseconds = max(int(min(seconds, busy_seconds(ledger.url)) * 1_000), 1)
+        milliseconds = max(int(min(seconds, parse_timeout(ledger.url)) * 1_000), 1)
         with ledger.reading() as connection, ledger.dialect.begin_on_runs(connection, milliseconds, exclusive):
             # another process may have marked this run's row as lost
             connection.execute(delete(job_runs).where(job_runs.c.run == run.run))

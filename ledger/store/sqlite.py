@@ -397,7 +397,7 @@ FAILURES: dict[str, tuple[type[LedgerError], str, str | None]] = {
     "AUTH": (StoreUnavailable, _INACCESSIBLE, "no-right"),
     "CANTOPEN": (StoreUnavailable, _INACCESSIBLE, None),
     "IOERR": (StoreUnavailable, _INACCESSIBLE, None),
-    "NOTADB": (NotALedger, "{} is not a SQLite file", None),
+    "NOTADB": (NotALedger, "{} is not a SQLite file; name the file of a ledger", None),
     "CORRUPT": (
         StoreDamaged,
         "{} is damaged, or does not have this program's tables: {}; run: ratings verify",
@@ -441,7 +441,7 @@ def read_change_rights(connection: Connection) -> ChangeRights:
 
 
 def describe_missing_rights(connection: Connection, role: str) -> str:
-    """Name the file or folder to which this account may not write; every role needs the same rights on a file."""
+    """Name the file and the folder, if this account may not write to them; every role needs the same rights."""
     unwritable = _find_unwritable(Path(*identify_database(connection)))
     return f"this account may not write to {' and '.join(unwritable)}" if unwritable else ""
 

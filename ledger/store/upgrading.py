@@ -17,7 +17,7 @@ from ratings_ledger.ledger.store.opening import (
     connect,
     connect_in_memory,
     open_ledger,
-    schema_revision,
+    read_schema_revision,
 )
 from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
 
@@ -51,14 +51,14 @@ def create_store(name: str) -> Ledger:
 def _upgrade_store(ledger: Ledger, *, refuses_ledger: bool = False) -> None:
     """Bring a store to the newest schema. With `refuses_ledger`, raise `LedgerExists` if it holds a ledger."""
     with ledger.reading() as connection:
-        revision = schema_revision(connection)
+        revision = read_schema_revision(connection)
     if revision is not None and refuses_ledger:
         raise build_ledger_exists_error(ledger)
     if revision != SCHEMA_REVISION:
         with ledger.writing() as connection:
             ledger.dialect.lock_schema(connection)
             # read again under the lock, because another process may have created the ledger meanwhile
-            revision = schema_revision(connection)
+            revision = read_schema_revision(connection)
             if revision is not None and refuses_ledger:
                 raise build_ledger_exists_error(ledger)
             if revision is None and (sign := _find_other_program(connection)):
@@ -93,7 +93,7 @@ def plan_upgrade(name: str) -> UpgradePlan:
     ledger = connect(name)
     scripts = ScriptDirectory.from_config(build_config())
     with ledger.reading() as connection:
-        revision = schema_revision(connection)
+        revision = read_schema_revision(connection)
         revisions = [script.revision for script in scripts.walk_revisions()]
         if revision not in revisions:
             open_ledger(name)  # raises `NoLedger` or `NotALedger`, which name the problem with the store

@@ -1,4 +1,4 @@
-"""Read adjustments from the command line or a table: the points to add, or the total that a player should have."""
+"""Read adjustments from a table, and compute the points to add from the total that a player should have."""
 
 from __future__ import annotations
 

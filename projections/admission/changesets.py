@@ -71,11 +71,12 @@ def load_last_changeset(connection: Connection, by: str) -> Changeset:
             position of the author's previous changeset.
     """
     after = _find_end_of_init(connection)
-    last = _find_newest_event(connection, by, after, head(connection).position)
+    last = _find_newest_event(connection, by, after=after, until=head(connection).position)
     if last is not None:
         if (problem := _find_undo_problem(connection, last)) is None:
             return load_changeset(connection, last.position or 0, by)
-        previous = _find_newest_event(connection, by, after, (last.position or 0) - 1, only_undoable=True)
+        before_last = (last.position or 0) - 1
+        previous = _find_newest_event(connection, by, after=after, until=before_last, only_undoable=True)
         if previous is None:
             raise problem
         end = load_changeset(connection, previous.position or 0, by).position
@@ -89,7 +90,7 @@ def load_last_changeset(connection: Connection, by: str) -> Changeset:
 
 
 def _find_newest_event(
-    connection: Connection, by: str, after: int, until: int, only_undoable: bool = False
+    connection: Connection, by: str, *, after: int, until: int, only_undoable: bool = False
 ) -> KnownEvent | None:
     """Return the newest event of an author with `after` < position <= `until`, or None."""
     types = UNDOABLE_TYPES if only_undoable else ()
@@ -176,8 +177,8 @@ def load_changeset(connection: Connection, position: int, by: str | None = None)
 def _find_import_ranges(connection: Connection, batches: Iterable[Batch], batch: Batch) -> list[list[int]]:
     """Return the position ranges of an import: the events of its files, and the events that record the import."""
     first, last = _find_transaction(connection, batch.position, "import.recorded")
-    file_ranges = (file_range for other in batches if first <= other.position <= last for file_range in other.ranges)
-    ranges = sorted([[first, last], *file_ranges])
+    import_batches = (candidate for candidate in batches if first <= candidate.position <= last)
+    ranges = sorted([[first, last], *(file_range for file in import_batches for file_range in file.ranges)])
     merged = [ranges[0]]
     for start, end in ranges[1:]:
         if start > merged[-1][1] + 1:

@@ -11,12 +11,7 @@ from ratings_ledger.ledger.store.opening import IN_MEMORY, Ledger, refuse_existi
 from ratings_ledger.projections.admission.home_zones import build_zone_event
 from ratings_ledger.projections.admission.proposals import propose
 from ratings_ledger.projections.admission.publishing_rulesets import build_ruleset_items
-from ratings_ledger.projections.rulesets.ruleset_sources import (
-    RulesetSource,
-    SourcedRuleset,
-    read_source,
-    read_sources,
-)
+from ratings_ledger.projections.rulesets.ruleset_sources import RulesetSource, SourcedRuleset, read_source, read_sources
 from ratings_ledger.projections.rulesets.versions import SHIPPED_AT
 
 

@@ -25,11 +25,7 @@ from ratings_ledger.ledger.validation.names import find_close_names, find_simila
 from ratings_ledger.projections.contract import FINISHED
 from ratings_ledger.projections.facts.columns import ABORTED, LABELS, NONE, Facts
 from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.ladder_typos import (
-    Labels,
-    drop_label,
-    find_played_labels,
-)
+from ratings_ledger.projections.queries.ladder_typos import Labels, drop_label, find_played_labels
 from ratings_ledger.projections.replay.eligibility import explain_ineligible
 from ratings_ledger.projections.replay.ladder_names import find_label_indexes
 from ratings_ledger.projections.replay.streams import list_partition_values

@@ -20,7 +20,7 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.store.exports import read_chain_head
-from ratings_ledger.ledger.store.log import Log, recorded_at
+from ratings_ledger.ledger.store.log import Log, read_recorded_at
 from ratings_ledger.ledger.validation.identities import read_identities
 from ratings_ledger.projections.diff.affected import (
     LogEntry,
@@ -156,7 +156,7 @@ def find_decisions(
         decisions=tuple(decisions),
         shares=tuple(path.list_shares()),
         failures={ladder: str(problem) for ladder, problem in sorted(path.failures.items())},
-        recorded=(to_datetime(recorded_at(connection, before + 1)), to_datetime(recorded_at(connection, after))),
+        recorded=(_read_time(connection, before + 1), _read_time(connection, after)),
         failed=tuple(describe_failure(problem, end, connection) for problem in path.failures.values()),
         left_out=facts.left_out,
         times=times,
@@ -181,8 +181,12 @@ def _build_decision(
         if event is not None
     )
     positions = tuple(entry.position for entry in entries)
-    at = to_datetime(recorded_at(connection, positions[0]))
+    at = _read_time(connection, positions[0])
     return Decision(*key, at, positions, TYPES[key[0]].decided, descriptions)
+
+
+def _read_time(connection: Connection, position: int) -> datetime:
+    return to_datetime(read_recorded_at(connection, position))
 
 
 PointsByPlayer = dict[str, RankedPoints]

@@ -13,31 +13,16 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.errors import Unknown
 from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.rejections import Refused
-from ratings_ledger.ledger.store.log import (
-    Log,
-    read_known_event,
-    read_records_at,
-)
+from ratings_ledger.ledger.store.log import Log, read_known_event, read_records_at
 from ratings_ledger.ledger.validation.identities import read_identities
 from ratings_ledger.projections.diff.affected import find_affected_between
-from ratings_ledger.projections.diff.comparison import (
-    DifferingList,
-    Effect,
-)
+from ratings_ledger.projections.diff.comparison import DifferingList, Effect
 from ratings_ledger.projections.diff.impact import build_log_lookups, compute_impact_between
 from ratings_ledger.projections.queries.coordinates import TimeFormat
-from ratings_ledger.projections.queries.event_texts import (
-    describe_decision,
-    describe_recorded_event,
-)
+from ratings_ledger.projections.queries.event_texts import describe_decision, describe_recorded_event
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.recorded_events import RecordedEvent
-from ratings_ledger.projections.queries.results import (
-    HIDDEN,
-    Answer,
-    Result,
-    RowSequence,
-)
+from ratings_ledger.projections.queries.results import HIDDEN, Answer, Result, RowSequence
 from ratings_ledger.projections.replay.ladder_names import parse_name
 
 

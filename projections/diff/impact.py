@@ -13,11 +13,7 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.types import Draft
 from ratings_ledger.ledger.validation.published_lists import PublishedList, read_published_lists, select_latest_lists
-from ratings_ledger.projections.diff.affected import (
-    apply_drafts,
-    have_same_points,
-    pair_affected_streams,
-)
+from ratings_ledger.projections.diff.affected import apply_drafts, have_same_points, pair_affected_streams
 from ratings_ledger.projections.diff.comparison import (
     DifferingList,
     Effect,

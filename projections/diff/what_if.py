@@ -13,23 +13,13 @@ from ratings_ledger.ledger.errors import BadArgument, RulesetRefused, Unknown
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.rejections import Refused, find_closest, quote
 from ratings_ledger.projections.contract import joined
-from ratings_ledger.projections.diff.comparison import (
-    DifferingList,
-    Effect,
-    ImpactSummary,
-)
+from ratings_ledger.projections.diff.comparison import DifferingList, Effect, ImpactSummary
 from ratings_ledger.projections.diff.impact import LogLookups, build_log_lookups, compute_impact_between
 from ratings_ledger.projections.diff.predictions import Quality, QualityPair, measure_quality
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.queries.coordinates import Coordinates, TimeFormat
 from ratings_ledger.projections.queries.ladders_at import Ladders, find_versions
-from ratings_ledger.projections.queries.results import (
-    HIDDEN,
-    INLINE,
-    NAMED_SET,
-    Answer,
-    Result,
-)
+from ratings_ledger.projections.queries.results import HIDDEN, INLINE, NAMED_SET, Answer, Result
 from ratings_ledger.projections.replay.ladder_names import find_ladder_name_problem, parse_name
 from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
@@ -281,7 +271,7 @@ def _set_value(data: Data, key: str, value: str) -> Data:
         raise Refused("bad-value", f"{quote(name)} is not a table, so it has no {quote(key)}; set {quote(name)}")
     if not inner_key and isinstance(section, (dict, list)):
         raise Refused("bad-value", f"{quote(name)} has several values; change them in a file")
-    remaining = {other: member for other, member in data.items() if other != name}
+    remaining = {member: content for member, content in data.items() if member != name}
     if inner_key:
         return {**remaining, name: _set_value(section or {}, inner_key, value)}
     return {**remaining, name: value if isinstance(section, str) else _parse_value(value)} if value else remaining

@@ -35,7 +35,7 @@ from ratings_ledger.ledger.store.log import (
     home_zones,
     read_events_of_type,
     read_matching_records,
-    recorded_at,
+    read_recorded_at,
 )
 from ratings_ledger.ledger.validation.published_lists import PublishedList, read_published_lists, select_latest_lists
 from ratings_ledger.projections.facts.columns import Facts
@@ -202,7 +202,7 @@ def resolve_known_at(connection: Connection, known_at: str | int | None, time_zo
             last = times.format_second(newest.recorded_at)
             note(f"the last event was recorded at {last}; the answer cannot include later events")
     if position == 0:
-        first = times.format_second(recorded_at(connection, 1))
+        first = times.format_second(read_recorded_at(connection, 1))
         message = f"the log begins at position 1, which was recorded at {first}; pass a later time or position"
         raise BadArgument(message, "known_at")
     return position

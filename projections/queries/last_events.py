@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from ratings_ledger.ledger.store.log import recorded_at
+from ratings_ledger.ledger.store.log import read_recorded_at
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import NONE, Column, Facts
@@ -89,7 +89,7 @@ _ALL_GAMES: Memo[str, dict[Values, Column]] = Memo()
 
 def load_last_event(connection: Connection, position: int) -> LastEvent:
     """Return the event at a position as a result."""
-    return LastEvent(position, to_datetime(recorded_at(connection, position)))
+    return LastEvent(position, to_datetime(read_recorded_at(connection, position)))
 
 
 def find_last_event(

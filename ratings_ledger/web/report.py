@@ -21,7 +21,7 @@ from ratings_ledger.ledger.errors import BadArgument, Unknown
 from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.exports import ChainHead, read_chain_head
-from ratings_ledger.ledger.store.log import recorded_at
+from ratings_ledger.ledger.store.log import read_recorded_at
 from ratings_ledger.projections.diff.attribution import PointsAttributed
 from ratings_ledger.projections.diff.statements import Statement, build_cause_lines, build_change_lines
 from ratings_ledger.projections.queries.coordinates import Coordinates, to_datetime
@@ -216,7 +216,8 @@ def _load_side(ledger: Ledger, standings: Standings, ids: Sequence[str]) -> Repo
     at, ladder = standings.at, standings.ladder
     view = ledger.at(None if at.as_of is None else format_instant(at.as_of), at.known_at)
     with view.ledger.reading() as connection:
-        head, recorded = read_chain_head(connection, at.known_at), to_datetime(recorded_at(connection, at.known_at))
+        head = read_chain_head(connection, at.known_at)
+        recorded = to_datetime(read_recorded_at(connection, at.known_at))
     side = ReportSide(
         view=view,
         ladder=standings,

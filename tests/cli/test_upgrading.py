@@ -20,7 +20,7 @@ from ratings_ledger.ledger.events.types import Draft
 from ratings_ledger.ledger.store import postgres, sqlite
 from ratings_ledger.ledger.store.appending import append
 from ratings_ledger.ledger.store.migrations import build_config
-from ratings_ledger.ledger.store.opening import Ledger, connect, schema_revision
+from ratings_ledger.ledger.store.opening import Ledger, connect, read_schema_revision
 from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
 from ratings_ledger.projections.stored.rebuild_lock import hold_rebuild_lock
 
@@ -60,7 +60,7 @@ def append_players(ledger: Ledger, *numbers: int) -> None:
 
 def read_revision(url: str) -> str | None:
     with open_for_reading(url) as connection:
-        return schema_revision(connection)
+        return read_schema_revision(connection)
 
 
 def read_records(url: str) -> list[Any]:

@@ -15,7 +15,7 @@ from ratings_ledger.ledger.events.types import Draft
 from ratings_ledger.ledger.store.appending import append
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.migrations import build_config
-from ratings_ledger.ledger.store.opening import connect, open_ledger, schema_revision
+from ratings_ledger.ledger.store.opening import connect, open_ledger, read_schema_revision
 from ratings_ledger.ledger.store.schema import SCHEMA_REVISION, metadata
 from ratings_ledger.ledger.store.upgrading import upgrade
 
@@ -66,7 +66,7 @@ def test_migrated_store_has_all_guards(ledger_url: str) -> None:
     ledger = open_ledger(ledger_url)
     with ledger.reading() as connection:
         assert ledger.dialect.find_altered_guards(connection) == []
-        assert schema_revision(connection) == SCHEMA_REVISION
+        assert read_schema_revision(connection) == SCHEMA_REVISION
 
 
 def test_empty_ledger_survives_down_and_up(store: str) -> None:
