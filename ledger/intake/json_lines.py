@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import IO
 
 from ratings_ledger.ledger.rejections import Refused
-from ratings_ledger.ledger.store.exports import mark_last_lines
+from ratings_ledger.ledger.store.exports import check_last_lines
 
 LINE_BYTES_MAX = 1 << 20
 # the limits on blank lines in a file, and on bytes that are skipped to find the end of a long line
@@ -13,7 +13,7 @@ BLANK_LINES_MAX, SKIPPED_BYTES_MAX = 100_000, 100_000_000
 
 def read_json_lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | Refused, None, None] | None]:
     """Yield the lines of a file; yield None for the last line of an export, so that the file may have no events."""
-    for number, line in mark_last_lines(number_lines(file)):
+    for number, line in check_last_lines(number_lines(file)):
         yield None if line is None else (number, line, None, None)
 
 

@@ -69,7 +69,7 @@ def run_ahead(messages: Iterator[bytes], seconds: float | None = None, closes_fi
         RuntimeError: The iterator raised an error. An `OSError` or a `LedgerError` passes through instead.
     """
     with open_pool(
-        1, partial(next, messages, None), closes_files=closes_files, passed=(OSError, LedgerError), seconds=seconds
+        1, partial(next, messages, None), closes_files=closes_files, forwarded=(OSError, LedgerError), seconds=seconds
     ) as (submit, wait_for_done):
         pending = deque(submit() for _ in range(MESSAGES_AHEAD))
         while True:
@@ -94,7 +94,10 @@ def run_forked(work: Callable[[int], bytes], units: int, cores: int, closes_file
     assert 0 < units <= UNITS_MAX
     workers = min(cores, units)
     numbers = iter(range(units))
-    with open_pool(workers, work, closes_files=closes_files, passed=(OSError, LedgerError)) as (submit, wait_for_done):
+    with open_pool(workers, work, closes_files=closes_files, forwarded=(OSError, LedgerError)) as (
+        submit,
+        wait_for_done,
+    ):
         running = set(map(submit, islice(numbers, UNITS_AHEAD * workers)))
         while running:
             done = wait_for_done(running)
@@ -110,19 +113,19 @@ def open_pool(
     work: Callable[..., Any],
     *,
     closes_files: bool,
-    passed: tuple[type[Exception], ...],
+    forwarded: tuple[type[Exception], ...],
     seconds: float | None = None,
 ) -> Iterator[tuple[Callable[..., "Future[Any]"], Callable[..., "set[Future[Any]]"]]]:
     """Provide a function that submits a unit of work to forked processes, and a function that waits for units.
 
-    With `seconds`, each unit of work is limited to this processor time. Errors of the types `passed` pass through;
+    With `seconds`, each unit of work is limited to this processor time. Errors of the types `forwarded` pass through;
     others become a `RuntimeError`. The processes end with the block. Raises `TimeLimitExceeded`, `WorkerLost`.
     """
     from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
     from multiprocessing import get_context
 
     limited = work if seconds is None else partial(_limit_processor_time, seconds, work)
-    begin = partial(_begin_work, limited, passed, _list_open_files() if closes_files else {}, sys.stdin)
+    begin = partial(_begin_work, limited, forwarded, _list_open_files() if closes_files else {}, sys.stdin)
     executor = ProcessPoolExecutor(workers, get_context("fork"), begin)
     processes = _start_processes(executor)
     try:
@@ -225,13 +228,13 @@ def _block_interrupts() -> Iterator[None]:
 
 
 def _begin_work(
-    work: Callable[..., Any], passed: tuple[type[Exception], ...], files: dict[int, tuple[int, ...]], stdin: Any
+    work: Callable[..., Any], forwarded: tuple[type[Exception], ...], files: dict[int, tuple[int, ...]], stdin: Any
 ) -> None:
     """Set up a new process: close these files of its parent, ignore Ctrl-C, and end with the parent."""
-    global _work, _passed
+    global _work, _forwarded
     from multiprocessing import parent_process
 
-    _work, _passed, sys.stdin = work, passed, stdin
+    _work, _forwarded, sys.stdin = work, forwarded, stdin
     parent = parent_process()
     assert parent is not None
     # locks and connections that a worker inherits would outlive the parent
@@ -272,13 +275,13 @@ def _limit_processor_time(seconds: float, work: Callable[..., Any], *arguments: 
 
 
 _work: Callable[..., Any]
-_passed: tuple[type[Exception], ...]
+_forwarded: tuple[type[Exception], ...]
 
 
 def _run_unit(*arguments: Any) -> Any:
     try:
         return _work(*arguments)
-    except _passed:
+    except _forwarded:
         raise
     except BaseException as error:
         if not isinstance(error, Exception) or isinstance(error, MemoryError):

@@ -17,7 +17,7 @@ _PROCESS = re.compile(r"(\S{1,255}) (\d{1,10}) (\d{0,20})", re.ASCII)
 
 def name_this_process() -> str:
     """Return this process's name: host, process id and start time."""
-    return f"{_host_name()} {os.getpid()} {_read_start_ticks(os.getpid()) or ''}"
+    return f"{_read_host_name()} {os.getpid()} {_read_start_ticks(os.getpid()) or ''}"
 
 
 def is_process_running(process: str, active_at: int, now: int) -> bool:
@@ -29,7 +29,7 @@ def is_process_running(process: str, active_at: int, now: int) -> bool:
     if match is None:
         return False
     host, pid, start_ticks = match.groups()
-    if host != _host_name():
+    if host != _read_host_name():
         return abs(now - active_at) < REMOTE_TIMEOUT_MICROSECONDS
     if start_ticks:
         return _read_start_ticks(int(pid)) == start_ticks
@@ -42,7 +42,7 @@ def is_process_running(process: str, active_at: int, now: int) -> bool:
     return True
 
 
-def _host_name() -> str:
+def _read_host_name() -> str:
     return re.sub(r"\s", "", platform.node())[:255] or "localhost"
 
 

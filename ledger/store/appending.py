@@ -170,7 +170,9 @@ def build_id_conflict_rejection(draft: Draft) -> Rejection:
             "another game needs another game_id",
         )
     return Rejection(
-        "id-conflict", f"an event with the id {quote(draft.event_id)} but different content is already recorded"
+        "id-conflict",
+        f"an event with the id {quote(draft.event_id)} but different content is already recorded; give this event "
+        "another id",
     )
 
 
@@ -178,7 +180,8 @@ def build_game_exists_rejection(draft: Draft, event_id: str) -> Rejection:
     """Build the refusal of a draft whose game is already recorded under another event id."""
     return Rejection(
         "game-exists",
-        f"{quote(draft.subject.removeprefix('game:'))} is already recorded, by the event {quote(event_id)}",
+        f"{quote(draft.subject.removeprefix('game:'))} is already recorded, by the event {quote(event_id)}; to correct "
+        "the game, run: ratings correct",
     )
 
 

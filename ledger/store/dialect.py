@@ -28,8 +28,8 @@ class NamedEvent(NamedTuple):
     record: str
 
 
-class Connections(Protocol):
-    """The part of an opened ledger that a dialect uses."""
+class ConnectionSource(Protocol):
+    """The part of an opened `Ledger` that a dialect uses."""
 
     @property
     def url(self) -> URL:
@@ -176,7 +176,9 @@ class Dialect(Protocol):
         `StoreDamaged` for unexpected objects, `StoreUnavailable`.
         """
 
-    def append_one(self, ledger: Connections, values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
+    def append_one(
+        self, ledger: ConnectionSource, values: Callable[[], Sequence[Any]]
+    ) -> tuple[int, bytes, int] | None:
         """Append one event in a transaction of its own; return the position, chain hash and time of the new head.
 
         Append nothing and return None if only the full checks of `appending.append` can decide: if the id or the game
@@ -259,13 +261,13 @@ class Dialect(Protocol):
 
     # jobs
 
-    def hold_rebuild_lock(self, ledger: Connections) -> AbstractContextManager[Connection | None]:
+    def hold_rebuild_lock(self, ledger: ConnectionSource) -> AbstractContextManager[Connection | None]:
         """Hold the database's lock on rebuilds inside the block; provide the connection that holds it, if any.
 
         The lock ends with the process. Raises `BlockingIOError` if it is already held.
         """
 
-    def mark_running(self, ledger: Connections, number: int) -> AbstractContextManager[None]:
+    def mark_running(self, ledger: ConnectionSource, number: int) -> AbstractContextManager[None]:
         """Show other processes, while the block runs, that the run with this number is in progress."""
 
     def is_running(self, connection: Connection, number: int, process: str, started_at: int, now: int) -> bool:

@@ -109,8 +109,8 @@ def _build_damage_error(position: int, problem: str) -> StoreDamaged:
     )
 
 
-def mark_last_lines(lines: Iterator[tuple[int, bytes | Refused]]) -> Iterator[tuple[int, bytes | Refused | None]]:
-    """Yield the numbered lines of a file of exports, with each export's last line checked.
+def check_last_lines(lines: Iterator[tuple[int, bytes | Refused]]) -> Iterator[tuple[int, bytes | Refused | None]]:
+    """Check the last line of each export in a file; yield the file's numbered lines.
 
     A last line with the right head becomes None, one with a wrong head a refusal. Another export may follow it.
     """

@@ -152,7 +152,7 @@ def _to_text(record: object) -> str:
     return record if isinstance(record, str) else "null"
 
 
-_page = (
+_PAGE_QUERY = (
     select(events.c.position, events.c.record)
     .where(events.c.position > bindparam("after"), events.c.position <= bindparam("until"))
     .order_by(events.c.position)
@@ -166,7 +166,7 @@ def read_records(
     """Yield pages of (position, record) in log order, for `after` < position <= `until` (default: the head)."""
     until = head(connection).position if until is None else until
     while after < until:
-        page = connection.execute(_page, {"after": after, "until": until, "size": size}).all()
+        page = connection.execute(_PAGE_QUERY, {"after": after, "until": until, "size": size}).all()
         if not page:
             return
         yield [(row[0], _to_text(row[1])) for row in page]
@@ -253,7 +253,7 @@ def read_matching_records(
     return [(row.position, _to_text(row.record)) for row in rows if type_name in (None, row.type)]
 
 
-def read_types(
+def read_valid_events(
     connection: Connection, types: Collection[str], *, until: int | None, after: int = 0
 ) -> list[KnownEvent]:
     """Return the valid events of some types at `after` < position <= `until` (None: the head), in log order."""
@@ -310,21 +310,21 @@ def read_live(
     Only events up to the position `until` count (None: all). An event is live unless a later event withdraws it.
     """
     if subject is None:  # reading the few voids as well takes less time than a second statement
-        events_read = read_types(connection, (type_name, "event.voided"), until=until)
+        events_read = read_valid_events(connection, (type_name, "event.voided"), until=until)
         matching = [event for event in events_read if event.type == type_name]
         voids = [event for event in events_read if event.type == "event.voided"]
     else:
         matching = read_events_of_type(
             type_name, read_matching_records(connection, until=until, type_name=type_name, subject=subject)
         )
-        voids = read_types(connection, ("event.voided",), until=until) if matching else []
+        voids = read_valid_events(connection, ("event.voided",), until=until) if matching else []
     withdrawn = _resolve_voids(connection, voids) if matching and voids else {}
     return [event for event in matching if event.event_id not in withdrawn] if withdrawn else matching
 
 
 def find_withdrawn_ids(connection: Connection, until: int) -> dict[str, int]:
     """Return the ids of the events withdrawn as of a position, each with the position of the withdrawing event."""
-    return _resolve_voids(connection, read_types(connection, ("event.voided",), until=until))
+    return _resolve_voids(connection, read_valid_events(connection, ("event.voided",), until=until))
 
 
 def _resolve_voids(connection: Connection, voids: Sequence[KnownEvent]) -> dict[str, int]:

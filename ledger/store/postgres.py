@@ -22,7 +22,7 @@ from ratings_ledger.ledger.errors import (
 )
 from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.catalogue import load_generated_objects
-from ratings_ledger.ledger.store.dialect import Connections, NamedEvent, Setting, transaction
+from ratings_ledger.ledger.store.dialect import ConnectionSource, NamedEvent, Setting, transaction
 from ratings_ledger.ledger.store.guards import (
     AHEAD,
     POSTGRES_APPEND,
@@ -280,7 +280,7 @@ def lock_generations(connection: Connection) -> None:
 
 
 @contextmanager
-def hold_rebuild_lock(ledger: Connections) -> Iterator[Connection]:
+def hold_rebuild_lock(ledger: ConnectionSource) -> Iterator[Connection]:
     """Hold the advisory lock of rebuilds inside the block; provide its connection.
 
     Raises `BlockingIOError` if the lock is already held.
@@ -311,7 +311,7 @@ def begin_on_runs(connection: Connection, milliseconds: int, exclusive: bool) ->
 
 
 @contextmanager
-def mark_running(ledger: Connections, number: int) -> Iterator[None]:
+def mark_running(ledger: ConnectionSource, number: int) -> Iterator[None]:
     """Hold an advisory lock on a run's number inside the block, if another connection is available."""
     with ExitStack() as stack:
         with suppress(LedgerError, SQLAlchemyError):
@@ -342,7 +342,7 @@ def lock_and_read_head(connection: Connection, names: Sequence[str]) -> tuple[An
         return head.fetchone(), [] if named_events is None else [NamedEvent(*row) for row in named_events.fetchall()]
 
 
-def append_one(ledger: Connections, values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
+def append_one(ledger: ConnectionSource, values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
     """Append an event in one round trip; return the new head, or None if only the full checks of `append` can decide.
 
     Under the append lock the server only compares a value that changes with the catalogue, because a full comparison

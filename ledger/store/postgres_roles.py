@@ -13,7 +13,7 @@ from ratings_ledger.ledger.store.dialect import PLAIN_NAME, ROLE_PREFIX, ChangeR
 from ratings_ledger.ledger.store.postgres_catalogue import use_catalogue_path
 
 # the tables that a rebuild writes
-_STANDINGS = [
+_REBUILT_TABLES = [
     "generations",
     "generation_ladders",
     "generation_standings",
@@ -28,12 +28,12 @@ _STANDINGS = [
 # by role and table: the rights in addition to SELECT; only the owner has further rights
 WRITE_RIGHTS: dict[str, dict[str, tuple[str, ...]]] = {
     "writer": {"events": ("INSERT",)},
-    "rebuilder": dict.fromkeys(_STANDINGS, ("INSERT", "UPDATE", "DELETE")),
+    "rebuilder": dict.fromkeys(_REBUILT_TABLES, ("INSERT", "UPDATE", "DELETE")),
 }
 # a verb for the work of each role, for messages
 _WORK = {"writer": "append", "rebuilder": "store standings"}
 # the views of the role for dashboards, which must not read events
-DASHBOARD = ("live_changes", "live_games", "live_info", "live_ladders", "live_participants", "live_standings")
+DASHBOARD_VIEWS = ("live_changes", "live_games", "live_info", "live_ladders", "live_participants", "live_standings")
 # tables and views that only the owner may change
 OWNER_ONLY = ("alembic_version", "events_readable", "ledger_identity")
 
@@ -70,7 +70,7 @@ def build_grant_statements(database: str, prefix: str = ROLE_PREFIX) -> Grants:
             f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {readers}",
             f"ALTER DEFAULT PRIVILEGES FOR ROLE {owner} IN SCHEMA public GRANT SELECT ON TABLES TO {readers}",
             *write_grants,
-            f"GRANT SELECT ON {', '.join(f'public.{view}' for view in DASHBOARD)} TO {roles[4]}",
+            f"GRANT SELECT ON {', '.join(f'public.{view}' for view in DASHBOARD_VIEWS)} TO {roles[4]}",
         ],
     )
 
@@ -98,7 +98,7 @@ def read_change_rights(connection: Connection) -> ChangeRights:
     """Read whether the current user may change the tables, and which roles own them."""
     schema = connection.exec_driver_sql(_SCHEMA).scalar_one()
     with use_catalogue_path(connection):
-        parameters = {"schema": schema, "tables": [*_list_readable_tables(), *DASHBOARD]}
+        parameters = {"schema": schema, "tables": [*_list_readable_tables(), *DASHBOARD_VIEWS]}
         user, owners, may_change = connection.execute(text(_CHANGE_RIGHTS), parameters).one()
     return ChangeRights(user, ", ".join(owners), may_change)
 
@@ -122,7 +122,9 @@ def describe_missing_rights(connection: Connection, role: str) -> str:
 def _find_required_rights(roles: Iterable[str]) -> dict[str, set[str]]:
     """Return the rights that the work of these roles needs, by table."""
     writes = [(table, rights) for role in roles for table, rights in WRITE_RIGHTS[role].items()]
-    required = {table: {"SELECT"} for table in (*(table for table, _ in writes), *_list_readable_tables(), *DASHBOARD)}
+    required = {
+        table: {"SELECT"} for table in (*(table for table, _ in writes), *_list_readable_tables(), *DASHBOARD_VIEWS)
+    }
     for table, rights in writes:
         required[table].update(rights)
     return required
@@ -179,7 +181,7 @@ class _ServerRights:
 
     def __init__(self, connection: Connection, schema: int, database: str, user: str) -> None:
         self.database = _quote_name(database)
-        parameters = {"schema": schema, "tables": [*_list_readable_tables(), *DASHBOARD]}
+        parameters = {"schema": schema, "tables": [*_list_readable_tables(), *DASHBOARD_VIEWS]}
         owners = connection.execute(text(_OWNERS), parameters).all()
         self.owners: dict[str, str] = {row[0]: row[1] for row in owners}
         self.owner = Counter(self.owners.values()).most_common(1)[0][0]

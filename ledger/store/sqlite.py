@@ -41,7 +41,7 @@ from ratings_ledger.ledger.store.catalogue import Objects, load_generated_object
 from ratings_ledger.ledger.store.dialect import (
     BUSY_SECONDS,
     ChangeRights,
-    Connections,
+    ConnectionSource,
     Grants,
     NamedEvent,
     RightsProblem,
@@ -236,7 +236,7 @@ def begin_on_runs(connection: Connection, milliseconds: int, exclusive: bool) ->
             connection.exec_driver_sql(f"PRAGMA busy_timeout = {timeout_before}")
 
 
-def mark_running(ledger: Connections, number: int) -> AbstractContextManager[None]:
+def mark_running(ledger: ConnectionSource, number: int) -> AbstractContextManager[None]:
     """Do nothing: a run is in progress while its process exists."""
     return nullcontext()
 
@@ -256,7 +256,7 @@ def lock_and_read_head(connection: Connection, names: Sequence[str]) -> tuple[An
     return cursor.execute(HEAD_QUERY).fetchone(), find_events_named(cursor, names) if names else []
 
 
-def append_one(ledger: Connections, values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
+def append_one(ledger: ConnectionSource, values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
     """Append an event in one short transaction; return the new head, or None if only `append` can decide.
 
     `values` is called under the lock. The guard and the unique indexes refuse an id or a game that exists.
@@ -458,7 +458,7 @@ def _read_account_name(number: int) -> str:
 
 
 @contextmanager
-def hold_rebuild_lock(ledger: Connections) -> Iterator[None]:
+def hold_rebuild_lock(ledger: ConnectionSource) -> Iterator[None]:
     """Lock the ledger's file while the block runs. Raises `BlockingIOError` if the lock is already held.
 
     Unlike a lock file, this lock is the same for all links to the file, and cannot be deleted. Raises

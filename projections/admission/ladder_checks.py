@@ -103,7 +103,7 @@ class Admission:
         self._new_ladders = new_ladders
         self._load_known_facts = facts
         self.versions: dict[str, list[Version]] = {}
-        self._scored: set[str] | None = None
+        self._scored_games_cache: set[str] | None = None
         self._unusable: dict[str, str] = {}
         # by game: the reason why its ruleset cannot be used here
         self._unusable_games: dict[str, str] = {}
@@ -233,16 +233,16 @@ class Admission:
 
     @property
     def _scored_games(self) -> set[str]:
-        if self._scored is None:
-            self._scored = list_games(version for versions in self.versions.values() for version in versions)
-        return self._scored
+        if self._scored_games_cache is None:
+            self._scored_games_cache = list_games(chain.from_iterable(self.versions.values()))
+        return self._scored_games_cache
 
     def _add_version(self, version: Version) -> None:
         self.versions.setdefault(version.ruleset.id, []).append(version)
         self._clear_caches()
 
     def _clear_caches(self) -> None:
-        self._scored = None
+        self._scored_games_cache = None
         self._refusing.clear()
         self._unranked_reasons.clear()
         self._first_rulesets.clear()

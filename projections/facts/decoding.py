@@ -31,7 +31,7 @@ from ratings_ledger.ledger.store.log import (
     read_live,
     read_records,
     read_records_at,
-    read_types,
+    read_valid_events,
 )
 from ratings_ledger.ledger.validation.identities import resolve_renames
 from ratings_ledger.projections import compiling
@@ -241,7 +241,7 @@ def _request_game_rows(
 
 def _find_changed_games(connection: Connection, after: int, until: int, types: Sequence[str]) -> set[str]:
     """Return the ids of the games to which events of some types refer, after the position `after` up to `until`."""
-    return {event.data["game_id"] for event in read_types(connection, types, until=until, after=after)}
+    return {event.data["game_id"] for event in read_valid_events(connection, types, until=until, after=after)}
 
 
 def extend(facts: Facts, connection: Connection, until: int, chain_hash: bytes | None = None) -> None:

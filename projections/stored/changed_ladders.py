@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.events.game_clocks import CLOCK_TYPES
 from ratings_ledger.ledger.events.revisions import GAME_EVENTS, live_game
 from ratings_ledger.ledger.events.types import TYPES
-from ratings_ledger.ledger.store.log import Log, find_changed_games, read_types
+from ratings_ledger.ledger.store.log import Log, find_changed_games, read_valid_events
 from ratings_ledger.projections.admission.ladder_checks import build_game_facts
 from ratings_ledger.projections.diff.affected import is_affected, list_affected_subjects
 from ratings_ledger.projections.facts.columns import Facts
@@ -68,7 +68,7 @@ def _find_affected_since(connection: Connection, facts: Facts, position: int) ->
     """Return the subjects (see `list_affected_subjects`) that new events may affect, except events of games."""
     types = [name for name, event_type in TYPES.items() if not event_type.is_silent and name not in GAME_EVENTS]
     affected = set[str]()
-    for event in read_types(connection, types, until=facts.position, after=position):
+    for event in read_valid_events(connection, types, until=facts.position, after=position):
         if event.position not in facts.left_out:
             is_clock_event = event.type in CLOCK_TYPES
             affected |= (

@@ -44,7 +44,7 @@ class Worker:
         self.disabled, self._seconds, self._note = dict(disabled), seconds, mmap(-1, NOTE_BYTES)
         self._exit_stack = ExitStack()
         limited = _LimitedWork(work, seconds, self.disabled, self._note)
-        pool = open_pool(1, limited, closes_files=True, passed=())
+        pool = open_pool(1, limited, closes_files=True, forwarded=())
         self._submit, self._watch = self._exit_stack.enter_context(pool)
 
     def end(self) -> None:

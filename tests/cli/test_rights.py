@@ -15,7 +15,7 @@ from stores import make_empty_ledger
 
 from ratings_ledger.ledger.store.dialect import DIALECTS
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.ledger.store.postgres_roles import DASHBOARD, OWNER_ONLY, WRITE_RIGHTS, build_grant_statements
+from ratings_ledger.ledger.store.postgres_roles import DASHBOARD_VIEWS, OWNER_ONLY, WRITE_RIGHTS, build_grant_statements
 from ratings_ledger.ledger.store.schema import metadata
 from ratings_ledger.projections.stored.rebuild_lock import hold_rebuild_lock
 from ratings_ledger.projections.stored.schema import VIEWS
@@ -43,7 +43,7 @@ def wrong(ratings: Ratings, url: str, what: str = "rights") -> list[tuple[str, s
 def test_every_table_has_decided_rights() -> None:
     """Every table and view is listed exactly once, with who may write it and who may see it."""
     written = {table for tables in WRITE_RIGHTS.values() for table in tables}
-    named = [*written, *OWNER_ONLY, *DASHBOARD]
+    named = [*written, *OWNER_ONLY, *DASHBOARD_VIEWS]
     assert len(named) == len(set(named))
     assert set(named) == {
         *metadata.tables,
