@@ -1,7 +1,7 @@
 """Find the ladders that a recorded event or a draft may affect, without replaying them.
 
-What an event may affect is a set of subjects: `game:NAME` for the ladders that score a game such as catan,
-`ruleset:ID` for the ladders of a ruleset, and `all`. The set is empty for an event that affects no ladder.
+Ladders are named in groups: `game:NAME` stands for the ladders that score a game such as catan, `ruleset:ID` for the
+ladders of a ruleset, and `all` for all ladders. An event that affects no ladder affects no group.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.streams import Stream, find_version_changes
 from ratings_ledger.projections.rulesets.versions import Version, bind
 
-ALL = "all"
+ALL = "all"  # the group of all ladders
 
 
 class LogEntry(NamedTuple):
@@ -44,10 +44,10 @@ def read_entries(connection: Connection, after: int, until: int) -> Iterator[Log
             yield LogEntry(position, record, next(read_known_events([(position, record)]), None))
 
 
-def find_affected(facts: Facts, type_name: str, data: dict[str, Any]) -> set[str]:
-    """Return the subjects that an event may affect. The facts must have the row of the event's game."""
+def find_affected_groups(facts: Facts, type_name: str, data: dict[str, Any]) -> set[str]:
+    """Return the groups of ladders that an event may affect. The facts must have the row of the event's game."""
     names = _list_game_names(facts, data) if type_name in GAME_EVENTS else ()
-    return list_affected_subjects(type_name, data, names)
+    return list_affected_groups(type_name, data, names)
 
 
 def _list_game_names(facts: Facts, data: dict[str, Any]) -> Iterator[str]:
@@ -58,8 +58,8 @@ def _list_game_names(facts: Facts, data: dict[str, Any]) -> Iterator[str]:
         yield stated if isinstance(stated, str) else stated["game"]
 
 
-def list_affected_subjects(type_name: str, data: dict[str, Any], games: Iterable[str]) -> set[str]:
-    """Return the subjects that an event may affect.
+def list_affected_groups(type_name: str, data: dict[str, Any], games: Iterable[str]) -> set[str]:
+    """Return the groups of ladders that an event may affect.
 
     Args:
         type_name: the type of the event.
@@ -76,16 +76,16 @@ def list_affected_subjects(type_name: str, data: dict[str, Any], games: Iterable
 
 
 def find_affected_between(connection: Connection, before: Facts, after: Facts, event: KnownEvent) -> set[str]:
-    """Return the subjects that an event may affect. The event is in the facts `after`, but not in `before`."""
+    """Return the groups of ladders that an event may affect. It is in the facts `after`, but not in `before`."""
     games = set[str]()
     for facts in (before, after) if event.type in GAME_EVENTS else ():
         with suppress(Unknown):  # `before` does not have the game if the event is its first record
             games.add(str(facts.label("game", find_game_row(connection, facts, event.data["game_id"]))))
-    return list_affected_subjects(event.type, event.data, games)
+    return list_affected_groups(event.type, event.data, games)
 
 
 class AppliedDrafts(NamedTuple):
-    """The ladders after some drafts, the subjects that these may affect, and their renames as (old id, new id)."""
+    """The ladders after some drafts, the groups that these may affect, and (old id, new id) of each rename."""
 
     ladders: Ladders
     affected: set[str]
@@ -111,7 +111,7 @@ def apply_drafts(
             if row == NONE and draft.type != "game.recorded":
                 with suppress(Unknown):
                     facts.rows[data["game_id"]] = find_game_row(connection, facts, data["game_id"])
-        affected.update(find_affected(facts, draft.type, data))
+        affected.update(find_affected_groups(facts, draft.type, data))
         apply(facts, position, KnownEvent(draft.event_id, draft.type, draft.occurred_at, data))
         if draft.type == "player.renamed":
             renames.append((data["player"], data["new_player"]))
@@ -129,8 +129,8 @@ def apply_drafts(
 def is_affected(version: Version, affected: Collection[str]) -> bool:
     """Tell whether a version's ladders may be affected."""
     ruleset, source_id = version.ruleset, getattr(version.params, "of", None)
-    subjects = {ALL, f"ruleset:{ruleset.id}", f"ruleset:{source_id}", *(f"game:{name}" for name in ruleset.scope.game)}
-    return not subjects.isdisjoint(affected)
+    groups = {ALL, f"ruleset:{ruleset.id}", f"ruleset:{source_id}", *(f"game:{name}" for name in ruleset.scope.game)}
+    return not groups.isdisjoint(affected)
 
 
 def load_affected_streams(ladders: Ladders, affected: Collection[str]) -> dict[str, Stream]:

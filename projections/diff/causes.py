@@ -22,7 +22,7 @@ from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.log import Log
 from ratings_ledger.ledger.validation.identities import list_clubs, list_players, read_club_identities, read_identities
 from ratings_ledger.projections.diff.affected import (
-    find_affected,
+    find_affected_groups,
     find_first_version,
     have_same_points,
     is_affected,
@@ -414,7 +414,7 @@ class _Path:
         """Tell whether an event may affect the ladder, before the event is applied."""
         if event.type in ("points.adjusted", "player.seeded") and not self._carries_over:
             return bool(event.data["ladder"] == self.ladder)
-        affected = find_affected(self.facts, event.type, event.data)
+        affected = find_affected_groups(self.facts, event.type, event.data)
         return any(is_affected(version, affected) for version in self._versions)
 
     def _find_row(self, event: KnownEvent) -> int | None:

@@ -24,7 +24,7 @@ from ratings_ledger.ledger.store.log import Log, read_recorded_at
 from ratings_ledger.ledger.validation.identities import read_identities
 from ratings_ledger.projections.diff.affected import (
     LogEntry,
-    find_affected,
+    find_affected_groups,
     find_first_version,
     have_same_points,
     pair_affected_streams,
@@ -135,7 +135,7 @@ def find_decisions(
         entries, affected = list(run), set[str]()
         for position, record, event in entries:
             if event is not None:
-                affected |= find_affected(facts, event.type, event.data)
+                affected |= find_affected_groups(facts, event.type, event.data)
             apply_event(facts, position, record)
         settle_facts(facts)
         if key is None:

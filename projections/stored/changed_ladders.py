@@ -11,7 +11,7 @@ from ratings_ledger.ledger.events.revisions import GAME_EVENTS, live_game
 from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.store.log import Log, find_changed_games, read_valid_events
 from ratings_ledger.projections.admission.ladder_checks import build_game_facts
-from ratings_ledger.projections.diff.affected import is_affected, list_affected_subjects
+from ratings_ledger.projections.diff.affected import is_affected, list_affected_groups
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.replay.streams import list_partition_values
 from ratings_ledger.projections.rulesets.versions import Version, list_games
@@ -65,14 +65,14 @@ def find_changed_ladders(connection: Connection, facts: Facts, position: int) ->
 
 
 def _find_affected_since(connection: Connection, facts: Facts, position: int) -> set[str]:
-    """Return the subjects (see `list_affected_subjects`) that new events may affect, except events of games."""
+    """Return the groups of ladders (see `diff/affected.py`) that new events may affect, except events of games."""
     types = [name for name, event_type in TYPES.items() if not event_type.is_silent and name not in GAME_EVENTS]
     affected = set[str]()
     for event in read_valid_events(connection, types, until=facts.position, after=position):
         if event.position not in facts.left_out:
             is_clock_event = event.type in CLOCK_TYPES
             affected |= (
-                _list_clock_rulesets(facts) if is_clock_event else list_affected_subjects(event.type, event.data, ())
+                _list_clock_rulesets(facts) if is_clock_event else list_affected_groups(event.type, event.data, ())
             )
     return affected
 
