@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from ratings_ledger.ledger.store.dialect import PREFIX
+from ratings_ledger.ledger.store.dialect import ROLE_PREFIX
 from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
 from ratings_ledger.projections.queries.results import HIDDEN, NAMED_FROM, Result
 from ratings_ledger.projections.stored.rebuild_lock import hold_rebuild_lock
@@ -65,5 +65,5 @@ def upgrade_ledger(name: str, *, dry_run: bool = False) -> LedgerUpgrade:
         may=plan.can_change_tables,
         dry_run=dry_run,
         upgraded=should_upgrade,
-        has_roles=plan.ledger.dialect.build_grant_statements("", PREFIX) is not None,
+        has_roles=plan.ledger.dialect.build_grant_statements("", ROLE_PREFIX) is not None,
     )
