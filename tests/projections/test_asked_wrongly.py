@@ -61,7 +61,7 @@ BAD_CALLS: dict[str, tuple[Callable[[Any], object], str]] = {
         lambda ledger: ledger.propose({}, "mira", new_names=TOO_LONG), "new_names must be refuse or accept, not <int>",
     ),
     "a ruleset of numbers": (
-        lambda ledger: ledger.simulate({TOO_LONG: 1}, ledger.at()), "the keys of a ruleset must be strings",
+        lambda ledger: ledger.simulate({TOO_LONG: 1}, ledger.at()), "the keys of a ruleset must be strings, not int",
     ),
     "a huge number as a date": (
         lambda ledger: ledger.simulate({**RULESET, "effective_from": TOO_LONG}, ledger.at()),
