@@ -38,6 +38,8 @@ NEWEST_GAMES = 2_000
 SUGGESTIONS_MAX = 20
 # how many values one statement looks up
 LOOKUP_SIZE = 400
+# built once, because every read after a write runs it
+_CHAIN_HASH_QUERY = select(events.c.chain_hash).where(events.c.position == bindparam("position"))
 
 
 class Head(NamedTuple):
@@ -124,7 +126,7 @@ def read_chain_hash(connection: Connection, position: int) -> bytes | None:
     """Return the chain hash at a position, or None if the log has no event there."""
     if position == 0:
         return ZERO
-    stored_hash = connection.execute(select(events.c.chain_hash).where(events.c.position == position)).scalar()
+    stored_hash = connection.execute(_CHAIN_HASH_QUERY, {"position": position}).scalar()
     return None if stored_hash is None else bytes(stored_hash)
 
 

@@ -84,7 +84,7 @@ class LadderCache:
         `StoreDamaged`.
         """
         known = None
-        if self._by_position:
+        if any(cached_position == position for cached_position, _ in [*self._by_position]):
             with self._lock:
                 by_rules = self._by_position.get((position, read_chain_hash(connection, position) or ZERO), {})
                 known = next(iter(by_rules.values()), None)
