@@ -352,8 +352,7 @@ class Ledger:
                 `Snapshot.timeline`). The events are refused if a later event is about a subject.
 
         Returns:
-            A proposal. Its `rejections` list the errors in the events; with several events, the `line` of a rejection
-            is the number of the event, from 1.
+            A proposal with `rejections` for errors. Of several events, `line` is the number of the refused one, from 1.
 
         Raises:
             BadArgument: An argument is invalid, or no event is about a subject of `based_on`.
