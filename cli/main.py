@@ -163,14 +163,14 @@ _interrupted = False
 
 
 def set_under_way(value: bool) -> bool:
-    """Set whether a command is under way, which an interrupt must not cut off; return the previous value."""
+    """Set whether a command is under way, so that an interrupt must not cut it off; return the previous value."""
     global _under_way
     previous, _under_way = _under_way, value
     return previous
 
 
 def is_under_way() -> bool:
-    """Tell whether a command is under way, which an interrupt must not cut off."""
+    """Tell whether a command is under way, so that an interrupt must not cut it off."""
     return _under_way
 
 
@@ -265,7 +265,7 @@ def run_program(arguments: list[str] | None = None) -> None:
     """Run the program, and exit with its code.
 
     0: done. 1: a finding or refusal. 2: a usage or configuration error. 3: the ledger is unavailable or does not exist.
-    4: another run of the same job is in progress.
+    4: another run of the same job is in progress. 130: interrupted.
     """
     _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
@@ -305,7 +305,7 @@ def invoke(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit code; report every failure in one message on stderr.
 
     With `--format json` the last line on stderr is an object with the members `reason`, `message` and `exit_code`,
-    unless the command printed a refusal in that format.
+    unless the command printed a refusal in that format, or only answered no, for example about an unknown player.
     """
     words = sys.argv[1:] if arguments is None else arguments
     was_under_way = set_under_way(True)

@@ -51,7 +51,7 @@ def run() -> NoReturn:
 
 
 def _handle_interrupt(number: int, frame: FrameType | None) -> None:
-    main = sys.modules.get("ratings_ledger.cli.main")
+    main = sys.modules.get("ratings_ledger.cli.main")  # None or incomplete while modules load
     if not getattr(main, "is_under_way", bool)():
         os._exit(EXIT_CODE)
     assert main is not None

@@ -25,10 +25,10 @@ class Answers(NamedTuple):
 
 
 def ask_about_close_names(close_names: Collection[CloseName], aliases: Mapping[str, str]) -> Answers | None:
-    """Return the user's answer about each of these names, or None if the user stops. Raises `click.Abort`.
+    """Return the user's answers about these names, or None if the user stops. Raises `click.Abort`.
 
-    If a close name is an alias, the question names its player. An opponent in the same game is not offered, because
-    players do not play against themselves.
+    A question offers the players that a name may mean: for an alias, its player. It does not offer an opponent in the
+    same game, because players do not play against themselves.
     """
     answers, accepted = dict[str, str](), set[str]()
     known = ChainMap(answers, {**aliases})

@@ -38,7 +38,7 @@ def _parse_words(
 ) -> list[str]:
     """Parse the words after a command; return the words that no parameter took.
 
-    Raises `click.UsageError`; for a misplaced --db its message is the corrected command.
+    Raises `click.UsageError`; for a misplaced --db its message gives the corrected command.
     """
     typed_words = [*words]
     try:

@@ -66,7 +66,7 @@ def read_duration(context: click.Context, parameter: click.Parameter, value: str
     match = re.fullmatch(r"(\d{1,6})([smhd])", value, re.ASCII)
     if match is None:
         raise click.BadParameter(
-            f"{quote(value)} is not a duration; write a whole number with s, m, h or d, such as 26h"
+            f"{quote(value)} is not a duration; write a number of at most six digits with s, m, h or d, such as 26h"
         )
     return int(match.group(1)) * {"s": 1, "m": 60, "h": 3_600, "d": 86_400}[match.group(2)]
 

@@ -81,7 +81,7 @@ partners_option = click.option(
     multiple=True,
     help="The separator of partners in a cell, such as + in anna + ben; repeatable.",
 )
-# the option that sets each member of `TableOptions`, except the zone: commands without tables have that option, too
+# the options for reading a table, by parameter; without --zone, which is defined for commands without tables, too
 TABLE_OPTIONS = {
     "renamed": click.option(
         "--map",
@@ -169,7 +169,10 @@ class TableFiles(NamedTuple):
         return options._replace(aliases=aliases), problems + contradictions
 
     def refuse_existing(self, files: Collection[str]) -> None:
-        """Raise `click.UsageError` if the profile to save exists, or would describe several files."""
+        """Raise `click.UsageError` for a profile to save that would describe several files, or that exists.
+
+        It may exist if it is also --profile; then it is updated.
+        """
         if self.save_as is None:
             return
         if len(files) > 1:
@@ -185,8 +188,9 @@ class TableFiles(NamedTuple):
 
     @property
     def _is_update(self) -> bool:
-        exists = self.profile is not None and self.save_as is not None and os.path.exists(self.save_as)
-        return exists and os.path.samefile(self.profile or "", self.save_as or "")
+        if self.profile is None or self.save_as is None:
+            return False
+        return os.path.exists(self.save_as) and os.path.samefile(self.profile, self.save_as)
 
     def save(self, options: TableOptions) -> None:
         """Save how a table was read, if --save-profile names a file with other contents. Raises `OSError`."""
@@ -212,7 +216,7 @@ def check_joints(partners: Iterable[str], ties: Iterable[str] = ()) -> None:
 
 
 def find_unsplittable_ids(connection: Connection, partners: Collection[str]) -> frozenset[str]:
-    """Return the known ids that look like several players, or like a player with a score; cells do not split them."""
+    """Return the known ids that cells must not split, although they look like several players or contain a score."""
     return frozenset(
         name
         for name in decode_for_command(connection).players
@@ -227,7 +231,7 @@ def find_scored_games(connection: Connection) -> tuple[str, ...]:
 
 
 def find_only_game(connection: Connection) -> str | None:
-    """Return the name of the only game that the published rulesets score, or None if they score several."""
+    """Return the name of the only game that the published rulesets score, or None if they score none or several."""
     return TableOptions(games=find_scored_games(connection)).only_game
 
 

@@ -92,8 +92,8 @@ def note_left_out(left_out: Mapping[int, str]) -> None:
     reported.update(new)
     for position, reason in list(new.items())[:EVENTS_SHOWN_MAX]:
         render.note(f"ratings: the event at position {position} does not count: {render.plain(reason)}")
-    if len(new) > EVENTS_SHOWN_MAX:
-        render.note(f"ratings: {len(new) - EVENTS_SHOWN_MAX:,} more events do not count")
+    if (more := len(new) - EVENTS_SHOWN_MAX) > 0:
+        render.note(f"ratings: {render.count(more, 'more event')} {'does' if more == 1 else 'do'} not count")
     if new:
         render.note("ratings: no command can have recorded such an event; run: ratings verify")
 
@@ -109,8 +109,8 @@ def open_view(
 ) -> Snapshot:
     """Return a snapshot of the ledger at the typed coordinates; print warnings about them.
 
-    With `close_now`, games in open rating periods are scored as if these closed now. Pass `cached=False` to compute
-    values for the log from the records only.
+    With `close_now`, games in open rating periods are scored as if these closed now. Pass `cached=False` for values to
+    record, so that they are computed from the records alone.
     """
     cache = LadderCache(partial(decode_for_command, cached=cached))
     return Snapshot(ledger, as_of, known_at, rules, close_now=close_now, note=print_note, cache=cache)

@@ -113,9 +113,9 @@ def write_command(command: CommandFunction) -> CommandFunction:
 
 
 def with_game_options(scope: RefusalScope) -> Callable[[CommandFunction], CommandFunction]:
-    """Return a decorator that adds the options of commands that record games; their values join the `WriteContext`.
+    """Return a decorator that adds the options of commands that record games; their values join the import policy.
 
-    `scope` says whether new names are refused in all events, or only in tables.
+    `scope` says whether new names are refused in all events, or only in tables. With --strict it is always all.
     """
 
     def decorate(command: CommandFunction) -> CommandFunction:

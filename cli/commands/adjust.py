@@ -56,7 +56,9 @@ def adjust(
     From a file, all rows are recorded or none. Players who already have the requested total are skipped.
     """
     if (player is None) == (file is None) or (file is None and (points is None) == (to is None)) or (file and to):
-        raise click.UsageError("name a PLAYER with POINTS or --to VALUE, or many players with --file")
+        raise click.UsageError(
+            "name a PLAYER with either POINTS or --to VALUE; for many players, pass --file without any of these"
+        )
     if dates is not None and file is None:
         raise click.UsageError("--dates describes the dates of a file; add --file, or leave out --dates")
     try:

@@ -113,7 +113,9 @@ def _draw_ranks(view: Snapshot, ladder: str, players: Sequence[str], by: Horizon
     lines = list[Series]()
     for player, player_ranks in ranks_by_player.items():
         if player_ranks.rows is None:
-            raise Unknown(None, f"{short_name(ladder)} is too long to look up every rank on it")
+            raise Unknown(
+                None, f"{short_name(ladder)} has too many games to compute every rank; to draw points, leave out --rank"
+            )
         lines.append(build_rank_line(player, player_ranks.rows, by))
         if not lines[-1].points:
             raise Unknown(None, f"{quote(player)} never had a rank on {short_name(ladder)}")

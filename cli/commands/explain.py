@@ -62,10 +62,10 @@ def explain_(
     if change or before is not None or after is not None:
         if not change:
             raise click.UsageError("--from and --to work only with --change; add --change, or leave them out")
-        if before is None or is_player or any((as_of, known_at, rules, close_now)):
-            raise click.UsageError(
-                "--change needs --from COORDS, and takes only --to and --format; leave out the other options"
-            )
+        if before is None:
+            raise click.UsageError("--change needs --from COORDS, such as --from published")
+        if is_player or any((as_of, known_at, rules, close_now)):
+            raise click.UsageError("--change takes only --from, --to and --format; leave out the other options")
         # slow to import, and only needed for this explanation
         from ratings_ledger.cli.output.attribution import print_attribution, print_attribution_csv
         from ratings_ledger.projections.diff.attribution import attribute_points

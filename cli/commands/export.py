@@ -76,10 +76,13 @@ def _read_since(connection: Connection, text: str, until: int) -> int:
     position = int(text) if head is None else head.position
     if position > until:
         raise _build_since_error(
-            f"position {position} is not in the log, which ends at position {until}; pass an earlier position"
+            f"position {position} is after the last event to export; pass position {until} or an earlier one"
         )
     if head is not None and (ledger_head := read_chain_head(connection, position)) != head:
-        raise _build_since_error(f"the ledger has another history: at position {position}, its head is {ledger_head}")
+        raise _build_since_error(
+            f"the ledger has another history than {head}: at position {position}, its head is {ledger_head}; to export "
+            "from there anyway, pass that head"
+        )
     return position
 
 
@@ -144,6 +147,7 @@ def export_standings(
         for result in results:
             if isinstance(result, ReplayFailure):
                 render.note(f"ratings: {result.reason}")
+                # a ruleset that cannot run here matters only among all ladders
                 failed = failed or result.ladder is not None or not ladders
             else:
                 written += 1

@@ -74,7 +74,7 @@ def _note_unanswered(batch: Sequence[Line]) -> None:
 
 @contextmanager
 def _watch_stop_signals() -> Iterator[int]:
-    """Yield a descriptor that becomes readable on the first SIGTERM or SIGINT; a second signal kills the process."""
+    """Yield a descriptor that becomes readable on the first SIGTERM or SIGINT; a second one has its usual effect."""
     read_end, write_end = os.pipe()
     previous_handlers = {signal_number: signal.getsignal(signal_number) for signal_number in STOP_SIGNALS}
 

@@ -113,6 +113,8 @@ def import_(  # the parameters are the options of the command
     if previewing and (syncing or following or restoring):
         message = "--preview takes none of --sync, --follow, --restore"
         raise click.UsageError(f"{message}; to see what differs in an edited sheet: --sync --dry-run")
+    if not restoring and (expected_head is not None or incomplete):
+        raise click.UsageError("--head and --incomplete work only with --restore; add it, or leave them out")
     if following:
         file_options = (
             tables != TableOptions(),
@@ -127,8 +129,6 @@ def import_(  # the parameters are the options of the command
         if context.dry_run or keep_going or context.policy.strict:
             raise click.UsageError("--restore takes none of --dry-run, --keep-going, --strict; leave them out")
         return _restore(context, BackupFiles(files, expected_head, incomplete))
-    if expected_head is not None or incomplete:
-        raise click.UsageError("--head and --incomplete need --restore")
     files = tuple(dict.fromkeys(files))
     table_files.refuse_existing(files)
     table_options, problems = table_files.read(tables)
@@ -189,14 +189,14 @@ def _check_sync_options(files: tuple[str, ...], syncing: bool, *, has_other_mode
         message = "--sync compares one file with its earlier imports; it takes neither further files nor standard input"
         raise click.UsageError(f"{message}, and none of --follow, --restore, --keep-going")
     if has_sync_options and not syncing:
-        raise click.UsageError("--reason and --yes need --sync")
+        raise click.UsageError("--reason and --yes work only with --sync; add it, or leave them out")
 
 
 def _follow(context: WriteContext, files: tuple[str, ...], *, has_file_options: bool) -> int:
     """Import lines as they arrive. Raises `click.UsageError` for files, and for options that need files."""
     if files != (STDIN,) or has_file_options:
-        message = "--follow reads events only from standard input, and takes no options for files"
-        raise click.UsageError(f"{message}; run: ratings import --follow -")
+        message = "--follow reads lines only from standard input, and takes neither options for tables nor --dry-run"
+        raise click.UsageError(f"{message}, --keep-going, --restore or --strict; run: ratings import --follow -")
     from ratings_ledger.cli.commands.follow import follow  # slow to import
 
     return follow(context.db, context.policy._replace(refusal_scope="", keep_going=True))

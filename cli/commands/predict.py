@@ -19,12 +19,14 @@ from ratings_ledger.ledger.store.opening import Ledger
 
 
 def read_numbers(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, int]:
-    """Parse the values of --set: numbers of the game by name."""
+    """Parse the values of --set: numbers of the game by name. Raises `click.BadParameter`."""
     numbers: dict[str, int] = {}
     for value in values:
         name, _, number = value.removeprefix("numbers.").partition("=")
         if not value.startswith("numbers.") or not re.fullmatch(r"-?\d{1,16}", number, re.ASCII):
-            raise click.BadParameter(f"{quote(value)} is not numbers.NAME=V with a whole number V")
+            raise click.BadParameter(
+                f"{quote(value)} is not numbers.NAME=V, where V is a whole number of at most 16 digits"
+            )
         if name in numbers:
             raise click.BadParameter(f"numbers.{name} is set twice; set it once")
         numbers[name] = int(number)

@@ -36,7 +36,7 @@ SCHEDULED = "list.scheduled"
 
 
 class DueList(NamedTuple):
-    """A ladder to publish, the ladders at the coordinates of the list, and the end of a scheduled month."""
+    """The ladders at the coordinates of a list, the ladder to publish, and the end of the month if it is scheduled."""
 
     ladders: Ladders
     ladder: str
@@ -100,7 +100,7 @@ def publish(context: WriteContext, ladder: str | None, as_of: str | None, all_du
 
 
 def _refuse_option_conflicts(ladder: str | None, as_of: str | None, all_due: bool, every: str | None) -> None:
-    """Raise `UsageError` for options that cannot be combined; the message names only the options that were used."""
+    """Raise `click.UsageError` for options that cannot be combined, and without a ladder and --due."""
     if all_due and ladder is not None:
         raise click.UsageError(f"--due publishes all due lists; leave out --due to publish only {ladder}")
     if all_due and as_of is not None:
@@ -158,7 +158,7 @@ def _publish_due(context: WriteContext) -> DueListsOutcome:
                     _publish_list(context, ladders, ranking, events=events, now=now, times=survey.times, end=end)
                 )
         has_publishable = bool(find_list_rulesets(survey) or scheduled)
-    # another process published a list that already exists
+    # leave out lists that another process has published meanwhile
     rows = [row for row in rows if {rejection.code for rejection in row.intake_result.rejected} != {"list-exists"}]
     return DueListsOutcome(
         survey.coordinates,

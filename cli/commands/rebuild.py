@@ -74,12 +74,14 @@ def rebuild_(
 ) -> int:
     """Replay all or the named ladders into stored standings. They are promoted in one step.
 
-    Ladders that are not named stay as they are. Exit 1 if a rule failed, or if a second replay differs from the
-    stored standings; in this case, nothing is promoted.
+    Ladders that are not named stay as they are, and so do ladders whose rule failed; the exit code is then 1. With
+    --check, exit 1 and promote nothing if the second replay gives different standings.
     """
     has_keep_options = context.get_parameter_source("keep") != ParameterSource.DEFAULT or keep_history is not None
     if rollback and (names or check or has_keep_options):
-        raise click.UsageError("--rollback computes nothing; leave out the names, --check, --keep and --history")
+        raise click.UsageError(
+            "--rollback promotes the previous generation as it is; leave out names, --check, --keep and --[no-]history"
+        )
     options = RebuildOptions(check=check, keep=keep, keep_history=keep_history, rule_seconds=rule_seconds)
     progress_log = ProgressLog(log or "plain")
     ladders = list(dict.fromkeys(map(to_nfc, names)))
@@ -175,7 +177,7 @@ def note_failures(result: RebuildResult) -> None:
     if failed:
         render.note(f"ratings: {NO_GAME_LOST}; once the rule works again, run: ratings rebuild")
     if result.differing:
-        render.note("ratings: nothing was promoted; the previous generation stays live")
+        render.note("ratings: nothing was promoted; the live standings stay as they were")
 
 
 def _summarize(result: RebuildResult, seconds: float, checked: bool) -> str:

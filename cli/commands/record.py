@@ -61,7 +61,7 @@ def record(
     terminal and without PLAYERS, one event, or the data of one game, is read as JSON from standard input.
     """
     ledger, was_shown, notes = context.ledger, False, LeagueNotes()
-    game = _find_scored_game(ledger) if game is None and (players or can_ask()) else game
+    game = _find_only_game(ledger) if game is None and (players or can_ask()) else game
     asks = not (players and game and game_id) and can_ask()
     syntax = _read_cell_syntax(ledger, partners, players, asks=asks)
     if asks:
@@ -99,8 +99,8 @@ def record(
     return 0 if is_silent else context.report(result, impact)
 
 
-def _find_scored_game(ledger: Ledger) -> str | None:
-    """Return the name of the only game that the rulesets score, or None if they score several."""
+def _find_only_game(ledger: Ledger) -> str | None:
+    """Return the name of the only game that the published rulesets score, or None if they score none or several."""
     with ledger.reading() as connection:
         return find_only_game(connection)
 

@@ -34,9 +34,14 @@ columns_option = click.option(
 
 
 class RuleTrial(NamedTuple):
-    """The outcome for a file: the version's name if it has no problems, its problems, and other remarks.
+    """The outcome for a file.
 
-    `checked` tells whether the rule scored any drawn game.
+    file:     the name of the file
+    name:     the name of the version; None if there are problems
+    assumed:  the keys whose values are assumed
+    problems: the problems that prevent publication
+    remarks:  other remarks about the trial
+    checked:  whether the rule scored any random game
     """
 
     file: str
@@ -121,7 +126,7 @@ def _try_file(file: str, seed: int, columns: Sequence[str]) -> RuleTrial:
 
 
 def has_package_rule(file: str) -> bool:
-    """Tell whether a file uses a rule from a package, even if this program ships a rule of the same name."""
+    """Tell whether a file uses a rule from a package, or one whose name several providers claim."""
     data, _ = read_tables(file)
     rule_id = None if data is None else data.get("rule")
     return isinstance(rule_id, str) and (rule_id not in BUILT_IN or rule_id in find_contested_rules())

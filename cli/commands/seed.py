@@ -56,7 +56,9 @@ def seed(
     use `adjust`. From a file, all rows are recorded or none. Players who already have this start are skipped.
     """
     if (player is None) == (file is None) or (file is None) != bool(values) or (file is not None and games is not None):
-        raise click.UsageError("name a PLAYER and values such as rating=1650, or many players with --file")
+        raise click.UsageError(
+            "name a PLAYER and values such as rating=1650; for many players, pass --file without these and --games"
+        )
     view = open_view(context.ledger)
     ladder = view.full_name(ladder)
     try:

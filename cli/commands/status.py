@@ -73,7 +73,7 @@ def _find_problems(
             "too-old", f"{subject} {format_age_exactly(age)} old; --max-age allows {format_age_exactly(max_age)}"
         )
     if max_behind is not None and behind is not None and behind > max_behind:
-        laggard = min((ladder for ladder in state.stale), key=lambda ladder: ladder.position or 0, default=None)
+        laggard = min(state.stale, key=lambda ladder: ladder.position or 0, default=None)
         subject = "the stored standings are" if laggard is None else f"{laggard.ladder}: its stored standings are"
         yield HealthProblem(
             "too-far-behind", f"{subject} {render.count(behind, 'event')} behind; --max-behind allows {max_behind:,}"

@@ -37,9 +37,8 @@ def undo(context: WriteContext, position: int | None, reason: str | None, yes: b
     """
     asks = not yes and not context.dry_run
     if asks and (context.output_format != "table" or not can_ask()):
-        raise click.UsageError(
-            "there is no terminal to ask at; pass --yes to undo without asking, or --dry-run to see the effect"
-        )
+        cause = "there is no terminal to ask at" if context.output_format == "table" else "--format json cannot ask"
+        raise click.UsageError(f"{cause}; pass --yes to undo without asking, or --dry-run to see the effect")
     # the log accepted these games once, so they may count again
     context = replace(context, policy=context.policy._replace(any_date=True, allow_uncounted=True))
     try:

@@ -47,7 +47,8 @@ def verify(
 ) -> int:
     """Recompute every hash from the records. Compare all stored data with them, and print nothing if all is well.
 
-    At a terminal, it reports how much it checked. Exit 3 if something, such as a lock, prevented the check.
+    At a terminal, it reports how much it checked. Exit 1 if it finds something, and 3 if something, such as a lock,
+    prevented the check.
     """
     report_finding = _print_finding if output_format == "table" else lambda finding: None
     ledger = open_ledger(db)

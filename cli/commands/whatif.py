@@ -33,7 +33,7 @@ def _read_settings(context: click.Context, parameter: click.Parameter, values: t
         if not equals or not all(part.strip() for part in key.split(".")):
             raise click.BadParameter(f"{quote(value)} is not KEY=VALUE, such as params.k_total=16,32,64")
         if key.count(".") > NESTED_MAX:
-            raise click.BadParameter(f"{quote(value)} names a key of more than {NESTED_MAX} parts")
+            raise click.BadParameter(f"{quote(value)} names a key with more than {NESTED_MAX} dots")
         settings.setdefault(key.strip(), []).extend(choice.strip() for choice in choices.split(","))
     return settings
 
@@ -137,10 +137,10 @@ def _combine_settings(
     ]
 
 
-def _read_variant(file: str, combination: dict[str, str], data: dict[str, Any]) -> Ruleset:
+def _read_variant(name: str, combination: dict[str, str], data: dict[str, Any]) -> Ruleset:
     ruleset, problems = read_ruleset(data)
     if ruleset is None:
         raise click.ClickException(
-            format_problem(file, problems[0]) + (f" (with {format_settings(combination)})" if combination else "")
+            format_problem(name, problems[0]) + (f" (with {format_settings(combination)})" if combination else "")
         )
     return ruleset

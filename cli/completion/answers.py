@@ -1,6 +1,6 @@
 """Answer completion requests of a shell: commands and options from a table, names from the file of names.
 
-A shell waits for every answer, so this module loads nothing else of the program.
+A shell waits for every answer, so this module loads hardly anything else of the program.
 
     $ _RATINGS_COMPLETE=fish_complete ratings standings elo-ch
     =elo-chess/2
@@ -28,7 +28,7 @@ SHELLS = ("bash", "zsh", "fish")
 PACKAGE_FOLDER = os.path.dirname(__file__)
 
 Word = tuple[str, str]  # the word and its meaning
-Option = tuple[str, str]  # the kinds of its value and its meaning
+Option = tuple[str, str]  # the kinds of its value, or - for a flag, and its meaning
 
 
 class Completions(NamedTuple):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 FORMAT_VERSION = b"1"
-NAMES_MAX, CHARACTERS_MAX = 20_000, 200  # per kind (the newest names are kept), and per name
+NAMES_MAX, CHARACTERS_MAX = 20_000, 200  # per kind (of more names, the last are kept), and per name
 BYTES_MAX, HEAD_BYTES_MAX = 16_000_000, 200
 # control characters and line ends, which no name in an event contains
 CONTROL_CHARACTERS = {

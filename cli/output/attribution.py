@@ -35,12 +35,12 @@ def print_attribution(attribution: PointsAttributed) -> None:
     """Print the points on both sides, the causes and their sum, and the time, author and reason of each cause."""
     player, sides = render.plain(attribution.player), (attribution.before, attribution.to)
     if all(side.points is None for side in sides):
-        render.note(f"{player} is on {short_name(attribution.ladder)} neither before nor after.")
+        render.note(f"{player} is not on {short_name(attribution.ladder)}, either before or after.")
         return
     render.echo(f"{player} on {short_name(attribution.ladder)}")
     points = render.format_column([attribution.start if side.points is None else side.points for side in sides], 6)
     for name, value, side in zip(("from", "to  "), points, sides, strict=True):
-        absent = " (the start, because not on the ladder yet)" if side.points is None else ""
+        absent = " (the start, because the player is not on the ladder)" if side.points is None else ""
         render.print_hanging(
             f"{name}  {value}{absent}  {ComparedSide(side.at).describe(attribution.times.format_with_zone)}", 6
         )

@@ -1,5 +1,6 @@
 """Print explanations of a game and of a player's place on a ladder, term by term, as tables and CSV."""
 
+import shlex
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from textwrap import fill
@@ -47,7 +48,7 @@ def print_game(explanation: GameExplanation) -> None:
     if not explanation.counted:
         render.print_hanging(f"Not counted: {render.plain(explanation.why_not)}.", 2)
         if explanation.period is not ABSENT:
-            command = f"ratings explain {explanation.game_id} {short_name(explanation.ladder)}"
+            command = shlex.join(["ratings", "explain", explanation.game_id, short_name(explanation.ladder)])
             print_open_period(explanation.period.to, explanation.at, explanation.times, command)
         return
     if explanation.remark is not ABSENT:
@@ -140,7 +141,7 @@ def print_player_csv(explanation: PlayerExplanation) -> None:
 def print_player(explanation: PlayerExplanation) -> None:
     """Print the rank, the points, and the parts that add up to the points."""
     name, ladder = render.plain(explanation.player), short_name(explanation.ladder)
-    command = f"ratings explain {explanation.player} {ladder}"
+    command = shlex.join(["ratings", "explain", explanation.player, ladder])
     if not explanation.games and not explanation.terms:
         if explanation.period is not ABSENT:
             print_waiting(explanation.period, explanation.at, explanation.times, command)

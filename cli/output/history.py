@@ -1,7 +1,7 @@
 """Print a history: a player's changes on a ladder, as a table with a sparkline, and as CSV."""
 
+import shlex
 from collections.abc import Sequence
-
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.periods import print_waiting
 from ratings_ledger.cli.output.render import Columns, print_csv_at, print_heading
@@ -33,20 +33,18 @@ def print_history_csv(history: History) -> None:
 
 def print_history(history: History) -> None:
     """Print a line per change, and on a terminal a sparkline of the points."""
-    rows, player = history.rows, render.plain(history.player)
-    command = f"ratings history {history.player} {short_name(history.ladder)}"
+    rows, player, ladder = history.rows, render.plain(history.player), short_name(history.ladder)
+    command = shlex.join(["ratings", "history", history.player, ladder])
+    explain_command = render.plain(shlex.join(["ratings", "explain", history.player, ladder]))
     if not rows:
         if history.sums_lists:
-            ladder = short_name(history.ladder)
-            render.note(f"{ladder} adds up places of months and has no changes; run: ratings explain {player} {ladder}")
+            render.note(f"{ladder} adds up places of months and has no changes; run: {explain_command}")
         else:
             if history.period is not ABSENT:
                 print_waiting(history.period, history.at, history.times, command)
-            render.note(f"{player} has no game or adjustment on {short_name(history.ladder)}.")
+            render.note(f"{player} has no game or adjustment on {ladder}.")
         return
-    print_heading(
-        f"{player} on {short_name(history.ladder)}: {render.count(len(rows), 'change')}", "", history.at, history.times
-    )
+    print_heading(f"{player} on {ladder}: {render.count(len(rows), 'change')}", "", history.at, history.times)
     if history.period is not ABSENT:
         print_waiting(history.period, history.at, history.times, command)
     if len(rows) > 1 and render.can_show_sparklines():
@@ -75,7 +73,7 @@ def print_history(history: History) -> None:
     if has_published:
         render.echo("\npublished: the points on published lists, with the positions of the lists in the log")
     if not history.running:
-        render.echo(f"\nHow the list uses these points: ratings explain {player} {short_name(history.ladder)}")
+        render.echo(f"\nHow the list uses these points: {explain_command}")
 
 
 def _add_opponents(columns: Columns, history: History) -> Columns:

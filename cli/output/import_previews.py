@@ -120,7 +120,10 @@ def _print_unusual(file: PreviewedFile, times: TimeFormat) -> None:
 
 
 def _print_games(file: PreviewedFile, times: TimeFormat, has_several_games: bool) -> None:
-    """Print the first games of a file: with names such as chess if there are several, with ids unless made of days."""
+    """Print the first games of a file, with the name of each game if several are played, and with recorded ids.
+
+    Ids that were made from days are left out.
+    """
     played = [times.format_played(game.occurred_at) for game in file.first_games]
     columns: dict[str, list[render.TableCell]] = {"line": [game.line for game in file.first_games]}
     if has_several_games:

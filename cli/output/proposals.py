@@ -165,7 +165,10 @@ def _describe_repeats(rejections: list[Rejection]) -> str:
 
 
 def note_new(result: IntakeResult) -> None:
-    """Print notes about new ladders, new players unless nothing was accepted, and names that are close to others."""
+    """Print notes about new ladders, new players, and names that are close to others.
+
+    If no event was accepted, only count the close names. If any was refused, leave out the new ladders.
+    """
     if result.new_ladders and not result.rejected_count:
         _note_names("new ladder", [*map(short_name, result.new_ladders)], result.close_ladders)
     if result.rejected_count and not result.would_append:

@@ -41,7 +41,10 @@ def _build_game_cells(game: RecordedGame, has_scores: bool = True) -> list[rende
 
 
 def print_games(games: RecordedGames) -> None:
-    """Print the requested game in full, or a table of games without columns that are empty or always the same."""
+    """Print the requested game in full, or a table of games.
+
+    The table has the column game only if the games differ in it, and the column group only if a game has a group.
+    """
     if not games.rows:
         render.note(f"No such game is recorded{games.hint or '.'}")
         return
@@ -71,7 +74,8 @@ def _note_older(count: int) -> None:
     """Note that a list is incomplete, unless the user chose the limit."""
     is_limited = click.get_current_context().get_parameter_source("limit") != ParameterSource.DEFAULT
     if count > 0 and not is_limited:
-        render.note(f"{count:,} older entries are not shown; to show all: --limit 0")
+        entries = f"{count:,} older {'entry is' if count == 1 else 'entries are'}"
+        render.note(f"{entries} not shown; to show all: --limit 0")
 
 
 def _print_game(game: RecordedGame, times: TimeFormat) -> None:

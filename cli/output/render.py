@@ -1,4 +1,6 @@
-"""Print results as tables for people, or with exact values as JSON or CSV. Only this module writes to stdout.
+"""Print results as tables for people, or with exact values as JSON or CSV.
+
+Commands write to stdout through this module, except for exports and for the answers of `import --follow`.
 
 `emit` prints a result in an output format: every result has JSON, and a function prints each other format. Text from
 outside is escaped with `ledger.rejections.escape_unprintable`, except in exports of the log and in CSV for a file or a

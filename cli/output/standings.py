@@ -1,5 +1,6 @@
 """Print standings and trial balances, as tables and as CSV."""
 
+import shlex
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -64,7 +65,7 @@ def print_standings(standings: Standings) -> None:
     if standings.remark:
         render.echo(render.plain(standings.remark))
     if standings.period is not ABSENT:
-        command = f"ratings standings {short_name(standings.ladder)}"
+        command = shlex.join(["ratings", "standings", short_name(standings.ladder)])
         print_waiting(standings.period, standings.at, standings.times, command)
     render.echo()
     if not standings.rows and standings.period is not ABSENT and standings.period.open_games:
@@ -76,7 +77,7 @@ def print_standings(standings: Standings) -> None:
             if standings.at.as_of is None
             else f" played up to {standings.times.format_with_zone(standings.at.as_of)}"
         )
-        command = f"ratings explain GAME {short_name(standings.ladder)}"
+        command = shlex.join(["ratings", "explain", "GAME", short_name(standings.ladder)])
         reason = f": no game{played_text} counts on it (to see why: {command})"
         render.note(render.plain(f"No player is on this ladder{'' if standings.games else reason}."))
         return
@@ -85,9 +86,8 @@ def print_standings(standings: Standings) -> None:
         render.echo()
         render.print_hanging(standings.legend, 0)
     if any(row.rank is None for row in standings.rows):
-        render.print_hanging(
-            f"\nWhy a player has no rank (-): ratings explain PLAYER {short_name(standings.ladder)}", 2
-        )
+        command = shlex.join(["ratings", "explain", "PLAYER", short_name(standings.ladder)])
+        render.print_hanging(f"\nWhy a player has no rank (-): {command}", 2)
 
 
 def print_rows(rows: Sequence[Standing]) -> None:
@@ -130,7 +130,8 @@ def print_balance(balance: Balance) -> None:
     subject = f"{short_name(balance.ladder)}: {counts}"
     print_heading(subject, f" under {balance.ruleset}", balance.at, balance.times)
     if balance.period is not ABSENT:
-        print_waiting(balance.period, balance.at, balance.times, f"ratings books {short_name(balance.ladder)}")
+        command = shlex.join(["ratings", "books", short_name(balance.ladder)])
+        print_waiting(balance.period, balance.at, balance.times, command)
     render.echo()
     amounts = render.format_column([*(str(account.amount) for account in balance.accounts), str(balance.sum)], 6)
     rows = [

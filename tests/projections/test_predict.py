@@ -135,7 +135,7 @@ def test_predictions_have_coordinates(ratings: Ratings, db: str) -> None:
         ((LADDER, "anna", "bem"), 1, "player-unknown: nothing is recorded about 'bem'; did you mean ben?"),
         ((LADDER, "anna", "ben", "--home", "cleo"), 2, "home 'cleo' is not one of the sides"),
         ((LADDER, "anna", "ben", "--set", "numbers.x=1"), 2, "pairwise-elo/1 does not read the number 'x'"),
-        ((LADDER, "anna", "ben", "--set", "x=1"), 2, "'x=1' is not numbers.NAME=V with a whole number V"),
+        ((LADDER, "anna", "ben", "--set", "x=1"), 2, "'x=1' is not numbers.NAME=V, where V is a whole number of"),
         ((LADDER, "anna", "ben", "--set", "numbers.x=1.5"), 2, "'numbers.x=1.5' is not numbers.NAME=V"),
         ((LADDER, "anna", "ben", "--set", "numbers.x=1", "--set", "numbers.x=2"), 2, "numbers.x is set twice"),
         ((LADDER, "--partners", "+", "anna+", "ben"), 2, "'anna+' contains an empty name"),
