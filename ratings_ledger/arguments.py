@@ -2,8 +2,8 @@
 
     view.standings("elo-catan/all", players="mira")    # BadArgument: players must be a list, such as ['mira'], not ...
 
-Every argument of a wrong type raises `BadArgument`, which names the argument. A query checks the arguments whose types
-`KINDS` does not list.
+An argument of a wrong type raises `BadArgument`, which names the argument. Types that `KINDS` does not list are left to
+the query itself.
 """
 
 import inspect
@@ -40,7 +40,7 @@ def check_arguments(query: Callable[P, T]) -> Callable[P, T]:
             return query(*arguments, **options)
         except LedgerError as error:
             bound = signature.bind(*arguments, **options).arguments
-            explained = explain_mixup(bound.get("self"), query.__name__, bound, error)
+            explained = explain_mixup(query.__name__, bound, error)
             _replace_options(explained)
             if explained is error:
                 raise

@@ -133,7 +133,7 @@ from ratings_ledger.projections.rulesets.ruleset_sources import read_source as _
 from ratings_ledger.projections.snapshot import Snapshot
 from ratings_ledger.projections.stored.schema_upgrades import upgrade_ledger as _upgrade_ledger
 from ratings_ledger.projections.stored.status import LedgerStatus
-from ratings_ledger.projections.stored.status import read_ledger_status as _ledger_status
+from ratings_ledger.projections.stored.status import read_ledger_status as _read_ledger_status
 
 __all__ = [
     "ABSENT",
@@ -355,7 +355,7 @@ class Ledger:
             A proposal with `rejections` for errors. Of several events, `line` is the number of the refused one, from 1.
 
         Raises:
-            BadArgument: An argument is invalid, or no event is about a subject of `based_on`.
+            BadArgument: An argument is invalid, or none of the events is about a subject of `based_on`.
             ClockBehind: This machine's clock is behind the last event.
             StoreUnavailable: The ledger cannot be read.
         """
@@ -382,8 +382,8 @@ class Ledger:
         is_new = not proposal.is_refused and not proposal.result.existing
         if based_on and is_new and (unknown := based_on.keys() - {draft.subject for draft in proposal.drafts()}):
             proposal.close()
-            message = f"based_on names {_quote(min(unknown))}, but no event is about it; write subjects like game:wl-09"
-            raise BadArgument(message, "based_on")
+            message = f"based_on names {_quote(min(unknown))}, but none of the events is about it"
+            raise BadArgument(f"{message}; write subjects like game:wl-09", "based_on")
         return proposal
 
     @_check_arguments
@@ -420,8 +420,8 @@ class Ledger:
         Args:
             by: The recorder.
             ruleset_id: The id of a shipped ruleset, or `all`.
-            games: The games for which to publish a ruleset that leaves its game open, such as glicko. With `all`, it
-                is Elo, and no other ruleset is published.
+            games: The games for which to publish a ruleset that leaves its game open, such as glicko. With `all` and
+                games, only Elo for these games is published.
             zone: The time zone of a ruleset that leaves its zone open, by default the home zone.
 
         Raises:
@@ -615,7 +615,7 @@ class Ledger:
             StoreUnavailable: The ledger cannot be read.
         """
         with self._store.reading() as connection:
-            return _ledger_status(self._store, connection)
+            return _read_ledger_status(self._store, connection)
 
     def close(self) -> None:
         """Close the ledger. Later queries of the ledger or its views raise `BadArgument`.
@@ -676,7 +676,7 @@ def _to_spec(side: Snapshot | CoordinateSpec) -> CoordinateSpec:
             "a view with close_now cannot be compared; pass a view that was created without close_now",
             "close_now",
         )
-    return CoordinateSpec("", False, side.as_of, side.known_at, side.rules)
+    return CoordinateSpec("", published=False, as_of=side.as_of, known_at=side.known_at, rules=side.rules)
 
 
 def _note_handler(*sides: Snapshot | CoordinateSpec) -> Callable[[str], None]:

@@ -31,13 +31,12 @@ ALTERNATIVES = {
 }
 
 
-def explain_mixup(subject: Any, query: str, arguments: Mapping[str, object], error: LedgerError) -> LedgerError:
+def explain_mixup(query: str, arguments: Mapping[str, Any], error: LedgerError) -> LedgerError:
     """Return an error that says which argument of a query has a name of the wrong kind, or else `error`.
 
     Args:
-        subject: the view or the ledger that was queried.
         query: the name of the query.
-        arguments: the arguments of the query by name, including `self`.
+        arguments: the arguments of the query by name, including `self`, the view or the ledger.
         error: the error that the query raised.
     """
     expected = {
@@ -49,6 +48,7 @@ def explain_mixup(subject: Any, query: str, arguments: Mapping[str, object], err
         return error
     values = {name: str(arguments[name]) for name in expected}
     try:
+        subject = arguments["self"]
         view = subject if isinstance(subject, Snapshot) else subject.at()
         kinds = {value: view.kinds_of(value) for value in values.values()}
     except LedgerError:  # for example, because the coordinates are invalid

@@ -1,5 +1,6 @@
 """Check a rule from the tests of its package, as `ratings rules check` does at the command line."""
 
+from ratings_ledger.ledger.rejections import count
 from ratings_ledger.projections.admission.trials import SEED, Trial, try_rule
 from ratings_ledger.projections.rulesets.ruleset_sources import RulesetSource, read_source
 from ratings_ledger.projections.rulesets.versions import bind
@@ -27,6 +28,6 @@ def check(ruleset: RulesetSource, *, seed: int = SEED) -> Trial:
     if trial.problems:
         raise AssertionError("; ".join(trial.problems))
     if trial.is_empty:
-        reasons = "; ".join(f"{reason} ({count} games)" for reason, count in trial.uncounted)
+        reasons = "; ".join(f"{reason} ({count(number, 'game')})" for reason, number in trial.uncounted)
         raise AssertionError(f"no game was scored: {reasons}")
     return trial

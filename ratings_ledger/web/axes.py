@@ -133,7 +133,7 @@ def generate_game_labels(first: Number, last: Number) -> Iterator[LabelSet]:
 
 
 def generate_date_labels(first: Number, last: Number, labels_max: int) -> Iterator[LabelSet]:
-    """Yield sets of dates that start days, months or years, finest interval first, each of fewer than `labels_max`."""
+    """Yield sets of dates that start days, months or years, from fine to coarse, each of about `labels_max` at most."""
     for step in _CALENDAR_STEPS:
         if last - first < labels_max * step.unit.days * step.interval * DAY:
             days = _UNIT_STARTS[step.unit](_find_day(first), _find_day(last), step.interval)

@@ -133,8 +133,8 @@ def _compare_ladder(difference: Difference, times: TimeFormat) -> LadderComparis
 def build_compare_players_page(visit: Visit) -> Page:
     """Return the page that shows several players on a ladder in one chart; without players, only the form.
 
-    Raises the errors of `Snapshot.profile`; `Unknown` for a player without games on the ladder; `BadArgument` for too
-    many players.
+    Raises the errors of `Snapshot.profile`; `Unknown` for a player without games and adjustments on the ladder;
+    `BadArgument` for too many players.
     """
     ladder, players = visit.parameter("ladder"), visit.parameters.get("player", ())
     ladder = None if ladder is None else visit.view.full_name(ladder)
@@ -175,7 +175,7 @@ def _load_profiles(visit: Visit, ladder: str, players: Sequence[str]) -> Iterato
     for player in players:
         profile = visit.view.profile(ladder, player)
         if not profile.steps:
-            raise Unknown("player-unknown", f"{quote(player)} has no game on {short_name(ladder)}")
+            raise Unknown("player-unknown", f"{quote(player)} has no game or adjustment on {short_name(ladder)}")
         if profile.player not in loaded:
             loaded.add(profile.player)
             yield pin_known_at(profile, visit.view.last_event(ladder, profile.player))

@@ -77,7 +77,7 @@ class Server(uvicorn.Server):
 
 
 class _LoopErrors:
-    """Logs errors of the event loop, and failures to accept connections at most every `LOG_INTERVAL_SECONDS`."""
+    """The handler of errors in the event loop; it logs failures to accept at most every `LOG_INTERVAL_SECONDS`."""
 
     def __init__(self) -> None:
         self._logged_at: float | None = None

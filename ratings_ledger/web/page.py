@@ -94,9 +94,9 @@ class Site(NamedTuple):
 class Page:
     """A page: its template, the variables of the template, and the answer.
 
-    `table` names the member of the answer that holds the rows of the CSV. `query` holds the requested coordinates, and
-    `parameters` this page's other query parameters. `find_listing_page` returns the page with a row for a game,
-    possibly this page.
+    `table` names the member of the answer that holds the rows of the CSV; it is empty if the answer itself is the rows,
+    and None for a page without CSV. `query` holds the requested coordinates, and `parameters` this page's other query
+    parameters. `find_listing_page` returns the page with a row for a game, possibly this page; None if there is none.
     """
 
     path: PagePath
@@ -292,7 +292,7 @@ def line_id(game_id: str) -> str:
 
 
 def format_points(value: Fraction | None, places: int = 2) -> str:
-    """Format points to two decimals, or as a whole number if they are whole.
+    """Format points to this many decimal places, or as a whole number if they are whole; None as a dash.
 
     >>> format_points(Fraction(113698, 100)), format_points(Fraction(12)), format_points(Fraction(-1, 3))
     ('1,136.98', '12', '−0.33')

@@ -54,8 +54,8 @@ class Route:
 
     `name` is the stable name of the kind in operation ids of OpenAPI. In `pattern`, {ladder} stands for one path
     segment per part of a ladder's name; any other name in braces stands for one path segment. `make` builds the page
-    from a visit and these names. `answer` is the type of the page's result, and `parameters` are its query parameters.
-    Only pages with a table have CSV.
+    from a visit and the values of these names. `answer` is the type of the page's result, and `parameters` are its
+    query parameters. Only pages with a table have CSV.
     """
 
     name: str

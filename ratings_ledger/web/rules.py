@@ -1,4 +1,4 @@
-"""Build the ruleset pages: versions, the dates each is in force, and its parameters."""
+"""Build the ruleset pages: all versions, and a version with its keys and the dates on which it is in force."""
 
 from dataclasses import replace
 

@@ -9,6 +9,7 @@ of a large site; each writes its files and returns their hashes.
 import json
 import marshal
 import os
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from hashlib import file_digest, sha256
@@ -49,7 +50,7 @@ class SiteSummary(NamedTuple):
 
 
 class _Manifest(NamedTuple):
-    """A folder's manifest: a hash of the shared settings, the hash of each file, and the basis of each page."""
+    """A folder's manifest: a hash of the shared settings, the hash of each file, the basis of each page, the title."""
 
     settings: str
     files: dict[str, str]
@@ -58,7 +59,7 @@ class _Manifest(NamedTuple):
 
 
 class _SiteWriter:
-    """Writes a site and collects its manifest."""
+    """A writer of the files of a site, which collects the site's manifest."""
 
     def __init__(self, folder: Folder, site: Site, settings: str) -> None:
         self.folder, self.site, self.settings = folder, site, settings
@@ -265,7 +266,7 @@ def _build_page(task: PageTask) -> Page:
 
 
 def _split(items: Sequence[T], size: int) -> list[Sequence[T]]:
-    """Split items into units of at least this size, or of a larger size if there would be too many units."""
+    """Split items into units of this size, or of a larger size if there would be too many units."""
     size = max(size, -(-2 * len(items) // UNITS_MAX))
     return [items[first : first + size] for first in range(0, len(items), size)]
 
@@ -362,8 +363,8 @@ def _open_folder(root: Folder, name: str) -> Iterator[tuple[int, str]]:
                 inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
             except NotADirectoryError:
                 obstacle = root.joinpath(*parts[:depth])
-                message = f"{obstacle} is a link or a file where pages belong; remove it: rm {obstacle}"
-                raise BadArgument(message, "folder") from None
+                remedy = f"remove it: rm {shlex.quote(str(obstacle))}"
+                raise BadArgument(f"{obstacle} is a link or a file where pages belong; {remedy}", "folder") from None
             os.close(folder)
             folder = inner
         yield folder, base_name

@@ -75,7 +75,10 @@ class Worker:
         return result
 
     def _wait(self, unit: Any) -> Any:
-        """Wait until a unit is done. Raises `TimeLimitExceeded` if a single call of a rule lasts too long."""
+        """Wait until a unit is done.
+
+        Raises `WorkerLost`, and `TimeLimitExceeded` if a single call of a rule or the whole unit lasts too long.
+        """
         call, waited = _read_note(self._note), 0
         for seconds in count(1):
             try:

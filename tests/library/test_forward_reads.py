@@ -159,7 +159,7 @@ def test_game_data_may_include_the_time(ledger: rl.Ledger) -> None:
 @pytest.mark.parametrize(
     ("based_on", "message"),
     [
-        ({"gaem:g-1": 2}, "based_on names 'gaem:g-1', but no event is about it"),
+        ({"gaem:g-1": 2}, "based_on names 'gaem:g-1', but none of the events is about it"),
         ({"game:g-2": 3}, "based_on names 'game:g-2'"),
         ({"game:g-1": None}, "must be an event's id or position, not None"),
         ({"game:g-1": 1.5}, "must be an event's id or position, not 1.5"),
