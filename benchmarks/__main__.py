@@ -9,7 +9,7 @@ from benchmarks.measuring import keep_caches_in
 from benchmarks.results import Line, Skipped
 from benchmarks.rows import ROWS
 from benchmarks.setting import Setting
-from benchmarks.tables import table
+from benchmarks.tables import format_table
 
 FOLDER = Path(__file__).parent / "data"
 
@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> None:
         for name in names:
             sys.stderr.write(f"{name} ...\n")
             lines: list[Line | Skipped] = list(ROWS[name](setting))
-            sys.stdout.write(f"\n{name}\n\n{table(lines)}")
+            sys.stdout.write(f"\n{name}\n\n{format_table(lines)}")
             sys.stdout.flush()
             if chosen.write:
                 report.write_rows({name: report.build_row(lines)}, ROWS)

@@ -20,8 +20,6 @@ from ratings_ledger.ledger.store.opening import open_ledger
 
 BY = "bench"
 RULESETS = Path(__file__).parent / "rulesets"
-# increase this when the content of ledgers changes, so that kept files are written again
-FORMAT = 1
 
 
 def create_empty_ledger(url: str) -> None:
@@ -50,13 +48,13 @@ def drafts(drawn: Drawn, history: History) -> list[Draft]:
 
 def new_drafts(games: int, players: int, position: int, now: int) -> list[Draft]:
     """Return drafts of games of four that have just been played, for a log of `position` events."""
-    chance, drafts = Random(position), []
+    chance, game_drafts = Random(position), []
     for number in range(games):
         name, seated = f"n-{position}-{number}", chance.sample(range(players), 4)
         participants = ",".join(f'{{"place":{place},"player":"{player_id(p)}"}}' for place, p in enumerate(seated, 1))
         data = f'{{"game":"bench","game_id":"{name}","group":"0","participants":[{participants}]}}'
-        drafts.append(Draft(f"game:{name}", "game.recorded", 1, f"game:{name}", now - games + number, data))
-    return drafts
+        game_drafts.append(Draft(f"game:{name}", "game.recorded", 1, f"game:{name}", now - games + number, data))
+    return game_drafts
 
 
 def rows(games: list[Draft], after: Head) -> list[EventRow]:

@@ -1,4 +1,4 @@
-"""Measure operations on a long log: append, read, look up, verify. All but the last run once before they are timed."""
+"""Measure operations on a long log: append, read, look up, verify. Each but verify runs once before it is timed."""
 
 from collections.abc import Callable
 from random import Random
@@ -19,7 +19,7 @@ Measurement = dict[str, Any]
 PAGE_EVENTS = 25_000
 
 
-def append_behind(url: str, events: int, batch: int) -> Measurement:
+def append_after_head(url: str, events: int, batch: int) -> Measurement:
     """Append validated games after the head, `batch` games per transaction."""
     ledger = open_ledger(url, keep_open=True)
 

@@ -1,4 +1,4 @@
-"""Measure the program itself. Only this module of the benchmarks calls replays, generations and appends.
+"""Measure the program itself: replays, rebuilds, appends, imports, and queries of an open ledger.
 
 Each function runs in its own process. The time of its preparations does not count.
 """
@@ -253,7 +253,7 @@ def measure_next_standings(url: str, game_id: str, limit: int) -> Measurement:
 
 
 def publish_ruleset(url: str, name: str) -> Measurement:
-    """Publish a ruleset of this folder, without computing its impact."""
+    """Publish a ruleset of the folder `rulesets`, without computing its impact."""
     data, problems = parse_toml((RULESETS / f"{name}.toml").read_text())
     assert data is not None, problems
     with open_public(url) as ledger:

@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks.measuring import ROOT
 from benchmarks.results import Bar, Line, Run, Series, Skipped
-from benchmarks.tables import table
+from benchmarks.tables import format_table
 
 RESULTS = ROOT / "benchmarks" / "results.json"
 PAGE = ROOT / "docs" / "performance.md"
@@ -38,24 +38,24 @@ PACKAGES = (
 )
 
 
-def machine() -> dict[str, Any]:
+def describe_machine() -> dict[str, Any]:
     """Return the facts on which a measurement depends: processor, memory, system, and versions."""
     pages, page_bytes = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
     return {
-        "processor": _processor(),
+        "processor": _read_processor(),
         "cores": os.cpu_count(),
         "memory_gb": round(pages * page_bytes / 1e9, 1),
         "system": platform.platform(aliased=True, terse=True),
         "versions": {
-            "ratings-ledger": _commit(),
+            "ratings-ledger": _describe_commit(),
             "python": platform.python_version(),
             "sqlite": sqlite3.sqlite_version,
-            **{name: version for name in PACKAGES if (version := _version(name)) is not None},
+            **{name: version for name in PACKAGES if (version := _find_version(name)) is not None},
         },
     }
 
 
-def _processor() -> str:
+def _read_processor() -> str:
     information = Path("/proc/cpuinfo")
     if information.exists():
         for line in information.read_text(encoding="utf-8").splitlines():
@@ -64,13 +64,13 @@ def _processor() -> str:
     return platform.processor() or platform.machine()
 
 
-def _commit() -> str:
+def _describe_commit() -> str:
     command = ["git", "describe", "--always", "--dirty"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     return done.stdout.strip() if done.returncode == 0 else "?"
 
 
-def _version(name: str) -> str | None:
+def _find_version(name: str) -> str | None:
     try:
         return version(name)
     except PackageNotFoundError:
@@ -81,24 +81,24 @@ def build_row(lines: Iterable[Line | Skipped]) -> dict[str, Any]:
     """Return a row as JSON: the date, the machine and the lines."""
     return {
         "measured_on": datetime.now(UTC).date().isoformat(),
-        "machine": machine(),
-        "lines": [_line_as_json(line) for line in lines],
+        "machine": describe_machine(),
+        "lines": [_line_to_json(line) for line in lines],
     }
 
 
-def _line_as_json(line: Line | Skipped) -> dict[str, Any]:
+def _line_to_json(line: Line | Skipped) -> dict[str, Any]:
     if isinstance(line, Skipped):
         return {"what": line.what, "skipped": line.reason}
     return {
         "what": line.what,
         "note": line.note,
         "bar": None if line.bar is None else line.bar._asdict(),
-        "ours": _series_as_json(line.ours),
-        "other": None if line.baseline is None else _series_as_json(line.baseline),
+        "ours": _series_to_json(line.ours),
+        "other": None if line.baseline is None else _series_to_json(line.baseline),
     }
 
 
-def _series_as_json(series: Series) -> dict[str, Any]:
+def _series_to_json(series: Series) -> dict[str, Any]:
     return {
         "label": series.label,
         "unit": series.unit,
@@ -127,16 +127,16 @@ def build_page_section(rows: Mapping[str, Mapping[str, Any]]) -> str:
 
     A row from another machine also names that machine.
     """
-    machines = {name: _machine_text(row["machine"]) for name, row in rows.items()}
+    machines = {name: _summarize_machine(row["machine"]) for name, row in rows.items()}
     usual = Counter(machines.values()).most_common(1)[0][0] if machines else ""
     parts = [f"Unless a row says otherwise: {usual}.\n"] if machines else []
     for name, row in rows.items():
         other = "" if machines[name] == usual else f", {machines[name]}"
-        parts.append(f"### {name}\n\n{table(map(parse_line, row['lines']))}\n{row['measured_on']}{other}.\n")
+        parts.append(f"### {name}\n\n{format_table(map(parse_line, row['lines']))}\n{row['measured_on']}{other}.\n")
     return "\n".join(parts)
 
 
-def _machine_text(machine: Mapping[str, Any]) -> str:
+def _summarize_machine(machine: Mapping[str, Any]) -> str:
     versions = machine["versions"]
     system = machine["system"].partition("-")[0]
     return (
@@ -157,7 +157,7 @@ def write_rows(rows: Mapping[str, Mapping[str, Any]], order: Iterable[str]) -> N
 def replace_section(page: str, section: str) -> str:
     """Return the page with the text between its markers replaced."""
     before, begin, rest = page.partition(BEGIN)
-    _, end, behind = rest.partition(END)
+    _, end, after = rest.partition(END)
     assert begin, f"the page has no line {BEGIN.strip()}"
     assert end, f"the page has no {END}"
-    return f"{before}{BEGIN}\n{section}\n{END}{behind}"
+    return f"{before}{BEGIN}\n{section}\n{END}{after}"

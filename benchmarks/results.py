@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -53,7 +53,6 @@ class Line:
     baseline: Series | None = None
     bar: Bar | None = None
     note: str = ""
-    sizes: dict[str, int] = field(default_factory=dict)
 
 
 class Skipped(NamedTuple):
@@ -109,7 +108,7 @@ BARS: dict[str, tuple[Callable[[Line], float], str, bool]] = {
 }
 
 
-def reached(line: Line) -> float | None:
+def find_compared_value(line: Line) -> float | None:
     """Return the number to compare with the line's target; None without a target."""
     return None if line.bar is None else BARS[line.bar.kind][0](line)
 
@@ -118,5 +117,6 @@ def is_met(line: Line) -> bool | None:
     """Tell whether the target is met; None without a target."""
     if line.bar is None:
         return None
-    value = BARS[line.bar.kind][0](line)
-    return value >= line.bar.value if BARS[line.bar.kind][2] else value <= line.bar.value
+    compute_value, _, is_more_better = BARS[line.bar.kind]
+    value = compute_value(line)
+    return value >= line.bar.value if is_more_better else value <= line.bar.value

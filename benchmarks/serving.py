@@ -19,11 +19,11 @@ from pathlib import Path
 from sqlite3 import connect
 from threading import Event, Thread
 from time import perf_counter, sleep
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks.histories import game_id, player_id
 from benchmarks.ledgers import BY, new_drafts
-from benchmarks.measuring import ROOT, run_cold_command
+from benchmarks.measuring import PROGRAM, ROOT, run_cold_command
 from ratings_ledger import open as open_public
 from ratings_ledger.cli.start import GC_THRESHOLD
 from ratings_ledger.ledger import clock
@@ -46,7 +46,7 @@ EARLIER_QUERIES = 5
 
 def measure_site(url: str, folder: str) -> Measurement:
     """Measure the command `site`, from the start of the process to its end."""
-    command = [sys.executable, "-m", "ratings_ledger", "--db", url, "site", folder]
+    command = [*PROGRAM, "--db", url, "site", folder]
     started = perf_counter()
     subprocess.run(command, stdout=subprocess.DEVNULL, cwd=ROOT, check=True)
     seconds = perf_counter() - started
@@ -110,36 +110,33 @@ def measure_answers_elsewhere(url: str, kind: str, games: int) -> Measurement:
     pages, times = Pages(url, Site(), ["localhost"]), list[float]()
     while asyncio.run(request_page(pages, "/status")) == 503:
         pass
-    for address, position in _list_earlier_queries(url, kind, games):
+    for address, _, position in _list_earlier_queries(url, kind, games):
         started = perf_counter()
-        status = asyncio.run(request_page(pages, f"{address[0]}?known_at={position}"))
+        status = asyncio.run(request_page(pages, f"{address}?known_at={position}"))
         times.append(perf_counter() - started)
-        assert status == 200, f"{address[0]} at {position}: {status}"
+        assert status == 200, f"{address} at {position}: {status}"
     return {"seconds": sorted(times)[len(times) // 2]}
 
 
 def measure_commands_elsewhere(url: str, kind: str, games: int) -> Measurement:
     """Measure the commands for the same queries, each from start to end."""
     times = []
-    for address, position in _list_earlier_queries(url, kind, games):
-        command = [
-            sys.executable,
-            "-m",
-            "ratings_ledger",
-            "--db",
-            url,
-            *address[1],
-            "--known-at",
-            str(position),
-            "--format",
-            "json",
-        ]
+    for _, arguments, position in _list_earlier_queries(url, kind, games):
+        command = [*PROGRAM, "--db", url, *arguments, "--known-at", str(position), "--format", "json"]
         times.append(run_cold_command(command)["seconds"])
     return {"seconds": sorted(times)[len(times) // 2], "of_children": True}
 
 
-def _list_earlier_queries(url: str, kind: str, games: int) -> Iterator[tuple[tuple[str, list[str]], int]]:
-    """Yield ((address, arguments of the equivalent command), position of the log) for each query."""
+class EarlierQuery(NamedTuple):
+    """A query at an earlier position of the log: the address of the page, and the command's arguments."""
+
+    address: str
+    arguments: list[str]
+    position: int
+
+
+def _list_earlier_queries(url: str, kind: str, games: int) -> Iterator[EarlierQuery]:
+    """Yield the same query at several positions before the head."""
     with open_ledger(url).reading() as connection:
         last = head(connection).position
     player, game = player_id(7), game_id(games // 2)
@@ -149,7 +146,7 @@ def _list_earlier_queries(url: str, kind: str, games: int) -> Iterator[tuple[tup
         "game": (f"/games/{game}", ["explain", "bench-elo", game]),
     }
     for number in range(1, EARLIER_QUERIES + 1):
-        yield queries[kind], last - 100 * number
+        yield EarlierQuery(*queries[kind], position=last - 100 * number)
 
 
 async def request_page(pages: Pages, address: str) -> int:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from random import Random
 from typing import NamedTuple
 
-from benchmarks.tables import markdown
+from benchmarks.tables import format_markdown
 
 SEED = 1
 GAMES, LADDERS = 1_000_000_000, 1_000_000
@@ -46,7 +46,7 @@ class Task(NamedTuple):
 
     before: float
     work: float
-    behind: float
+    after: float
 
 
 class Outcome(NamedTuple):
@@ -57,13 +57,13 @@ class Outcome(NamedTuple):
     cores: float
 
 
-def sizes(games: int = GAMES, ladders: int = LADDERS) -> list[int]:
+def list_ladder_sizes(games: int = GAMES, ladders: int = LADDERS) -> list[int]:
     """Return the number of games of each ladder, largest first; it is inversely proportional to the ladder's rank."""
     share = games / sum(1 / rank for rank in range(1, ladders + 1))
     return [max(1, round(share / rank)) for rank in range(1, ladders + 1)]
 
 
-def packs(ladder_sizes: Sequence[int], budget: int = PACK_GAMES) -> Iterator[tuple[int, int]]:
+def fill_packs(ladder_sizes: Sequence[int], budget: int = PACK_GAMES) -> Iterator[tuple[int, int]]:
     """Yield the numbers of games and ladders of each pack, as `projections.cluster.packs` fills packs."""
     games, ladders, cost = 0, 0, 0
     for size in ladder_sizes:
@@ -75,7 +75,7 @@ def packs(ladder_sizes: Sequence[int], budget: int = PACK_GAMES) -> Iterator[tup
         yield games, ladders
 
 
-def farm(tasks: Sequence[Task], cores: int, before: float = 0.0, seed: int = SEED) -> Outcome:
+def simulate_tasks(tasks: Sequence[Task], cores: int, before: float = 0.0, seed: int = SEED) -> Outcome:
     """Simulate tasks in order on several cores, handed out by a coordinator that is busy for `before` seconds first."""
     chance = Random(seed)
     free = [(before, 1 + SPEED_SPREAD * (2 * chance.random() - 1)) for _ in range(cores)]
@@ -90,21 +90,21 @@ def farm(tasks: Sequence[Task], cores: int, before: float = 0.0, seed: int = SEE
             duration = task.work / speed
             ends, worked = max(since, now) + duration, worked + duration
             heapq.heappush(free, (ends, speed))
-            heapq.heappush(running, (ends, task.behind))
+            heapq.heappush(running, (ends, task.after))
         else:
-            ends, behind = heapq.heappop(running)
-            now, busy = max(now, ends) + behind, busy + behind
+            ends, after = heapq.heappop(running)
+            now, busy = max(now, ends) + after, busy + after
     return Outcome(now, busy / now, worked / (cores * now))
 
 
-def sealing(costs: Costs, cores: int, games: int = GAMES) -> Outcome:
+def simulate_sealing(costs: Costs, cores: int, games: int = GAMES) -> Outcome:
     """Simulate sealing all games."""
     each = SEGMENT_EVENTS / 1e6
     task = Task(each * costs.copied_event_here, each * costs.sealed_event, costs.segment_here / 1e6)
-    return farm([task] * (games // SEGMENT_EVENTS), cores)
+    return simulate_tasks([task] * (games // SEGMENT_EVENTS), cores)
 
 
-def night(costs: Costs, cores: int, ladder_sizes: Sequence[int], interpreted: bool = False) -> Outcome:
+def simulate_night(costs: Costs, cores: int, ladder_sizes: Sequence[int], interpreted: bool = False) -> Outcome:
     """Simulate a rebuild of sealed games."""
     games = sum(ladder_sizes)
     segments, each = games // SEGMENT_EVENTS, costs.interpreted_game if interpreted else costs.game
@@ -117,9 +117,9 @@ def night(costs: Costs, cores: int, ladder_sizes: Sequence[int], interpreted: bo
             (pack_games * each + costs.pack + segments * costs.read_part) / 1e6,
             pack_games / GAMES_PER_ROW * costs.row_here / 1e6,
         )
-        for pack_games, _ in packs(ladder_sizes)
+        for pack_games, _ in fill_packs(ladder_sizes)
     ]
-    return farm(tasks, cores, before / 1e6)
+    return simulate_tasks(tasks, cores, before / 1e6)
 
 
 # measured by the row `cluster` of the benchmarks or on its data, in processor time, on two cores of AMD EPYC
@@ -145,24 +145,24 @@ def format_duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 6_000 else f"{seconds / 3_600:.1f} h"
 
 
-def limit(outcome: Outcome, largest: float) -> str:
+def find_bottleneck(outcome: Outcome, largest: float) -> str:
     """Return the bottleneck: the largest ladder, the coordinator or the workers."""
     if largest > 0.7 * outcome.seconds:
         return "the largest ladder"
     return "the coordinator" if outcome.here > outcome.cores else "the workers"
 
 
-def table(costs: Costs = MEASURED) -> str:
+def format_table(costs: Costs = MEASURED) -> str:
     """Return the table of docs/scale.md, with its inputs."""
-    ladder_sizes, rows = sizes(), list[tuple[str, ...]]()
+    ladder_sizes, rows = list_ladder_sizes(), list[tuple[str, ...]]()
     for cores in CORES:
-        outcome = sealing(costs, cores)
+        outcome = simulate_sealing(costs, cores)
         rows.append(
             (
                 "sealing from nothing",
                 f"{cores:,}",
                 format_duration(outcome.seconds),
-                limit(outcome, 0),
+                find_bottleneck(outcome, 0),
                 f"{outcome.cores:.0%}",
                 "",
             )
@@ -170,13 +170,13 @@ def table(costs: Costs = MEASURED) -> str:
     for name, interpreted in (("a night", False), ("a night, interpreted", True)):
         largest = ladder_sizes[0] * (costs.interpreted_game if interpreted else costs.game) / 1e6
         for cores in CORES:
-            outcome = night(costs, cores, ladder_sizes, interpreted)
+            outcome = simulate_night(costs, cores, ladder_sizes, interpreted)
             rows.append(
                 (
                     name,
                     f"{cores:,}",
                     format_duration(outcome.seconds),
-                    limit(outcome, largest),
+                    find_bottleneck(outcome, largest),
                     f"{outcome.cores:.0%}",
                     format_duration(largest),
                 )
@@ -184,13 +184,13 @@ def table(costs: Costs = MEASURED) -> str:
     headings = ("what", "cores", "time", "limited by", "workers busy", "largest ladder alone")
     named = ", ".join(f"{name.replace('_', ' ')} {value:,g}" for name, value in costs._asdict().items())
     return (
-        f"{markdown(headings, rows)}\n{GAMES:,} games on {LADDERS:,} ladders, "
+        f"{format_markdown(headings, rows)}\n{GAMES:,} games on {LADDERS:,} ladders, "
         f"{ladder_sizes[0] / sum(ladder_sizes):.0%} of them on the largest; "
-        f"{len([*packs(ladder_sizes)]):,} packs; a row of standings for every {GAMES_PER_ROW} games; "
+        f"{len([*fill_packs(ladder_sizes)]):,} packs; a row of standings for every {GAMES_PER_ROW} games; "
         f"seed {SEED}.\n"
         f"Microseconds: {named}.\n"
     )
 
 
 if __name__ == "__main__":
-    sys.stdout.write(table())
+    sys.stdout.write(format_table())

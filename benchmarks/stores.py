@@ -87,7 +87,10 @@ def sqlite_environment(path: str) -> Environment:
 
 
 class PostgresStore(NamedTuple):
-    """Databases on a server with its data and socket in `folder`; they exist as long as the server runs."""
+    """Databases on a server with its data and socket in `folder`; they exist as long as the server runs.
+
+    `written` has the names of the databases of histories that exist already.
+    """
 
     folder: Path
     written: set[str]

@@ -24,7 +24,7 @@ KINDS = {
 _COORDINATES = "=now =published"
 _IDS = " ".join(f"={name}" for name in shipped_rulesets())
 # the commands in which a name has other kinds, or arguments may have any order
-OF_COMMAND = {
+KINDS_BY_COMMAND = {
     "chart": {"names": "players ladders"},
     "diff": {"a": _COORDINATES, "b": _COORDINATES},
     "explain": {
@@ -53,17 +53,17 @@ def build_completion_table(commands: Iterable[tuple[str, click.Command]]) -> str
         arguments = [parameter for parameter in command.params if isinstance(parameter, click.Argument)]
         kinds = [find_kinds(path, argument) for argument in arguments]
         kinds += ["..." for argument in arguments[-1:] if argument.nargs < 0]
-        lines.append(f"{path}\t{_short(command.help)}\t{', '.join(kinds)}\n")
+        lines.append(f"{path}\t{_shorten(command.help)}\t{', '.join(kinds)}\n")
         for option in command.params:
             if isinstance(option, click.Option) and not option.hidden:
                 kind = "-" if option.is_flag else find_kinds(path, option)
-                lines += [f"\t{name}\t{kind}\t{_short(option.help)}\n" for name in option.opts]
+                lines += [f"\t{name}\t{kind}\t{_shorten(option.help)}\n" for name in option.opts]
     return "".join(lines)
 
 
 def find_kinds(path: str, parameter: click.Parameter) -> str:
     """Return the kinds of completions for a parameter of a command."""
-    kinds_of_command, name = OF_COMMAND.get(path.partition(" ")[2].partition(" ")[0], {}), str(parameter.name)
+    kinds_of_command, name = KINDS_BY_COMMAND.get(path.partition(" ")[2].partition(" ")[0], {}), str(parameter.name)
     if isinstance(parameter.type, click.Choice):
         return " ".join(f"={choice}" for choice in parameter.type.choices)
     if isinstance(parameter.type, click.Path):
@@ -71,7 +71,7 @@ def find_kinds(path: str, parameter: click.Parameter) -> str:
     return kinds_of_command.get(name, "file" if name == "db" else KINDS.get(name, ""))
 
 
-def _short(text: str | None) -> str:
-    """Return the first sentence of a help text."""
+def _shorten(text: str | None) -> str:
+    """Return the first sentence of a help text, with at most `HELP_MAX` characters."""
     first = " ".join((text or "").split("\n\n")[0].split()).split(". ")[0].split(":  ")[0].rstrip(".")
     return first if len(first) <= HELP_MAX else first[: HELP_MAX - 1].rsplit(" ", 1)[0] + "…"

@@ -77,7 +77,10 @@ def mask_volatile(text: str) -> str:
 
 
 def run_examples(text: str) -> str:
-    """Run the Python examples of a page in the working folder, and return the failures."""
+    """Run the Python examples of a page in the working folder, and return the failures as text.
+
+    Raises `UnexpectedOutcome` for a page without examples.
+    """
     examples = "\n".join(_PYTHON.findall(text))
     problems: list[str] = []
     result = doctest.DocTestRunner(verbose=False).run(

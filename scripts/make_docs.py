@@ -58,54 +58,54 @@ def build_cli_page() -> str:
         "`--known-at` and `--rules` work together.",
     ]
     with click.Context(ratings, info_name="ratings", **{**ratings.context_settings, **WIDE}) as context:
-        commands = [*_commands(ratings, context)]
-        shared = _shared_options(commands)
+        commands = [*_list_commands(ratings, context)]
+        shared = _list_shared_options(commands)
         formatter = click.HelpFormatter(width=WIDE["terminal_width"])
         formatter.write_dl([*shared])
         parts += [
             "## ratings",
-            _help(ratings, context),
+            _format_help(ratings, context),
             "## Options of many commands",
             "They are described here once. Each command below names those that it has. All commands have `-h, --help`.",
             f"```text\n{formatter.getvalue().rstrip()}\n```",
         ]
         for name, command, inner in commands:
-            parts += [f"## ratings {name}", *_short_help(command, inner, shared)]
+            parts += [f"## ratings {name}", *_build_short_help(command, inner, shared)]
     return "\n\n".join(parts) + "\n"
 
 
-def _shared_options(commands: list[tuple[str, click.Command, click.Context]]) -> list[tuple[str, str]]:
+def _list_shared_options(commands: list[tuple[str, click.Command, click.Context]]) -> list[tuple[str, str]]:
     """Return the options with the same help in several commands, most frequent first."""
-    records = Counter(record for _, command, inner in commands for _, record in _options(command, inner))
+    records = Counter(record for _, command, inner in commands for _, record in _list_options(command, inner))
     frequent = [record for record, count in records.most_common() if count >= SHARED_MIN]
-    names = [_shared_name(record) for record in frequent]
-    return [record for index, record in enumerate(frequent) if _shared_name(record) not in names[:index]]
+    names = [_name_shared_option(record) for record in frequent]
+    return [record for index, record in enumerate(frequent) if _name_shared_option(record) not in names[:index]]
 
 
-def _shared_name(record: tuple[str, str]) -> str:
+def _name_shared_option(record: tuple[str, str]) -> str:
     """Return the name of a shared option, such as --by; --format also has its values, which differ between commands."""
     text = record[0].rpartition(", ")[2]
     return text if text.startswith("--format") else text.partition(" ")[0]
 
 
-def _options(command: click.Command, context: click.Context) -> Iterator[tuple[click.Parameter, tuple[str, str]]]:
+def _list_options(command: click.Command, context: click.Context) -> Iterator[tuple[click.Parameter, tuple[str, str]]]:
     for option in command.params:
         record = option.get_help_record(context) if isinstance(option, click.Option) else None
         if record is not None:
             yield option, record
 
 
-def _short_help(command: click.Command, context: click.Context, shared: list[tuple[str, str]]) -> list[str]:
+def _build_short_help(command: click.Command, context: click.Context, shared: list[tuple[str, str]]) -> list[str]:
     """Return the help of a command without its shared options, and the names of the shared options."""
-    omitted = [(option, record) for option, record in _options(command, context) if record in shared]
+    omitted = [(option, record) for option, record in _list_options(command, context) if record in shared]
     lines = [option for option in command.params if option not in [option for option, _ in omitted]]
     short = copy(command)
     short.params, short.add_help_option = lines, False
-    names = [f"`{_shared_name(record)}`" for _, record in omitted]
-    return [_help(short, context), *([f"Also: {', '.join(names)}."] if names else [])]
+    names = [f"`{_name_shared_option(record)}`" for _, record in omitted]
+    return [_format_help(short, context), *([f"Also: {', '.join(names)}."] if names else [])]
 
 
-def _commands(group: click.Group, context: click.Context) -> Iterator[tuple[str, click.Command, click.Context]]:
+def _list_commands(group: click.Group, context: click.Context) -> Iterator[tuple[str, click.Command, click.Context]]:
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         assert command is not None
@@ -113,7 +113,7 @@ def _commands(group: click.Group, context: click.Context) -> Iterator[tuple[str,
         path = inner.command_path.removeprefix("ratings ")
         yield path, command, inner
         if isinstance(command, click.Group):
-            yield from _commands(command, inner)
+            yield from _list_commands(command, inner)
 
 
 def build_table() -> str:
@@ -121,12 +121,12 @@ def build_table() -> str:
     with click.Context(ratings, info_name="ratings", **ratings.context_settings) as context:
         commands = [
             ("ratings", ratings),
-            *((f"ratings {path}", command) for path, command, _ in _commands(ratings, context)),
+            *((f"ratings {path}", command) for path, command, _ in _list_commands(ratings, context)),
         ]
         return build_completion_table(commands)
 
 
-def _help(command: click.Command, context: click.Context) -> str:
+def _format_help(command: click.Command, context: click.Context) -> str:
     return f"```text\n{command.get_help(context)}\n```"
 
 
@@ -182,7 +182,7 @@ USUAL_MIN = 6
 def build_rules_page() -> str:
     """Return docs/rules.md: the registered rules with their parameters."""
     registered = {name: rule for name in BUILT_IN if (rule := find_rule(name))}
-    rows = {name: [*map(_row(rule), rule.params.model_fields)] for name, rule in registered.items()}
+    rows = {name: [*map(_create_row_formatter(rule), rule.params.model_fields)] for name, rule in registered.items()}
     usual = [row for row, count in Counter(chain(*rows.values())).items() if count >= USUAL_MIN]
     parts = [
         "# Rules",
@@ -192,7 +192,7 @@ def build_rules_page() -> str:
         "[Add a rule](adding-a-rule.md) shows how to write one in a package of your own.",
         'Ranges are of whole numbers. A fraction is a whole number or a fraction in quotes, such as `"64/3"`.',
         "The tables leave out a parameter whose values and default are the usual ones:",
-        _table(usual),
+        _format_table(usual),
         "[Parameters](rulesets.md#parameters) and [lists](rulesets.md#lists) describe them. `active_games`, "
         "`active_days`, `best_of` and `tie_break` belong to rules whose list is a table.",
     ]
@@ -201,44 +201,44 @@ def build_rules_page() -> str:
         unusual = [row for row in rows[name] if row not in usual]
         parts += [
             f"## Rule `{name}`",
-            f"{cleandoc(module.__doc__ or '').partition(PARAGRAPH)[0]} See {_system_pages(name)}.",
-            f"{_unit(rule.scale)} Columns: " + ", ".join(f"`{column}`" for column in rule.columns) + ".",
-            *([_table(unusual)] if unusual else []),
-            _docstring(rule.params.__doc__),
+            f"{cleandoc(module.__doc__ or '').partition(PARAGRAPH)[0]} See {_link_system_pages(name)}.",
+            f"{_describe_unit(rule.scale)} Columns: " + ", ".join(f"`{column}`" for column in rule.columns) + ".",
+            *([_format_table(unusual)] if unusual else []),
+            _format_docstring(rule.params.__doc__),
         ]
     return "\n\n".join(parts) + "\n"
 
 
-def _table(rows: Iterable[str]) -> str:
+def _format_table(rows: Iterable[str]) -> str:
     return "\n".join(["| parameter | values | default |", "|---|---|---|", *rows])
 
 
-def _system_pages(rule: str) -> str:
+def _link_system_pages(rule: str) -> str:
     """Return links to the pages of the systems that a rule scores."""
     pages = {page.name: page.read_text("utf-8") for page in sorted((FOLDER / "systems").glob("*.md"))}
     titles = {name: text.partition("\n")[0].removeprefix("# ") for name, text in pages.items() if f"[`{rule}`]" in text}
     return joined([f"[{title}](systems/{name})" for name, title in titles.items()])
 
 
-def _docstring(text: str | None) -> str:
+def _format_docstring(text: str | None) -> str:
     """Return a docstring as Markdown: indented text is code."""
     paragraphs = cleandoc(text or "").split(PARAGRAPH)
-    return "\n\n".join(f"```text\n{_dedented(part)}\n```" if part.startswith("    ") else part for part in paragraphs)
+    return "\n\n".join(f"```text\n{_dedent(part)}\n```" if part.startswith("    ") else part for part in paragraphs)
 
 
-def _dedented(part: str) -> str:
+def _dedent(part: str) -> str:
     return "\n".join(line.removeprefix("    ") for line in part.splitlines())
 
 
-def _unit(scale: int) -> str:
+def _describe_unit(scale: int) -> str:
     return "Points are whole." if scale == 1 else f"Points are counted in units of 1/{scale:,}."
 
 
-def _row(rule: Rule) -> Callable[[str], str]:
+def _create_row_formatter(rule: Rule) -> Callable[[str], str]:
     model = rule.params.model_json_schema()
     properties, needed = model["properties"], model.get("required", ())
 
-    def row(name: str) -> str:
+    def format_row(name: str) -> str:
         default = properties[name].get("default")
         if isinstance(default, dict):
             default = "the usual ones" if default else None
@@ -249,7 +249,7 @@ def _row(rule: Rule) -> Callable[[str], str]:
         )
         return f"| `{name}` | {values} | {shown} |"
 
-    return row
+    return format_row
 
 
 # the page with the columns that rules can use, generated from the code
@@ -318,11 +318,13 @@ def build_api_page() -> str:
     returned = returned_names()
     for kind, names in names_by_kind().items():
         described = [name for name in names if kind != "Answers" or name in returned]
-        rows = [f"| `{name}` | {_meaning(name)} |" for name in described]
+        rows = [f"| `{name}` | {_describe_name(name)} |" for name in described]
         parts += [f"## {kind}", KINDS[kind], "\n".join(["| name | what it is or does |", "|---|---|", *rows])]
         for name in names if kind == "The ledger" else ():
             owner = getattr(ratings_ledger, name)
-            rows = [f"| `{member}` | {_in_cell(getattr(owner, member).__doc__)} |" for member in public_members(name)]
+            rows = [
+                f"| `{member}` | {_format_cell(getattr(owner, member).__doc__)} |" for member in public_members(name)
+            ]
             parts += [f"### `{name}`", "\n".join(["| member | what it does |", "|---|---|", *rows])]
         if names != described:
             parted = {name: "".join(f" (also `{other}`)" for other in other_names(name)) for name in names}
@@ -331,12 +333,12 @@ def build_api_page() -> str:
     return "\n\n".join([*parts, "<!-- end of names -->"]) + "\n"
 
 
-def _meaning(name: str) -> str:
+def _describe_name(name: str) -> str:
     others = "".join(f" Also called `{other}`." for other in other_names(name))
-    return _in_cell(getattr(ratings_ledger, name).__doc__) + others
+    return _format_cell(getattr(ratings_ledger, name).__doc__) + others
 
 
-def _in_cell(docstring: str | None) -> str:
+def _format_cell(docstring: str | None) -> str:
     return first_sentence(docstring).replace("|", "\\|")
 
 

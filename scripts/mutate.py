@@ -105,7 +105,7 @@ class Outcome(NamedTuple):
 
 
 class MutationFinder(ast.NodeVisitor):
-    """Collect the replacements in the bodies of functions: (statement's line, node, kind, replacement)."""
+    """A visitor that collects the replacements in the bodies of functions: (statement's line, node, kind, new node)."""
 
     def __init__(self) -> None:
         self.replacements: list[tuple[int, ast.expr, str, ast.expr]] = []
@@ -310,7 +310,10 @@ def order_tests(tests: Iterable[str], seconds: dict[str, float]) -> list[str]:
 
 
 def run(folder: Path, survivors: bool, mutants_max: int) -> None:
-    """Run mutants without a result, or run survivors again with their next tests."""
+    """Run mutants without a result, or run survivors again with their next tests.
+
+    A negative `mutants_max` means no limit.
+    """
     for library in LIBRARIES:  # once for all forks
         import_module(library)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and restore the file

@@ -52,15 +52,15 @@ def prepare_page(app: Sphinx, page: str, source: list[str]) -> None:
     if app.env.doc2path(page, base=False).suffix != ".md":
         return
     text = _TITLED.sub(r"```{code-block} \1\n:caption: \2", source[0])
-    text = re.sub(r"\]\((?!\w+:)([^)#\s]+)\)", lambda link: f"]({_page_of_folder(page, link[1])})", text)
+    text = re.sub(r"\]\((?!\w+:)([^)#\s]+)\)", lambda link: f"]({_find_page_of_folder(page, link[1])})", text)
     if page == API:
-        text = _GENERATED.sub(lambda _: api_directives(), text)
+        text = _GENERATED.sub(lambda _: build_api_directives(), text)
     if page in INDEXES:
-        text += navigation(page, text)
+        text += build_navigation(page, text)
     source[0] = text
 
 
-def navigation(page: str, text: str) -> str:
+def build_navigation(page: str, text: str) -> str:
     """Return a hidden table of contents for each heading of an index, with the linked pages."""
     parts = _HEADING.split(text)
     tables = []
@@ -78,7 +78,7 @@ def navigation(page: str, text: str) -> str:
     return "\n" + "".join(tables)
 
 
-def api_directives() -> str:
+def build_api_directives() -> str:
     """Return the directives that build the reference of the public names from their docstrings."""
     parts = []
     for kind, names in names_by_kind().items():
@@ -87,7 +87,9 @@ def api_directives() -> str:
             directive = {"Functions": "autofunction", "Exceptions": "autoexception"}.get(kind, "autoclass")
             parts.append(f".. {directive}:: ratings_ledger.{name}\n")
             if kind == "The ledger":
-                parts += [f"\n   .. {_directive(name, member)}:: {name}.{member}\n" for member in public_members(name)]
+                parts += [
+                    f"\n   .. {_choose_directive(name, member)}:: {name}.{member}\n" for member in public_members(name)
+                ]
             elif kind == "Answers":
                 parts.append("   :members:\n")
             parts.append("\n")
@@ -95,7 +97,7 @@ def api_directives() -> str:
     return "".join(parts)
 
 
-def _directive(name: str, member: str) -> str:
+def _choose_directive(name: str, member: str) -> str:
     is_property = isinstance(getattr(getattr(ratings_ledger, name), member), property)
     return "autoproperty" if is_property else "automethod"
 
@@ -116,7 +118,7 @@ def hide_constructor(
     return ("", None) if name.removeprefix("ratings_ledger.") in names_by_kind()["The ledger"] else None
 
 
-def _page_of_folder(page: str, target: str) -> str:
+def _find_page_of_folder(page: str, target: str) -> str:
     folder = ROOT / posixpath.dirname(page) / target
     return posixpath.join(target, "README.md") if folder.is_dir() else target
 
@@ -133,11 +135,11 @@ class NotebookParser(MystParser):
             if cell["cell_type"] == "markdown":
                 parts.append(source)
             else:
-                parts += [f"```python\n{source}\n```", *map(_output, cell["outputs"])]
+                parts += [f"```python\n{source}\n```", *map(_format_output, cell["outputs"])]
         super().parse("\n\n".join(parts) + "\n", document)
 
 
-def _output(output: dict[str, Any]) -> str:
+def _format_output(output: dict[str, Any]) -> str:
     data = output.get("data", {})
     if "text/html" in data:
         table = "".join(data["text/html"])

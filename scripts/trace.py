@@ -48,7 +48,7 @@ def record_moves(work: Callable[[], object]) -> list[Move]:
     moves: list[Move] = []
     here, importing = "", 0
 
-    def look(frame: FrameType, event: str, argument: Any) -> None:
+    def note_call(frame: FrameType, event: str, argument: Any) -> None:
         nonlocal here, importing
         if frame.f_code.co_name == "<module>":
             importing += {"call": 1, "return": -1}.get(event, 0)
@@ -58,7 +58,7 @@ def record_moves(work: Callable[[], object]) -> list[Move]:
             moves.append(Move(here, entered, frame.f_code.co_qualname))
         here = entered
 
-    sys.setprofile(look)
+    sys.setprofile(note_call)
     try:
         work()
     finally:

@@ -24,7 +24,7 @@ def measure_log(setting: Setting) -> Iterator[Line | Skipped]:
     with postgres_store() as store:
         urls = {size: store.long_ledger(History(games=size)) for size in dict.fromkeys(sizes)}
         work = {
-            "append in batches of 100": ("append_behind", {"events": APPENDED, "batch": BATCH}, APPENDED),
+            "append in batches of 100": ("append_after_head", {"events": APPENDED, "batch": BATCH}, APPENDED),
             "read pages": ("read_pages", {"pages": PAGES}, PAGES * PAGE_EVENTS),
             "look up games": ("look_up", {"games": LOOKED_UP}, LOOKED_UP),
             "verify": ("verify_whole_log", {}, 0),

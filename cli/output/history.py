@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Sequence
+
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.periods import print_waiting
 from ratings_ledger.cli.output.render import Columns, print_csv_at, print_heading

@@ -5,7 +5,16 @@ from pathlib import Path
 import pytest
 
 from benchmarks import simulation
-from benchmarks.simulation import MEASURED, Task, farm, limit, night, packs, sealing, sizes
+from benchmarks.simulation import (
+    MEASURED,
+    Task,
+    fill_packs,
+    find_bottleneck,
+    list_ladder_sizes,
+    simulate_night,
+    simulate_sealing,
+    simulate_tasks,
+)
 
 PAGE = (Path(__file__).parents[2] / "docs" / "scale.md").read_text(encoding="utf-8")
 
@@ -19,30 +28,30 @@ def even(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("even")
 def test_tasks_are_shared_by_cores() -> None:
     """Four tasks of ten seconds take twenty on two cores, after what comes before, and what is done with the last."""
-    found = farm([Task(0, 10, 1)] * 4, cores=2, before=5)
+    found = simulate_tasks([Task(0, 10, 1)] * 4, cores=2, before=5)
     assert (found.seconds, found.here * 27, found.cores * 27) == (27, 9, 20)
 
 
 @pytest.mark.usefixtures("even")
 def test_coordinator_does_one_thing_at_a_time() -> None:
     """However many cores there are, tasks are handed out one after another."""
-    found = farm([Task(2, 3, 0)] * 10, cores=1_000)
-    assert (found.seconds, limit(found, 0)) == (23, "the coordinator")
+    found = simulate_tasks([Task(2, 3, 0)] * 10, cores=1_000)
+    assert (found.seconds, find_bottleneck(found, 0)) == (23, "the coordinator")
 
 
 @pytest.mark.usefixtures("even")
 def test_largest_ladder_is_replayed_by_one_core() -> None:
     """A task that takes longer than all others together is what is left, and is named as the limit."""
-    found = farm([Task(0, 100, 0), *[Task(0, 1, 0)] * 10], cores=100)
-    assert (found.seconds, limit(found, 100)) == (100, "the largest ladder")
-    assert limit(farm([Task(0, 10, 0)] * 100, cores=2), 10) == "the workers"
+    found = simulate_tasks([Task(0, 100, 0), *[Task(0, 1, 0)] * 10], cores=100)
+    assert (found.seconds, find_bottleneck(found, 100)) == (100, "the largest ladder")
+    assert find_bottleneck(simulate_tasks([Task(0, 10, 0)] * 100, cores=2), 10) == "the workers"
 
 
 def test_ladders_and_packs_have_all_games() -> None:
     """Sizes are inverse to ranks; packs take them in order, none above the budget but for a ladder that is."""
-    found = sizes(1_000_000, 10_000)
+    found = list_ladder_sizes(1_000_000, 10_000)
     assert (found[0] // found[1], found[0] // found[9], round(sum(found) / 1e6, 2)) == (2, 10, 1.0)
-    divided = [*packs(found, 50_000)]
+    divided = [*fill_packs(found, 50_000)]
     assert sum(games for games, _ in divided) == sum(found)
     assert sum(ladders for _, ladders in divided) == 10_000
     assert all(games <= 50_000 or ladders == 1 for games, ladders in divided)
@@ -50,15 +59,15 @@ def test_ladders_and_packs_have_all_games() -> None:
 
 def test_small_simulation_comes_out_again() -> None:
     """The same seed gives the same times, and more cores never take longer."""
-    found = sizes(10_000_000, 1_000)
-    times = [night(MEASURED, cores, found, interpreted=True).seconds for cores in (1, 2, 10)]
+    found = list_ladder_sizes(10_000_000, 1_000)
+    times = [simulate_night(MEASURED, cores, found, interpreted=True).seconds for cores in (1, 2, 10)]
     assert times == sorted(times, reverse=True)
-    assert times == [night(MEASURED, cores, found, interpreted=True).seconds for cores in (1, 2, 10)]
-    assert sealing(MEASURED, 1, 10_000_000).seconds > sealing(MEASURED, 2, 10_000_000).seconds
+    assert times == [simulate_night(MEASURED, cores, found, interpreted=True).seconds for cores in (1, 2, 10)]
+    assert simulate_sealing(MEASURED, 1, 10_000_000).seconds > simulate_sealing(MEASURED, 2, 10_000_000).seconds
 
 
 @pytest.mark.slow
 def test_page_shows_what_it_prints() -> None:
     """The table on the page is what the program gives, with its seed and its costs."""
     begin, end = "<!-- written by python -m benchmarks.simulation -->\n", "<!-- up to here -->"
-    assert PAGE.partition(begin)[2].partition(end)[0].strip() == simulation.table().strip()
+    assert PAGE.partition(begin)[2].partition(end)[0].strip() == simulation.format_table().strip()

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import report, results
 from benchmarks.results import Bar, Line, Run, Series, Skipped, is_met, peak_bytes, rate, seconds, spread
-from benchmarks.tables import figure, measured, table, time
+from benchmarks.tables import format_rate, format_series, format_table, format_time
 
 
 def series(*times: float, label: str = "ours", work: int = 1_000, peak: int = 50_000_000) -> Series:
@@ -62,9 +62,9 @@ def test_no_bar_means_no_verdict() -> None:
 
 def test_numbers_are_shown_short() -> None:
     """Times, figures and whole measurements are shown with few digits and fitting units."""
-    assert [time(value) for value in (0.00123, 0.5, 1.0, 61.239)] == ["1.23 ms", "500 ms", "1.00 s", "61.24 s"]
-    assert [figure(value) for value in (1.2345, 12.345, 123.0, 237_530.0)] == ["1.23", "12.3", "123", "238,000"]
-    assert measured(series(1.9, 2.0, 2.1)) == "ours: 2.00 s ±5%, 500 games/s, 50 MB"
+    assert [format_time(value) for value in (0.00123, 0.5, 1.0, 61.239)] == ["1.23 ms", "500 ms", "1.00 s", "61.24 s"]
+    assert [format_rate(value) for value in (1.2345, 12.345, 123.0, 237_530.0)] == ["1.23", "12.3", "123", "238,000"]
+    assert format_series(series(1.9, 2.0, 2.1)) == "ours: 2.00 s ±5%, 500 games/s, 50 MB"
 
 
 def test_table_shows_met_and_skipped_bars() -> None:
@@ -76,7 +76,7 @@ def test_table_shows_met_and_skipped_bars() -> None:
         Skipped("other", "it is not installed"),
     ]
 
-    assert table(lines) == (
+    assert format_table(lines) == (
         "| what | ours | other | ours : other | bar | met |\n"
         "|---|---|---|---|---|---|\n"
         "| rebuild | ours: 2.00 s, 500 games/s, 50 MB (a note) | other: 4.00 s, 250 games/s, 50 MB | 2 x "
