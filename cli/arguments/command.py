@@ -14,9 +14,9 @@ from ratings_ledger.ledger.rejections import did_you_mean, find_closest, quote
 
 # the option of a command that sets each argument of a query
 OPTION_BY_ARGUMENT: dict[str | None, str | None] = {
-    name: f"--{name.replace('_', '-')}" for name in ("as_of", "known_at", "rules", "since", "to")
+    name: f"--{name.replace('_', '-')}" for name in ("as_of", "known_at", "rules", "since", "to", "names")
 }
-OPTION_BY_ARGUMENT |= {"types": "'--type'", "coordinates": None}
+OPTION_BY_ARGUMENT |= {"types": "--type", "coordinates": None}
 # follows a message about a failed rule
 NO_GAME_LOST = "no game is lost"
 
@@ -89,7 +89,7 @@ class Command(click.Command):
         except BadArgument as problem:
             hint = OPTION_BY_ARGUMENT.get(problem.argument, "")
             # coordinates inside an argument have no separate option
-            if hint is None or any(hint.strip("'") in parameter.opts for parameter in self.params):
+            if hint is None or any(hint in parameter.opts for parameter in self.params):
                 raise click.BadParameter(str(problem), context, param_hint=hint) from None
             raise click.UsageError(str(problem), context) from None
         except Unknown as problem:

@@ -153,6 +153,12 @@ def test_unknown_since_position_is_refused(since: str, full: str, tmp_path: Path
     ]), result  # fmt: skip
 
 
+def test_since_position_after_known_at_is_refused(full: str, ratings: Ratings) -> None:
+    """An export of what was known at a position cannot begin after it; the message names the last possible position."""
+    result = ratings("export", "events", "--since", SECOND, "--known-at", FIRST, db=full)
+    assert (result.exit_code, f"pass position {FIRST} or an earlier one" in result.stderr) == (2, True), result
+
+
 @pytest.mark.slow_cases
 def test_files_out_of_sequence_are_refused(
     full: str, tmp_path: Path, ratings: Ratings, create_empty: Callable[[], str], copied_file: Callable[..., str]

@@ -279,6 +279,13 @@ def test_change_during_edit_is_refused(
     assert [entry["position"] for entry in read_json(ratings, db, "log", "g-1")["rows"]] == [3, 6]
 
 
+def test_edit_takes_no_other_data(db: str, ratings: Ratings) -> None:
+    """With --edit, a result or a label on the command line is refused instead of ignored."""
+    for arguments in (["ben", "anna", "cleo"], ["--city", "Bonn"], ["--score", "3:2:1"], ["--at", "2010-03-05"]):
+        result = ratings("correct", "g-1", *arguments, "--edit", *REASON_OPTION, db=db)
+        assert (result.exit_code, "--edit opens the complete game" in result.stderr) == (2, True), result
+
+
 def test_correcting_the_game_changes_both_ladders(db: str, ratings: Ratings) -> None:
     """Correcting which game was played reports the changes on both games' ladders."""
     report = run_correction(ratings, db, "correct", "c-1", "--game", "galactic-magnate", *REASON_OPTION)

@@ -398,6 +398,13 @@ def test_preview_of_usual_games_lists_none_as_unusual(one_db: str, ratings: Rati
     assert (file["games"], file["unusual"], file["unusual_by_kind"]) == (3, [], {})
 
 
+@pytest.mark.parametrize("mode", [(), ("--follow",), ("--preview",)])
+def test_head_and_incomplete_need_restore(mode: tuple[str, ...], one_db: str, ratings: Ratings) -> None:
+    """In every mode but --restore, --incomplete is refused instead of ignored."""
+    result = ratings("import", "-", "--incomplete", *mode, db=one_db, input="")
+    assert (result.exit_code, "work only with --restore" in result.stderr) == (2, True), result
+
+
 @pytest.mark.parametrize("option", [("--sync",), ("--follow",), ("--restore",)])
 def test_preview_excludes_other_modes(option: tuple[str, ...], one_db: str, ratings: Ratings, tmp_path: Path) -> None:
     """--preview is refused together with --sync, --follow or --restore."""

@@ -204,6 +204,8 @@ def test_annual_history_refers_to_months(ratings: Ratings, create_filled_ledger:
         f"{YEAR} adds up places of months and has no changes; run: ratings explain cleo {YEAR}\n"
     )
     assert f"ratings explain cleo {MARCH}" in ratings("history", "cleo", MARCH, db=db).stdout
+    assert ratings("player", "rename", "cleo", "María José", db=db).exit_code == 0
+    assert ratings("history", "María José", YEAR, db=db).stderr.endswith(f"run: ratings explain 'María José' {YEAR}\n")
 
 
 def test_account_change_shows_moved_ranks(ratings: Ratings, create_filled_ledger: Callable[..., str]) -> None:

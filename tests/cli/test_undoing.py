@@ -129,6 +129,7 @@ def test_undo_confirms_at_a_terminal(tmp_path: Path, ratings: Ratings) -> None:
         assert BASIC in stdout
     refused = ratings("undo", "--by", "mira", db=db)
     assert (refused.exit_code, "--yes" in refused.stderr) == (2, True)
+    assert "--format json cannot ask; pass --yes" in ratings("undo", "--format", "json", db=db).stderr
     assert ratings("undo", "--by", "mira", "--dry-run", db=db).exit_code == 0
     assert read_position(ratings, db) == 4
     code, stdout, _ = type_answers(["--db", db, "undo", "--by", "mira"], [(question, "y\n")])

@@ -185,6 +185,8 @@ def test_many_bad_rows_are_counted(db: str, ratings: Ratings) -> None:
     stderr = ratings("standings", "elo-chess/all", db=db).stderr
     assert stderr.count("does not count: ") == 3
     assert "2 more events do not count" in stderr
+    head = json.loads(ratings("status", "--format", "json", db=db).stdout)["position"]
+    assert "1 more event does not count" in ratings("ladders", "--known-at", head - 1, db=db).stderr
 
 
 IMPOSSIBLE_VOIDS = {
