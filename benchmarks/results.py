@@ -98,25 +98,34 @@ def _baseline(line: Line) -> Series:
     return line.baseline
 
 
-# for each kind of target: the number to compare, the text of the target, and whether more is better
-BARS: dict[str, tuple[Callable[[Line], float], str, bool]] = {
-    "times as fast": (lambda line: times_as_fast(line.ours, _baseline(line)), "at least {:g} x", True),
-    "times the time": (lambda line: times_the_time(line.ours, _baseline(line)), "at most {:g} x the time", False),
-    "a second": (lambda line: rate(line.ours), "at least {:,.0f} a second", True),
-    "seconds": (lambda line: seconds(line.ours), "under {:g} s", False),
-    "gigabytes": (lambda line: peak_bytes(line.ours) / 1e9, "at most {:g} GB", False),
+class BarKind(NamedTuple):
+    """A kind of target: the number to compare with it, its text, and whether more is better."""
+
+    compute_value: Callable[[Line], float]
+    text: str
+    is_more_better: bool
+
+
+BARS = {
+    "times as fast": BarKind(lambda line: times_as_fast(line.ours, _baseline(line)), "at least {:g} x", True),
+    "times the time": BarKind(
+        lambda line: times_the_time(line.ours, _baseline(line)), "at most {:g} x the time", False
+    ),
+    "a second": BarKind(lambda line: rate(line.ours), "at least {:,.0f} a second", True),
+    "seconds": BarKind(lambda line: seconds(line.ours), "under {:g} s", False),
+    "gigabytes": BarKind(lambda line: peak_bytes(line.ours) / 1e9, "at most {:g} GB", False),
 }
 
 
 def find_compared_value(line: Line) -> float | None:
     """Return the number to compare with the line's target; None without a target."""
-    return None if line.bar is None else BARS[line.bar.kind][0](line)
+    return None if line.bar is None else BARS[line.bar.kind].compute_value(line)
 
 
 def is_met(line: Line) -> bool | None:
     """Tell whether the target is met; None without a target."""
     if line.bar is None:
         return None
-    compute_value, _, is_more_better = BARS[line.bar.kind]
-    value = compute_value(line)
-    return value >= line.bar.value if is_more_better else value <= line.bar.value
+    kind = BARS[line.bar.kind]
+    value = kind.compute_value(line)
+    return value >= line.bar.value if kind.is_more_better else value <= line.bar.value

@@ -73,4 +73,4 @@ def _format_bar(line: Line) -> str:
         return ""
     value = find_compared_value(line)
     size = f" ({value:.3g} GB)" if line.bar.kind == "gigabytes" else ""
-    return BARS[line.bar.kind][1].format(line.bar.value) + size
+    return BARS[line.bar.kind].text.format(line.bar.value) + size

@@ -52,7 +52,7 @@ def export_events(db: str, known_at: str | None, since: str | None, output: str)
     computed, so only --known-at applies.
     """
     with open_for_command(db).reading() as connection:
-        until = resolve_known_at(connection, known_at, None, print_note)
+        until = resolve_known_at(connection, known_at, time_zone=None, note=print_note)
         after = 0 if since is None else _read_since(connection, since, until)
         if output == "-":
             for page in read_records(connection, after, until):

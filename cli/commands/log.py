@@ -11,7 +11,7 @@ from ratings_ledger.ledger.events.fields import to_nfc
 
 
 @command()
-@click.argument("subject", metavar="[GAME or PLAYER]", type=to_nfc, required=False)
+@click.argument("subject", metavar="[GAME|PLAYER]", type=to_nfc, required=False)
 @click.option(
     "--since",
     metavar="TIME|POSITION",

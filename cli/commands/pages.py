@@ -16,7 +16,9 @@ LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 @command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65_535))
+@click.option(
+    "--port", default=8000, show_default=True, type=click.IntRange(0, 65_535), help="The port; 0 chooses a free one."
+)
 @click.option("--host-name", "hosts", metavar="NAME", multiple=True, help="A host name of the site; repeatable.")
 @click.option("--frame", "frames", metavar="URL", multiple=True, help="A site that may show the pages in a frame.")
 @click.option("--title", default="Ratings", show_default=True, help="The title of the pages.")

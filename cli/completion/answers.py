@@ -39,8 +39,15 @@ class Completions(NamedTuple):
     words: list[Word]
 
 
-# for each command: its meaning, the kinds of its arguments, and its options
-Table = dict[str, tuple[str, list[str], dict[str, Option]]]
+class CommandEntry(NamedTuple):
+    """A command in the table: its meaning, the kinds of each argument, and its options by name."""
+
+    meaning: str
+    arguments: list[str]
+    options: dict[str, Option]
+
+
+Table = dict[str, CommandEntry]
 
 
 def is_request(request: str) -> bool:
@@ -93,7 +100,7 @@ def complete(words: Sequence[str], current: str) -> Completions:
     db, path, typed_arguments = find_default_ledger(), "ratings", list[str]()
     pending_option, is_after_dashes = "", False
     for word in words:
-        options = table[path][2]
+        options = table[path].options
         name, equals, value = word.partition("=")
         if pending_option:
             db, pending_option = word if pending_option == "--db" else db, ""
@@ -122,9 +129,7 @@ def complete(words: Sequence[str], current: str) -> Completions:
         return Completions([], "", candidates)
     prefix = f"{path} "
     inner_commands = [
-        (command.removeprefix(prefix), meaning)
-        for command, (meaning, _, _) in table.items()
-        if command.startswith(prefix)
+        (command.removeprefix(prefix), entry.meaning) for command, entry in table.items() if command.startswith(prefix)
     ]
     if inner_commands:
         return Completions([], "", [(name, meaning) for name, meaning in inner_commands if " " not in name])
@@ -159,7 +164,7 @@ def _load_table() -> Table:
         first, second, third, *fourth = line.split("\t")
         if first:
             options = {}
-            table[first] = second, third.split(", ") if third else [], options
+            table[first] = CommandEntry(second, third.split(", ") if third else [], options)
         else:
             options[second] = third, fourth[0]
     return table

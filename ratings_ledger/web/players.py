@@ -149,7 +149,7 @@ def build_games_page(visit: Visit, player: str, ladder: str) -> Page:
         "last": last,
         "months": months,
         "years": [year for year, _ in groupby(months, lambda month: month.first.year)],
-        "chart": lambda game_link: Markup(_draw_points(history, None, game_link, "games")),
+        "chart": lambda game_link: Markup(_draw_points(history, None, game_link, by="games")),
     }
     path, title = addresses.player_games(player, ladder), f"Games of {player} on {short_name(ladder)}"
     return Page(
