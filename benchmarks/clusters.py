@@ -4,11 +4,10 @@ A Dask cluster is a scheduler and workers, each in its own process; the time to 
 """
 
 import resource
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from hashlib import sha256
 from importlib import import_module
 from time import perf_counter, process_time
@@ -36,12 +35,9 @@ Measurement = dict[str, Any]
 START_SECONDS = 60
 
 
-def seal(url: str, on: str, segments: str, again: bool = False) -> Measurement:
-    """Seal a history; with `again`, first delete existing segments."""
+def seal(url: str, on: str, segments: str) -> Measurement:
+    """Seal the events of a history that are not sealed yet."""
     ledger = open_ledger(url)
-    if again:
-        with suppress(FileNotFoundError):
-            shutil.rmtree(coordinating.open_ledger_objects(ledger, segments).url)
     started = perf_counter()
     seal_all(ledger, on, segments, lambda stage, numbers: None)
     seconds = perf_counter() - started

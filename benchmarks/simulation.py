@@ -75,9 +75,9 @@ def fill_packs(ladder_sizes: Sequence[int], budget: int = PACK_GAMES) -> Iterato
         yield games, ladders
 
 
-def simulate_tasks(tasks: Sequence[Task], cores: int, before: float = 0.0, seed: int = SEED) -> Outcome:
+def simulate_tasks(tasks: Sequence[Task], cores: int, before: float = 0.0) -> Outcome:
     """Simulate tasks in order on several cores, handed out by a coordinator that is busy for `before` seconds first."""
-    chance = Random(seed)
+    chance = Random(SEED)
     free = [(before, 1 + SPEED_SPREAD * (2 * chance.random() - 1)) for _ in range(cores)]
     heapq.heapify(free)
     waiting, running = list(reversed(tasks)), list[tuple[float, float]]()

@@ -100,14 +100,14 @@ def rate(rule: str, own: State, results: list[Result], tau: str = "0.5") -> Stat
         return glicko_2(own, results, Decimal(tau)) if rule == "glicko-2/1" else glicko_1(own, results)
 
 
-def draw_number(random: Random, low: int, high: int, places: int) -> Decimal:
-    """Return a random number from `low` to `high` with `places` decimals."""
-    return Decimal(random.randint(low * 10**places, high * 10**places)).scaleb(-places)
+def draw_number(random: Random, low: int, high: int) -> Decimal:
+    """Return a random number from `low` to `high` with six decimals."""
+    return Decimal(random.randint(low * 10**6, high * 10**6)).scaleb(-6)
 
 
 def draw_state(random: Random, rule: str) -> State:
     """Return a random state of a player."""
-    state = (draw_number(random, 600, 2600, 6), draw_number(random, 30, 350, 6))
+    state = (draw_number(random, 600, 2600), draw_number(random, 30, 350))
     return (*state, Decimal(random.randint(2 * 10**10, 12 * 10**10)).scaleb(-12)) if rule == "glicko-2/1" else state
 
 
@@ -115,8 +115,8 @@ def draw_results(random: Random) -> list[Result]:
     """Return random results of a period: one to twelve."""
     return [
         (
-            draw_number(random, 600, 2600, 6),
-            draw_number(random, 30, 350, 6),
+            draw_number(random, 600, 2600),
+            draw_number(random, 30, 350),
             random.choice([Decimal(0), HALF, Decimal(1)]),
         )
         for _ in range(random.choice([1, 1, 1, 2, 3, 5, 12]))

@@ -105,10 +105,10 @@ class Book:
         self.fill(rows)
         self.sheet.IsVisible, self.sheet = visible, first
 
-    def fill(self, rows: list[list[Any]], top: int = 0, left: int = 0, formats: dict[int, str] | None = None) -> None:
+    def fill(self, rows: list[list[Any]], top: int = 0, formats: dict[int, str] | None = None) -> None:
         """Write rows of cells to the sheet, with formats by column; "=..." is a formula, and "'..." is text."""
         for row, cells in enumerate(rows, top):
-            for column, value in enumerate(cells, left):
+            for column, value in enumerate(cells):
                 cell = self.sheet.getCellByPosition(column, row)
                 self._put(cell, value)
                 if (format_name := (formats or {}).get(column)) and not isinstance(value, str):
@@ -157,9 +157,9 @@ class Book:
             properties += _build_password_arguments(password, Path(name).suffix) if password else []
             self.document.storeToURL((FOLDER / name).as_uri(), tuple(properties))
 
-    def save_text(self, name: str, delimiter: str, encoding: int, *, quoted: bool = False, shown: bool = True) -> None:
-        """Save the sheet as CSV, with the displayed texts, or with the values of the cells."""
-        marks = f"{str(quoted).lower()},false,{str(shown).lower()}"
+    def save_text(self, name: str, delimiter: str, encoding: int, *, quoted: bool = False) -> None:
+        """Save the sheet as CSV with the displayed texts; with `quoted`, put all texts in quotation marks."""
+        marks = f"{str(quoted).lower()},false,true"
         self.save(name, options=f"{ord(delimiter)},34,{encoding},1,,0,{marks},false,false,0")
 
     def close(self) -> None:

@@ -2,7 +2,7 @@
 
 A game is a frozen dataclass with as few members as possible, without a timestamp that would have to be converted. The
 projection uses floats, which are cheaper than exact integers. This was the fastest way to use the package that we
-found; `VARIANTS` are the ways of reading events that we tried.
+found; `replay` has variants for the ways of reading events that we tried.
 """
 
 import sqlite3
@@ -24,8 +24,6 @@ K_TOTAL = 32
 START = 1000.0
 SECTION_EVENTS = 10_000
 BATCH_EVENTS = 5_000
-# the ways to read events, which `_games` describes
-VARIANTS = ("notifications", "stored")
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,10 @@ def save(env: Environment, history: list[Any], batch: int = BATCH_EVENTS) -> dic
 
 
 def replay(env: Environment, variant: str) -> dict[str, Any]:
-    """Read all events in log order, compute the Elo of all players, and store the standings in a table."""
+    """Read all events in log order, compute the Elo of all players, and store the standings in a table.
+
+    `_games` describes the variants.
+    """
     started = perf_counter()
     points: dict[str, float] = {}
     count = 0
@@ -89,14 +90,6 @@ def replay(env: Environment, variant: str) -> dict[str, Any]:
             count += 1
         _publish(env, points)
     return {"seconds": perf_counter() - started, "count": count, "points": points}
-
-
-def read(env: Environment, variant: str) -> dict[str, Any]:
-    """Read all events, and do nothing else."""
-    started = perf_counter()
-    with Games(env) as games:
-        count = sum(1 for _ in _games(games, variant))
-    return {"seconds": perf_counter() - started, "count": count}
 
 
 def _games(games: Games, variant: str) -> Iterator[tuple[list[str], list[int]]]:

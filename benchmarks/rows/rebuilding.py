@@ -9,6 +9,7 @@ from benchmarks.setting import Setting
 from benchmarks.stores import Store
 
 EVENT_SOURCING = "benchmarks.baselines.event_sourcing"
+# the ways in which the projection of `eventsourcing` can read events
 VARIANTS = ("notifications", "stored")
 # the maximum difference between floats and exact integers after all games
 TOLERANCE_POINTS = 0.01
