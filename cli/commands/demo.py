@@ -20,6 +20,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 SEASON_FILE = "winter-league.csv"
 
+# for each step: its comment, and its commands without `ratings`
 STEPS = (
     (
         "A new ledger for a club in Berlin that plays Catan. The rules of its ladders are events, too.",

@@ -45,6 +45,7 @@ def print_sheet_differences(differences: SheetDifferences) -> None:
         ]
         render.echo()
         render.print_table(("what", "game", "line", "was", "is"), rows, right=("line",))
+    # the last kind, reordered, is not listed
     if (more := sum(getattr(differences, kind) for kind in CHANGE_KINDS[:-1]) - GAMES_SHOWN_MAX) > 0:
         render.echo(f"... and {more:,} more (--format json lists them)")
     render.echo()
