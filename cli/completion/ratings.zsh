@@ -3,17 +3,17 @@
 #     eval "$(ratings completion zsh)"
 _ratings_completion() {
     local reply
-    local -a words_only told shown
+    local -a words_only explained display
     for reply in "${(@f)$(_RATINGS_COMPLETE=zsh_complete "${(Q)words[1]}" "${(@Q)words[2,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null)}"; do
         case $reply in
             file) _files ;;
             folder) _files -/ ;;
-            \=*$'\t'*) told+=("${${reply#=}%%$'\t'*}"); shown+=("${${reply#=}%%$'\t'*}  ${reply#*$'\t'}") ;;
+            \=*$'\t'*) explained+=("${${reply#=}%%$'\t'*}"); display+=("${${reply#=}%%$'\t'*}  ${reply#*$'\t'}") ;;
             \=*) words_only+=("${reply#=}") ;;
         esac
     done
     local either='m:{[:lower:][:upper:]}={[:upper:][:lower:]}'
-    (( $#told )) && compadd -M $either -o nosort -l -d shown -a told
+    (( $#explained )) && compadd -M $either -o nosort -l -d display -a explained
     (( $#words_only )) && compadd -M $either -o nosort -a words_only
 }
 if [[ $zsh_eval_context[-1] == loadautofunc ]]; then
