@@ -90,7 +90,7 @@ class Command(click.Command):
             hint = OPTION_BY_ARGUMENT.get(problem.argument, "")
             # coordinates inside an argument have no separate option
             if hint is None or any(hint in parameter.opts for parameter in self.params):
-                raise click.BadParameter(str(problem), context, param_hint=hint) from None
+                raise click.BadParameter(str(problem), context, param_hint=None if hint is None else [hint]) from None
             raise click.UsageError(str(problem), context) from None
         except Unknown as problem:
             message = str(problem) if problem.reason == Unknown.reason else f"{problem.reason}: {problem}"

@@ -87,7 +87,7 @@ def _read_since(connection: Connection, text: str, until: int) -> int:
 
 
 def _build_since_error(message: str) -> click.BadParameter:
-    return click.BadParameter(message, param_hint="--since")
+    return click.BadParameter(message, param_hint=["--since"])
 
 
 @contextmanager

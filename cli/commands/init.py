@@ -87,7 +87,7 @@ def init(db: str, games: tuple[str, ...], system: str | None, zone: str | None, 
         for game in games:
             read_rated_game(system or ELO, game)
     except Refused as problem:
-        raise click.BadParameter(problem.message, param_hint="--for") from None
+        raise click.BadParameter(problem.message, param_hint=["--for"]) from None
     ledger = upgrade(db)
     zone = zone or _choose_initial_zone(ledger)
     if zone is not None:

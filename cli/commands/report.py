@@ -57,7 +57,7 @@ def report_changes(db: str, begin: str, end: str | None, output: Path) -> int:
         changes = open_view(open_for_command(db), known_at=end).decisions(begin)
     except BadArgument as problem:
         hint = {"after": "--from", "known_at": "--to"}.get(str(problem.argument))
-        raise click.BadParameter(str(problem), param_hint=hint) if hint else problem from None
+        raise click.BadParameter(str(problem), param_hint=[hint]) if hint else problem from None
     note_left_out(changes.left_out)
     for reason in changes.failed:
         render.note(f"ratings: {reason}")

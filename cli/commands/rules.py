@@ -318,7 +318,7 @@ def _load_shipped_texts(context: WriteContext, name: str, games: tuple[str, ...]
     try:
         return load_shipped_texts(context.ledger, name, games, zone)
     except Refused as problem:
-        raise click.BadParameter(problem.message, param_hint="--game") from None
+        raise click.BadParameter(problem.message, param_hint=["--game"]) from None
 
 
 def _try_package_rules(db: str, files: Sequence[str], seconds: float) -> list[tuple[str, RulesetProblem]]:

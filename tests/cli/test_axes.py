@@ -191,7 +191,7 @@ def test_impossible_known_at_names_the_limit(
     result = ratings(*command, "--known-at", known_at, db=db)
 
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "Invalid value for --known-at: " in result.stderr
+    assert "Invalid value for '--known-at': " in result.stderr
     assert IMPOSSIBLE_KNOWN_AT[known_at] in result.stderr
 
 
