@@ -131,8 +131,10 @@ def build_page_section(rows: Mapping[str, Mapping[str, Any]]) -> str:
     usual = Counter(machines.values()).most_common(1)[0][0] if machines else ""
     parts = [f"Unless a row says otherwise: {usual}.\n"] if machines else []
     for name, row in rows.items():
-        other = "" if machines[name] == usual else f", {machines[name]}"
-        parts.append(f"### {name}\n\n{format_table(map(parse_line, row['lines']))}\n{row['measured_on']}{other}.\n")
+        machine_note = "" if machines[name] == usual else f", {machines[name]}"
+        parts.append(
+            f"### {name}\n\n{format_table(map(parse_line, row['lines']))}\n{row['measured_on']}{machine_note}.\n"
+        )
     return "\n".join(parts)
 
 

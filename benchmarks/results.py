@@ -93,7 +93,7 @@ def times_the_time(ours: Series, baseline: Series) -> float:
     return seconds(ours) / seconds(baseline)
 
 
-def _baseline(line: Line) -> Series:
+def _get_baseline(line: Line) -> Series:
     assert line.baseline is not None, f"{line.what}: a ratio needs a baseline"
     return line.baseline
 
@@ -107,9 +107,9 @@ class BarKind(NamedTuple):
 
 
 BARS = {
-    "times as fast": BarKind(lambda line: times_as_fast(line.ours, _baseline(line)), "at least {:g} x", True),
+    "times as fast": BarKind(lambda line: times_as_fast(line.ours, _get_baseline(line)), "at least {:g} x", True),
     "times the time": BarKind(
-        lambda line: times_the_time(line.ours, _baseline(line)), "at most {:g} x the time", False
+        lambda line: times_the_time(line.ours, _get_baseline(line)), "at most {:g} x the time", False
     ),
     "a second": BarKind(lambda line: rate(line.ours), "at least {:,.0f} a second", True),
     "seconds": BarKind(lambda line: seconds(line.ours), "under {:g} s", False),

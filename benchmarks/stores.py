@@ -69,10 +69,10 @@ class SqliteStore(NamedTuple):
         return str(path)
 
     def domain_events(self, history: History) -> Environment:
-        return sqlite_environment(data.domain_events(self.folder, history))
+        return build_sqlite_environment(data.domain_events(self.folder, history))
 
     def empty_domain_events(self) -> Environment:
-        return sqlite_environment(str(self._clear("scratch.events.db")))
+        return build_sqlite_environment(str(self._clear("scratch.events.db")))
 
     def _clear(self, name: str) -> Path:
         """Return the path of a file; delete the file and its companions, such as its journal."""
@@ -81,7 +81,7 @@ class SqliteStore(NamedTuple):
         return self.folder / name
 
 
-def sqlite_environment(path: str) -> Environment:
+def build_sqlite_environment(path: str) -> Environment:
     """Return the environment of an `eventsourcing` store in a SQLite file. Its ids are text, like game ids."""
     return {"PERSISTENCE_MODULE": "eventsourcing.sqlite", "SQLITE_DBNAME": path, "ORIGINATOR_ID_TYPE": "text"}
 
@@ -99,34 +99,36 @@ class PostgresStore(NamedTuple):
 
     def ledger(self, history: History) -> str:
         name = f"ledger-{history.name}"
-        return self._write_once(name, "benchmarks.writing:write_ledger", {"path": self._url(name), "history": history})
+        return self._write_once(
+            name, "benchmarks.writing:write_ledger", {"path": self._build_url(name), "history": history}
+        )
 
     def long_ledger(self, history: History) -> str:
         """Return the URL of a ledger that was written without guards, which saves hours."""
         name = f"ledger-{history.name}"
         return self._write_once(
-            name, "benchmarks.writing:write_unguarded", {"url": self._url(name), "history": history}
+            name, "benchmarks.writing:write_unguarded", {"url": self._build_url(name), "history": history}
         )
 
     def empty_ledger(self) -> str:
         self.ledger(empty := History(games=0))
         delete_caches()
         self._recreate("scratch", f"ledger-{empty.name}")
-        return self._url("scratch")
+        return self._build_url("scratch")
 
     def copied_ledger(self, history: History) -> str:
         self.ledger(history)
         self._recreate("scratch", f"ledger-{history.name}")
-        return self._url("scratch")
+        return self._build_url("scratch")
 
     def domain_events(self, history: History) -> Environment:
-        environment = self._environment(name := f"events-{history.name}")
+        environment = self._build_environment(name := f"events-{history.name}")
         self._write_once(name, "benchmarks.baselines.event_sourcing:save", {"env": environment, "history": history})
         return environment
 
     def empty_domain_events(self) -> Environment:
         self._recreate("scratch-events", "template1")
-        return self._environment("scratch-events")
+        return self._build_environment("scratch-events")
 
     def _write_once(self, name: str, write: str, arguments: Mapping[str, Any]) -> str:
         """Return the URL of a database; unless it exists, create it with the function `write`, and vacuum it.
@@ -136,14 +138,14 @@ class PostgresStore(NamedTuple):
         if name not in self.written:
             self._recreate(name, "template1")
             measure(Call(write, arguments))
-            measure(Call("benchmarks.server:settle", {"url": self._url(name)}))
+            measure(Call("benchmarks.server:settle", {"url": self._build_url(name)}))
             self.written.add(name)
-        return self._url(name)
+        return self._build_url(name)
 
-    def _url(self, name: str) -> str:
+    def _build_url(self, name: str) -> str:
         return f"postgresql://postgres@/{name}?host={self.folder}"
 
-    def _environment(self, name: str) -> Environment:
+    def _build_environment(self, name: str) -> Environment:
         return {
             "PERSISTENCE_MODULE": "eventsourcing.postgres",
             "POSTGRES_DBNAME": name,
@@ -156,11 +158,13 @@ class PostgresStore(NamedTuple):
         }
 
     def _recreate(self, name: str, template: str) -> None:
-        measure(Call("benchmarks.server:recreate", {"url": self._url("postgres"), "name": name, "template": template}))
+        measure(
+            Call("benchmarks.server:recreate", {"url": self._build_url("postgres"), "name": name, "template": template})
+        )
 
 
 @contextmanager
-def postgres_store() -> Iterator[PostgresStore]:
+def run_postgres_store() -> Iterator[PostgresStore]:
     """Run a server during the block, with its data in a temporary folder."""
     with TemporaryDirectory(prefix="ratings-benchmarks-") as folder:
         command = [sys.executable, "-m", "benchmarks.server", folder]

@@ -36,8 +36,8 @@ def format_markdown(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> s
 def _format_line(line: Line) -> tuple[str, ...]:
     met = {None: "", True: "yes", False: "**no**"}[is_met(line)]
     ours = format_series(line.ours) + (f" ({line.note})" if line.note else "")
-    other = "" if line.baseline is None else format_series(line.baseline)
-    return (line.what, ours, other, _format_ratio(line), _format_bar(line), met)
+    baseline = "" if line.baseline is None else format_series(line.baseline)
+    return (line.what, ours, baseline, _format_ratio(line), _format_bar(line), met)
 
 
 def format_series(series: Series) -> str:
@@ -62,10 +62,10 @@ def _format_ratio(line: Line) -> str:
     if line.baseline is None:
         return ""
     by_time = line.bar is not None and line.bar.kind == "times the time"
-    ours, other = (
+    ours, baseline = (
         (1 / seconds(line.ours), 1 / seconds(line.baseline)) if by_time else (rate(line.ours), rate(line.baseline))
     )
-    return f"{other / ours:.2f} x the time" if by_time else f"{ours / other:.3g} x"
+    return f"{baseline / ours:.2f} x the time" if by_time else f"{ours / baseline:.3g} x"
 
 
 def _format_bar(line: Line) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks import ledgers
 from benchmarks.games import chunks
 from benchmarks.histories import History
-from benchmarks.stores import sqlite_environment
+from benchmarks.stores import build_sqlite_environment
 
 Measurement = dict[str, Any]
 
@@ -68,7 +68,7 @@ def write_domain_events(path: str, history: list[Any]) -> Measurement:
     """Write a store of the package `eventsourcing`, in one file."""
     from benchmarks.baselines import event_sourcing
 
-    event_sourcing.save(sqlite_environment(path), history)
+    event_sourcing.save(build_sqlite_environment(path), history)
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     for suffix in ("-wal", "-shm"):

@@ -45,8 +45,8 @@ def measure_append(setting: Setting, store: Store, full: int) -> Iterator[Line |
         if saved is None:
             yield Skipped(f"{what}, against eventsourcing", "eventsourcing is not installed")
         else:
-            other = series("eventsourcing, saved in batches", "events", games, saved)
-            yield Line(f"{what}, against eventsourcing", ours, other, Bar("times as fast", against_saved))
+            baseline = series("eventsourcing, saved in batches", "events", games, saved)
+            yield Line(f"{what}, against eventsourcing", ours, baseline, Bar("times as fast", against_saved))
 
 
 def _import(store: Store, path: str) -> Call:

@@ -23,7 +23,7 @@ def measure_questions(setting: Setting) -> Iterator[Line]:
     games = setting.games(10_000_000)
     history = History(games=games)
     url = setting.sqlite.ledger(history)
-    ordinary, busiest, other = (
+    ordinary, busiest, other_player = (
         player_id(history.player_at(rank)) for rank in (history.players // 2, 0, history.players // 3)
     )
     # for each name: the command, the coordinate, and the earlier query of the open ledger
@@ -33,8 +33,8 @@ def measure_questions(setting: Setting) -> Iterator[Line]:
             AS_OF,
             ([LADDER], "2015-01-01"),
         ),
-        "history of an ordinary player": (["history", LADDER, ordinary], None, ([LADDER, other], None)),
-        "history of the busiest player": (["history", LADDER, busiest], None, ([LADDER, other], None)),
+        "history of an ordinary player": (["history", LADDER, ordinary], None, ([LADDER, other_player], None)),
+        "history of the busiest player": (["history", LADDER, busiest], None, ([LADDER, other_player], None)),
         "explain a game": (["explain", LADDER, game_id(games * 2 // 3)], None, ([LADDER, game_id(games // 3)], None)),
     }
     import_command = [sys.executable, "-c", "import sqlalchemy"]

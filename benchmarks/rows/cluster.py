@@ -27,7 +27,7 @@ def measure_cluster(setting: Setting) -> Iterator[Line | Skipped]:
     shutil.rmtree(segments)
 
 
-def _engines() -> list[str]:
+def _list_engines() -> list[str]:
     """Return the engines that can be measured here."""
     return [f"processes:{WORKERS}", *([f"dask:{WORKERS}"] if find_spec("distributed") else [])]
 
@@ -54,7 +54,7 @@ def _measure_rebuilds(setting: Setting, history: History, segments: str) -> Iter
     arguments = {"url": setting.sqlite.ledger(history), "segments": segments}
     calls = {
         "no engine": Call("benchmarks.clusters:rebuild", {**arguments, "on": None}),
-        **{on: Call("benchmarks.clusters:rebuild", {**arguments, "on": on}) for on in _engines()},
+        **{on: Call("benchmarks.clusters:rebuild", {**arguments, "on": on}) for on in _list_engines()},
     }
     measure(calls["no engine"])  # after it, its columns are cached, and the standings stored
     runs = run_in_turn(calls, setting.repetitions)
@@ -67,15 +67,13 @@ def _measure_rebuilds(setting: Setting, history: History, segments: str) -> Iter
     for on, measured in runs.items():
         ours = series("rebuild", "games", history.games, _use_worker_memory_in(measured))
         tasks = measured[0].details["tasks"]
-        note = (
-            f"{tasks} packs; largest worker; processors {_processors(measured)}, of the other {_processors(usual.runs)}"
-        )
+        note = f"{tasks} packs; largest worker; processors {_format_processor_seconds(measured)}, of the other {_format_processor_seconds(usual.runs)}"
         yield Line(f"{what}, {on}", ours, usual, Bar("times as fast", SPEED), note=note)
     if not find_spec("distributed"):
         yield Skipped(f"{what}, dask:{WORKERS}", "distributed is not installed")
 
 
-def _processors(runs: Sequence[Run]) -> str:
+def _format_processor_seconds(runs: Sequence[Run]) -> str:
     return f"{median(run.details['processor'] + run.details['processor_here'] for run in runs):.1f} s"
 
 
@@ -83,7 +81,7 @@ def _measure_tasks(setting: Setting, history: History, segments: str) -> Iterato
     """Measure the overhead of a task, by comparing very many packs with few."""
     arguments = {"url": setting.sqlite.ledger(history), "segments": segments}
     measure(Call("benchmarks.clusters:seal", {**arguments, "on": f"processes:{WORKERS}"}))
-    for on in _engines():
+    for on in _list_engines():
         calls = {
             "few": Call("benchmarks.clusters:rebuild", {**arguments, "on": on}),
             "many": Call("benchmarks.clusters:rebuild", {**arguments, "on": on, "pack_games": TINY_PACK_GAMES}),

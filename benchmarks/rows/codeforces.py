@@ -20,14 +20,14 @@ def measure_codeforces(setting: Setting) -> Iterator[Line | Skipped]:
     path = setting.folder / "codeforces-pods.csv"
     games = _unpack(path, setting.games_max)
     url = setting.sqlite.empty_ledger()
-    imported = _once(url, ["import", str(path), "--set", "game=bench"])
+    imported = _run_once(url, ["import", str(path), "--set", "game=bench"])
     yield Line(f"import of {games:,} real games, CSV", series("import", "games", games, imported))
     rebuilt = run_in_turn({"rebuild": Call("benchmarks.ours:rebuild", {"url": url})}, setting.repetitions)["rebuild"]
     yield Line(f"rebuild of {games:,} real games, nothing cached", series("rebuild", "games", games, rebuilt))
-    yield Line(f"verify of {games:,} real games", series("verify", "games", games, _once(url, ["verify"])))
+    yield Line(f"verify of {games:,} real games", series("verify", "games", games, _run_once(url, ["verify"])))
 
 
-def _once(url: str, command: list[str]) -> list[Run]:
+def _run_once(url: str, command: list[str]) -> list[Run]:
     return [measure(Call("benchmarks.ours:run_command", {"url": url, "arguments": command}))]
 
 

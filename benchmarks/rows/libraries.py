@@ -22,9 +22,9 @@ def measure_libraries(setting: Setting) -> Iterator[Line | Skipped]:
         calls[name] = Call(f"benchmarks.baselines.libraries:{name}", arguments, needs=(name,))
     runs = run_in_turn(calls, setting.repetitions)
     ours = series("replay", "games", games, runs.pop("ours"))
-    others = [series(name, "games", min(PACKAGES[name], games), measured) for name, measured in runs.items()]
-    for other in sorted(others, key=rate, reverse=True):
-        bar = Bar("times as fast", 50) if other is max(others, key=rate) else None
-        yield Line(f"{what}, against {other.label}", ours, other, bar)
+    baselines = [series(name, "games", min(PACKAGES[name], games), measured) for name, measured in runs.items()]
+    for baseline in sorted(baselines, key=rate, reverse=True):
+        bar = Bar("times as fast", 50) if baseline is max(baselines, key=rate) else None
+        yield Line(f"{what}, against {baseline.label}", ours, baseline, bar)
     for name in PACKAGES.keys() - runs.keys():
         yield Skipped(f"{what}, against {name}", f"{name} is not installed")

@@ -7,7 +7,7 @@ from benchmarks.logs import PAGE_EVENTS
 from benchmarks.measuring import Call, run_in_turn
 from benchmarks.results import Bar, Line, Skipped, rate, series
 from benchmarks.setting import Setting
-from benchmarks.stores import postgres_store
+from benchmarks.stores import run_postgres_store
 
 SIZES = (1_000_000, 30_000_000)
 COST_TIMES = 1.5  # the maximum cost of an event in the long log, relative to the short log
@@ -21,7 +21,7 @@ def measure_log(setting: Setting) -> Iterator[Line | Skipped]:
         yield Skipped("PostgreSQL", f"{missing[0]} is not installed")
         return
     short, long = sizes = [max(size, 2 * PAGE_EVENTS) for size in (setting.games(SIZES[0]), setting.games(SIZES[1]))]
-    with postgres_store() as store:
+    with run_postgres_store() as store:
         urls = {size: store.long_ledger(History(games=size)) for size in dict.fromkeys(sizes)}
         work = {
             "append in batches of 100": ("append_after_head", {"events": APPENDED, "batch": BATCH}, APPENDED),
@@ -31,7 +31,7 @@ def measure_log(setting: Setting) -> Iterator[Line | Skipped]:
         }
         for what, (function, arguments, count) in work.items():
             calls = {
-                str(size): Call(f"benchmarks.logs:{function}", {"url": url, **arguments} | _among(function, size))
+                str(size): Call(f"benchmarks.logs:{function}", {"url": url, **arguments} | _limit_games(function, size))
                 for size, url in urls.items()
             }
             runs = run_in_turn(calls, setting.repetitions if count else 1)
@@ -50,5 +50,5 @@ def measure_log(setting: Setting) -> Iterator[Line | Skipped]:
             )
 
 
-def _among(function: str, size: int) -> dict[str, int]:
+def _limit_games(function: str, size: int) -> dict[str, int]:
     return {"among": size} if function == "look_up" else {}

@@ -9,7 +9,7 @@ from benchmarks.measuring import Call, measure, run_in_turn
 from benchmarks.results import Bar, Line, Skipped, series
 from benchmarks.serving import CLIENTS
 from benchmarks.setting import Setting
-from benchmarks.stores import Store, postgres_store
+from benchmarks.stores import Store, run_postgres_store
 
 COLD_S, AGAIN_S, ANSWER_S, APPEND_S = 120, 5, 0.05, 0.1
 REQUESTS, REQUESTS_A_SECOND = 2_000, 200
@@ -29,7 +29,7 @@ def measure_pages(setting: Setting) -> Iterator[Line | Skipped]:
     if missing:
         yield Skipped("PostgreSQL", f"{missing[0]} is not installed")
         return
-    with postgres_store() as store:
+    with run_postgres_store() as store:
         yield from measure_appends(setting, store)
 
 
@@ -37,10 +37,12 @@ def measure_site(setting: Setting) -> Iterator[Line]:
     """Measure writing all pages as files, and again after one more game."""
     history = History(games=setting.games(100_000))
     url, folder = setting.sqlite.copied_ledger(history), str(setting.folder / "site")
-    made = measure(Call("benchmarks.serving:measure_cold_site", {"url": url, "folder": folder}))
+    cold_site = measure(Call("benchmarks.serving:measure_cold_site", {"url": url, "folder": folder}))
     what = f"site of {history.games:,} games"
-    files = f"{made.details['files']:,} files, {made.details['bytes'] / 1e6:,.0f} MB"
-    yield Line(f"{what}, cold", series("site", "games", history.games, [made]), bar=Bar("seconds", COLD_S), note=files)
+    files = f"{cold_site.details['files']:,} files, {cold_site.details['bytes'] / 1e6:,.0f} MB"
+    yield Line(
+        f"{what}, cold", series("site", "games", history.games, [cold_site]), bar=Bar("seconds", COLD_S), note=files
+    )
     again = Call("benchmarks.serving:measure_site_again", {"url": url, "folder": folder, "players": history.players})
     runs = run_in_turn({"again": again}, setting.repetitions)["again"]
     yield Line(f"{what}, one more game", series("site", "sites", 1, runs), bar=Bar("seconds", AGAIN_S))
@@ -64,8 +66,8 @@ def measure_serving(setting: Setting, url: str) -> Iterator[Line | Skipped]:
     if "datasette" not in runs:
         yield Skipped(f"{what}, against Datasette", "datasette is not installed")
         return
-    other = series("datasette, a table of the same numbers", "requests", REQUESTS, runs["datasette"])
-    yield Line(f"{what}, against Datasette", ours, other, Bar("times as fast", 1))
+    baseline = series("datasette, a table of the same numbers", "requests", REQUESTS, runs["datasette"])
+    yield Line(f"{what}, against Datasette", ours, baseline, Bar("times as fast", 1))
 
 
 def measure_answers(setting: Setting, url: str) -> Iterator[Line]:
@@ -82,12 +84,12 @@ def measure_answers(setting: Setting, url: str) -> Iterator[Line]:
             for name in ("answers", "commands")
         }
         both = run_in_turn(pair, setting.repetitions)
-        ours, other = (
+        ours, baseline = (
             series("answer", "answers", 1, both["answers"]),
             series("the command", "answers", 1, both["commands"]),
         )
         yield Line(
-            f"{description}, as known at an earlier position, {games:,} games", ours, other, Bar("times as fast", 1)
+            f"{description}, as known at an earlier position, {games:,} games", ours, baseline, Bar("times as fast", 1)
         )
     for kind, runs in run_in_turn(calls, setting.repetitions).items():
         what = f"{kinds[kind]}, not in memory, {games:,} games, 99th percentile"

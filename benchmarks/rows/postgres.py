@@ -8,7 +8,7 @@ from benchmarks.measuring import Call, run_in_turn
 from benchmarks.results import Line, Skipped, series
 from benchmarks.rows import appending, ladders, rebuilding, single
 from benchmarks.setting import Setting
-from benchmarks.stores import Store, postgres_store
+from benchmarks.stores import Store, run_postgres_store
 
 WRITERS = 8
 EVENTS_EACH = 125
@@ -20,7 +20,7 @@ def measure_postgres(setting: Setting) -> Iterator[Line | Skipped]:
     if missing:
         yield Skipped("PostgreSQL", f"{missing[0]} is not installed")
         return
-    with postgres_store() as store:
+    with run_postgres_store() as store:
         yield from rebuilding.measure_rebuild(setting, store)
         yield from appending.measure_append(setting, store, 100_000)
         yield from single.measure_single(setting, store)

@@ -36,8 +36,8 @@ def measure_rebuild(setting: Setting, store: Store) -> Iterator[Line | Skipped]:
     runs = run_in_turn(calls, setting.repetitions)
     ours = series("rebuild", "games", games, runs["ours"])
     if "sqlite" in runs:
-        other = series("rebuild from SQLite", "games", games, runs["sqlite"])
-        yield Line(f"{what}, against SQLite", ours, other, Bar("times as fast", round(1 / SQLITE_TIMES, 2)))
+        baseline = series("rebuild from SQLite", "games", games, runs["sqlite"])
+        yield Line(f"{what}, against SQLite", ours, baseline, Bar("times as fast", round(1 / SQLITE_TIMES, 2)))
     if "eventsourcing" in runs:
         _require_agreement(url, runs["eventsourcing"][0])
         variant = calls["eventsourcing"].arguments

@@ -34,11 +34,11 @@ def measure_replay(setting: Setting) -> Iterator[Line | Skipped]:
     digests = {run.details["digest"] for measured in runs.values() for run in measured}
     assert len(digests) == 1, "the loop by hand computes other points"
     loop = series("numba loop by hand over arrays in memory", "games", games, runs["loop"])
-    yield Line(f"{what}, columns cached", cached, loop, Bar("times as fast", 0.7), note=_parts(runs["ours"]))
+    yield Line(f"{what}, columns cached", cached, loop, Bar("times as fast", 0.7), note=_describe_parts(runs["ours"]))
     yield Line(f"{what}, its stream in memory", series("replay", "games", games, runs["in memory"]), loop)
 
 
-def _parts(runs: list[Run]) -> str:
+def _describe_parts(runs: list[Run]) -> str:
     """Describe the times of the parts of the fastest run."""
     quickest = min(runs).details
     parts = [f"{part} {quickest[part]:.2f} s" for part in ("decode", "stream", "replay")]

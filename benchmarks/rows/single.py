@@ -36,8 +36,8 @@ def measure_single(setting: Setting, store: Store) -> Iterator[Line | Skipped]:
         if journal.endswith("truncate"):
             continue
         if "eventsourcing" in runs:
-            other = series("eventsourcing, single saves", "events", events, runs["eventsourcing"])
-            yield Line(f"{what}, against eventsourcing", ours, other, Bar("times as fast", 1))
+            baseline = series("eventsourcing, single saves", "events", events, runs["eventsourcing"])
+            yield Line(f"{what}, against eventsourcing", ours, baseline, Bar("times as fast", 1))
         else:
             yield Skipped(f"{what}, against eventsourcing", "eventsourcing is not installed")
 

@@ -73,18 +73,18 @@ def _compare_system(setting: Setting, name: str, size: int, peers: dict[str, Pee
     if PYTHON in runs:
         _check_points(measured, runs[PYTHON])
     ours = series("replay", "games", games, measured)
-    for label, others in runs.items():
-        other = series(label, "games", counts[label], others)
-        yield Line(f"{what}, against {label}", ours, other, Bar("times as fast", peers[label].bar))
+    for label, baseline_runs in runs.items():
+        baseline = series(label, "games", counts[label], baseline_runs)
+        yield Line(f"{what}, against {label}", ours, baseline, Bar("times as fast", peers[label].bar))
     for label in peers.keys() - runs.keys():
         yield Skipped(f"{what}, against {label}", f"{peers[label].package} is not installed")
 
 
-def _check_points(ours: Sequence[Run], others: Sequence[Run]) -> None:
+def _check_points(ours: Sequence[Run], plain_loop: Sequence[Run]) -> None:
     """Check that two programs computed the same ratings. Raises `AssertionError`."""
-    points, other = ours[0].details["points"], others[0].details["points"]
-    assert points.keys() == other.keys(), "the plain loop rates other players"
-    furthest = max(abs(points[player] - other[player]) for player in points)
+    points, plain_points = ours[0].details["points"], plain_loop[0].details["points"]
+    assert points.keys() == plain_points.keys(), "the plain loop rates other players"
+    furthest = max(abs(points[player] - plain_points[player]) for player in points)
     assert furthest < POINTS_MAX, f"the plain loop computes other ratings, by {furthest}"
 
 
