@@ -67,7 +67,10 @@ def _measure_rebuilds(setting: Setting, history: History, segments: str) -> Iter
     for on, measured in runs.items():
         ours = series("rebuild", "games", history.games, _use_worker_memory_in(measured))
         tasks = measured[0].details["tasks"]
-        note = f"{tasks} packs; largest worker; processors {_format_processor_seconds(measured)}, of the other {_format_processor_seconds(usual.runs)}"
+        note = (
+            f"{tasks} packs; largest worker; processors {_format_processor_seconds(measured)}, of the other "
+            f"{_format_processor_seconds(usual.runs)}"
+        )
         yield Line(f"{what}, {on}", ours, usual, Bar("times as fast", SPEED), note=note)
     if not find_spec("distributed"):
         yield Skipped(f"{what}, dask:{WORKERS}", "distributed is not installed")

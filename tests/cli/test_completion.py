@@ -10,7 +10,7 @@ from threading import Thread
 import click
 import make_docs
 import pytest
-from completion_table import KINDS, OF_COMMAND, find_kinds
+from completion_table import KINDS, KINDS_BY_COMMAND, find_kinds
 from correction_helpers import (
     SHIPPED,
     Ratings,
@@ -239,7 +239,9 @@ def test_every_argument_is_completed() -> None:
         if not find_kinds(path, argument)
     }
     assert uncompleted <= UNCOMPLETED
-    kinds = {kind for table in (KINDS, *OF_COMMAND.values()) for names in table.values() for kind in names.split()}
+    kinds = {
+        kind for table in (KINDS, *KINDS_BY_COMMAND.values()) for names in table.values() for kind in names.split()
+    }
     known = {"players", "ladders", "ids", "rulesets", "versions", "game", "group", "city", "league", "season", "file"}
     assert {kind for kind in kinds if not kind.startswith("=")} <= known
 
