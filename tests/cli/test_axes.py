@@ -241,7 +241,7 @@ def test_as_of_before_all_games_is_not_an_empty_ledger(form: str, db: str, ratin
     for command in ("standings", "books", "history anna"):
         none = ratings(*command.split(), *as_of_option, db=db)
         assert (none.exit_code, none.stderr.startswith(note)) == (2, True), none
-        assert "value for --as-of: no ladder has a game played up to 2023-12-31\n" in none.stderr
+        assert "value for '--as-of': no ladder has a game played up to 2023-12-31\n" in none.stderr
     assert ratings("export", "standings", *as_of_option, db=db) == (0, "", note)
     statistics = ratings("statistics", "anna", *as_of_option, db=db)
     assert "'anna' has not played up to 2023-12-31;" in statistics.stderr
