@@ -338,8 +338,7 @@ class Ledger:
     ) -> Proposal:
         """Check events of any kind without writing them; `Proposal.commit` writes them.
 
-        An event is a dictionary with the members of a JSON line: `type`, `data` and `occurred_at`, by default now. For
-        a game you may pass only its data, with or without `occurred_at`.
+        An event has `type`, `data` and `occurred_at` (default: now), or is a game's data with or without `occurred_at`.
 
         Args:
             events: An event, or several.
