@@ -26,8 +26,8 @@ def name_arguments(message: str) -> str:
 
     >>> name_arguments("rules@1 was withdrawn at position 7; to use it, add --known-at 6")
     'rules@1 was withdrawn at position 7; to use it, add known_at=6'
-    >>> name_arguments("a ladder as it stood on a day has --as-of, such as --as-of 2024-12-31")
-    "a ladder as it stood on a day has as_of, such as as_of='2024-12-31'"
+    >>> name_arguments("for a ladder as it stood on a day, add --as-of 2024-12-31")
+    "for a ladder as it stood on a day, add as_of='2024-12-31'"
     >>> name_arguments("no list is published; to publish one: ratings publish elo-catan --as-of 2024-12-31")
     'no list is published; to publish one: ratings publish elo-catan --as-of 2024-12-31'
     """

@@ -86,14 +86,14 @@ class ClockExplanation(Answer):
 def load_current_clock_events(
     connection: Connection, game_id: str, until: int
 ) -> tuple[list[dict[str, Any]], Callable[[str], str]]:
-    """Return the live events of a game's clock up to a position, and a function that maps an id to that of the events.
+    """Return the live events of a game's clock up to a position, and a function that maps a player to their id in them.
 
     The events use current ids. If two of the players have become one person, the events keep their recorded ids, and
     the function returns its argument. Raises `Unknown` if there are no events.
     """
     events = load_clock_events(connection, read_rulesets_at(connection, until).rulesets, game_id, until)
     if not events:
-        raise Unknown(None, f"no clock is recorded for a game {quote(game_id)}; see: ratings games")
+        raise Unknown(None, f"no clock is recorded for the game {quote(game_id)}; see: ratings games")
     current = read_identities(connection, until).current
     players = {player for event in events for player in event["data"].get("players", ())}
     if len(set(map(current, players))) < len(players):
@@ -122,7 +122,10 @@ def find_clocked_games(facts: Facts) -> frozenset[str]:
 
 
 def build_clock_state(events: Sequence[Mapping[str, Any]], at: int | None = None) -> ClockState:
-    """Return every timer of a game at an instant, by default at the last event. Raises `Unknown`."""
+    """Return every timer of a game at an instant, by default at the last event.
+
+    Raises `Unknown` for a clock that had not been started.
+    """
     clock = _replay_clock(events, at)
     paused = clock.paused_at
     return ClockState(
@@ -131,12 +134,12 @@ def build_clock_state(events: Sequence[Mapping[str, Any]], at: int | None = None
         started_at=clock.started_at,
         recorded_until=clock.recorded_until,
         stopped_at=clock.stopped_at,
-        pause_asked=_describe_pause_request(clock),
+        pause_asked=_build_pause_request(clock),
         pause_granted_at=clock.pause_granted_at,
         paused_at=paused,
         pause_left_ms=None if paused is None else max(paused + clock.timers.pause_ms - clock.now, 0),
         resume_asked=tuple(player.player for player in clock.players_in_game if player.player in clock.resume_asked),
-        players=tuple(_list_timers(clock, player) for player in clock.players.values()),
+        players=tuple(_build_timers(clock, player) for player in clock.players.values()),
     )
 
 
@@ -152,7 +155,7 @@ def explain_clock(events: Sequence[Mapping[str, Any]], player: str, at: int | No
     player_clock = clock.players.get(player)
     if player_clock is None:
         raise Unknown(*build_unknown_player(clock, player))
-    player_clock.add_line(clock.now, "", "")
+    player_clock.add_line(clock.now, "", "")  # adds the line for the time since the last line, if the timer still runs
     return ClockExplanation(
         game_id=clock.game_id,
         player=player,
@@ -172,14 +175,14 @@ def _replay_clock(events: Sequence[Mapping[str, Any]], at: int | None) -> GameCl
     return clock
 
 
-def _describe_pause_request(clock: GameClock) -> PauseRequest | None:
+def _build_pause_request(clock: GameClock) -> PauseRequest | None:
     if clock.question is None:
         return None
     yes = tuple(player.player for player in clock.players_in_game if player.player in clock.question.yes)
     return PauseRequest(clock.question.asked_by, clock.question.left_ms, yes, clock.yes_needed)
 
 
-def _list_timers(clock: GameClock, player: PlayerClock) -> PlayerTimers:
+def _build_timers(clock: GameClock, player: PlayerClock) -> PlayerTimers:
     is_running = clock.is_running and player.choice is not None
     return PlayerTimers(
         player=player.player,

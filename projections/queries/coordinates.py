@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
+from shlex import quote as quote_word
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
@@ -137,7 +138,7 @@ class TimeFormat(NamedTuple):
         return self.format_if_day_only(instant) or self.format_with_zone(instant)
 
     def format_if_day_only(self, instant: int | str | datetime) -> str | None:
-        """Format the day of a game that was recorded without a time; return None for all other games."""
+        """Format the day of a game at noon, as games with a date only are recorded; return None for other games."""
         for zone in self.noon_zones or (self.zone,):
             if noon := _NOON.fullmatch(TimeFormat(None if zone == "UTC" else zone)._format_local(instant)):
                 return noon[1]
@@ -181,7 +182,8 @@ def load_times(connection: Connection) -> TimeFormat:
 def resolve_known_at(connection: Connection, known_at: str | int | None, time_zone: str | None, note: Note) -> int:
     """Return the log position that `known_at` means; None means the last position.
 
-    A date, month or year means its end in `time_zone`, by default in the ledger's home zone. Raises `BadArgument`.
+    A date, month or year means its end in `time_zone`, by default in the home zone or, without one, in UTC. Raises
+    `BadArgument`.
     """
     newest = head(connection)
     if known_at is None:
@@ -191,7 +193,7 @@ def resolve_known_at(connection: Connection, known_at: str | int | None, time_zo
     text = str(known_at)
     if is_position := text.isascii() and text.isdigit():
         if len(text) > 18 or int(text) > newest.position:
-            raise BadArgument(_describe_end_of_log(newest.position, text), "known_at")
+            raise BadArgument(_describe_end_of_log(newest.position, text, f"{text}-12-31"), "known_at")
         if int(text):
             return int(text)
     times, position = load_times(connection), 0
@@ -211,29 +213,31 @@ def resolve_known_at(connection: Connection, known_at: str | int | None, time_zo
 def resolve_since(connection: Connection, since: str | None) -> int:
     """Return the log position just before the first event from `since` on.
 
-    A date, month or year means its start in the ledger's home zone. Raises `BadArgument`.
+    A date, month or year means its start in the home zone or, without one, in UTC. Without `since`, the position is 0.
+    Raises `BadArgument`.
     """
     if since is None:
         return 0
     newest = head(connection).position
     if since.isascii() and since.isdigit():
         if len(since) > 18 or int(since) > newest:
-            raise BadArgument(_describe_end_of_log(newest, since), "since")
+            raise BadArgument(_describe_end_of_log(newest, since, f"{since}-01-01"), "since")
         return max(0, int(since) - 1)
     instant = parse_since(since, load_times(connection).zone, ", nor a position of the log")
     return find_position_known_at(connection, instant - 1)
 
 
-def _describe_end_of_log(end: int, text: str) -> str:
-    """Return the message for a position after the end of the log, with a hint if the number looks like a year."""
-    hint = f"; for a year, name a day, such as {text}-12-31" if len(text) == 4 and text[0] in "12" else ""
+def _describe_end_of_log(end: int, text: str, day: str) -> str:
+    """Return the message for a position after the end of the log; if the number looks like a year, suggest `day`."""
+    hint = f"; for a year, name a day, such as {day}" if len(text) == 4 and text[0] in "12" else ""
     return f"the log ends at position {end}, before {text:.20}{hint}"
 
 
 def parse_since(since: str, time_zone: str, alternatives: str = "", argument: str = "since") -> int:
-    """Return the instant that `since`, or another `argument`, means in a zone; a date, month or year means its start.
+    """Return the instant that `since` means in a zone; a date, month or year means its start.
 
-    Raises `BadArgument`; `alternatives` is the end of its message, with the other accepted forms.
+    Raises `BadArgument` for the argument named `argument`; the message ends with `alternatives`, the other accepted
+    forms.
     """
     try:
         return read_from(since, time_zone)
@@ -242,9 +246,9 @@ def parse_since(since: str, time_zone: str, alternatives: str = "", argument: st
 
 
 def parse_as_of(as_of: str | None, time_zone: str, argument: str = "as_of") -> int | None:
-    """Return the instant that `as_of`, or another `argument`, means in a zone; a date, month or year means its end.
+    """Return the instant that `as_of` means in a zone; a date, month or year means its end. Return None for no limit.
 
-    Raises `BadArgument`.
+    Raises `BadArgument` for the argument named `argument`.
     """
     return None if as_of is None else _parse_end(as_of, time_zone, argument)
 
@@ -301,7 +305,7 @@ class CoordinateSpec(NamedTuple):
         return coordinates
 
     def resolve_among(self, connection: Connection, ladder: str, note: Note) -> Coordinates:
-        """Return the coordinates for one of several ladders or rulesets; a version applies only to its own ruleset.
+        """Return the coordinates for one of several ladders or rulesets, without a version of another ruleset.
 
         Raises `BadArgument`.
         """
@@ -314,7 +318,10 @@ class CoordinateSpec(NamedTuple):
         )
 
     def lists(self, connection: Connection, note: Note, ladder: str | None = None) -> list[PublishedList]:
-        """Return the latest published lists, or those for `as_of`, of one ladder or all, as known at `known_at`."""
+        """Return the latest published lists, or those for `as_of`, of one ladder or all, as known at `known_at`.
+
+        Raises `BadArgument`.
+        """
         times = load_times(connection)
         zone = None if ladder is None else find_date_zone(connection, ladder, times)
         known_at = resolve_known_at(connection, self.known_at, zone, note)
@@ -395,11 +402,10 @@ def build_unknown_ruleset_error(ruleset_id: str, known: Collection[str], when: s
 
 
 def _suggest_shipped(ruleset_id: str) -> str:
-    """Return the command that publishes a shipped system for a game, if the id has this form, as elo-chess; else ""."""
+    """Return a hint with the command that publishes a shipped system, if the id has the form SYSTEM-GAME; else ""."""
     from ratings_ledger.projections.rulesets.shipped_rulesets import list_systems  # needed only for unknown ladders
 
     for system in sorted(list_systems(), key=len, reverse=True):
-        if ruleset_id.startswith(f"{system}-"):
-            game = ruleset_id.removeprefix(f"{system}-")
-            return f"; to add it: ratings rules publish --shipped {system} --game {game}"
+        if ruleset_id.startswith(f"{system}-") and (game := ruleset_id.removeprefix(f"{system}-")):
+            return f"; to add it: ratings rules publish --shipped {system} --game {quote_word(game)}"
     return ""

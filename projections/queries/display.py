@@ -22,7 +22,7 @@ from ratings_ledger.projections.queries.result_members import ABSENT, INSTANTS, 
 
 LINE_MAX = 110  # the maximum number of characters in a line
 TEXT_MAX = 60  # the maximum number of characters in a value
-ROWS_MAX, COLUMNS_MAX = 30, 12  # the maximum size of a table
+ROWS_MAX, COLUMNS_MAX = 30, 12  # the maximum size of a table; a cell lists at most `COLUMNS_MAX` items
 # members that only programs read
 MACHINE_MEMBERS = frozenset(
     {"event_id", "ledger_id", "digest", "seed", "head", "record", "state_exact", "before_exact", "after_exact"}
@@ -82,7 +82,7 @@ def list_scalars(result: Any, *, deeply: bool = False) -> Iterator[tuple[str, An
 
     Args:
         result: a result or a named tuple.
-        deeply: include the members of results and of short dictionaries in it, under names such as `stakes.win`.
+        deeply: include the members of results and of short dictionaries of texts in it, under names such as `if.win`.
     """
     names = set[str]()
     for member, value in _list_members(result):
@@ -156,7 +156,7 @@ def _format_brief(value: Any) -> str:
 
 
 def _format_number(value: Fraction | float) -> str:
-    """Format a fraction with two decimals, or four if it is below 1, and a float with four significant digits."""
+    """Format a fraction with at most two decimals (four if it is below 1), and a float with four significant digits."""
     if isinstance(value, float):
         return f"{value:.4g}"
     return decimal(value.numerator, value.denominator, 2 if abs(value) >= 1 else 4)
@@ -185,7 +185,7 @@ def _build_table(rows: Sequence[Any], times: TimeFormat) -> str:
 
 
 def _build_column(name: str, values: Sequence[Any], times: TimeFormat) -> tuple[str, list[str]]:
-    """Return the heading and the cells of a column, with the same number of decimals in all cells."""
+    """Return the heading and the cells of a column, with the same number of decimals for all fractions."""
     present = [value for value in values if value is not None]
     if any(isinstance(value, datetime) for value in present):
         name = times.name_column(name)

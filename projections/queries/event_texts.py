@@ -43,7 +43,7 @@ TYPE_PREFIXES = {
 
 
 def describe_decision(before: Log, event: KnownEvent, times: TimeFormat, people: Identities) -> str:
-    """Describe an event as a decision, given the log before the event."""
+    """Describe an event as a decision, without its reason, given the log before the event."""
     data = event.data
     if event.type == "player.account_changed":
         return f"{data['player']} has a {data['account']} account from {times.format_with_zone(event.occurred_at)}"

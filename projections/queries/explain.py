@@ -12,14 +12,12 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.errors import Unknown
+from ratings_ledger.ledger.events.canonical import INSTANT_MAX
+from ratings_ledger.ledger.events.revisions import live_game
 from ratings_ledger.ledger.events.zones import local_time
 from ratings_ledger.ledger.intake.forfeits import FORFEIT
 from ratings_ledger.ledger.rejections import quote
-from ratings_ledger.ledger.store.log import (
-    find_first_positions,
-    read_matching_records,
-    read_records_at,
-)
+from ratings_ledger.ledger.store.log import Log, find_first_positions, read_matching_records, read_records_at
 from ratings_ledger.ledger.validation.repeated_games import describe_sets
 from ratings_ledger.projections.contract import Term
 from ratings_ledger.projections.exact_numbers import ExactNumber
@@ -29,7 +27,7 @@ from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinate
 from ratings_ledger.projections.queries.explain_period import ExplainedPeriod, PlayerEffect, explain_period_of_game
 from ratings_ledger.projections.queries.history import (
     CAUSES,
-    GameVersions,
+    LiveGames,
     load_games,
 )
 from ratings_ledger.projections.queries.ladders_at import Ladders
@@ -120,9 +118,9 @@ class GameExplanation(Answer):
     """The explanation of a game's effect on a ladder; `why_not` is the reason if the game does not count there.
 
     On a ladder with rating periods, the explanation covers the game's whole `period`: a player's points before and
-    after, and their change, are for all games of the period. Each term names its game; the terms of this game come
-    first. `assumed` has, by key, the assumptions that the ruleset makes where its source is silent, if they determined
-    a number. `sets` has the recorded sets of the game, with the better side first.
+    after, and their change, are for all games of the period. A term that belongs to a game names it; the terms of this
+    game come first. `assumed` has, by key, the assumptions that determined a number: values for which the ruleset's
+    source is silent. `sets` has the recorded sets of the game, with the better side first.
     """
 
     game_id: str
@@ -197,16 +195,22 @@ class GameEffect(NamedTuple):
 
 
 def find_game_row(connection: Connection, facts: Facts, game_id: str) -> int:
-    """Return the row of a game in the facts. Raises `Unknown` (game-unknown)."""
+    """Return the row of a game in the facts.
+
+    Raises `Unknown` (game-unknown), also for a game whose record is invalid.
+    """
     recorded = read_matching_records(
         connection, until=facts.position, subject=f"game:{game_id}", type_name="game.recorded"
     )
     row = facts.row_of(recorded[0][0]) if recorded else NONE
-    if row == NONE:
-        later = {} if recorded else find_first_positions(connection, [game_id])
-        hint = "".join(f" up to position {facts.position}; it was at {position}" for position in later.values())
-        raise Unknown("game-unknown", f"no game {quote(game_id)} is recorded{hint}")
-    return row
+    if row != NONE:
+        return row
+    if recorded:
+        message = f"the record of {quote(game_id)} at position {recorded[0][0]} is invalid, so it does not count"
+        raise Unknown("game-unknown", f"{message}; run: ratings verify")
+    later = find_first_positions(connection, [game_id])
+    hint = "".join(f" up to position {facts.position}; it was recorded at position {first}" for first in later.values())
+    raise Unknown("game-unknown", f"no game {quote(game_id)} is recorded{hint}")
 
 
 def explain_game(
@@ -228,6 +232,7 @@ def explain_game(
 
     Raises:
         RuleFailure: the rule failed at this or an earlier game.
+        RulesetUnusable: the ladder's ruleset does not run here.
         UnknownLadder: the ladder's ruleset is unknown.
     """
     ladders = ladders.for_ladder(ladder)
@@ -272,7 +277,10 @@ def explain_game(
 
 
 def _find_periods(ladders: Ladders, ladder: str, row: int) -> tuple[ExplainedPeriod | None, tuple[int, int] | None]:
-    """Return the explanation of a game's closed rating period, and the open period of the game."""
+    """Return the explanation of a game's closed rating period and the open period of the game; None for either missing.
+
+    There are both if the open period is scored as if it closed now.
+    """
     trace = ladders.trace(ladder)
     closed = None if trace.stream.periods is None else explain_period_of_game(trace, trace.stream.periods, row)
     return closed, find_open_period(ladders.facts, trace.stream, row)
@@ -287,19 +295,15 @@ def _list_accounts(effect: GameEffect, scale: int) -> tuple[Account, Account]:
 
 
 def _add_forfeit(reason: str | None, game: Mapping[str, Any]) -> str | None:
-    """Return the reason why a game does not count; if the game was not rated as a forfeit, add this."""
+    """Return the reason why a game does not count; if it is not rated because it was a forfeit, say so."""
     forfeit = (game.get("extra") or {}).get(FORFEIT)
     return f"{reason}, because it was a forfeit ({forfeit})" if reason == NOT_RATED and forfeit else reason
 
 
 def _read_game(connection: Connection, facts: Facts, game_id: str) -> dict[str, Any]:
-    """Return the data of a game as recorded or last corrected; empty if no event has its data."""
-    for _, text in reversed([*read_matching_records(connection, until=facts.position, subject=f"game:{game_id}")]):
-        data = json.loads(text)["data"]
-        game: dict[str, Any] = data["game"] if isinstance(data.get("game"), dict) else data
-        if "participants" in game:
-            return game
-    return {}
+    """Return the data of a game as recorded or last corrected; empty for an unknown game."""
+    game = live_game(Log(connection, facts.position).about(f"game:{game_id}"))
+    return {} if game is None else game.data
 
 
 def _describe_period(
@@ -532,8 +536,8 @@ def explain_player(
 ) -> PlayerExplanation:
     """Explain a player's rank: the starting points, all games and adjustments in order, and the list's computation.
 
-    The games include those that belong to the ladder but do not count for the player, with the reason. Raises
-    `UnknownLadder`, `RuleFailure`.
+    The games include those that belong to the ladder but do not count for the player, with the reason. Raises the
+    errors of `Ladders.trace`.
     """
     facts, trace = ladders.facts, ladders.trace(ladder)
     stream, player = trace.stream, facts.current(player)
@@ -543,7 +547,7 @@ def explain_player(
     row = find_rows_of_players(standings.rows, {player}).get(player)
     ranking = stream.ranking
     entries: list[PlayerEntry] = []
-    if not stream.ranking.sums_lists:
+    if not ranking.sums_lists:
         left_out = set() if number is None else ranking.find_left_out(results, number)
         entries = sorted(
             [*_list_counted(facts, trace, steps, left_out), *_list_uncounted(ladders, stream, player, steps)],
@@ -553,7 +557,7 @@ def explain_player(
     ruleset = stream.versions[0].ruleset
     zone = ruleset.time_zone if is_partitioned_by_time(ruleset) else times.zone
     records = read_records_at(connection, sorted({entry.position for entry in entries}))
-    games = GameVersions(connection, facts, records)
+    games = LiveGames(connection, facts, records)
     lines = ranking.explain(results, player) if row or number is not None else []
     keys = [key for line in lines for key in line.assumes]
     if row and row.gold:
@@ -561,7 +565,7 @@ def explain_player(
         keys += ["gold", "gold_ties"] if is_tied else ["gold"]
     if steps and ranking.running:
         keys = [*_list_start_keys(newest(stream.versions)), *keys]
-    newest_ruleset, until = newest(stream.versions).ruleset, 2**62 if ladders.as_of is None else ladders.as_of
+    newest_ruleset, until = newest(stream.versions).ruleset, INSTANT_MAX if ladders.as_of is None else ladders.as_of
     if row and row.rank:
         account = facts.account(facts.player_numbers[player], until)
         keys += ["account"] if account in newest_ruleset.scope.exclude_accounts else []
@@ -585,7 +589,7 @@ def explain_player(
 
 
 def _list_counted(facts: Facts, trace: Trace, steps: list[Step], left_out: set[int]) -> Iterator[PlayerEntry]:
-    """Yield the counted games and adjustments of a player. `left_out` are the games that the list does not sum."""
+    """Yield the counted games and adjustments of a player. The list does not sum the games numbered in `left_out`."""
     for step, game in zip(steps, load_games(facts, steps), strict=True):
         why_not = "not among the best" if step.game in left_out else None
         change = ExactNumber(step.change, trace.stream.rule.scale)
@@ -616,7 +620,7 @@ def _list_uncounted(ladders: Ladders, stream: Stream, player: str, steps: list[S
             yield PlayerEntry(facts.occurred_at[row], facts.live_position[row], None, reason)
 
 
-def _build_played_game(entry: PlayerEntry, event: dict[str, Any], zone: str, games: GameVersions) -> PlayedGame:
+def _build_played_game(entry: PlayerEntry, event: dict[str, Any], zone: str, games: LiveGames) -> PlayedGame:
     """Build the explanation's row for a game or an adjustment, given its event."""
     game_id = None if entry.cause else event["data"].get("game_id")
     return PlayedGame(

@@ -32,7 +32,7 @@ class PlayerEffect(NamedTuple):
 
 
 class ExplainedPeriod(NamedTuple):
-    """A closed period of a ladder: its first and last instants, its minted and burned units, its effects by player."""
+    """A closed rating period: its first and last instants, its minted and burned units, and its effect by player."""
 
     begin: int
     last: int

@@ -100,7 +100,7 @@ class Prediction(Answer):
 
     The chances of all sides and the draw sum to one. If the rule predicts no draws, `draw` is 0, and a chance is an
     expected score. If the rule scores rating periods, the points are those for a `period` with only this game. With
-    more than two sides, `pairs` has a separate prediction for each two of them, and a side's chance is its share of the
+    more than two sides, `pairs` has a prediction for each pair of sides, and a side's chance is its share of the
     expected wins in all pairs.
     """
 
@@ -123,7 +123,7 @@ class PlannedGame(NamedTuple):
     arrivals:       each player's state and history before the game
     home:           the number of the side that plays at home, or None
     numbers:        the custom numbers, by name
-    year:           the calendar year in the ruleset's zone, MISSING on a ladder without games
+    year:           the calendar year of the prediction's day in the ruleset's zone, MISSING without such a day
     """
 
     names: list[str]
@@ -182,7 +182,7 @@ def predict_game(
     try:
         game = _plan_game(ladders, trace, version, players, home=home_side, numbers=numbers or {})
         stakes = {
-            (side, outcome): _score(version, ladder, game, side, outcome)
+            (side, outcome): _score_outcome(version, ladder, game, side, outcome)
             for side in range(game.side_count)
             for outcome in OUTCOMES
         }
@@ -263,9 +263,9 @@ def _has_draws(ladders: Ladders, ladder: str) -> bool:
 def _check_types(sides: Any, home: Any, numbers: Any) -> None:
     """Raise `BadArgument` unless the arguments are a list of sides, a side, and a mapping of names to integers."""
     if not isinstance(sides, list | tuple) or not all(map(_is_side, sides)):
-        given = type(sides).__name__ if not isinstance(sides, list | tuple) else "a list with other items"
+        actual = type(sides).__name__ if not isinstance(sides, list | tuple) else "a list with other items"
         raise BadArgument(
-            f'sides must be a list of players or of lists of players, such as ["anna", "ben"], not {given}', "sides"
+            f'sides must be a list of players or of lists of players, such as ["anna", "ben"], not {actual}', "sides"
         )
     if home is not None and not _is_side(home):
         message = f"home must be one of the sides, a player or a list of players, not {type(home).__name__}"
@@ -322,7 +322,11 @@ def _check_numbers(version: Version, numbers: Mapping[str, int]) -> None:
 
 
 def _find_game_day(ladders: Ladders, trace: Trace, version: Version) -> GameDay | None:
-    """Return the day of the game: at `as_of` or, without it, of the last game; None on a ladder without games."""
+    """Return the day of the prediction.
+
+    It is the day of `as_of` if the rule keeps a state; otherwise the day of the last game of this or an earlier season,
+    None if there is none.
+    """
     played_trace = trace
     while not played_trace.stream.rows and played_trace.earlier is not None:
         played_trace = played_trace.earlier
@@ -390,7 +394,7 @@ def _find_number(version: Version, game: PlannedGame, name: str) -> int:
     return game.numbers.get(name, absent)
 
 
-def _score(version: Version, ladder: str, game: PlannedGame, side: int, outcome: str) -> list[int] | None:
+def _score_outcome(version: Version, ladder: str, game: PlannedGame, side: int, outcome: str) -> list[int] | None:
     """Return the change of each player's points if a side has an outcome; None for a draw that the rule cannot score.
 
     Raises `RuleFailure`, and `CannotPredict` if the rule does not score a win or a loss.

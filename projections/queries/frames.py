@@ -122,7 +122,7 @@ def _build_columns(kind: type[Any], rows: Sequence[Any], exact: bool) -> Iterato
             yield from _build_columns(choices[0], values, exact)
         elif name in inline:
             yield from _build_json_columns(values, inline[name].get("columns", {}))
-        elif choices == [dict[str, str]] or dict[str, str] in choices:
+        elif dict[str, str] in choices:
             yield from _build_state_columns(json_name, values, exact)
         else:
             yield Column(json_name, values, datetime if json_name in INSTANTS else hint)
@@ -142,7 +142,7 @@ def _build_json_columns(values: Sequence[Mapping[str, Any]], required: Mapping[s
 
 
 def _find_json_type(values: Iterable[Any]) -> Any:
-    """Return the scalar type that all JSON values have in common, or `Any` if there is none."""
+    """Return the scalar type of all JSON values; `Any` for different types or numbers that need more than 64 bits."""
     types = {type(value) for value in values if value is not None}
     if types == {int} and any(abs(value) >= INT_LIMIT for value in values if value is not None):
         return Any

@@ -9,12 +9,12 @@ from datetime import datetime
 from typing import Any
 
 from ratings_ledger.ledger.errors import BadArgument
-from ratings_ledger.ledger.events.revisions import UNREADABLE
 from ratings_ledger.ledger.events.types import read_corrected_game
 from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.log import (
     find_first_positions,
     read_games_by_position,
+    read_known_events,
     read_matching_records,
     read_recorded_times,
     read_records_at,
@@ -38,7 +38,7 @@ from ratings_ledger.projections.rulesets.versions import list_games
 CHUNK_GAMES = 1_000  # the number of games whose records are read at once
 Event = dict[str, Any]
 
-# a message that asks for one of a player's ladders lists at most this many
+# an error that asks the user to name one of a player's ladders lists at most this many
 PLAYER_LADDERS_LISTED = 6
 
 
@@ -87,9 +87,10 @@ def last_positions_of_games(survey: Survey) -> dict[str, int]:
 
 
 def _read_events(survey: Survey, game_id: str) -> list[Event]:
-    """Return the events about a game, as recorded."""
+    """Return the valid events about a game, as recorded."""
     rows = read_matching_records(survey.connection, until=survey.facts.position, subject=f"game:{game_id}")
-    return [json.loads(record) for _, record in rows]
+    records = dict(rows)
+    return [json.loads(records[event.position or 0]) for event in read_known_events(rows)]
 
 
 def _build_timeline(
@@ -100,13 +101,13 @@ def _build_timeline(
     last: LastEvent,
     only_ladder: str | None = None,
 ) -> GameTimeline:
-    """Build the timeline of a game, given its row in the facts and all events about it, in order."""
+    """Build the timeline of a game, given its row in the facts and all valid events about it, in order."""
     facts, entries, data = survey.facts, list[TimelineEntry](), dict[str, Any]()
     survey.failures = []  # drop the failures of the previous game
     for event in events:
         if event["type"] == "game.recorded":
             data = event["data"]
-        elif event["type"] == "game.corrected" and UNREADABLE not in event:
+        elif event["type"] == "game.corrected":
             data = {"game_id": data["game_id"], **read_corrected_game(event["data"], 0)[0]}
         entries.append(_build_entry(event, _use_current_ids(identities, data)))
     game_id = data["game_id"]
@@ -137,7 +138,7 @@ def _use_current_ids(identities: Identities, data: dict[str, Any]) -> dict[str, 
 
 def _build_entry(event: Event, data: dict[str, Any]) -> TimelineEntry:
     """Build the entry for an event, given the game's data after it."""
-    result = None if event["type"] == "game.voided" or UNREADABLE in event else describe_result(data)
+    result = None if event["type"] == "game.voided" else describe_result(data)
     return TimelineEntry(
         position=event["position"],
         type=event["type"],
@@ -204,7 +205,10 @@ class GameTimeline(Answer):
 
 
 def list_counting_ladders(survey: Survey, game_id: str) -> list[str] | None:
-    """Return the ladders on which a game counts or, without any, those that it belongs to; None for an unknown game."""
+    """Return the ladders on which a game counts or, without any, those that it belongs to; None for an unknown game.
+
+    A game counts if the ladder's ruleset counts it.
+    """
     facts, first_positions = survey.facts, find_first_positions(survey.connection, [game_id])
     row = facts.row_of(first_positions[game_id]) if first_positions else NONE
     if row == NONE:
@@ -261,7 +265,8 @@ def _count_own_games(facts: Facts, stream: Stream, row: LadderRow, player: str) 
 def list_candidate_ladders(survey: Survey, name: str, is_player: bool) -> tuple[Sequence[LadderRow], Sequence[str]]:
     """Return the candidate ladders for a query about a player or, if a game has this id, about the game.
 
-    With only one ladder in the ledger, or for an unknown name, the first ladder is the only candidate.
+    With only one ladder in the ledger, or for a name that is neither a player nor a game, the first ladder is the only
+    candidate.
 
     Args:
         survey: the survey of all ladders.
@@ -269,10 +274,13 @@ def list_candidate_ladders(survey: Survey, name: str, is_player: bool) -> tuple[
         is_player: if False, the name may also be the id of a game.
 
     Returns:
-        The rows of the candidates: of a game, sorted by their number of games, most first; of a player, sorted by the
-        player's last game. Then the names of the ladders on which the game counts, empty for a player.
+        The rows of the candidates: of a game, sorted by their number of games, most first; of a player, the ladder of
+        the latest game first. Then the names of the ladders on which the game counts, or without any, of those that it
+        belongs to; empty for a player.
 
-    Raises `BadArgument` for a player or game that is not on any ladder, and `Unknown` for an unknown player.
+    Raises:
+        BadArgument: the player or game is not on any ladder.
+        Unknown: (player-unknown) with `is_player`, the player is unknown.
     """
     rows = load_all_ladders(survey).rows
     ladders_of_game = None if is_player else list_counting_ladders(survey, name)

@@ -62,11 +62,10 @@ from ratings_ledger.projections.replay.streams import Stream, StreamAdjustment
 from ratings_ledger.projections.replay.trace import Step, Trace
 from ratings_ledger.projections.rulesets.versions import month_start, newest
 
-# event types that change a live game after its first record
+# the types of the last event about a live game that was changed after its first record
 REVISION_TYPES = ("game.corrected", "game.reinstated")
 # the types of events about a game that do not contain the game's data, as their records state them
 TYPES_WITHOUT_GAME = ('"type":"game.voided"', '"type":"game.reinstated"')
-
 
 # descriptions of the causes of changes other than games and adjustments
 CAUSES = {
@@ -81,8 +80,10 @@ def build_change(person: int, step: Step, game: GameRecord, scale: int, event: d
 
     Args:
         person: the number of the person's current id.
+        step: the step.
+        game: the game of the step; for a step without a game, a record without seats.
         scale: the units of a point.
-        event: the live event of the game, or the adjustment.
+        event: the live event of the game, or the event of a step without a game, such as an adjustment.
     """
     is_game = step.game is not None
     place = game.places[game.persons.index(person)] if is_game and game.persons else None
@@ -105,7 +106,7 @@ def build_change(person: int, step: Step, game: GameRecord, scale: int, event: d
 
 
 def load_games(facts: Facts, steps: Sequence[Step]) -> list[GameRecord]:
-    """Return the game of each step; for an adjustment, a record without seats."""
+    """Return the game of each step; for a step without a game, such as an adjustment, a record without seats."""
     games = look_up_games(facts, [step.row for step in steps if step.row is not None])
     return [
         next(games)
@@ -116,11 +117,11 @@ def load_games(facts: Facts, steps: Sequence[Step]) -> list[GameRecord]:
 
 
 def read_game_records(connection: Connection, games: Iterable[GameRecord]) -> dict[int, str]:
-    """Return the live records of games, by position."""
+    """Return the live records of games, and the records of the steps without a game, by position."""
     return read_records_at(connection, sorted({game.live_position for game in games}))
 
 
-class GameVersions:
+class LiveGames:
     """The live data of games, given their records by position. Players have their current ids.
 
     On a ladder of clubs, the participants are clubs.
@@ -170,9 +171,9 @@ _LAST_COURSE: Memo[tuple[str, str], Course] = Memo(limit=1)
 
 
 def load_course(connection: Connection, ladders: Ladders, ladder: str, player: str) -> Course:
-    """Return the course of a player, given by current id. It is empty on annual lists, and off the ladder.
+    """Return the course of a player, given by current id.
 
-    Raises `UnknownLadder`, `RuleFailure`.
+    It is empty on annual lists, and for a player who is not on the ladder. Raises the errors of `Ladders.trace`.
     """
     return _LAST_COURSE.get(ladders, (ladder, player), lambda: _read_course(connection, ladders, ladder, player))
 
@@ -186,10 +187,10 @@ def _read_course(connection: Connection, ladders: Ladders, ladder: str, player: 
     steps = trace.steps(number)
     games = load_games(facts, steps)
     records = read_game_records(connection, games)
-    versions = GameVersions(connection, facts, records)
+    live_games = LiveGames(connection, facts, records)
     states_and_games = zip(trace.states_after(number, steps), trace.games_after(number, steps), strict=True)
     states = [build_state_after(version, ladder, state, count) for (state, version), count in states_and_games]
-    course = Course(stream, facts.player_numbers[player], steps, games, records, versions, states)
+    course = Course(stream, facts.player_numbers[player], steps, games, records, live_games, states)
     course.published = _find_contradicting_lists(connection, ladders, ladder, player, course)
     return course
 
@@ -272,7 +273,7 @@ class LevelChange(NamedTuple):
 def load_ranks(connection: Connection, ladders: Ladders, ladder: str, player: str, times: TimeFormat) -> Ranks:
     """Return the ranks over time of a player, given by current id. The player does not need to be on the ladder.
 
-    Raises `UnknownLadder`, `RuleFailure`.
+    Raises the errors of `Ladders.trace`.
     """
     trace = ladders.trace(ladder)
     stream, at = trace.stream, ladders.coordinates
@@ -289,7 +290,7 @@ def load_ranks(connection: Connection, ladders: Ladders, ladder: str, player: st
 
 
 def _find_rank_changes(facts: Facts, trace: Trace, player: str) -> Iterator[RankChange]:
-    """Yield the changes of a player's rank after every step."""
+    """Yield each change of a player's rank, which is compared after every step."""
     stream = trace.stream
     if player not in stream.names:
         return
@@ -340,10 +341,13 @@ def _find_own_points(trace: Trace, player: int) -> list[int]:
 
 
 def _find_adjusted_levels(trace: Trace, own_points: Sequence[int]) -> Iterator[LevelChange]:
-    """Yield the level of a player after each adjustment."""
+    """Yield the level of the adjusted player after each adjustment."""
     for adjustment, before in zip(trace.stream.adjustments, trace.states_before_adjustments[0], strict=True):
         level = bisect_left(own_points, before + adjustment.units)
-        yield LevelChange(adjustment.game, None, None, adjustment, (adjustment.player,), (level,))
+        players = (adjustment.player,)
+        yield LevelChange(
+            adjustment.game, row=None, version=None, adjustment=adjustment, players=players, levels=(level,)
+        )
 
 
 def _find_game_levels(trace: Trace, own_points: Sequence[int]) -> Iterator[LevelChange]:
@@ -356,7 +360,9 @@ def _find_game_levels(trace: Trace, own_points: Sequence[int]) -> Iterator[Level
     players = [*stream.players]
     games = zip(pairwise(stream.offsets), stream.version_indices, stream.rows, strict=True)
     for game, ((first, last), version, row) in enumerate(games):
-        yield LevelChange(game, row, version, None, players[first:last], levels[first:last])
+        yield LevelChange(
+            game, row, version, adjustment=None, players=players[first:last], levels=levels[first:last]
+        )
 
 
 def _create_counts(size: int) -> Counts:
@@ -446,9 +452,9 @@ class ShownPoints(Result):
 class Change(Result):
     """A change of a player's points by a game, an adjustment or another cause.
 
-    An adjustment has a `reason` and no game. Another change has a `cause`: a `season` that began, a `period` that
-    closed, or a `version` that took effect. Its position and time are those of the season's first game, of the player's
-    last game in the period, or of the version.
+    An adjustment has a `reason` and no game. A change without a game or adjustment has a `cause`, which its `reason`
+    describes: a `season` that began, a `period` that closed, or a `version` that took effect. Its position and time are
+    those of the season's first game, of the player's last game in the period, or of the version.
 
     state:       the player's numbers after the change, as decimals, if the rule keeps several
     state_exact: the same numbers exactly
@@ -495,7 +501,7 @@ class Course(Sequence[Change]):
         steps: Sequence[Step] = (),
         games: Sequence[GameRecord] = (),
         records: dict[int, str] | None = None,
-        versions: GameVersions | None = None,
+        live_games: LiveGames | None = None,
         states: Sequence[VisibleState] = (),
     ) -> None:
         self.scale = stream.rule.scale if stream else 1
@@ -505,7 +511,7 @@ class Course(Sequence[Change]):
         self.causes = [step.cause or ("adjustment" if step.game is None else "game") for step in steps]
         self.published: dict[int, list[ShownPoints]] = {}
         self.person, self._steps, self._games, self._records = person, steps, games, records or {}
-        self._versions, self._states = versions, states
+        self._live_games, self._states = live_games, states
         self._changes: dict[int, Change] = {}
 
     def __len__(self) -> int:
@@ -534,7 +540,7 @@ class Course(Sequence[Change]):
     __hash__ = None  # type: ignore[assignment]
 
     @cached_property
-    def moments(self) -> list[datetime]:
+    def datetimes(self) -> list[datetime]:
         """Return the time of each change as a `datetime`."""
         return [*map(to_datetime, self.instants)]
 
@@ -580,7 +586,7 @@ class Course(Sequence[Change]):
         event = from_json(self._records[game.live_position], cache_strings="keys")
         change = build_change(self.person, step, game, self.scale, event)
         published = tuple(self.published[index]) if index in self.published else ABSENT
-        game_data = None if self._versions is None or change.game_id is None else self._versions.find_game(event)
+        game_data = None if self._live_games is None or change.game_id is None else self._live_games.find_game(event)
         change = replace(change, published=published, game=game_data)
         if not self._states:
             return change
@@ -628,7 +634,7 @@ CHUNK_STEPS = 10_000
 def load_changes(connection: Connection, ladders: Ladders, ladder: str) -> Iterator[PlayerChange]:
     """Yield every change of every player's points on a ladder, in the order of replay.
 
-    Raises `UnknownLadder`, `RuleFailure` before the first change.
+    There are none on an annual list. Raises the errors of `Ladders.trace` before the first change.
     """
     facts, trace = ladders.facts, ladders.trace(ladder)
     stream, steps = trace.stream, trace.every_step()
@@ -644,7 +650,7 @@ def load_changes(connection: Connection, ladders: Ladders, ladder: str) -> Itera
 
 @dataclass(frozen=True, slots=True)
 class RankChange(Result):
-    """A player's rank from a time on, None without a rank, and the number of the player's games by that time.
+    """A player's rank from a time on (None without a rank), and the number of the player's games by that time.
 
     `position` is the position of the game or adjustment that changed the rank; it is None if the rank is that at the
     end of a day, month or year.

@@ -16,7 +16,7 @@ Labels = tuple[str, ...]
 
 
 def find_played_labels(facts: Facts, versions: Sequence[Version]) -> set[Labels]:
-    """Return the labels in the names of a ruleset's ladders that have a live game or an adjustment."""
+    """Return the labels of each ladder of a ruleset that has a live game or an adjustment."""
     ruleset = versions[0].ruleset
     indexes = find_label_indexes(ruleset.partition.by)
     voided = facts.voided

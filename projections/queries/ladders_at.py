@@ -80,8 +80,8 @@ class LadderCache:
     def load(self, connection: Connection, position: int, rules: str | None = None) -> Ladders:
         """Return the ladders as known at a position; `rules` is the version that replaces its ruleset's timeline.
 
-        The facts are read from their files later, and reading may then raise `Damaged`: see `forget`. Raises
-        `StoreDamaged`.
+        The facts are read from their files later. Reading may then raise `DamagedFile` or `UnreadableFile`: pass the
+        error to `forget`. Raises `StoreDamaged`.
         """
         known = None
         if any(cached_position == position for cached_position, _ in [*self._by_position]):
@@ -155,7 +155,7 @@ LADDERS_LISTED = 20
 
 
 def suggest_ladder(facts: Facts, ladder: str) -> str | None:
-    """Return a hint with the label that was probably meant, if a ladder has never had a game; None without one."""
+    """Return a hint with the label that was probably meant, if a ladder never had a game; None without such a label."""
     name = parse_name(ladder)
     versions = facts.rulesets.get(name.ruleset_id, [])
     if not versions or (typo := find_typo(name, versions, find_played_labels(facts, versions))) is None:
@@ -165,9 +165,9 @@ def suggest_ladder(facts: Facts, ladder: str) -> str | None:
     return f"{short_name(ladder)} never had a game; did you mean the {part} {similar_label}?"
 
 
-AS_OF_MAX = 8  # how many instants `as_of` have their ladders kept
-SHORT_GAMES = 200_000  # keep the whole trace of a ladder with fewer games
-LONG_GAMES = 1_000_000  # with more games, sorting them again is cheaper than keeping their order in memory
+AS_OF_MAX = 8  # how many values of `as_of` keep their ladders
+SHORT_LADDER_GAMES = 200_000  # the whole trace of a ladder with fewer games is kept
+LONG_LOG_GAMES = 1_000_000  # from this number on, games are sorted again, to save the memory for their order
 
 
 @dataclass(frozen=True)
@@ -315,7 +315,7 @@ class Ladders:
     def for_ladder(self, ladder: str) -> Ladders:
         """Return the ladders for the entrants of one ladder, given by its name or its ruleset's id.
 
-        For players, these are `self`; for clubs, they are separate ladders. All other methods delegate to them.
+        For players, these are `self`; for clubs, they are separate ladders. Methods about one ladder delegate to them.
         """
         ruleset_id = ladder.partition("/")[0]
         versions = self.facts.rulesets.get(ruleset_id, [])
@@ -344,7 +344,7 @@ class Ladders:
         return known_players(self.facts)
 
     def _order_rows(self) -> Column:
-        if len(self.facts.occurred_at) >= LONG_GAMES:
+        if len(self.facts.occurred_at) >= LONG_LOG_GAMES:
             return order_rows(self.facts, self.as_of)
         if self._ordered_rows is None:
             self._ordered_rows = order_rows(self.facts, self.as_of)
@@ -424,7 +424,7 @@ class Ladders:
 
     def _should_keep(self, ladder: str, stream: Stream) -> bool:
         """Tell whether to keep the points before every game: for a short ladder, or if the next write continues it."""
-        if not stream.ranking.running or len(stream.rows) < SHORT_GAMES:
+        if not stream.ranking.running or len(stream.rows) < SHORT_LADDER_GAMES:
             return True
         return ladder in self._read_after_writes and can_be_continued(self.facts, stream.versions)
 
@@ -437,9 +437,9 @@ class Ladders:
         return self._traces.get(ladder)
 
     def _look_up_trace(self, ladder: str) -> Trace | None:
-        """Return the ladder's trace, continued, from the cache of traces, or as a prefix of its whole history, or None.
+        """Return the ladder's trace: continued, from the cache of traces, or cut from the trace of its whole history.
 
-        The whole history is replayed first if its trace will be kept.
+        Return None if no such trace is available. The whole history is replayed first if its trace will be kept.
         """
         if self.as_of is None:
             if (continued := self._continue_trace(ladder)) is not None or self.facts.cache is None:
@@ -487,7 +487,7 @@ class Ladders:
         return can_be_cached(self.facts, self.versions(ladder))
 
     def state_before(self, ladder: str, moment: tuple[int, int]) -> TracePosition:
-        """Return every player's state on a ladder just before a (time, position).
+        """Return every player's state on a ladder just before a moment: a time and a log position.
 
         Raises `UnknownLadder` and `RulesetUnusable`, and `RuleFailure` if an earlier game failed.
         """
@@ -524,7 +524,8 @@ class Ladders:
     def rank_at(self, trace: Trace, as_of: int | None) -> Ranking:
         """Return the standings at an earlier `as_of`, given the full trace. Raises `RuleFailure`.
 
-        Only annual lists and ladders with carried-over points are scored again, because they depend on other ladders.
+        Annual lists and ladders with carried-over points are scored again, because they depend on other ladders; so
+        are ladders with open rating periods that are scored as if they closed now.
         """
         if (scoped := self.for_ladder(trace.stream.ladder)) is not self:
             return scoped.rank_at(trace, as_of)
@@ -602,7 +603,7 @@ class Ladders:
         return {month: self.rank_stream(by_name[name]) for month, name in names.items() if name in by_name}
 
     def _find_excluded(self, stream: Stream, version: Version, months: dict[str, Ranking]) -> dict[str, str]:
-        """Return the reason for each player who has no rank regardless of their points, by player."""
+        """Return, by player, why players have no rank regardless of their points and games."""
         params: Any = version.params
         if not stream.ranking.sums_lists:
             return {self.facts.current(name): reason for name, reason in getattr(params, "unranked", {}).items()}
@@ -658,7 +659,10 @@ def name_monthly_ladders(ladder: str, annual: Version, monthly: Sequence[Version
 
 
 def is_prefix(stream: Stream) -> bool:
-    """Tell whether the stream of the ladder at any earlier time is a prefix of this one: only its own games count."""
+    """Tell whether the ladder's stream at any earlier time is a prefix of this one.
+
+    It is if only the ladder's own games count, and no open period is closed early.
+    """
     return not stream.ranking.sums_lists and stream.previous is None and not stream.closes_now
 
 
@@ -712,7 +716,7 @@ def find_versions(facts: Facts, ladder: str, rules: str | None = None) -> list[V
 
 
 def _suggest_as_of(name: LadderName, ruleset: Ruleset) -> str:
-    """Return a hint about --as-of for a ladder name that contains a month or day; empty if there is none."""
+    """Return a hint about --as-of for a ladder name that contains a month or day; empty for other names."""
     if is_partitioned_by_time(ruleset):
         return ""
     for value in name.values:
@@ -720,7 +724,7 @@ def _suggest_as_of(name: LadderName, ruleset: Ruleset) -> str:
             month = date.fromisoformat(f"{value}-01")
             value = f"{value}-{monthrange(month.year, month.month)[1]}"
         with suppress(ValueError):
-            return f"; a ladder as it stood on a day has --as-of, such as --as-of {date.fromisoformat(value)}"
+            return f"; for a ladder as it stood on a day, add --as-of {date.fromisoformat(value)}"
     return ""
 
 

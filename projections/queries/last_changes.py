@@ -6,7 +6,7 @@ The facts hold only the current state of a game, so earlier states are read from
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
@@ -27,7 +27,10 @@ from ratings_ledger.projections.facts.columns import LABELS, NONE, Cell, Column,
 
 
 class GameRevision(NamedTuple):
-    """A superseded revision of a game, valid from position `first` up to the correction at `until`."""
+    """A superseded revision of a game.
+
+    `first` is the position of the game's first record, and `until` that of the correction that superseded the revision.
+    """
 
     first: int
     until: int
@@ -38,27 +41,27 @@ class GameRevision(NamedTuple):
 
 @dataclass
 class LastChanges:
-    """The position of the last change to each subject in the log; 0 if it never changed.
+    """The positions of the last changes to each subject in the log.
 
-    everywhere: the last event that may affect every subject
-    withdrawn:  by position of an event not about a game: the last event that withdrew or reinstated it
+    everywhere: the last event that may affect every subject, 0 if there is none
+    withdrawn:  by the position of an event that is not about a game: the last event that withdrew or reinstated it
     renamed:    by player number: the last rename that affects the player
     rulesets:   by ruleset id: the last event about a version
-    rows:       by row: the last event that changed the game, its clock, or its players' identities or accounts
+    rows:       by row: the last event that changed the game, its clock, or its players' identities or accounts, else 0
     revisions:  the superseded revisions of all corrected games
     lists:      by ladder: the last event about a published list
     """
 
     everywhere: int
     withdrawn: dict[int, int]
-    renamed: dict[int, int]
-    rulesets: dict[str, int]
-    rows: Column
-    revisions: list[GameRevision]
-    lists: dict[str, int]
+    renamed: dict[int, int] = field(default_factory=dict)
+    rulesets: dict[str, int] = field(default_factory=dict)
+    rows: Column = field(default_factory=lambda: array("q"))
+    revisions: list[GameRevision] = field(default_factory=list)
+    lists: dict[str, int] = field(default_factory=dict)
 
     def last_change_to(self, position: int) -> int:
-        """Return the last event about a non-game event: the event itself, its withdrawal or its reinstatement."""
+        """Return the last event that changed an event not about a game: itself, its withdrawal or its reinstatement."""
         return self.withdrawn.get(position, position)
 
 
@@ -68,7 +71,7 @@ def find_last_changes(connection: Connection, facts: Facts) -> LastChanges:
     recorded, withdrawn = facts.recorded, dict[int, int]()
     for position, root in recorded.roots.items():
         withdrawn[root] = max(position, withdrawn.get(root, 0))
-    changes = LastChanges(max(facts.left_out, default=0), withdrawn, {}, {}, array("q"), [], {})
+    changes = LastChanges(everywhere=max(facts.left_out, default=0), withdrawn=withdrawn)
     versions = [(version.ruleset.id, version.position) for version in recorded.versions]
     unusable = [(ruleset.ruleset_id, ruleset.position) for ruleset in recorded.unusable]
     for ruleset_id, position in (*versions, *unusable):

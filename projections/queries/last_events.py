@@ -69,7 +69,7 @@ class LadderDependencies:
     last:        the last event that affects any answer
     spans:       excluded half-open spans, ascending, in which the ladder was not a prefix of today's ladder
     highest:     the highest position up to each game and adjustment of `stream`, in order
-    by_person:   the last event about each person's games and adjustments, None until it is needed
+    by_person:   the last event about each person's games and adjustments; None until it is needed
     """
 
     stream: Stream
@@ -148,33 +148,32 @@ def find_last_events_of_games(connection: Connection, ladders: Ladders, rows: Se
         if cell not in cells:
             cells[cell] = _find_cell_dependencies(connection, ladders, row)
         dependencies = cells[cell]
-        last, game_ladders = max(dependencies.last, first, changes.rows[row]), dependencies.ladders
+        last, by_ladder = max(dependencies.last, first, changes.rows[row]), dependencies.by_ladder
         if dependencies.timed_rulesets:
-            timed_ladders = _load_game_ladders(connection, ladders, row, dependencies.timed_rulesets)
-            game_ladders = [*game_ladders, *timed_ladders]
-        for ladder in game_ladders:
-            name = ladder.stream.ladder
+            by_ladder = [*by_ladder, *_load_game_ladders(connection, ladders, row, dependencies.timed_rulesets)]
+        for entry in by_ladder:
+            name = entry.stream.ladder
             if name not in indexes:
                 # for a few games, `count_before` is faster
-                stream_rows = enumerate(ladder.stream.rows) if len(rows) > INDEXED_GAMES_MIN else ()
+                stream_rows = enumerate(entry.stream.rows) if len(rows) > INDEXED_GAMES_MIN else ()
                 indexes[name] = {stream_row: index for index, stream_row in stream_rows}
             entry_count = indexes[name].get(row)
-            if entry_count is None or ladder.stream.adjustments:
-                entry_count = sum(ladder.stream.count_before(facts, (facts.occurred_at[row], first)))
-            last = max(last, ladder.everywhere, ladder.highest[entry_count - 1] if entry_count else 0)
-        yield _skip_excluded_spans(last, game_ladders)
+            if entry_count is None or entry.stream.adjustments:
+                entry_count = sum(entry.stream.count_before(facts, (facts.occurred_at[row], first)))
+            last = max(last, entry.everywhere, entry.highest[entry_count - 1] if entry_count else 0)
+        yield _skip_excluded_spans(last, by_ladder)
 
 
 class _CellDependencies(NamedTuple):
     """The events that all games of a cell depend on.
 
     last:           the last event about a ruleset that scores these games
-    ladders:        the ladders that all of these games are on
-    timed_rulesets: the versions of each ruleset with a ladder per month or year, so that a game's date decides
+    by_ladder:      the dependencies of each ladder that all of these games are on
+    timed_rulesets: the versions of each ruleset with a ladder per month or year, which depends on a game's date
     """
 
     last: int
-    ladders: list[LadderDependencies]
+    by_ladder: list[LadderDependencies]
     timed_rulesets: Sequence[Sequence[Version]]
 
 
@@ -206,14 +205,14 @@ def _load_game_ladders(
     ]
 
 
-def _skip_excluded_spans(position: int, ladders: Sequence[LadderDependencies]) -> int:
-    """Return the first position from `position` on that is outside the excluded spans of all ladders."""
+def _skip_excluded_spans(position: int, by_ladder: Sequence[LadderDependencies]) -> int:
+    """Return the first position from `position` on that is outside the excluded spans of all these ladders."""
     while True:
         start = position
-        for ladder in ladders:
-            index = bisect_right(ladder.spans, (position, 2**63)) - 1
+        for entry in by_ladder:
+            index = bisect_right(entry.spans, (position, 2**63)) - 1
             if index >= 0:
-                position = max(position, ladder.spans[index][1])
+                position = max(position, entry.spans[index][1])
         if position == start:
             return position
 
@@ -227,7 +226,10 @@ def _load_changes(connection: Connection, ladders: Ladders) -> LastChanges:
 
 
 def _find_first_mention(facts: Facts, changes: LastChanges, number: int) -> int:
-    """Return the position of the first event that names an id, given by its number."""
+    """Return a position from which an id, given by its number, is known, for a player without games on a ladder.
+
+    It is the first event with the id or, if the id is only in superseded revisions, the first correction of one.
+    """
     recorded = facts.recorded
     positions = [account.position for account in recorded.accounts if account.player == number]
     positions += [adjustment.position for adjustment in recorded.adjustments if adjustment.player == number]
@@ -362,7 +364,7 @@ def _find_dependencies(connection: Connection, ladders: Ladders, ladder: str) ->
         everywhere = max(
             everywhere, _find_earlier_season_change(connection, ladders, ladder, versions), min(order, default=0)
         )
-    all_players = max(changes.lists.get(ladder, 0), _find_ranking_position(facts, stream), 0)
+    all_players = max(changes.lists.get(ladder, 0), _find_ranking_position(facts, stream))
     if stream.ranking.sums_lists:
         months = _find_monthly_ladders(ladders, ladder, versions)
         all_players = max([all_players, *(_load_dependencies(connection, ladders, month).last for month in months)])
@@ -464,7 +466,10 @@ def _find_earlier_season_change(
 
 
 def _find_ranking_position(facts: Facts, stream: Stream) -> int:
-    """Return the position of the first of the last games that one version scored; 0 with only one version."""
+    """Return the position of the first game in the last run of games that one version scored; 0 with only one version.
+
+    From that game on, this version ranks the ladder.
+    """
     if len(stream.versions) == 1 or not len(stream.rows):
         return 0
     position: int = facts.first_position[stream.rows[arrays.change_indices(stream.version_indices)[-1]]]

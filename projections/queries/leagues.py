@@ -38,8 +38,8 @@ class LeagueGame(Result):
 class LeagueState(Answer):
     """A league: its state and winners, its players in the order of subscription, its schedule and its table.
 
-    `ladder` is the ladder of the table, None if no ruleset scores the league. `failed` has the reason why the table
-    cannot be replayed.
+    `ladder` is the ladder of the table, None without a table. `failed` has the reason for each ladder that cannot be
+    replayed.
     """
 
     league: str
@@ -131,9 +131,9 @@ def load_league(survey: Survey, name: str) -> LeagueState:
 
 
 def find_league_ladder(survey: Survey, name: str) -> str:
-    """Return the ladder of a league's table, or the name itself if it is the id of a ruleset.
+    """Return the ladder of a league's table, or the name itself if it is not a league but the id of a ruleset.
 
-    Raises `LedgerError` (league-unknown), `Unknown` for a league that no ruleset scores.
+    Raises `LedgerError` (league-unknown), `Unknown` for a league that no usable ruleset scores.
     """
     log = Log(survey.connection, survey.facts.position)
     if find_league(log, name) is None and (name in survey.facts.rulesets or name in survey.facts.unusable):
@@ -183,9 +183,9 @@ def _list_league_ladders(facts: Facts, league: League) -> list[str]:
 
 
 def _build_table(survey: Survey, league: League) -> Ranking | None:
-    """Return the standings of a league's ladder; None if no ruleset scores the league or the ladder cannot be replayed.
+    """Return the standings of a league's last ladder that can be replayed, None without one.
 
-    If the replay fails, the survey records the failure.
+    The survey records each failed replay.
     """
     table = None
     for ladder in _list_league_ladders(survey.facts, league):

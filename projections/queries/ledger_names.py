@@ -18,7 +18,7 @@ from ratings_ledger.projections.replay.ladder_names import ALL, parse_name, shor
 from ratings_ledger.projections.replay.partition import is_partitioned_by_time, list_values_at
 from ratings_ledger.projections.rulesets.versions import month_start
 
-LADDERS_MAX = 3  # a hint names at most this many ladders
+LADDERS_IN_HINT = 3  # a hint names at most this many ladders
 
 
 def full_name(facts: Facts, ladder: str) -> str:
@@ -39,7 +39,7 @@ def list_game_names(facts: Facts) -> set[str]:
 
 
 def suggest_name(facts: Facts, player: str | None, game: str | None) -> str:
-    """Return a did-you-mean hint for an unknown player or, without one, for an unknown game, or an empty text."""
+    """Return a did-you-mean hint for an unknown player or game; if both have similar names, for the player."""
     hint = "" if player is None else did_you_mean(player, known_players(facts), facts.current)
     return hint or ("" if game is None else did_you_mean(game, list_game_names(facts)))
 
@@ -91,8 +91,8 @@ def describe_existing_ladders(facts: Facts, name: str) -> str:
         return ""
     if is_partitioned_by_time(facts.rulesets[ruleset_id][0].ruleset):
         return f"; the newest is {max(ladders, key=lambda ladder: (ladder.rpartition('/')[2], ladder))}"
-    more = f" and {len(ladders) - LADDERS_MAX:,} more" if len(ladders) > LADDERS_MAX else ""
-    return f"; there {'are' if len(ladders) > 1 else 'is'} {', '.join(ladders[:LADDERS_MAX])}{more}"
+    more = f" and {len(ladders) - LADDERS_IN_HINT:,} more" if len(ladders) > LADDERS_IN_HINT else ""
+    return f"; there {'are' if len(ladders) > 1 else 'is'} {', '.join(ladders[:LADDERS_IN_HINT])}{more}"
 
 
 def _sample_games(facts: Facts, ruleset: Ruleset) -> Iterator[tuple[int, int]]:

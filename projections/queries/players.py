@@ -133,15 +133,17 @@ class Profile(Answer):
         return changes
 
 
-# stars are computed from so many of the last games, and only for players with enough games
-STARS_GAMES_MAX = 99
-STARS_GAMES_MIN = 20
+# stars are computed from at most this many of a player's last games, and only with at least this many games
+STARS_GAMES_MAX, STARS_GAMES_MIN = 99, 20
 # (minimum percentage of finished games, number of stars); the first row gives golden stars
 STARS_BY_PERCENTAGE = ((95, 3), (80, 3), (65, 2), (50, 1))
 
 
 class GoldPayment(NamedTuple):
-    """Gold from a list, in pieces: the list's `as_of`, and its period, which must be over before the list pays."""
+    """The gold that a player gets from a list, in pieces.
+
+    `as_of` is that of the list. The list pays once its period is over.
+    """
 
     ladder: str
     pieces: int
@@ -165,7 +167,7 @@ class GoldPayments(NamedTuple):
 
 
 def load_statistics(survey: Survey, player: str, game: str | None = None) -> PlayerStatistics:
-    """Return a player's statistics over all games or one game such as catan, with the gold of all finished lists.
+    """Return a player's statistics over all games or one game such as catan, with the gold of the lists that pay.
 
     Raises `Unknown` (player-unknown) for a player without such games.
     """
@@ -315,7 +317,7 @@ class OwnGame(NamedTuple):
 def build_profile(connection: Connection, ladders: Ladders, ladder: str, player: str, times: TimeFormat) -> Profile:
     """Return the profile of a player, given by current id. The player does not need to be on the ladder.
 
-    Raises `UnknownLadder`, `RuleFailure`.
+    Raises the errors of `Ladders.trace`.
     """
     trace = ladders.trace(ladder)
     ranking, _ = ladders.rank(trace)

@@ -139,7 +139,7 @@ def find_comparison_time(published: PublishedList, ruleset: Ruleset) -> int | No
 
 @dataclass(frozen=True, slots=True)
 class PublicationRow(Result):
-    """A published list: its coordinates and version, its numbers of players and games, and its event."""
+    """A published list: its coordinates and version, its numbers of players and games, and the publishing event."""
 
     ladder: str
     as_of: datetime | None

@@ -34,8 +34,9 @@ from ratings_ledger.ledger.validation.identities import list_players, read_ident
 from ratings_ledger.projections.queries.coordinates import to_datetime
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, INLINE, Absent, Answer, Result, RowSequence
 
+# the end of each canonical record of a new game, whose members are sorted by name
 GAME_RECORD_END = '"type":"game.recorded"}'
-# while selecting the newest games, drop older games when there are this many more than twice the limit
+# while the last games are selected, earlier games are dropped once there are more than twice the limit and this many
 SPARE_GAMES = 10_000
 
 
@@ -123,8 +124,8 @@ def read_game_pages(
 def read_live_games(connection: Connection, until: int, last: int | None, after: int) -> Iterator[RecordedGame]:
     """Yield the games that are not voided, with their players' current ids, in the order of their first records.
 
-    Games in which two participants have become one person are left out, because they count on no ladder and cannot be
-    recorded.
+    Games in which two participants have become one person are left out, because they count on no ladder, and another
+    ledger would refuse them.
 
     Args:
         connection: the connection to the store.

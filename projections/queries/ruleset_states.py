@@ -59,8 +59,8 @@ class AllRulesets(Rows[RulesetRow]):
 class ShippedRow(Result):
     """A ruleset that ships with this program, described by its newest version.
 
-    `id` is its name for `rules publish --shipped`. `published` is `init` if `ratings init` publishes it, otherwise `on
-    request`. `games` has the names of the games that it rates, and is empty if the game is chosen on publication.
+    `id` is its name for `ratings rules publish --shipped`. `published` is `init` if `ratings init` publishes it,
+    otherwise `on request`. `games` has the names of the games that it rates, and is empty if the user chooses the game.
     `teams` tells whether it rates partners as one side.
     """
 

@@ -56,8 +56,8 @@ T = TypeVar("T")
 class Query(NamedTuple):
     """The context of a query about one ladder.
 
-    `ladders` are the ladders at the coordinates, with dates that end in the zone of this ladder. `times` formats
-    instants, and `ladder` is the full name of this ladder.
+    `ladders` are the ladders at the coordinates. Dates end in the home zone or, without one, in the zone of this
+    ladder's ruleset; `times` formats instants in the same zone. `ladder` is the full name of this ladder.
     """
 
     connection: Connection
@@ -181,7 +181,7 @@ class SnapshotReader:
 
     @contextmanager
     def log(self) -> Iterator[KnownLog]:
-        """Provide the log up to `known_at`. A date ends in the home zone.
+        """Provide the log up to `known_at`. A date ends in the home zone or, without one, in UTC.
 
         Raises `BadArgument`, `StoreUnavailable`.
         """
@@ -263,7 +263,10 @@ class SnapshotReader:
             return full_name(self._load_ladders(log.connection, log.position, lazily=True).facts, ladder)
 
     def _order_arguments(self, left: str, right: str) -> tuple[str, str]:
-        """Return (player or game, ladder), given in either order. Raises `StoreUnavailable`."""
+        """Return (player or game, ladder), given in either order; if neither names a ruleset, keep the order.
+
+        A name with a slash is taken for a ladder. Raises `BadArgument`, `StoreUnavailable`.
+        """
         with self.connect() as connection:
             if self.known_at is None:
                 facts = self._load_ladders(connection, head(connection).position, lazily=True).facts
@@ -276,7 +279,7 @@ class SnapshotReader:
         return (right, self.full_name(left)) if is_swapped else (left, right)
 
     def _find_list(self, connection: Connection, ladder: str, published_at: int | None = None) -> PublishedList:
-        """Return the list of a ladder published at a position or for `as_of`, by default the latest, up to `known_at`.
+        """Return the latest published list of a ladder known at `known_at`, or the one at a position or for `as_of`.
 
         Raises `BadArgument`, `Unknown` (list-unknown), `StoreUnavailable`.
         """
@@ -292,6 +295,7 @@ class SnapshotReader:
         else:
             lists = [entry for entry in lists if self.as_of is None or entry.as_of == instant]
         if not lists:
+            # raises a clearer error if the ladder does not exist
             find_versions(self._load_ladders(connection, position, lazily=True).facts, ladder)
             suffix = "" if instant is None else f" as of {times.format_second(instant)}"
             suffix = suffix if published_at is None else f" at position {published_at}"

@@ -101,10 +101,10 @@ def format_ratings(rows: Sequence[Standing]) -> list[str | None]:
 class PeriodState(Result):
     """The state of a ladder's rating periods.
 
-    closed_to:  the end of the last closed period, None if no period is closed yet
+    closed_to:  the last instant of the last closed period, None if no period is closed yet
     open_games: the number of games in open periods
     closed_now: whether these games are scored as if the periods closed now
-    closes_at:  the end of the first open period with a game; for periods by event, the instant of its last game
+    closes_at:  the last instant of the open period with games that ends first; a tournament ends with its last game
     """
 
     closed_to: datetime | None
@@ -177,7 +177,8 @@ def build_standings(
 ) -> Standings:
     """Build standings with some or all rows.
 
-    The remark says that the period of a list is running or, for a `published` list, who published it and when.
+    The remark says that the period of a list is running or has not begun or, for a `published` list, who published it
+    and when.
     """
     is_open = True if remark and published is ABSENT else ABSENT
     standings = tuple(build_standing(row, ranking.scale, ranking.visible_states) for row in rows)
@@ -238,7 +239,7 @@ def build_standing(row: RankedRow, scale: int, states: VisibleStates | None) -> 
 
 
 def describe_open_period(ladders: Ladders, ladder: str) -> str | None:
-    """Return a sentence about the period of a list if it is running or has not begun, else None."""
+    """Return a sentence that the period of a list has not begun, is running or was running at `as_of`, else None."""
     period = find_period(ladders.versions(ladder)[0].ruleset, ladder)
     if period is None:
         return None
@@ -312,13 +313,13 @@ def build_overview(
     Args:
         ladders: the ladders at the coordinates.
         ladder: the name of the ladder.
-        since: the instant from which changes count; by default the end of the month before that of the last game.
-        zone: the time zone of that month.
+        since: the instant after which changes count; by default, the end of the month before that of the last game.
+        zone: the zone in which that month ends.
         selection: the selection of rows.
         times: the time format of the ledger.
-        remark: a sentence that the period of a list is running, or None.
+        remark: a sentence that the period of a list is running or has not begun, or None.
 
-    Raises `UnknownLadder`, `RuleFailure`.
+    Raises the errors of `Ladders.trace`.
     """
     facts, trace = ladders.facts, ladders.trace(ladder)
     since = _find_end_of_previous_month(facts, trace, zone) if since is None else since

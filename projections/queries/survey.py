@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -28,7 +29,7 @@ from ratings_ledger.projections.queries.ladders_at import (
     Ladders,
     Memo,
 )
-from ratings_ledger.projections.queries.published_lists import PublicationRow, Schedule
+from ratings_ledger.projections.queries.published_lists import PublicationRow, Schedule, load_publication_rows
 from ratings_ledger.projections.queries.results import (
     ABSENT,
     HIDDEN,
@@ -53,11 +54,14 @@ def describe_no_games(unscored: Sequence[str]) -> str:
 
     >>> describe_no_games(["chess"])
     'no ruleset scores games of chess; to rate them: ratings rules publish --shipped elo --game chess'
+    >>> describe_no_games(["chess", "go"])
+    'no ruleset scores games of chess, go; to rate chess: ratings rules publish --shipped elo --game chess'
     """
     if not unscored:
         return "no ladder has a game yet; to import results: ratings import FILE"
-    publish = f"ratings rules publish --shipped elo --game {unscored[0]}"
-    return f"no ruleset scores games of {', '.join(unscored)}; to rate them: {publish}"
+    names, rated = ", ".join(unscored), "them" if len(unscored) == 1 else unscored[0]
+    publish = f"ratings rules publish --shipped elo --game {shlex.quote(unscored[0])}"
+    return f"no ruleset scores games of {names}; to rate {rated}: {publish}"
 
 
 def choose_only_ladder(
@@ -148,8 +152,8 @@ class AllLists(MultiLadderAnswer, RowSequence[ListRow]):
     """The lists of months and years, and all published lists, including those of ladders with running points.
 
     `period` is the requested period, None for all. `has_list_rulesets` says whether any ruleset makes lists of months
-    or years. `schedules` has the ladders that are published every month, with the months that are due now; it is absent
-    for a past time and for a single period.
+    or years. `schedules` has the ladders that are published every month, with the months that are due now. It is absent
+    without such ladders, for a single period, and at coordinates other than the present.
     """
 
     at: Coordinates
@@ -191,7 +195,7 @@ _SHARED: Memo[str, tuple[Any, list[str]]] = Memo()
 class Survey:
     """All ladders at an `as_of`. A date ends in the home zone or, without one, in each ruleset's own zone.
 
-    `undated` holds the same ladders without `as_of`. `failures` collects a message for each failed ladder.
+    `undated` holds the same ladders without `as_of`. `failures` collects a message for each failed replay.
     """
 
     def __init__(self, connection: Connection, undated: Ladders, as_of: str | None, times: TimeFormat) -> None:
@@ -384,8 +388,6 @@ def load_all_lists(survey: Survey, period: str | None) -> AllLists:
 
     Raises `BadArgument`.
     """
-    from ratings_ledger.projections.queries.published_lists import load_publication_rows
-
     if period is not None and not re.fullmatch(r"\d{4}(-(0[1-9]|1[0-2]))?", period, re.ASCII):
         raise BadArgument(f"{quote(period)} is not a year like 2010 or a month like 2010-03", "period")
     rows = list[ListRow]()
@@ -462,7 +464,7 @@ def list_due_streams(survey: Survey, now: int) -> list[tuple[Ladders, Stream]]:
 
 
 class MissedMonth(NamedTuple):
-    """A month that is over, and for which a scheduled ladder was not published; `ladders` are those at its end."""
+    """A month that is over and for which a scheduled ladder was not published, with all ladders at its end."""
 
     end: int
     ladder: str

@@ -31,7 +31,7 @@ def build_points_line(
     if not course:
         return Series(label, ())
     xs = _list_x_values(course, by)
-    points = [Point(course.moments[0] if by == "date" else 0, course.start, "start")]
+    points = [Point(course.datetimes[0] if by == "date" else 0, course.start, "start")]
     steps = zip(xs, course.values, course.is_game, course.deviations or repeat(None), strict=False)
     for index, (x, value, is_game, deviation) in enumerate(steps):
         title = partial(_describe_step, describe, course, index)
@@ -66,7 +66,7 @@ def list_published_points(course: Course, describe: Callable[[Fraction], str]) -
     """Return the points on published lists that differ from today's, at the dates of the lists, without duplicates."""
     listings = [(listing, index) for index, lists in course.published.items() for listing in lists]
     points = [
-        Point(listing.as_of or course.moments[index], listing.points, "published", describe(listing.points))
+        Point(listing.as_of or course.datetimes[index], listing.points, "published", describe(listing.points))
         for listing, index in sorted(listings, key=lambda pair: pair[1])
         if listing.points is not None
     ]
@@ -95,16 +95,16 @@ def find_course_span(course: Course, by: HorizontalAxis) -> tuple[datetime, date
     if not course:
         return None
     if by == "date":
-        return course.moments[0], course.moments[-1]
+        return course.datetimes[0], course.datetimes[-1]
     games = sum(course.is_game)
     return min(1, games), games
 
 
 def _list_x_values(course: Course, by: HorizontalAxis) -> Sequence[datetime | int]:
-    return course.moments if by == "date" else [*accumulate(map(int, course.is_game))]
+    return course.datetimes if by == "date" else [*accumulate(map(int, course.is_game))]
 
 
 def _count_games_until(course: Course, instant: object) -> int:
     """Return the number of games played up to an instant."""
     assert isinstance(instant, datetime)
-    return sum(course.is_game[: bisect_right(course.moments, instant)])
+    return sum(course.is_game[: bisect_right(course.datetimes, instant)])

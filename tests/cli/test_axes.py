@@ -282,10 +282,14 @@ def test_month_or_year_is_its_end_or_start(moment: str, first: str, last: str, d
 @pytest.mark.parametrize(("moment", "day"), [("2024", "2024-12-31"), ("1800", "1800-12-31")])
 def test_year_instead_of_a_position_is_refused_with_a_date(moment: str, day: str, db: str, ratings: Ratings) -> None:
     """A year that may be a position, or a month or year as an instant, is refused with an example of a date."""
-    message = f"the log ends at position 24, before {moment}; for a year, name a day, such as {day}"
-    for command in (("ladders", "--known-at", moment), ("log", "--since", moment), ("diff", moment, "now")):
+    message = f"the log ends at position 24, before {moment}; for a year, name a day, such as "
+    for command, example in (
+        (("ladders", "--known-at", moment), day),
+        (("log", "--since", moment), f"{moment}-01-01"),
+        (("diff", moment, "now"), day),
+    ):
         result = ratings(*command, db=db)
-        assert (result.exit_code, result.stdout, message in result.stderr) == (2, "", True), result
+        assert (result.exit_code, result.stdout, message + example in result.stderr) == (2, "", True), result
     for text, example in ((moment, day), ("2024-02", "2024-02-01")):
         result_of_adjust = ratings("adjust", ALL, "anna", "5", "--reason", "x", "--at", text, db=db)
         missing_day = f"bad-time: '{text}' lacks the day; write year-month-day, such as {example}\n"

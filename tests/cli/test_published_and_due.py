@@ -73,5 +73,5 @@ def test_ladder_of_a_month_is_asked_by_a_day(
 
     refused = ratings("standings", name, db=db)
     assert (refused.exit_code, "is not a ladder" in refused.stderr) == (2, True)
-    meant = f"; a ladder as it stood on a day has --as-of, such as --as-of {day}\n"
+    meant = f"; for a ladder as it stood on a day, add --as-of {day}\n"
     assert refused.stderr.endswith(meant) if day else "--as-of" not in refused.stderr

@@ -229,5 +229,5 @@ def test_explain_says_that_a_game_was_recorded_later(db: str, ratings: Ratings) 
     """For a game that was recorded later, `explain` gives the position at which it was recorded."""
     result = ratings("explain", "magnate-9", "galactic-points", *THEN, db=db)
     position = read_json(ratings, db, "log", "magnate-9")["rows"][0]["position"]
-    message = f"game-unknown: no game 'magnate-9' is recorded up to position 83; it was at {position}"
+    message = f"game-unknown: no game 'magnate-9' is recorded up to position 83; it was recorded at position {position}"
     assert (result.exit_code, message in result.stderr) == (1, True), result

@@ -24,6 +24,8 @@ from sqlalchemy import text
 from test_verify import append_rename, create_published_ledger, list_findings, run_statements
 from thresholds import set_thresholds
 
+import ratings_ledger as rl
+
 Ratings = Callable[..., Any]
 Forge = Callable[[str], object]
 
@@ -265,10 +267,21 @@ def test_impossible_generation_is_reported(tmp_path: Path, ratings: Ratings) -> 
 
 
 def test_uncounted_game_is_not_explained(db: str, ratings: Ratings) -> None:
-    """`explain` finds no game if the recorded one does not count."""
-    append_named_forgery("a gap", db)
+    """`explain` says that the record of a game is invalid and does not count."""
+    position = append_named_forgery("a gap", db)
     result = ratings("explain", "forged", "elo-chess/all", db=db)
-    assert (result.exit_code, "game-unknown: no game 'forged' is recorded\n" in result.stderr) == (1, True), result
+    message = f"game-unknown: the record of 'forged' at position {position} is invalid, so it does not count; run: "
+    assert (result.exit_code, message in result.stderr) == (1, True), result
+
+
+def test_timeline_ignores_invalid_correction(db: str) -> None:
+    """The timeline of a game ignores a correction that does not count."""
+    with rl.open(db) as ledger:
+        before = ledger.at().timeline("g-1")
+    append_forged(db, {"game_id": "g-1"}, "game:g-1", id="x", type="game.corrected", supersedes="game:g-1")
+    with rl.open(db) as ledger:
+        timeline = ledger.at().timeline("g-1")
+    assert (timeline.story, timeline.data) == (before.story, before.data)
 
 
 def test_cache_ignores_correction_of_uncounted_game(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:

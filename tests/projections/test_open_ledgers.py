@@ -255,7 +255,7 @@ def test_long_ladder_is_replayed_at_most_twice(store: str, monkeypatch: pytest.M
         return replay(stream, keep_history=keep_history)
 
     monkeypatch.setattr(ladders_at, "replay", replay_whole)
-    monkeypatch.setattr(ladders_at, "SHORT_GAMES", 0)
+    monkeypatch.setattr(ladders_at, "SHORT_LADDER_GAMES", 0)
     writer = make_ledger(store, build_elo("elo"), *(build_game(number, "anna", "ben") for number in range(GAMES)))
     with ratings_ledger.open(store) as ledger:
         ledger.at().standings("elo")
