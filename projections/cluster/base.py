@@ -188,7 +188,7 @@ class SharedBase:
             yield from list_sample_times(segment, np.isin(numbers.column("cell"), cell_numbers))
 
     def _add_other_events(self, facts: Facts) -> None:
-        """Apply the events that are not about games, except accounts and clocks without a row in the facts."""
+        """Apply the events that are not about games, except accounts and clocks whose player or game the facts lack."""
         for _, event, _ in self._other_events:
             if event.type == "player.renamed":
                 for name in ("player", "new_player"):

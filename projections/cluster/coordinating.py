@@ -31,7 +31,7 @@ from ratings_ledger.projections import compiling
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.cluster.base import RELEVANT_TYPES, create_base, list_cells, load_base, name_by_content
 from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject, open_object
-from ratings_ledger.projections.cluster.engines import open_engine
+from ratings_ledger.projections.cluster.engines import UnfitWorker, open_engine
 from ratings_ledger.projections.cluster.object_store import Folder, Objects, open_object_store
 from ratings_ledger.projections.cluster.packs import PACK_GAMES, Pack, build_packs, find_streamed_ladder
 from ratings_ledger.projections.cluster.segments import (
@@ -97,9 +97,13 @@ def open_cluster(
     with open_engine(on) as engine:
         if not compiling.is_available():
             raise StoreUnavailable("workers need numpy and numba here, too: pip install 'ratings-ledger[fast]'", "file")
+        try:
+            golden = compute_golden_digest()
+        except UnfitWorker as problem:
+            raise StoreUnavailable(str(problem), "file") from None
         nonce = prove(objects)
         try:
-            yield Cluster(engine, objects, Proof(CODE, nonce, compute_golden_digest()), {nonce}, report_progress)
+            yield Cluster(engine, objects, Proof(CODE, nonce, golden), {nonce}, report_progress)
         finally:
             with suppress(OSError):
                 objects.delete(nonce)
@@ -143,7 +147,10 @@ def list_segment_names(connection: Connection, until: int) -> list[SegmentName]:
 
 
 def seal(connection: Connection, cluster: Cluster, until: int) -> SealedLog:
-    """Create missing or damaged segments up to a position, and return all of them. Raises the errors of `run_tasks`."""
+    """Create missing or damaged segments up to a position, and return all of them.
+
+    Raises the errors of `run_tasks`, and `DamagedObject`.
+    """
     objects, names = cluster.objects, list_segment_names(connection, until)
     tasks, ledger = [], ledger_id(connection)
     for name in names:
@@ -326,7 +333,10 @@ def delete_damaged(cluster: Cluster, problem: DamagedObject, already_deleted: se
 
 
 def retry_on_damage(ledger: Ledger, cluster: Cluster, make: Callable[[Connection], T]) -> T:
-    """Call `make` until it finds no damaged object, and return its result. Raises the errors of `delete_damaged`."""
+    """Call `make` until it meets no damaged object, and return its result.
+
+    Raises `StoreDamaged` for an object that is damaged again, and all other errors of `make`.
+    """
     already_deleted = set[str]()
     while True:
         try:
@@ -395,7 +405,7 @@ def create_cluster_work_at(
     on: str,
     segments: str | None,
     rule_seconds: float,
-    report_progress: ReportProgress = lambda what, numbers: None,
+    report_progress: ReportProgress = lambda stage, numbers: None,
 ) -> WorkAt:
     """Return a function that opens cluster work at a position; see `open_cluster_work`."""
     return lambda connection, position: open_cluster_work(ledger, on, segments, position, rule_seconds, report_progress)

@@ -22,7 +22,7 @@ from ratings_ledger.ledger.processes.forking import available_cores, open_pool
 from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.projections.cluster.columnar import DamagedObject
 
-START_SECONDS = 20
+CONNECT_SECONDS = 20  # how long to wait for an answer of a Dask scheduler
 # the number of tasks submitted at a time for each thread of a cluster, because an answer takes about 20 ms
 TASKS_PER_THREAD = 16
 SCHEDULER_GONE = "the scheduler of the cluster is gone; finished tasks are kept for the next try"
@@ -41,7 +41,7 @@ class TaskLost(Exception):
 
 
 class TaskFailed(Exception):
-    """A worker raised an error of another type; the message describes it."""
+    """A worker raised an error that is not one of `FORWARDED_ERRORS`; the message describes it."""
 
 
 # the types of errors that pass from workers to the coordinator unchanged
@@ -246,10 +246,10 @@ def _open_client(address: str) -> Iterator[Any]:
     if address.startswith("tls:"):
         _check_certificates(dask)
     try:
-        client = dask.Client(address, timeout=START_SECONDS, set_as_default=False)
+        client = dask.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except OSError:
         raise StoreUnavailable(
-            f"no Dask scheduler answers at {address} within {START_SECONDS} s; check that one is running there"
+            f"no Dask scheduler answers at {address} within {CONNECT_SECONDS} s; check that one is running there"
         ) from None
     except (ValueError, RuntimeError) as problem:
         raise StoreUnavailable(f"the cluster at {address} cannot be reached: {problem}") from None

@@ -47,7 +47,7 @@ SEALED, MISSING, DAMAGED, OTHER_HISTORY = "sealed", "not sealed", "damaged", "of
 class SegmentState(Result):
     """A segment of the events at `first` < position <= `last`, and its state.
 
-    If it is not sealed, `games` and `bytes` are 0.
+    `games` is 0 unless the segment was read, and `bytes` is 0 if it does not exist. `problem` describes the damage.
     """
 
     first: int
@@ -61,7 +61,7 @@ class SegmentState(Result):
 
 @dataclass(frozen=True, slots=True)
 class AllSegments(Result):
-    """The segments in a store, in the order of the log. Events after the position `sealed` are read from the log."""
+    """The segments in the store at `segments`, in log order. Events after position `sealed` are read from the log."""
 
     segments: str
     sealed: int
@@ -188,8 +188,8 @@ class PruneResult(Result):
 def prune_segments(ledger: Ledger, url: str | None, dry_run: bool) -> PruneResult:
     """Delete the segments of another history or format, with their numbers, and the objects of killed computations.
 
-    Raises `StoreUnavailable`, and `AlreadyRunning` while a computation is running, because it may be of another version
-    of this program.
+    With `dry_run`, delete nothing. Raises `StoreUnavailable`. Without `dry_run`, raises `AlreadyRunning` while a
+    computation is running, because it may be of another version of this program.
     """
     objects = open_ledger_objects(ledger, url)
     if not dry_run:

@@ -26,7 +26,7 @@ LASTING = ("segment-", "numbers-")
 class Objects(Protocol):
     """The interface of a store for objects; another process can open it by its `url`.
 
-    All methods raise `OSError`; a missing object raises `FileNotFoundError`.
+    All methods raise `OSError`; reading a missing object raises `FileNotFoundError`.
     """
 
     url: str

@@ -24,7 +24,7 @@ WAIT_SECONDS = 1.0
 # a task is slow if it takes longer than this multiple of the longest finished task, and longer than these seconds
 SLOW_FACTOR, SLOW_SECONDS = 4, 60
 NO_WORKERS_SECONDS = 60
-# while tasks finish, the capacity of the engine is read again after this many turns of the loop
+# while tasks finish, the capacity of the engine is read again after this many turns of the loop in `run_tasks`
 CAPACITY_TURNS = 50
 # how many failed tasks a message names
 NAMED_FAILURES = 3
@@ -70,8 +70,10 @@ def run_tasks(
 
     Raises:
         TasksFailed: Some tasks failed on every try; all other tasks are done.
-        WorkerLost: There are no workers, or a worker is unfit.
+        WorkerLost: There are no workers, or a worker is unfit or writes to another location.
         StoreDamaged: Two workers created different outputs.
+        DamagedObject: A worker could not read an object.
+        StoreUnavailable: The scheduler of the cluster is gone.
     """
     queue = _TaskQueue(cluster, tasks, prepare)
     for task in tasks:

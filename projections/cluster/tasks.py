@@ -59,7 +59,7 @@ from ratings_ledger.projections.replay.rule_calls import RuleFailure
 from ratings_ledger.projections.replay.streams import build_streams
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.stored.computing import (
-    REPEATABLE,
+    MARSHAL_VERSION,
     BuiltLadder,
     LadderFailure,
     build_ladder,
@@ -93,7 +93,7 @@ class PlanRange(NamedTuple):
 
 @lru_cache(64)
 def _check_fitness(url: str, proof: Proof) -> None:
-    """Raise `UnfitWorker` unless this worker is fit. Also clear the caches of an earlier computation."""
+    """Raise `UnfitWorker` unless this worker passes the checks. First clear the caches of earlier computations."""
     open_object.cache_clear()
     load_base.cache_clear()
     worker = f"the worker on {platform.node()}"
@@ -166,7 +166,7 @@ def read_result(objects: Objects, name: str) -> bytes:
 def create_or_compare(objects: Objects, name: str, parts: Iterable[Bytes]) -> None:
     """Create an object, or check that an existing one is equal. A damaged one is replaced.
 
-    Raises `ConflictingOutput` if it is not equal.
+    Raises `ConflictingOutput` if it is not equal, `DamagedObject` if it cannot be replaced.
     """
     content = b"".join(map(bytes, parts))
     for _ in range(3):
@@ -388,7 +388,7 @@ def compare_pack(base: SharedBase, plan: dict[str, Any]) -> bytes:
         else ([], ())
     )
     members_by_side = [sorted(members & streams.keys()) for streams in streams_by_side]
-    return marshal.dumps([to_plain(tuple(compared)), to_plain(published), failed, *members_by_side], REPEATABLE)
+    return marshal.dumps([to_plain(tuple(compared)), to_plain(published), failed, *members_by_side], MARSHAL_VERSION)
 
 
 def _build_lookups(lists: Sequence[Sequence[Any]]) -> LogLookups:

@@ -80,13 +80,13 @@ def describe_new_backup(folder: Path, result: BackupResult) -> NewBackup:
 def check_backup_files(files_to_check: BackupFiles, live: str | None = None) -> BackupCheck:
     """Check that a backup is complete. With the name of a live ledger, restore the backup and compare all ladders.
 
-    Raises `StoreUnavailable`, `NotALedger`.
+    Raises `StoreUnavailable`, `NotALedger`, and the errors of `find_differing_ladders`.
     """
     try:
         contents = check_backup(files_to_check)
         _check_head_files(files_to_check, contents)
     except RefusedFile as refused:
-        return BackupCheck(False, None, (), (refused.rejection,))
+        return BackupCheck(whole=False, head=None, files=(), findings=(refused.rejection,))
     files = tuple(
         BackupFile(file=name, events=end.position - start.position, head=str(end), position=end.position)
         for name, (start, end) in zip(files_to_check.files, pairwise([BEGINNING, *contents.heads]), strict=True)
@@ -109,7 +109,7 @@ def _check_head_files(files_to_check: BackupFiles, contents: BackupContents) -> 
 def _compare_with_live(
     live: Ledger, files_to_check: BackupFiles, contents: BackupContents, findings: list[Finding]
 ) -> int:
-    """Restore a backup into a temporary ledger, compare it with the live ledger, and return its number of ladders.
+    """Restore a backup into a temporary ledger, compare it with the live ledger, and return the backup's ladder count.
 
     The differences are appended to `findings`.
     """
@@ -125,9 +125,10 @@ def _compare_with_live(
 
 
 def find_differing_ladders(restored: Ledger, live: Ledger, head: ChainHead) -> Generator[Finding, None, int]:
-    """Replay a restored and the live ledger at a head; yield a finding for each ladder whose digests differ.
+    """Replay a restored and the live ledger at a head; yield a finding for each ladder that differs or fails.
 
-    Return the number of ladders. Raises `StoreDamaged`, `WorkerLost`.
+    Return the number of ladders of the restored ledger; 0 if the live ledger has another history. Raises
+    `StoreDamaged`, `WorkerLost`.
     """
     with live.reading() as connection:
         if read_chain_hash(connection, head.position) != head.chain_hash:

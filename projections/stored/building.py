@@ -53,7 +53,7 @@ class NewGeneration:
         self._waiting_rows = 0
 
     def write(self, built: BuiltLadder) -> bool:
-        """Add a ladder; return whether this flushed all ladders added so far to the store."""
+        """Add a ladder; return True if all ladders added so far are now stored."""
         self.ladders.add(built.ladder)
         self._waiting.append(built)
         self._waiting_rows += len(built.rows) + 1 + sum(len(block[1]) for block in built.changes or ())
@@ -69,7 +69,7 @@ class NewGeneration:
         self._waiting, self._waiting_rows = [], 0
 
     def take_over_unchanged(self, ladders: Sequence[Row[Any]]) -> None:
-        """Reuse live ladders that no event has changed, at the current position."""
+        """Reuse live ladders that no event has changed; their rows get the current position."""
         current_state = {
             "position": self.facts.position,
             "chain_hash": self.facts.chain_hash,
@@ -106,7 +106,7 @@ class NewGeneration:
 def build_generation(
     lock: RebuildLock, facts: Facts, clock: Clock, history: HistoryPlan, *, covers: tuple[int, bytes], keep: int
 ) -> Iterator[NewGeneration]:
-    """Provide a new generation. Before and after, delete unused generations and history, even after a failure.
+    """Provide a new generation. Delete unused generations and history before and after, or this one after a failure.
 
     Args:
         lock: The rebuild lock, which the caller holds.

@@ -4,7 +4,7 @@ Each ladder is computed from its own stream, so the results do not depend on how
 """
 
 import marshal
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -27,8 +27,8 @@ LADDER_COST = 20
 FORKING_COST = 20_000
 # the number of units of work: this many for each core, up to a maximum
 UNITS_PER_CORE, UNITS_MAX = 16, 500
-# the last `marshal` version without object references, so that equal results give equal bytes
-REPEATABLE = 2
+# the last version of the `marshal` format without object references, so that equal results give equal bytes
+MARSHAL_VERSION = 2
 
 
 class LadderFailure(NamedTuple):
@@ -62,13 +62,13 @@ class ComputePlan(NamedTuple):
 
     streams: dict[str, Stream]
     failures: list[LadderFailure]
-    isolated: list[str] = []
+    isolated: Sequence[str] = ()
 
 
 def to_stored_row(row: RankedRow) -> tuple[Any, ...]:
-    """Convert a standing to plain values in the order of its members, with lists of numbers as text.
+    """Convert a standing to plain values in the order of its members, with tuples of numbers as text.
 
-    If the last three members are None, they are omitted.
+    If the last three members are all None, they are omitted.
     """
     rank, player, points, games, qualified, divisor, gold, places, state = row
     if gold is None and places is None and state is None:
@@ -220,7 +220,7 @@ def _compute_planned(
 
 def pack(results: Iterable[BuiltLadder | LadderFailure]) -> bytes:
     """Serialise results for `unpack`; equal results give equal bytes."""
-    return marshal.dumps([(isinstance(result, BuiltLadder), tuple(result)) for result in results], REPEATABLE)
+    return marshal.dumps([(isinstance(result, BuiltLadder), tuple(result)) for result in results], MARSHAL_VERSION)
 
 
 def unpack(message: bytes) -> Iterator[BuiltLadder | LadderFailure]:

@@ -20,16 +20,15 @@ from ratings_ledger.projections.facts import column_cache
 from ratings_ledger.projections.facts.decoding import CACHED_EVENTS
 from ratings_ledger.projections.queries.results import Result, Rows
 from ratings_ledger.projections.rulesets.registry import find_contested_rules
-from ratings_ledger.projections.stored.status import LedgerStatus, read_ledger_status
+from ratings_ledger.projections.stored.status import LedgerStatus, find_run_command, read_ledger_status
 
 WRONG = "WRONG"
-RESTORE_GUARDS = "they were removed; run ratings verify, then export the events and restore them into a new ledger"
+RESTORE_GUARDS = "run ratings verify, then export the events and restore them into a new ledger"
 RESTORE_OBJECTS = (
     "missing view: ratings upgrade; other differences: export the events and restore them into a new ledger"
 )
 # the packages of the extra `fast`, with their benefit as in docs/performance.md
 FAST_PACKAGES = {"numba": "replays long histories ten times as fast and more"}
-
 # how many failed ladders a note names at most
 NAMED_LADDERS_MAX = 5
 
@@ -84,7 +83,7 @@ def run_checks(ledger: Ledger) -> Checks:
         ]
         guards = ledger.dialect.find_altered_guards(connection)
         rows.append(
-            Check(WRONG, "guards", "missing", ", ".join(guards), RESTORE_GUARDS)
+            Check(WRONG, "guards", "missing or altered", ", ".join(guards), RESTORE_GUARDS)
             if guards
             else Check("ok", "guards", "in place")
         )
@@ -94,7 +93,7 @@ def run_checks(ledger: Ledger) -> Checks:
     now = clock.now()
     if clock.is_ahead(latest.recorded_at, now):
         delay = f"{(latest.recorded_at - now) / 1_000_000:.0f} s behind the last event"
-        remedy = "set this machine's clock; if the last event's time is wrong: --ignore-clock"
+        remedy = "set this machine's clock; if the last event's time is wrong, record with --ignore-clock"
         rows.append(Check(WRONG, "clock", delay, "nothing is appended until the clock has caught up", remedy))
     else:
         rows.append(Check("ok", "clock", format_instant(now)))
@@ -109,7 +108,8 @@ def _check_objects(connection: Connection) -> Check:
         failure = dialect_of(connection).translate_error(error.orig or error, "")
         if failure is None or failure.reason != "no-right":
             raise
-        return Check(WRONG, "objects", "a right is missing", str(error.orig).strip(), "restore the rights first")
+        remedy = "first carry out the remedies of the rows named rights"
+        return Check(WRONG, "objects", "a right is missing", str(error.orig).strip(), remedy)
     if not differences:
         return Check("ok", "objects", "as this program creates them")
     return Check(WRONG, "objects", count(len(differences), "difference"), "; ".join(differences), RESTORE_OBJECTS)
@@ -141,7 +141,7 @@ def _check_jobs(state: LedgerStatus) -> Iterator[Check]:
             "rule",
             f"{missing.rule} is not installed",
             f"{missing.ruleset} needs this rule; its ladders stay as they are",
-            f"install the package with the rule, or void {missing.ruleset}",
+            f"install the package with the rule, or: ratings void --event {missing.position} --reason TEXT",
         )
     failed = [stale.ladder for stale in state.stale if stale.why == "failed"]
     if state.generations or failed:
@@ -167,7 +167,8 @@ def _check_jobs(state: LedgerStatus) -> Iterator[Check]:
     for kind, runs in state.runs.items():
         has_failed = runs.ended is not None and runs.ended.has_failed
         outcome, reason = (runs.ended if has_failed and runs.ended else runs.last).describe(state.times)
-        yield Check(WRONG if has_failed else "ok", f"last {kind}", outcome, reason, f"ratings {kind}" * has_failed)
+        remedy = find_run_command(kind) if has_failed else ""
+        yield Check(WRONG if has_failed else "ok", f"last {kind}", outcome, reason, remedy)
 
 
 def _check_optional(package: str, use: str, extra: str) -> Check:

@@ -6,7 +6,6 @@ stored standings are therefore as old as the oldest ladder.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from sqlalchemy import Connection
 
@@ -47,12 +46,14 @@ class StaleLadder(Result):
     built_at: int | None = field(metadata=HIDDEN)
 
 
-class RulesetWithoutRule(NamedTuple):
-    """A published ruleset whose rule is not installed, and the games that it scores."""
+@dataclass(frozen=True, slots=True)
+class RulesetWithoutRule(Result):
+    """A published version whose rule is not installed, the games that it scores, and the position of its event."""
 
     ruleset: str
     rule: str
     games: list[str]
+    position: int = field(metadata=HIDDEN)
 
 
 def find_stale_ladders(connection: Connection, runs: Sequence[Run], now: int) -> list[StaleLadder]:
@@ -60,7 +61,7 @@ def find_stale_ladders(connection: Connection, runs: Sequence[Run], now: int) ->
     latest = head(connection).position
 
     def make_entry(
-        ladder: str, position: int | None, built_at: int | None, why: str, message: str | None
+        ladder: str, why: str, message: str | None, position: int | None = None, built_at: int | None = None
     ) -> StaleLadder:
         built, age = (
             (None, None) if built_at is None else (format_whole_second(built_at), count_seconds_since(built_at, now))
@@ -82,22 +83,25 @@ def find_stale_ladders(connection: Connection, runs: Sequence[Run], now: int) ->
     newest = max([row.position for row in rows] + ([] if generation is None else [generation.position]), default=0)
     stale_ladders, matched_names = list[StaleLadder](), set[str]()
     for row in rows:
-        failed_name = next((name for name in failures if is_named(row.ladder, [name])), None) if failures else None
-        matched_names |= {failed_name} if failed_name else set()
+        failed_name = next((name for name in failures if is_named(row.ladder, [name])), None)
         if failed_name:
-            stale_ladders.append(make_entry(row.ladder, row.position, row.built_at, FAILED, failures[failed_name]))
+            matched_names.add(failed_name)
+            stale_ladders.append(make_entry(row.ladder, FAILED, failures[failed_name], row.position, row.built_at))
         elif row.position < newest:
             assert generation is not None
             why = FAILED if row.position < generation.position else NOT_REQUESTED
-            stale_ladders.append(make_entry(row.ladder, row.position, row.built_at, why, None))
+            stale_ladders.append(make_entry(row.ladder, why, None, row.position, row.built_at))
     stale_ladders += [
-        make_entry(name, None, None, FAILED, message) for name, message in failures.items() if name not in matched_names
+        make_entry(name, FAILED, message) for name, message in failures.items() if name not in matched_names
     ]
     return sorted(stale_ladders, key=lambda entry: entry.ladder)
 
 
 def _find_failures(runs: Sequence[Run], live_generation: int | None) -> dict[str, str]:
-    """Return the latest build failure of each ladder or ruleset, by name, from the recorded rebuild runs."""
+    """Return the build failures of ladders and rulesets that no later rebuild resolved, by name.
+
+    They come from the recorded runs, without rebuilds that promoted nothing or were rolled back.
+    """
     failure_by_name: dict[str, str] = {}
     for run in reversed(runs):
         generation, requested, failures = (run.details.get(name) for name in ("generation", "asked", "failed"))
@@ -117,12 +121,12 @@ def _find_failures(runs: Sequence[Run], live_generation: int | None) -> dict[str
 
 
 def find_missing_rules(connection: Connection) -> list[RulesetWithoutRule]:
-    """Return the published rulesets whose rules are not installed, without loading any rule."""
+    """Return the published versions whose rules are not installed, without loading any rule."""
     installed = set(rule_names())
     published = read_live(connection, until=head(connection).position, type_name="ruleset.published")
-    rulesets = [Ruleset.model_validate(event.data) for event in published]
+    versions = [(Ruleset.model_validate(event.data), event.position or 0) for event in published]
     return [
-        RulesetWithoutRule(ruleset.name, ruleset.rule, ruleset.scope.game)
-        for ruleset in rulesets
+        RulesetWithoutRule(ruleset.name, ruleset.rule, ruleset.scope.game, position)
+        for ruleset, position in versions
         if ruleset.rule not in installed
     ]

@@ -48,7 +48,7 @@ NAMES_MAX = 400
 class Generation(Result):
     """A stored generation. Its rebuild computed `built` of its `ladders`, and reused the others.
 
-    `finished` is the time at which the rebuild finished, and `age_seconds` the time since then, both in whole seconds.
+    `finished` is `finished_at` as text, to the second; `age_seconds` is the time since then.
     """
 
     generation: int
@@ -370,7 +370,7 @@ def read_previous_generation(connection: Connection) -> Row[Any] | None:
 def list_generations(connection: Connection, now: int) -> list[Generation]:
     """Return the live generation and the finished generations before it, newest first."""
     ladders, entries = generation_ladders, []
-    for number, row in enumerate(_list_finished(connection)):
+    for index, row in enumerate(_list_finished(connection)):
         count_query = select(func.count(), func.count().filter(ladders.c.build == row.generation))
         ladder_count, built_count = connection.execute(count_query.where(ladders.c.generation == row.generation)).one()
         chain_hash, finished_at = read_stored_head(row)
@@ -382,7 +382,7 @@ def list_generations(connection: Connection, now: int) -> list[Generation]:
                 finished_at=to_datetime(finished_at),
                 ladders=ladder_count,
                 built=built_count,
-                live=number == 0,
+                live=index == 0,
                 finished=format_whole_second(finished_at),
                 age_seconds=count_seconds_since(finished_at, now),
             )

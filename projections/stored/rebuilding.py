@@ -77,7 +77,7 @@ class RebuildOptions:
 class RebuildResult(Result):
     """The result of a rebuild.
 
-    unchanged:    the number of stale ladders, which were not rebuilt
+    unchanged:    the number of stale ladders, which keep their older standings
     differing:    the ladders whose second replay differs; if there are any, nothing was promoted
     changes:      the number of changes in the SQL history of the `ladders`
     left_out:     the positions of events that do not count; `why_left_out` has the reasons
@@ -264,6 +264,7 @@ def _write_ladders(
     generation: NewGeneration, plan: _RebuildPlan, report_progress: ReportProgress
 ) -> list[LadderFailure]:
     """Compute and store the requested ladders, or all ladders that may have changed; return the failures."""
+    # an empty generator, for a rebuild that reuses every ladder
     expected_count, results = 0, (result for result in list[BuiltLadder | LadderFailure]())
     if plan.changed != set():
         names = plan.requested or plan.changed or ()

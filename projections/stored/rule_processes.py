@@ -44,7 +44,7 @@ def describe_lost_process(error: TimeLimitExceeded | WorkerLost) -> str:
 
 
 def preload_rules(ledger: Ledger, seconds: float) -> None:
-    """Load each third-party rule of published rulesets in another process, and disable rules that do not return."""
+    """Load each third-party rule of published rulesets in another process; disable rules that hang or crash there."""
     with ledger.reading() as connection:
         published = read_live(connection, until=head(connection).position, type_name="ruleset.published")
         rulesets = [Ruleset.model_validate(event.data) for event in published]
@@ -71,9 +71,12 @@ def compute_ladder(ladders: Ladders, name: str, seconds: float) -> BuiltLadder |
     ladders.versions(name)
     if parse_name(name).ruleset_id not in list_package_rulesets(ladders.facts):
         return _build_by_name(ladders, name)
-    with closing(
-        run_ahead((pack([_build_by_name(ladders, name)]) for _ in range(1)), seconds, closes_files=True)
-    ) as messages:
+
+
+    def work() -> Iterator[bytes]:
+        yield pack([_build_by_name(ladders, name)])
+
+    with closing(run_ahead(work(), seconds, closes_files=True)) as messages:
         return next(unpack(next(messages)))
 
 

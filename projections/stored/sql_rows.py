@@ -25,7 +25,8 @@ CHANGES_PER_BLOCK = 5_000
 # the numbers of a change: position, occurred_at, place (0: none), points before, and the change, in units
 NUMBERS_PER_CHANGE = 5
 
-# (digest, players, ruleset names (empty for adjustments), numbers of all changes as bytes)
+# (digest, players, ruleset names (empty for adjustments), numbers of all changes as bytes); a plain tuple, because
+# `marshal` takes no named tuples
 Block: TypeAlias = tuple[str, list[str], list[str], bytes]
 
 

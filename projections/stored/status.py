@@ -113,6 +113,11 @@ class Night(Result):
 RUN_COMMANDS = {"backup": "ratings backup make DIR", "publish": "ratings publish --due"}
 
 
+def find_run_command(kind: str) -> str:
+    """Return the command that starts a new run of a kind."""
+    return RUN_COMMANDS.get(kind, f"ratings {kind}")
+
+
 @dataclass(frozen=True, slots=True)
 class DatedAhead(Result):
     """A `run`, a `generation` or a stored `ladder` dated in the future; `remedy` replaces it if the clock is right."""
@@ -246,8 +251,8 @@ def _find_dated_ahead(
     runs: Sequence[Run], generations: Sequence[Generation], stale: Sequence[StaleLadder], now: int
 ) -> Iterator[DatedAhead]:
     for run in find_runs_ahead(runs, now):
-        remedy = RUN_COMMANDS.get(run.kind, f"ratings {run.kind}")
-        yield DatedAhead("run", f"a run of {run.kind}", format_whole_second(run.latest_instant), remedy)
+        dated = format_whole_second(run.latest_instant)
+        yield DatedAhead("run", f"a run of {run.kind}", dated, find_run_command(run.kind))
     for generation in generations:
         if clock.is_ahead(parse_instant(generation.finished), now):
             name = f"generation {generation.generation} of the stored standings"

@@ -14,7 +14,7 @@ from ratings_ledger.ledger.errors import RulesetUnusable, StoreDamaged, WorkerLo
 from ratings_ledger.ledger.events.games import STATUSES
 from ratings_ledger.ledger.events.records import ZERO
 from ratings_ledger.ledger.processes.forking import TimeLimitExceeded
-from ratings_ledger.ledger.rejections import quote
+from ratings_ledger.ledger.rejections import count, quote
 from ratings_ledger.ledger.store.exports import ChainHead, parse_chain_head
 from ratings_ledger.ledger.store.log import head, read_chain_hash, read_matching_records
 from ratings_ledger.ledger.store.opening import Ledger
@@ -172,9 +172,9 @@ def _describe_difference(published: PublishedList, built: BuiltLadder) -> str:
     if built.ruleset != published.ruleset:
         return f"the replay is ranked under {built.ruleset}, not {published.ruleset}"
     if len(built.rows) != published.row_count:
-        return f"the replay has {len(built.rows)} rows, not {published.row_count}"
+        return f"the replay has {count(len(built.rows), 'row')}, not {published.row_count:,}"
     if built.digest == published.digest:
-        return f"the replay counts {built.games} games, not {published.games}"
+        return f"the replay counts {count(built.games, 'game')}, not {published.games:,}"
     return f"the replay has the digest {built.digest}"
 
 
@@ -255,7 +255,7 @@ class _Comparison:
         hashes = {bytes(row.chain_hash) for row in remaining.values()}
         hashes |= {bytes(self.generation.chain_hash)} if is_newest else set()
         if hashes != {read_chain_hash(self.connection, position)}:
-            yield Finding("standings", position, "the live generation was computed from a different history")
+            yield Finding("standings", position, "the stored standings were computed from a different history")
             self._uncompared |= {*remaining, *([sql_history.GAMES] if is_newest else [])}
             return
         requested = () if is_newest else tuple(remaining)
@@ -402,8 +402,7 @@ def verify_all(
         run.details |= {"checked": checked._asdict(), "findings": len(findings)}
         run.details |= {"without_cache": work_at is None} if since is None else {"since": str(since)}
         if findings:
-            summary = "1 finding" if len(findings) == 1 else f"{len(findings):,} findings"
-            run.fail(f"{summary}; the first is {findings[0]}")
+            run.fail(f"{count(len(findings), 'finding')}; the first is {findings[0]}")
     return Verification(tuple(findings), checked, since)
 
 

@@ -16,6 +16,8 @@ from own_rules import load_built_in_rule
 
 from ratings_ledger.cli.output.status import format_age
 from ratings_ledger.ledger.events.canonical import parse_instant
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.ledger.store.runs import record_run
 from ratings_ledger.projections.rulesets import registry
 from ratings_ledger.projections.stored import generations
 
@@ -292,6 +294,19 @@ def db_without_rule(db: str) -> str:
     return db
 
 
+def test_doctor_names_the_command_of_a_failed_job(db: str, ratings: Ratings) -> None:
+    """For a failed job whose command is not its name, `doctor` names the command to run again."""
+    for kind in ("backup", "publish", "verify"):
+        with record_run(open_ledger(db), kind) as run:
+            run.fail("the disk is full")
+    rows = json.loads(ratings("doctor", "--format", "json", db=db).stdout)
+    assert {row["what"]: row["remedy"] for row in rows if row["what"].startswith("last ")} == {
+        "last backup": "ratings backup make DIR",
+        "last publish": "ratings publish --due",
+        "last verify": "ratings verify",
+    }
+
+
 @pytest.mark.slow_cases
 def test_missing_rule_is_named(db_without_rule: str, ratings: Ratings) -> None:
     """`read_status`, `doctor` and `record` name a rule that is not installed."""
@@ -304,6 +319,8 @@ def test_missing_rule_is_named(db_without_rule: str, ratings: Ratings) -> None:
         if row["what"] == "rule"
     ]
     assert (row["state"], row["value"]) == ("WRONG", "gone/1 is not installed")
+    withdrawal = row["remedy"].partition("ratings ")[2].replace("TEXT", "gone").split()
+    assert ratings(*withdrawal, "--dry-run", db=db_without_rule).exit_code == 0
     assert ratings("doctor", db=db_without_rule).exit_code == 1
     for game in ("darts", "chess"):
         result = ratings("record", "--game", game, "--game-id", f"{game}-1", "anna", "ben", db=db_without_rule)

@@ -236,7 +236,7 @@ def test_rebuild_continues_after_killed_scheduler(rebuilding: Rebuilding, tmp_pa
 @pytest.mark.at_length
 def test_missing_scheduler_is_reported(rebuilding: Rebuilding) -> None:
     """A rebuild without a reachable scheduler fails with a message."""
-    result = rebuilding.run("tcp://127.0.0.1:9", patch=lambda patch: patch.setattr(engines, "START_SECONDS", 1))
+    result = rebuilding.run("tcp://127.0.0.1:9", patch=lambda patch: patch.setattr(engines, "CONNECT_SECONDS", 1))
     assert (result.exit_code, result.stderr) == (
         3, "ratings: no Dask scheduler answers at tcp://127.0.0.1:9 within 1 s; check that one is running there\n"
     )  # fmt: skip

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from stores import make_ruled_ledger
 
-from ratings_ledger import BadArgument
-from ratings_ledger.projections.cluster.engines import open_engine
+from ratings_ledger import BadArgument, StoreUnavailable
+from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.projections.cluster import coordinating
+from ratings_ledger.projections.cluster.engines import UnfitWorker, open_engine
 
 
 @pytest.mark.parametrize(
@@ -32,6 +34,21 @@ def test_engine_capacity_is_the_number_of_processes() -> None:
     """An engine of three processes gets three tasks at once."""
     with open_engine("processes:3") as engine:
         assert engine.capacity() == 3
+
+
+def test_machine_with_different_points_is_refused(
+    copied_file: Callable[..., str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """If compiled and interpreted code give different points on the coordinator, the error says so, without a crash."""
+    problem = "compiled code and the interpreter compute different points here"
+
+    def refuse() -> str:
+        raise UnfitWorker(problem)
+
+    monkeypatch.setattr(coordinating, "compute_golden_digest", refuse)
+    ledger = open_ledger(copied_file(make_ruled_ledger))
+    with ExitStack() as stack, pytest.raises(StoreUnavailable, match=problem):
+        stack.enter_context(coordinating.open_cluster(ledger, "processes:1", str(tmp_path)))
 
 
 def test_tls_needs_certificates(tmp_path: Path) -> None:
