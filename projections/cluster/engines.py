@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
+from operator import call
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
@@ -119,13 +120,9 @@ class _Process:
     def __init__(self) -> None:
         with ExitStack() as stack:
             self.submit_call, _ = stack.enter_context(
-                open_pool(1, _call, closes_files=True, forwarded=FORWARDED_ERRORS)
+                open_pool(1, call, closes_files=True, forwarded=FORWARDED_ERRORS)
             )
             self.close = stack.pop_all().close
-
-
-def _call(function: Callable[..., None], *arguments: Any) -> None:
-    function(*arguments)
 
 
 class DaskEngine:

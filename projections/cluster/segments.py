@@ -49,9 +49,13 @@ FORMAT = "7"
 
 
 class PartColumn(NamedTuple):
-    """A column of a part, for its `rows` (games) or `slots` (participants), as `table` says; `code` is numpy's type.
+    """A column of a part.
 
-    The column is omitted if all its values are the default, which is a number or the value in the column of this name.
+    name:    the name of the column
+    code:    the numpy type of its values
+    table:   `rows` for a value per game, `slots` for a value per participant
+    default: a part lacks the column if all values equal this number, or those in the column of this name; None for a
+             column that every part has
     """
 
     name: str

@@ -92,12 +92,12 @@ def prove(objects: Objects) -> str:
     name = f"nonce-{secrets.token_hex(16)}"
     try:
         written = f"{name} {name_this_process()}".encode()
-        first, second = (objects.create(name, [content]) for content in (written, b"another"))
+        is_created, is_overwritten = (objects.create(name, [content]) for content in (written, b"another"))
         stored = bytes(objects.read(name, 0, len(written)))
     except OSError as problem:
         raise StoreUnavailable(
             f"{objects.url} cannot be used for segments: {describe_os_error(problem)}", "file"
         ) from None
-    if not first or second or stored != written:
+    if not is_created or is_overwritten or stored != written:
         raise StoreUnavailable(f"{objects.url} cannot be used for segments: it overwrites existing objects", "file")
     return name

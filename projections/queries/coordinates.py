@@ -1,7 +1,7 @@
 """Parse and format coordinates on the three axes, and points in time.
 
     2024-12-31            the end of that day in a zone, or its start for an option that means a start
-    2024-12, 2024         the end of that month or year, or its start; an option that takes positions reads 2024 as one
+    2024-12, 2024         the end of that month or year, or its start; but options that take a position read 2024 as one
     2024-12-31T12:00Z     that instant
     217                   a position in the log, for options that limit which events were known
 
@@ -278,6 +278,7 @@ def _parse_end(text: str, time_zone: str, argument: str, alternatives: str = "")
         raise BadArgument(problem.message + alternatives, argument) from None
 
 
+# the words that may stand alone among the parts of coordinates, and the names of the other parts
 KEYWORDS, PART_NAMES = ("now", "published"), ("as-of", "known-at", "rules")
 ACCEPTED_FORMS = "now, published, a position, or parts such as as-of=DATE,known-at=POSITION,rules=ID@VERSION"
 

@@ -368,7 +368,8 @@ def _find_dependencies(connection: Connection, ladders: Ladders, ladder: str) ->
     if stream.ranking.sums_lists:
         months = _find_monthly_ladders(ladders, ladder, versions)
         all_players = max([all_players, *(_load_dependencies(connection, ladders, month).last for month in months)])
-    highest, merged_spans = _accumulate_max(order), _merge_spans(begins, ends)
+    highest = arrays.as_column(np.maximum.accumulate(arrays.as_numpy(order)))
+    merged_spans = _merge_spans(begins, ends)
     last = max(everywhere, all_players, highest[-1] if len(highest) else 0, merged_spans[-1][1] if merged_spans else 0)
     return LadderDependencies(
         stream=stream, everywhere=everywhere, all_players=all_players, last=last, spans=merged_spans, highest=highest
@@ -401,11 +402,6 @@ def _find_late_spans(order: Column) -> tuple[array[int], array[int]]:
     begins.frombytes(lowest_from[late_indexes + 1].astype(np.int64).tobytes())
     ends.frombytes(positions[late_indexes].astype(np.int64).tobytes())
     return begins, ends
-
-
-def _accumulate_max(order: Column) -> Column:
-    """Return the running maximum of a column."""
-    return arrays.as_column(np.maximum.accumulate(arrays.as_numpy(order)))
 
 
 def _merge_spans(begin_column: Column, end_column: Column) -> list[tuple[int, int]]:

@@ -245,7 +245,7 @@ def _read_game(position: int, record: str) -> dict[str, Any] | None:
 
 
 def find_unmet(connection: Connection, ladders: Ladders, ladder: str, player: str, times: TimeFormat) -> UnmetOpponents:
-    """Return the entrants of a ladder with whom a player has no counted game on it yet, sorted by id.
+    """Return the entrants whom a player has not met yet in a counted game of a ladder, sorted by id.
 
     On a league's ladder, the entrants are the subscribers of the league, without substitutes. Raises `Unknown` for a
     player who has neither subscribed nor played.

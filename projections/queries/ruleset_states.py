@@ -264,7 +264,7 @@ def load_ruleset_state(connection: Connection, name: str, until: int, times: Tim
         chosen = next(recorded for recorded in published if recorded.position == position)
     if chosen is None:
         names = [recorded.ruleset.name if version else recorded.ruleset.id for recorded in versions]
-        problem = f"no ruleset {quote(name)} is published at position {until}"
+        problem = f"no {'version' if version else 'ruleset'} {quote(name)} is published at position {until}"
         raise BadArgument(f"{problem}; see: ratings rules list{did_you_mean(name, names)}", "name")
     return RulesetState(
         data=chosen.event["data"],

@@ -72,7 +72,6 @@ def compute_ladder(ladders: Ladders, name: str, seconds: float) -> BuiltLadder |
     if parse_name(name).ruleset_id not in list_package_rulesets(ladders.facts):
         return _build_by_name(ladders, name)
 
-
     def work() -> Iterator[bytes]:
         yield pack([_build_by_name(ladders, name)])
 

@@ -20,7 +20,7 @@ from sqlalchemy import (
 from ratings_ledger.ledger.store.schema import VIEWS_BY_DIALECT, metadata
 from ratings_ledger.projections.stored.views import build_history_views
 
-# one row per rebuild; finished_at is empty while the rebuild runs or if it was aborted
+# one row per rebuild; finished_at is empty while the rebuild runs, if it was aborted, and after a rollback
 generations = Table(
     "generations",
     metadata,

@@ -50,7 +50,7 @@ class HistoryWriter(NamedTuple):
 
 
 def read_history_generation(connection: Connection) -> int | None:
-    """Return the generation with a published history, or None. After a rollback, this is not the live generation."""
+    """Return the generation with a published history, or None. After a rollback, it may not be the live generation."""
     generation: int | None = connection.execute(select(live_history.c.generation)).scalar()
     return generation
 
