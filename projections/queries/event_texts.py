@@ -96,26 +96,33 @@ def _describe_correction(game: RevisedGame, new: dict[str, Any], times: TimeForm
     return f"{describe_result(people.use_current_ids(_drop_time(new)))}, {detail}"
 
 
+class ChangedMember(NamedTuple):
+    """A member of a game that a correction changes, as texts; the name of the result is empty."""
+
+    name: str
+    before: str
+    after: str
+
+
 def list_changed_members(
     game: RevisedGame, new: dict[str, Any], times: TimeFormat, people: Identities
-) -> list[tuple[str, str, str]]:
-    """Return (member, old text, new text) for each change that a correction makes; the member is "" for the result."""
+) -> list[ChangedMember]:
+    """Return the changes that a correction makes, given the game before it and its new data."""
     new_time = new.get("occurred_at", format_instant(game.occurred_at))
     before, after = people.use_current_ids(game.data), people.use_current_ids(_drop_time(new))
     changes = []
     if describe_result(before) != describe_result(after):
-        changes.append(("", describe_result(before), describe_result(after)))
+        changes.append(ChangedMember("", describe_result(before), describe_result(after)))
     elif (old_scores := _format_scores(before)) != (new_scores := _format_scores(after)):
-        changes.append(("scores", old_scores or "-", new_scores or "-"))
+        changes.append(ChangedMember("scores", old_scores or "-", new_scores or "-"))
     if (old_sets := describe_sets(before)) != (new_sets := describe_sets(after)):
-        changes.append(("sets", old_sets or "-", new_sets or "-"))
+        changes.append(ChangedMember("sets", old_sets or "-", new_sets or "-"))
     if times.format_played(new_time) != times.format_played(game.occurred_at):
-        changes.append(
-            ("played", times.format_played_with_zone(game.occurred_at), times.format_played_with_zone(new_time))
-        )
+        old_played, new_played = map(times.format_played_with_zone, (game.occurred_at, new_time))
+        changes.append(ChangedMember("played", old_played, new_played))
     for name in sorted({*before, *after} - {"participants", "centres", "extra"}):
         if before.get(name) != after.get(name):
-            changes.append((name, str(before.get(name, "-")), str(after.get(name, "-"))))
+            changes.append(ChangedMember(name, str(before.get(name, "-")), str(after.get(name, "-"))))
     return changes
 
 

@@ -42,6 +42,7 @@ SPARE_GAMES = 10_000
 
 def is_match(
     recorded: RecordedGame,
+    *,
     first: datetime | None,
     last: datetime | None,
     game_id: str | None,
