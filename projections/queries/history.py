@@ -360,9 +360,7 @@ def _find_game_levels(trace: Trace, own_points: Sequence[int]) -> Iterator[Level
     players = [*stream.players]
     games = zip(pairwise(stream.offsets), stream.version_indices, stream.rows, strict=True)
     for game, ((first, last), version, row) in enumerate(games):
-        yield LevelChange(
-            game, row, version, adjustment=None, players=players[first:last], levels=levels[first:last]
-        )
+        yield LevelChange(game, row, version, adjustment=None, players=players[first:last], levels=levels[first:last])
 
 
 def _create_counts(size: int) -> Counts:
