@@ -230,10 +230,7 @@ def explain_game(
         before: the players' states before the game; by default, they are replayed.
         connection: without it, the other games of the rating period get no ids, and sets and forfeits are left out.
 
-    Raises:
-        RuleFailure: the rule failed at this or an earlier game.
-        RulesetUnusable: the ladder's ruleset does not run here.
-        UnknownLadder: the ladder's ruleset is unknown.
+    Raises the errors of `Ladders.trace`.
     """
     ladders = ladders.for_ladder(ladder)
     facts = ladders.facts
