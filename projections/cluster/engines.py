@@ -119,9 +119,7 @@ class _Process:
 
     def __init__(self) -> None:
         with ExitStack() as stack:
-            self.submit_call, _ = stack.enter_context(
-                open_pool(1, call, closes_files=True, forwarded=FORWARDED_ERRORS)
-            )
+            self.submit_call, _ = stack.enter_context(open_pool(1, call, closes_files=True, forwarded=FORWARDED_ERRORS))
             self.close = stack.pop_all().close
 
 
