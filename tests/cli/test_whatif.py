@@ -329,7 +329,11 @@ def test_other_partition_is_refused(db: str, write_rules: WriteRules, ratings: R
 @pytest.mark.parametrize(
     ("ladder", "code", "message"),
     [
-        ("catan-elo/domaine", 1, "catan-elo/domaine has no games under catan-elo@new; the ladders with"),
+        (
+            "catan-elo/domaine",
+            1,
+            "catan-elo/domaine has no games under catan-elo@new; the only ladder with games is catan-elo/",
+        ),
         ("catan-elo", 2, "'catan-elo' is not a ladder"),
         ("nothing/x", 2, "no ruleset is called 'nothing'"),
     ],
