@@ -1,4 +1,4 @@
-"""The command line forgives: it says what was probably meant, takes arguments in either order, shows what is asked."""
+"""The command line suggests the name probably meant, takes arguments in either order, and says what it left out."""
 
 import json
 
@@ -8,8 +8,8 @@ from correction_helpers import Ratings, append_lines, build_event_line, build_ga
 ALL = "elo-chess/all"
 
 
-def a_club(ratings: Ratings, url: str) -> None:
-    """Make a ledger for chess and for lists of groups, with games of mira, Jürgen, anouk and dora."""
+def make_club(ratings: Ratings, url: str) -> None:
+    """Create a ledger for chess and groups of Catan, with games of mira, Jürgen, anouk and dora, and a league."""
     assert ratings("init", "--for", "chess", db=url).exit_code == 0
     assert ratings("rules", "publish", "--shipped", "catan-elo", db=url).exit_code == 0
     games = [("g-1", "mira", "Jürgen"), ("g-2", "Jürgen", "anouk", "mira"), ("g-3", "anouk", "dora")]
@@ -18,14 +18,14 @@ def a_club(ratings: Ratings, url: str) -> None:
     catan = build_game_data("c-1", "mira", "anouk", game="catan", group="basic")
     append_lines(ratings, url, *lines, build_event_line("game.recorded", "2024-03-04T12:00:00Z", **catan))
     assert ratings("player", "account", "emil", "free", db=url).exit_code == 0
-    created = build_event_line("league.created", "2024-01-01T12:00:00Z", league="spring", game="b5", players_per_game=4)
-    append_lines(ratings, url, created)
+    league = build_event_line("league.created", "2024-01-01T12:00:00Z", league="spring", game="b5", players_per_game=4)
+    append_lines(ratings, url, league)
 
 
-pytestmark = pytest.mark.ledger(make=a_club, store="sqlite")
+pytestmark = pytest.mark.ledger(make=make_club, store="sqlite")
 
 
-MEANT = {
+TYPOS = {
     "a command": (["standing"], 2, "did you mean standings?"),
     "another command": (["histroy"], 2, "did you mean history?"),
     "a command of a group": (["rules", "lst"], 2, "did you mean list?"),
@@ -59,18 +59,19 @@ MEANT = {
 }
 
 
-@pytest.mark.parametrize(("command", "code", "hint"), MEANT.values(), ids=MEANT)
+@pytest.mark.parametrize(("command", "code", "hint"), TYPOS.values(), ids=TYPOS)
 def test_typo_gets_a_suggestion(command: list[str], code: int, hint: str, db: str, ratings: Ratings) -> None:
-    """A mistyped name is answered with the name that was probably meant."""
+    """A message about a mistyped name suggests the name that was probably meant."""
     result = ratings(*command, db=db)
     assert (result.exit_code, hint in result.stderr) == (code, True), result
     assert "Traceback" not in result.stderr
 
 
-def test_unlike_anything_gets_no_suggestion(db: str, ratings: Ratings) -> None:
+def test_unknown_word_gets_no_suggestion(db: str, ratings: Ratings) -> None:
     """A word that resembles no known name is refused without a suggestion."""
-    for command in (["xyzzy"], ["standings", "xyzzy/all"], ["history", "xyzzy", ALL]):
-        assert "did you mean" not in ratings(*command, db=db).stderr
+    for command, code in ((["xyzzy"], 2), (["standings", "xyzzy/all"], 2), (["history", "xyzzy", ALL], 1)):
+        result = ratings(*command, db=db)
+        assert (result.exit_code, "xyzzy" in result.stderr, "did you mean" in result.stderr) == (code, True, False)
 
 
 ORDERS = {
@@ -84,26 +85,26 @@ ORDERS = {
 @pytest.mark.parametrize("command", ORDERS.values(), ids=ORDERS)
 def test_arguments_work_in_either_order(command: tuple[str, ...], db: str, ratings: Ratings) -> None:
     """Commands that take a subject and a ladder accept them in either order."""
-    *words, one, other = command
-    assert read_json(ratings, db, *words, one, other) == read_json(ratings, db, *words, other, one)
+    *words, subject, ladder = command
+    assert read_json(ratings, db, *words, subject, ladder) == read_json(ratings, db, *words, ladder, subject)
 
 
 def test_unknown_ladder_is_named(db: str, ratings: Ratings) -> None:
     """An unknown ladder is named in the refusal, whichever argument comes first."""
     for arguments in (("mira", "elo-go/all"), ("elo-go/all", "mira")):
-        refused = ratings("history", *arguments, db=db)
-        assert (refused.exit_code, "no ruleset is called 'elo-go'" in refused.stderr) == (2, True)
+        result = ratings("history", *arguments, db=db)
+        assert (result.exit_code, "no ruleset is called 'elo-go'" in result.stderr) == (2, True)
 
 
 def test_unknown_player_is_refused(db: str, ratings: Ratings) -> None:
-    """An unknown player is refused, while a known one without a game there just has no rows."""
+    """An unknown player is refused; a known player without a game on the ladder has no rows."""
     for command in (["history", "nobody", ALL], ["explain", "nobody", ALL], ["standings", ALL, "--player", "nobody"]):
-        refused = ratings(*command, "--format", "json", db=db)
-        assert (refused.exit_code, refused.stdout, "player-unknown: " in refused.stderr) == (1, "", True)
+        result = ratings(*command, "--format", "json", db=db)
+        assert (result.exit_code, result.stdout, "player-unknown: " in result.stderr) == (1, "", True)
     for player in ("emil", "dora"):
         assert read_json(ratings, db, "history", player, "catan-elo/basic")["rows"] == []
     assert read_json(ratings, db, "standings", ALL, "--player", "emil")["rows"] == []
-    # who came later was not known then
+    # dora's first game is at position 5
     assert ratings("history", "dora", ALL, "--known-at", "4", db=db).exit_code == 1
     assert len(read_json(ratings, db, "history", "dora", ALL, "--known-at", "5")["rows"]) == 1
 
@@ -112,10 +113,10 @@ def test_standings_can_be_limited(db: str, ratings: Ratings) -> None:
     """Standings can show only the first rows or only the rows of given players."""
     whole = read_json(ratings, db, "standings", ALL)
     assert len(whole["rows"]) == 4
-    first = read_json(ratings, db, "standings", ALL, "--limit", "2")
-    assert first == {**whole, "rows": whole["rows"][:2]}
-    some = read_json(ratings, db, "standings", ALL, "--player", "dora", "--player", "mira")
-    assert some == {**whole, "rows": [row for row in whole["rows"] if row["player"] in ("dora", "mira")]}
+    first_rows = read_json(ratings, db, "standings", ALL, "--limit", "2")
+    assert first_rows == {**whole, "rows": whole["rows"][:2]}
+    rows_of_two = read_json(ratings, db, "standings", ALL, "--player", "dora", "--player", "mira")
+    assert rows_of_two == {**whole, "rows": [row for row in whole["rows"] if row["player"] in ("dora", "mira")]}
     assert len(ratings("standings", ALL, "--limit", "1", "--format", "csv", db=db).stdout.splitlines()) == 2
     assert ratings("standings", ALL, "--limit", "0", db=db).exit_code == 2
     ratings("publish", ALL, db=db)
@@ -128,22 +129,21 @@ def test_standings_can_be_limited(db: str, ratings: Ratings) -> None:
 
 
 def test_games_fit_a_terminal(db: str, ratings: Ratings) -> None:
-    """Listed games fit in 80 columns and leave out columns that say nothing.
+    """`games` fits in 80 columns, and leaves out the columns `game` and `group` if they would say nothing.
 
-    Games that share one name and have no groups are listed without those columns.
+    All games of chess have the same name and no group.
     """
     lines = ratings("games", "--game", "chess", db=db).stdout.splitlines()
     assert lines[0].split() == ["position", "played", "(UTC)", "game_id", "result"]
     assert max(map(len, lines)) <= 80
-    assert ratings("games", db=db).stdout.split("\n")[0].split()[3:] == ["game_id", "game", "group", "result"] or (
-        "group" in ratings("games", db=db).stdout.split("\n")[0]
-    )
+    header = ratings("games", db=db).stdout.splitlines()[0]
+    assert header.split() == ["position", "played", "(UTC)", "game_id", "game", "group", "result"]
     header = ratings("games", "--format", "csv", db=db).stdout.splitlines()[0]
     assert header == "position,occurred_at,game_id,game,group,result"
 
 
-def test_games_show_present_names(db: str, ratings: Ratings) -> None:
-    """After a chain of renames, games show the players' present ids in every form."""
+def test_games_show_current_ids(db: str, ratings: Ratings) -> None:
+    """After a chain of renames, games show the players' current ids in every format."""
     ratings("player", "rename", "mira", "miranda", db=db)
     ratings("player", "rename", "miranda", "mirabel", db=db)
     for options in ([], ["g-2"], ["--format", "csv"], ["--format", "json"], ["g-2", "--format", "json"]):
@@ -153,28 +153,29 @@ def test_games_show_present_names(db: str, ratings: Ratings) -> None:
 
 
 def test_shown_game_can_be_corrected(db: str, ratings: Ratings) -> None:
-    """For a renamed player, resubmitting what `games` prints changes nothing, and an edit is a correction."""
+    """A game of a renamed player can be corrected from its JSON: unchanged it is refused, edited it is a correction."""
     ratings("player", "rename", "mira", "mirabel", db=db)
     stdout = ratings("games", "g-2", "--format", "json", db=db).stdout
-    same = ratings("correct", "g-2", "--reason", "x", "--format", "json", db=db, input=stdout)
-    assert [one["code"] for one in json.loads(same.stdout)["rejected"]] == ["nothing-to-correct"]
+    unchanged = ratings("correct", "g-2", "--reason", "x", "--format", "json", db=db, input=stdout)
+    assert [rejection["code"] for rejection in json.loads(unchanged.stdout)["rejected"]] == ["nothing-to-correct"]
     game = json.loads(stdout)["rows"][0]
     for place, participant in zip((2, 1, 3), game["participants"], strict=True):
         participant["place"] = place
     assert ratings("correct", "g-2", "--reason", "x", db=db, input=json.dumps(game)).exit_code == 0
-    (last,) = read_json(ratings, db, "log", "--limit", "1")["rows"]
-    assert {one["player"]: one["place"] for one in last["data"]["game"]["participants"]} == {
-        "Jürgen": 2, "anouk": 1, "mira": 3,
-    }  # fmt: skip
+    (event,) = read_json(ratings, db, "log", "--limit", "1")["rows"]
+    places = {participant["player"]: participant["place"] for participant in event["data"]["game"]["participants"]}
+    assert places == {"Jürgen": 2, "anouk": 1, "mira": 3}
 
 
-def test_truncated_list_says_so(db: str, ratings: Ratings) -> None:
-    """A list that leaves out older rows says how many, unless a limit was asked for."""
+def test_truncated_list_counts_hidden_rows(db: str, ratings: Ratings) -> None:
+    """A list that leaves out older rows says how many, unless a limit was given."""
     lines = "".join(f"x-{n},2024-03-{n:02d}T12:00:00Z,chess,anna,ben\n" for n in range(1, 26))
     ratings("import", "-", db=db, input="game_id,occurred_at,game,1st,2nd\n" + lines)
-    games = len(json.loads(ratings("games", "--limit", 0, "--format", "json", db=db).stdout)["rows"])
+    game_count = len(json.loads(ratings("games", "--limit", 0, "--format", "json", db=db).stdout)["rows"])
 
-    assert ratings("games", db=db).stderr == f"{games - 20:,} older entries are not shown; to show all: --limit 0\n"
+    assert (
+        ratings("games", db=db).stderr == f"{game_count - 20:,} older entries are not shown; to show all: --limit 0\n"
+    )
     assert ratings("games", "--limit", 3, db=db).stderr == ""
     assert ratings("log", db=db).stderr == ""
     ratings("import", "-", db=db, input="game_id,occurred_at,game,1st,2nd\n" + lines.replace("x-", "y-"))
@@ -183,16 +184,16 @@ def test_truncated_list_says_so(db: str, ratings: Ratings) -> None:
 
 
 def test_unscored_ledger_says_how_to_score(db: str, ratings: Ratings) -> None:
-    """A ledger whose games no ruleset scores says how to publish one."""
+    """If no ruleset scores the games of a ledger, `ladders` and `standings` print the command that publishes one."""
     assert ratings("init", "--no-rules", db=db + "2").exit_code == 0
-    empty = ratings("ladders", db=db + "2").stderr
-    assert empty == "No ladder has a game yet; to import results: ratings import FILE\n"
-    noted = ratings("record", "--game", "azul", "--game-id", "a", "anna", "ben", db=db + "2").stderr
-    assert "no ladder" not in noted
+    empty_stderr = ratings("ladders", db=db + "2").stderr
+    assert empty_stderr == "No ladder has a game yet; to import results: ratings import FILE\n"
+    record_stderr = ratings("record", "--game", "azul", "--game-id", "a", "anna", "ben", db=db + "2").stderr
+    assert "no ladder" not in record_stderr
     for command in ("ladders", "standings"):
         stderr = ratings(command, db=db + "2").stderr
         assert "o ruleset scores games of azul; to rate them: ratings rules publish --shipped elo --game azul" in stderr
-    unknown = ratings("standings", "elo-azul", db=db + "2").stderr
-    assert "to add it: ratings rules publish --shipped elo --game azul\n" in unknown
+    unknown_stderr = ratings("standings", "elo-azul", db=db + "2").stderr
+    assert "to add it: ratings rules publish --shipped elo --game azul\n" in unknown_stderr
     assert ratings("rules", "publish", "--shipped", "elo", "--game", "azul", db=db + "2").exit_code == 0
     assert ratings("standings", db=db + "2").stdout.startswith("elo-azul: 1 game ")

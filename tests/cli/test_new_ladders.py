@@ -1,4 +1,4 @@
-"""New ladders, through the commands: a slip in a label begins one, which is told, and refused where one insists."""
+"""A typo in a label starts a new ladder: commands note it with the ladder probably meant, and `--strict` refuses it."""
 
 import json
 from typing import Any
@@ -12,8 +12,8 @@ RECORD = ("record", "--game", "catan", "--at", AT)
 ALL_KNOWN = ("anna", "ben", "cleo")
 
 
-def a_club(ratings: Ratings, url: str) -> None:
-    """Make a ledger with a rating and monthly lists of Catan, and games of the groups basic and rivals."""
+def make_club(ratings: Ratings, url: str) -> None:
+    """Create a ledger with a rating and monthly lists of Catan, and a game each of the groups basic and rivals-duel."""
     create_ledger(ratings, url, "catan-elo-2009-01", "catan-monthly-2008-03", "club-catan-elo-1")
     games = [
         build_catan_line("c-1", *ALL_KNOWN, at="2024-02-01T12:00:00Z", city="Berlin"),
@@ -22,39 +22,39 @@ def a_club(ratings: Ratings, url: str) -> None:
     assert ratings("import", "-", db=url, input="".join(games)).exit_code == 0
 
 
-pytestmark = pytest.mark.ledger(make=a_club)
+pytestmark = pytest.mark.ledger(make=make_club)
 
 
-def recorded(ratings: Ratings, db: str, *arguments: str) -> dict[str, Any]:
-    """What recording a game among those known tells."""
+def record_game(ratings: Ratings, db: str, *arguments: str) -> dict[str, Any]:
+    """Record a game of the known players and return the JSON of the command."""
     return dict(json.loads(ratings(*RECORD, *arguments, "--format", "json", *ALL_KNOWN, db=db).stdout))
 
 
 @pytest.mark.slow_cases
 def test_mistyped_label_hints_at_known_ladder(db: str, ratings: Ratings) -> None:
-    """Recording a mistyped group or city notes the new ladder once, with the one probably meant."""
+    """`record` notes the new ladder of a mistyped group or city, once, with the ladder that was probably meant."""
     result = ratings(*RECORD, "--game-id", "c-3", "--group", "basci", *ALL_KNOWN, db=db)
     assert (result.exit_code, result.stderr) == (0, "note: 1 new ladder: catan-elo/basci (like catan-elo/basic?)\n")
     again = ratings(*RECORD, "--game-id", "c-4", "--group", "basci", *ALL_KNOWN, db=db)
     assert (again.exit_code, again.stderr) == (0, "")
-    told = recorded(ratings, db, "--game-id", "c-5", "--group", "basic", "--city", "Berlni")
-    assert told["new_ladders"] == ["catan-monthly/Berlni/basic/2024-03"]
-    assert told["close_ladders"] == [
+    report = record_game(ratings, db, "--game-id", "c-5", "--group", "basic", "--city", "Berlni")
+    assert report["new_ladders"] == ["catan-monthly/Berlni/basic/2024-03"]
+    assert report["close_ladders"] == [
         {"ladder": "catan-monthly/Berlni/basic/2024-03", "close_to": ["catan-monthly/Berlin/basic/2024-03"]}
     ]
 
 
 def test_new_month_is_no_new_ladder(db: str, ratings: Ratings) -> None:
     """A new month with known labels does not count as a new ladder."""
-    told = recorded(ratings, db, "--game-id", "c-3", "--group", "basic", "--city", "Berlin")
-    assert (told["new_ladders"], told["close_ladders"], told["new_players"]) == ([], [], [])
+    report = record_game(ratings, db, "--game-id", "c-3", "--group", "basic", "--city", "Berlin")
+    assert (report["new_ladders"], report["close_ladders"], report["new_players"]) == ([], [], [])
 
 
 def test_ladder_is_new_again_after_void(db: str, ratings: Ratings) -> None:
     """A ladder whose only game was voided counts as new when it is used again."""
-    assert recorded(ratings, db, "--game-id", "c-3", "--group", "basci")["new_ladders"] == ["catan-elo/basci"]
+    assert record_game(ratings, db, "--game-id", "c-3", "--group", "basci")["new_ladders"] == ["catan-elo/basci"]
     ratings("void", "c-3", "--reason", "the wrong group", db=db)
-    assert recorded(ratings, db, "--game-id", "c-4", "--group", "basci")["new_ladders"] == ["catan-elo/basci"]
+    assert record_game(ratings, db, "--game-id", "c-4", "--group", "basci")["new_ladders"] == ["catan-elo/basci"]
 
 
 def test_import_names_each_new_ladder_once(db: str, ratings: Ratings) -> None:
@@ -73,13 +73,13 @@ def test_uncounted_game_starts_no_ladder(db: str, ratings: Ratings) -> None:
     """
     aborted = json.loads(build_catan_line("c-3", *ALL_KNOWN, at=AT, group="basci", aborted=True))
     early = json.loads(build_catan_line("c-4", *ALL_KNOWN, at="2001-03-01T12:00:00Z", group="basci"))
-    for given in (aborted, early):
-        report = json.loads(ratings("record", "--format", "json", db=db, input=json.dumps(given)).stdout)
+    for event in (aborted, early):
+        report = json.loads(ratings("record", "--format", "json", db=db, input=json.dumps(event)).stdout)
         assert (report["appended"], report["new_ladders"]) == (1, [])
 
 
 def test_correction_notes_mistyped_label(db: str, ratings: Ratings) -> None:
-    """A correction to a mistyped label notes the new ladders, with the one probably meant."""
+    """A correction to a mistyped label notes the new ladders, with the known ladder that was probably meant."""
     result = ratings("correct", "c-1", "--group", "basci", "--reason", "it was another group", "--dry-run", db=db)
     assert result.exit_code == 0
     assert "catan-elo/basci (like catan-elo/rivals-duel?)" not in result.stderr
@@ -89,9 +89,9 @@ def test_correction_notes_mistyped_label(db: str, ratings: Ratings) -> None:
 def test_strict_refuses_new_ladder_or_player(db: str, ratings: Ratings) -> None:
     """`record --strict` refuses a game with a new ladder or player and suggests the known name."""
     before = read_head(ratings, db)
-    slip = ratings(*RECORD, "--strict", "--game-id", "c-3", "--group", "basci", *ALL_KNOWN, db=db)
-    assert (slip.exit_code, slip.stderr.partition(":")[0]) == (1, "new-ladder")
-    assert "'catan-elo/basci' is a new ladder; did you mean catan-elo/basic?" in slip.stderr
+    typo = ratings(*RECORD, "--strict", "--game-id", "c-3", "--group", "basci", *ALL_KNOWN, db=db)
+    assert (typo.exit_code, typo.stderr.partition(":")[0]) == (1, "new-ladder")
+    assert "'catan-elo/basci' is a new ladder; did you mean catan-elo/basic?" in typo.stderr
     newcomer = ratings(*RECORD, "--strict", "--game-id", "c-3", "--group", "basic", "anna", "ben", "celo", db=db)
     assert (newcomer.exit_code, newcomer.stderr.partition(":")[0]) == (1, "new-player")
     assert "'celo' is new, and --strict accepts no new names; did you mean 'cleo'?" in newcomer.stderr
@@ -106,7 +106,8 @@ def test_strict_and_accept_are_exclusive(db: str, ratings: Ratings) -> None:
     assert (result.exit_code, result.stdout) == (2, "")
 
 
-READING = [
+HINT = "note: catan-elo/basci never had a game; did you mean the group basic?"
+READING_COMMANDS = [
     ("standings", "catan-elo/basci"), ("history", "anna", "catan-elo/basci"), ("books", "catan-elo/basci"),
     ("explain", "anna", "catan-elo/basci"), ("explain", "c-1", "catan-elo/basci"),
     ("export", "changes", "catan-elo/basci"),
@@ -115,49 +116,49 @@ READING = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("command", READING, ids=map(" ".join, READING))
+@pytest.mark.parametrize("command", READING_COMMANDS, ids=map(" ".join, READING_COMMANDS))
 def test_reading_mistyped_ladder_gives_hint(command: tuple[str, ...], db: str, ratings: Ratings) -> None:
-    """Asking for a mistyped ladder exits with 0 and hints at the one meant on standard error.
+    """Reading a mistyped ladder exits with 0, and a note on standard error names the label that was probably meant.
 
-    There are no rows, as for any ladder without games; the hint appears in every format.
+    There are no rows, as for any ladder without games; the note appears in every format.
     """
     result = ratings(*command, db=db)
     assert (result.exit_code, result.stderr.splitlines()[0]) == (0, HINT)
     if command[0] in ("standings", "history", "books"):
-        told = ratings(*command, "--format", "json", db=db)
-        assert (told.exit_code, told.stderr) == (0, HINT + "\n")
-        assert json.loads(told.stdout).get("rows", []) == []
-
-
-HINT = "note: catan-elo/basci never had a game; did you mean the group basic?"
+        json_result = ratings(*command, "--format", "json", db=db)
+        assert (json_result.exit_code, json_result.stderr) == (0, HINT + "\n")
+        assert json.loads(json_result.stdout).get("rows", []) == []
 
 
 def test_known_monthly_labels_give_no_hint(db: str, ratings: Ratings) -> None:
-    """An empty month with known labels gets no hint; a close label gets one, a distant one does not."""
+    """An empty month with known labels and a label unlike any known one get no hint; a close label gets one."""
     empty = ratings("standings", "catan-monthly/Berlin/basic/2023-01", db=db)
-    nobody = "No player is on this ladder: no game counts on it (to see why: ratings explain GAME {}).\n"
-    assert (empty.exit_code, empty.stderr) == (0, nobody.format("catan-monthly/Berlin/basic/2023-01"))
-    slip = ratings("standings", "catan-monthly/Berlni/basic/2023-01", db=db)
-    assert "never had a game; did you mean the city Berlin?" in slip.stderr
-    far = ratings("standings", "catan-elo/xyz", db=db)
-    assert (far.exit_code, far.stderr) == (0, nobody.format("catan-elo/xyz"))
+    no_rows_note = "No player is on this ladder: no game counts on it (to see why: ratings explain GAME {}).\n"
+    assert (empty.exit_code, empty.stderr) == (0, no_rows_note.format("catan-monthly/Berlin/basic/2023-01"))
+    typo = ratings("standings", "catan-monthly/Berlni/basic/2023-01", db=db)
+    assert "never had a game; did you mean the city Berlin?" in typo.stderr
+    distant = ratings("standings", "catan-elo/xyz", db=db)
+    assert (distant.exit_code, distant.stderr) == (0, no_rows_note.format("catan-elo/xyz"))
 
 
 def test_strict_covers_files_and_corrections(db: str, ratings: Ratings) -> None:
     """`import` and `correct` refuse new names with `--strict`, as `record --strict` does.
 
-    This includes JSON events, whose close names are otherwise noted and accepted.
+    This includes JSON events, whose close names are accepted with a note without the option.
     """
     before = read_head(ratings, db)
     celo = build_catan_line("c-3", "anna", "ben", "celo", at=AT, group="basic")
     basci = build_catan_line("c-3", *ALL_KNOWN, at=AT, group="basci")
     rows = HEADER + f"c-3,{AT},catan,basci,,anna,ben,cleo\n"
-    for given, code in ((celo, "new-player"), (basci, "new-ladder"), (rows, "new-ladder")):
-        assert ratings("import", "-", "--dry-run", db=db, input=given).exit_code == 0
-        result = ratings("import", "-", "--strict", db=db, input=given)
+    for content, code in ((celo, "new-player"), (basci, "new-ladder"), (rows, "new-ladder")):
+        assert ratings("import", "-", "--dry-run", db=db, input=content).exit_code == 0
+        result = ratings("import", "-", "--strict", db=db, input=content)
         assert (result.exit_code, f"{code}: " in result.stderr) == (1, True), result.stderr
-    for given, code in ((("c-1", "anna", "ben", "celo"), "new-player"), (("c-1", "--group", "basci"), "new-ladder")):
-        result = ratings("correct", *given, "--strict", "--reason", "wrong", db=db)
+    for arguments, code in (
+        (("c-1", "anna", "ben", "celo"), "new-player"),
+        (("c-1", "--group", "basci"), "new-ladder"),
+    ):
+        result = ratings("correct", *arguments, "--strict", "--reason", "wrong", db=db)
         assert (result.exit_code, result.stderr.partition(":")[0]) == (1, code)
     table = HEADER + f"c-1,{AT},catan,basic,Berlin,anna,ben,celo\n"
     result = ratings("correct", "--file", "-", "--strict", "--reason", "wrong", db=db, input=table)

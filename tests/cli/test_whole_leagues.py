@@ -15,81 +15,85 @@ PLAYERS = ["anna", "ben", "cleo", "dora", "émile", "ζωή", "美咲", "Łukasz
 GAMES = {2: 56, 3: 24, 4: 32, 5: 40, 6: 24, 7: 24, 8: 16}
 
 
-def evening(player: str, number: int) -> str:
-    """A game that somebody finished, so that he is active."""
+def format_finished_game(player: str, number: int) -> str:
+    """Return a game that a player finished in January as a line of JSON; five of them make the player active."""
     participants = [{"player": player, "place": 1}, {"player": f"{player}'s guest", "place": 2}]
     data = {"game_id": f"{player}-{number}", "game": "gonzaga", "participants": participants}
     return json.dumps({"type": "game.recorded", "occurred_at": f"2026-01-{number:02d}T20:00:00Z", "data": data})
 
 
 def make_ledger(ratings: Ratings, url: str) -> None:
-    """Everybody has played five games in January."""
+    """Create a ledger in which every player has finished five games in January."""
     assert ratings("init", db=url).exit_code == 0
-    games = [evening(player, number) for player in PLAYERS for number in range(1, 6)]
+    games = [format_finished_game(player, number) for player in PLAYERS for number in range(1, 6)]
     assert ratings("import", "-", db=url, input="\n".join(games)).exit_code == 0
 
 
 @pytest.fixture
 def db(copied_file: Callable[..., str]) -> str:
-    """The ledger of `make_ledger`."""
+    """A ledger in which every player is active."""
     return copied_file(make_ledger)
 
 
-def played(game_id: str, at: str, placed: Sequence[str]) -> str:
-    """A game of the league as one line."""
-    participants = [{"player": player, "place": place} for place, player in enumerate(placed, 1)]
+def format_league_game(game_id: str, at: str, ranking: Sequence[str]) -> str:
+    """Return a game of the league as a line of JSON."""
+    participants = [{"player": player, "place": place} for place, player in enumerate(ranking, 1)]
     data = {"game_id": game_id, "game": "cartagena", "league": "L1", "participants": participants}
     return json.dumps({"type": "game.recorded", "occurred_at": at, "data": data})
 
 
-def points_of(place: int, size: int) -> int:
-    """What a place is worth, by the formula of the site."""
+def compute_points(place: int, size: int) -> int:
+    """Return the points of a place, by the formula of the site."""
     return (size - place) * (size - place + 1)
 
 
 @pytest.mark.parametrize("size", mark_long_values((2, 5, 8), range(2, 9)))
 def test_whole_league_gives_table_and_winner(size: int, db: str, ratings: Ratings, at_length: bool) -> None:
-    """When eight players play all games of a league, its table and winners are the expected ones.
+    """After eight players have played all games of a league, its table has the formula's points, and the best win.
 
-    In short all games but the last eight are imported at once.
+    Unless the tests run at length, all games but the last eight are imported at once.
     """
 
-    def done(*arguments: object, **given: str) -> str:
-        result = ratings(*arguments, db=db, **given)
+    def run(*arguments: object, **options: str) -> str:
+        result = ratings(*arguments, db=db, **options)
         assert result.exit_code == 0, result.stderr
         return str(result.stdout)
 
-    def seen() -> Any:
-        return json.loads(done("league", "show", "L1", "--format", "json"))
+    def show_league() -> Any:
+        return json.loads(run("league", "show", "L1", "--format", "json"))
 
-    done("league", "create", "L1", "--game", "cartagena", "--players-per-game", size, "--at", "2026-02-01T12:00Z")
+    run("league", "create", "L1", "--game", "cartagena", "--players-per-game", size, "--at", "2026-02-01T12:00Z")
     for player in PLAYERS:
-        assert seen()["games"] == []
-        done("league", "join", "L1", player, "--at", "2026-02-02T12:00Z")
-    games = seen()["games"]
-    assert (len(games), seen()["players"], seen()["state"]) == (GAMES[size], PLAYERS, f"0 of {GAMES[size]} games")
+        assert show_league()["games"] == []
+        run("league", "join", "L1", player, "--at", "2026-02-02T12:00Z")
+    games = show_league()["games"]
+    assert (len(games), show_league()["players"], show_league()["state"]) == (
+        GAMES[size],
+        PLAYERS,
+        f"0 of {GAMES[size]} games",
+    )
 
     expected = dict.fromkeys(PLAYERS, 0)
-    chance = random.Random(size)
+    rng = random.Random(size)
     lines = []
     for number, game in enumerate(games):
-        placed: Sequence[str] = chance.sample(game["seats"], size)
-        for place, player in enumerate(placed, 1):
-            expected[player] += points_of(place, size)
+        ranking: Sequence[str] = rng.sample(game["seats"], size)
+        for place, player in enumerate(ranking, 1):
+            expected[player] += compute_points(place, size)
         at = f"2026-03-{number // 24 + 1:02d}T{number % 24:02d}:00Z"
         if number < len(games) - 8 and not at_length:
-            lines.append(played(game["game_id"], at, placed))
+            lines.append(format_league_game(game["game_id"], at, ranking))
             continue
         if lines:
-            done("import", "-", input="\n".join(lines))
+            run("import", "-", input="\n".join(lines))
             lines = []
-        assert seen()["winners"] == []
-        done("record", "--game", "cartagena", "--league", "L1", "--game-id", game["game_id"], "--at", at, *placed)
+        assert show_league()["winners"] == []
+        run("record", "--game", "cartagena", "--league", "L1", "--game-id", game["game_id"], "--at", at, *ranking)
 
-    found = seen()
-    assert {row["player"]: int(row["points"]) for row in found["table"]} == expected
-    best = [player for player in sorted(PLAYERS) if expected[player] == max(expected.values())]
-    assert (found["state"], sorted(found["winners"])) == ("finished", best)
-    assert all(game["played"] for game in found["games"])
-    assert f"Finished: won by {' and '.join(found['winners'])}." in done("league", "table", "L1")
-    assert done("verify") == ""
+    league = show_league()
+    assert {row["player"]: int(row["points"]) for row in league["table"]} == expected
+    winners = [player for player in sorted(PLAYERS) if expected[player] == max(expected.values())]
+    assert (league["state"], sorted(league["winners"])) == ("finished", winners)
+    assert all(game["played"] for game in league["games"])
+    assert f"Finished: won by {' and '.join(league['winners'])}." in run("league", "table", "L1")
+    assert run("verify") == ""
