@@ -1,7 +1,6 @@
-"""A disk that is full in the middle of an import: whole chunks are left, and a rerun completes them.
+"""Full disks: an import keeps whole chunks, which a rerun completes, and a failed rebuild frees its space at once.
 
-And in the middle of a rebuild: what it wrote is swept at once, so that games can be recorded all the same. What else
-finds no room is named, with what to do.
+Messages about output or other files that do not fit name the file and the fix.
 """
 
 import json
@@ -18,6 +17,7 @@ import psycopg
 import pytest
 from fault_helpers import list_findings
 from ledgers import create_ledger, read_all_records
+from small_disks import mount_small_disk, resize_disk
 from sqlalchemy import event, text
 from thresholds import set_thresholds
 
@@ -31,6 +31,7 @@ from ratings_ledger.projections.stored import generations
 
 GAMES = 2_000
 CHUNK_EVENTS = 250
+DISK_KIB = 1_000
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +41,7 @@ def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def games(tmp_path: Path) -> Path:
-    """A file of games, about a megabyte in the ledger."""
+    """A file of games that takes about a megabyte in the ledger."""
     rows = [f"g-{number},2010-03-05T19:30Z,catan,anna,ben,cleo,dora" for number in range(GAMES)]
     path = tmp_path / "games.csv"
     path.write_text("\n".join(["game_id,occurred_at,game,1st,2nd,3rd,4th", *rows, ""]))
@@ -49,19 +50,15 @@ def games(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """The folder of a file system that has room for a part of the import."""
+    """The folder of a file system with space for a part of the import."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1000k", "none", str(folder)]
-    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
-        pytest.skip("only root can mount a small file system")
-    yield folder
-    # a rebuild keeps the file open for as long as its process lives
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+    with mount_small_disk(folder, f"{DISK_KIB}k"):
+        yield folder
 
 
-def assert_whole_chunks(url: str) -> int:
-    """That the ledger holds some of the chunks, not all, and each of them completely; gives how many events."""
+def count_whole_chunks(url: str) -> int:
+    """Check that the ledger has some of the chunks, each of them whole, and return the number of its events."""
     stored = read_all_records(url)
     assert 0 < len(stored) < GAMES
     assert len(stored) % CHUNK_EVENTS == 0
@@ -72,41 +69,44 @@ def assert_whole_chunks(url: str) -> int:
 
 @pytest.mark.slow
 def test_size_limit_keeps_whole_chunks(tmp_path: Path, games: Path, ratings: Callable[..., Any]) -> None:
-    """An import into a file that may not grow keeps whole chunks, and a rerun completes it."""
+    """An import into a file of limited size keeps whole chunks, and a rerun completes it."""
     url = f"sqlite:///{tmp_path / 'ratings.db'}"
     create_ledger(url)
     ledger = open_ledger(url)
 
     @event.listens_for(ledger.engine, "connect")
-    def limit(connection: Any, record: object) -> None:
+    def limit_size(connection: Any, record: object) -> None:
         connection.execute("PRAGMA max_page_count = 250")
 
     with pytest.raises(StoreUnavailable, match="no space left"):
         FileIntake(ledger, read_items(str(games), TableOptions()), ImportPolicy("test")).append()
-    held = assert_whole_chunks(url)
+    stored_count = count_whole_chunks(url)
     result = ratings("import", games, "--format", "json", db=url)
     assert result.exit_code == 0
-    assert (json.loads(result.stdout)["appended"], json.loads(result.stdout)["existing"]) == (GAMES - held, held)
+    assert (json.loads(result.stdout)["appended"], json.loads(result.stdout)["existing"]) == (
+        GAMES - stored_count,
+        stored_count,
+    )
     assert len(read_all_records(url)) == GAMES + 1  # and the record of the import that ended
     assert list_findings(url) == []
 
 
 @pytest.mark.slow
 def test_full_disk_keeps_whole_chunks(small_disk: Path, games: Path, ratings: Callable[..., Any]) -> None:
-    """An import onto a full disk keeps whole chunks, stays readable, and completes once there is space."""
+    """An import onto a full disk keeps whole, readable chunks, and a rerun completes it once there is space."""
     url = f"sqlite:///{small_disk / 'ratings.db'}"
     assert ratings("init", "--no-rules", db=url).exit_code == 0
     result = ratings("import", games, db=url)
     assert (result.exit_code, result.stdout) == (3, "")
     assert "no space left" in result.stderr
-    assert_whole_chunks(url)
-    # on a full disk the ledger can still be read, and an import refuses again without harm
+    count_whole_chunks(url)
+    # on a full disk the ledger can still be read, and another import fails without damage
     assert ratings("verify", db=url).exit_code == 0
     assert ratings("import", games, db=url).exit_code == 3
-    held = assert_whole_chunks(url)
-    subprocess.run(["mount", "-o", "remount,size=8m", str(small_disk)], check=True)
+    stored_count = count_whole_chunks(url)
+    resize_disk(small_disk, "8m")
     result = ratings("import", games, "--format", "json", db=url)
-    assert (result.exit_code, json.loads(result.stdout)["existing"]) == (0, held)
+    assert (result.exit_code, json.loads(result.stdout)["existing"]) == (0, stored_count)
     assert len(read_all_records(url)) == GAMES + 1  # and the record of the import that ended
     assert list_findings(url) == []
 
@@ -116,8 +116,8 @@ def test_full_disk_keeps_whole_chunks(small_disk: Path, games: Path, ratings: Ca
 LADDERS = 600
 
 
-def make_ladders(ratings: Callable[..., Any], url: str) -> None:
-    """A ledger with many ladders of six players each, none of them stored."""
+def create_many_ladders(ratings: Callable[..., Any], url: str) -> None:
+    """Create a ledger with many ladders of six players each, without stored standings."""
     assert ratings("init", db=url).exit_code == 0
     players = [f"{number}-{'x' * 50}" for number in range(6)]
     rows = [",".join([f"g-{n}", "2010-03-05T19:30Z", "catan", f"group-{n}", *players]) for n in range(LADDERS)]
@@ -126,12 +126,8 @@ def make_ladders(ratings: Callable[..., Any], url: str) -> None:
     assert result.exit_code == 0, result
 
 
-def resize(disk: Path, size_bytes: int) -> None:
-    subprocess.run(["mount", "-o", f"remount,size={size_bytes}", str(disk)], check=True)
-
-
-def assert_swept(ratings: Callable[..., Any], url: str) -> None:
-    """That a rebuild fails for want of space, leaves nothing, and games can be recorded."""
+def check_failed_rebuild(ratings: Callable[..., Any], url: str) -> None:
+    """Check that a rebuild fails for lack of space and leaves no rows, and that games can be recorded afterwards."""
     result = ratings("rebuild", "--format", "json", db=url)
     assert (result.exit_code, result.stdout) == (3, ""), result
     assert "no space left" in result.stderr
@@ -149,127 +145,122 @@ def assert_swept(ratings: Callable[..., Any], url: str) -> None:
 
 
 @pytest.mark.slow
-def test_rebuild_filling_disk_is_swept(small_disk: Path, ratings: Callable[..., Any]) -> None:
-    """A rebuild that fills the disk is swept at once, so that games can still be recorded."""
-    resize(small_disk, 32 << 20)
+def test_rebuild_on_full_disk_frees_its_space(small_disk: Path, ratings: Callable[..., Any]) -> None:
+    """A rebuild that fills the disk frees its space at once, so that games can still be recorded."""
+    resize_disk(small_disk, 32 << 20)
     path = small_disk / "ratings.db"
-    make_ladders(ratings, f"sqlite:///{path}")
-    resize(small_disk, path.stat().st_size + generations.RESERVED_BYTES + (300 << 10))
-    assert_swept(ratings, f"sqlite:///{path}")
-    resize(small_disk, 32 << 20)
+    create_many_ladders(ratings, f"sqlite:///{path}")
+    resize_disk(small_disk, path.stat().st_size + generations.RESERVED_BYTES + (300 << 10))
+    check_failed_rebuild(ratings, f"sqlite:///{path}")
+    resize_disk(small_disk, 32 << 20)
     assert ratings("rebuild", db=path).exit_code == 0
     assert ratings("status", "--no-failures", db=path).exit_code == 0
 
 
 @pytest.fixture
 def small_tablespace(postgres_url: str) -> Iterator[str]:
-    """The name of a tablespace on a file system that has room for a part of a rebuild."""
+    """The name of a tablespace on a file system with space for a part of a rebuild."""
     with TemporaryDirectory(prefix="ratings-disk-") as name, psycopg.connect(postgres_url, autocommit=True) as server:
         owner = os.stat(str(server.execute("SHOW data_directory").fetchone()[0])).st_uid  # type: ignore[index]
         os.chmod(name, 0o755)
-        mount = ["mount", "-t", "tmpfs", "-o", f"size=512k,mode=700,uid={owner}", "none", name]
-        if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
-            pytest.skip("only root can mount a small file system")
-        try:
+        with mount_small_disk(name, "512k", "mode=700", f"uid={owner}"):
             server.execute(f"CREATE TABLESPACE small LOCATION '{name}'")
             yield "small"
             for table in ("TABLE generation_standings", "INDEX generation_standings_pk"):
                 server.execute(f"ALTER {table} SET TABLESPACE pg_default")
             server.execute("CHECKPOINT")
             server.execute("DROP TABLESPACE small")
-        finally:
-            subprocess.run(["umount", "--lazy", name], check=True)
 
 
 @pytest.mark.slow
-def test_rebuild_filling_server_disk_is_swept(
+def test_rebuild_on_full_server_disk_frees_its_space(
     small_tablespace: str, postgres_url: str, ratings: Callable[..., Any]
 ) -> None:
-    """A rebuild that fills the PostgreSQL server's disk is swept at once."""
-    make_ladders(ratings, postgres_url)
+    """A rebuild that fills the disk of the PostgreSQL server frees its space at once."""
+    create_many_ladders(ratings, postgres_url)
     with psycopg.connect(postgres_url, autocommit=True) as server:
         for table in ("TABLE generation_standings", "INDEX generation_standings_pk"):
             server.execute(f"ALTER {table} SET TABLESPACE {small_tablespace}")
-    assert_swept(ratings, postgres_url)
+    check_failed_rebuild(ratings, postgres_url)
 
 
-# what is written elsewhere
+# output and files outside the ledger
 
-FULL = "No space left on device; free some space"
+DISK_FULL = "No space left on device; free some space"
 
 
 @pytest.mark.slow_cases
 @pytest.mark.parametrize(
     "command", ["--help", "status", "export events", "export standings --format csv", "standings elo-catan/all"]
 )
-def test_full_output_is_named(command: str, copied_file: Callable[..., str]) -> None:
-    """A command whose output finds no room says so, and what is recorded all the same."""
-    db = copied_file(with_a_game)
+def test_output_on_full_disk_is_reported(command: str, copied_file: Callable[..., str]) -> None:
+    """A command whose output does not fit on the disk says so, and names the command that lists the recorded events."""
+    db = copied_file(create_small_ledger)
     program = [sys.executable, "-m", "ratings_ledger", "--db", db, *command.split()]
     with open("/dev/full", "w") as full:
         process = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    told = (
-        f"ratings: standard output: {FULL}, or send the output elsewhere; "
+    message = (
+        f"ratings: standard output: {DISK_FULL}, or send the output elsewhere; "
         "to list the events recorded so far: ratings log\n"
     )
-    assert (process.returncode, process.stderr) == (3, told)
+    assert (process.returncode, process.stderr) == (3, message)
 
 
 @pytest.mark.slow_cases
 @pytest.mark.parametrize(("command", "code"), [("nothing", 2), ("standings none/none", 2)])
 def test_full_errors_keep_exit_code(command: str, code: int, copied_file: Callable[..., str]) -> None:
-    """A wrong command has its exit code also where its message finds no room."""
-    db = copied_file(with_a_game)
+    """A wrong command has its exit code even if its message does not fit on the disk."""
+    db = copied_file(create_small_ledger)
     program = [sys.executable, "-m", "ratings_ledger", "--db", db, *command.split()]
     with open("/dev/full", "w") as full:
         assert subprocess.run(program, stdout=subprocess.PIPE, stderr=full, check=False).returncode == code
 
 
-def with_a_game(ratings: Callable[..., Any], url: str) -> None:
-    """A ledger with a game, and few rulesets: a site of it fits a small disk."""
+def create_small_ledger(ratings: Callable[..., Any], url: str) -> None:
+    """Create a ledger with one game and few rulesets, so that its site fits on a small disk."""
     assert ratings("init", "--for", "catan", db=url).exit_code == 0
     record = ("record", "--game", "catan", "--group", "basic", "--game-id", "g-1", "anna", "ben")
     assert ratings(*record, "--new-names", "accept", db=url).exit_code == 0
 
 
 @pytest.mark.slow_cases
-@pytest.mark.parametrize("room", [0, 40 << 10])
+@pytest.mark.parametrize("free_bytes", [0, 40 << 10])
 def test_site_on_full_disk_is_finished_later(
-    room: int, small_disk: Path, tmp_path: Path, copied_file: Callable[..., str], ratings: Callable[..., Any]
+    free_bytes: int, small_disk: Path, tmp_path: Path, copied_file: Callable[..., str], ratings: Callable[..., Any]
 ) -> None:
-    """A site that finds no room names the file, and is finished once there is some, whatever was written."""
-    db, folder, stuffing = copied_file(with_a_game), small_disk / "site", small_disk / "stuffing"
-    stuffing.write_bytes(bytes((1000 << 10) - room))
+    """`site` on a full disk names the file that does not fit; a rerun with space gives the same files as elsewhere."""
+    db, folder, stuffing = copied_file(create_small_ledger), small_disk / "site", small_disk / "stuffing"
+    stuffing.write_bytes(bytes((DISK_KIB << 10) - free_bytes))
     result = ratings("site", folder, db=db)
     assert (result.exit_code, result.stdout) == (3, "")
     assert result.stderr.startswith(f"ratings: {folder}/")
-    assert result.stderr.endswith(f": {FULL} and run the same command again\n")
-    assert room or os.listdir(folder) == []
+    assert result.stderr.endswith(f": {DISK_FULL} and run the same command again\n")
+    assert free_bytes or os.listdir(folder) == []
     stuffing.unlink()
     assert ratings("site", folder, db=db).exit_code == 0
     assert ratings("site", tmp_path / "site", db=db).exit_code == 0
     finished, whole = (
-        {path.relative_to(made): path.read_bytes() for path in made.rglob("*") if path.is_file()}
-        for made in (folder, tmp_path / "site")
+        {path.relative_to(site): path.read_bytes() for path in site.rglob("*") if path.is_file()}
+        for site in (folder, tmp_path / "site")
     )
     assert finished == whole
 
 
 @pytest.mark.slow_cases
-@pytest.mark.parametrize("what", ["refused lines", "a ruleset"])
+@pytest.mark.parametrize("kind", ["refused lines", "a ruleset"])
 def test_file_on_full_disk_is_named(
-    what: str, small_disk: Path, copied_file: Callable[..., str], ratings: Callable[..., Any]
+    kind: str, small_disk: Path, copied_file: Callable[..., str], ratings: Callable[..., Any]
 ) -> None:
-    """Another file that finds no room is named, too, and a ruleset is not half written."""
-    db = copied_file(with_a_game)
+    """A file of rejects or a ruleset that does not fit is named, and no half of a ruleset is left."""
+    db = copied_file(create_small_ledger)
     games, ruleset = small_disk / "games.csv", small_disk / "new.toml"
     games.write_text("game_id,occurred_at,game,1st,2nd\ng-2,yesterday,catan,anna,ben\n")
     with open(small_disk / "stuffing", "wb", buffering=0) as file, suppress(OSError):
         while file.write(bytes(4_096)):
             pass
-    if what == "a ruleset":
+    if kind == "a ruleset":
         result, named = ratings("rules", "new", ruleset, db=db), ruleset
     else:
         result, named = ratings("import", games, "--keep-going", db=db), Path(f"{games}.rejects.jsonl")
-    assert (result.exit_code, f"ratings: {named}: {FULL}" in result.stderr) == (3, True), result
+    assert (result.exit_code, f"ratings: {named}: {DISK_FULL}" in result.stderr) == (3, True), result
     assert not ruleset.exists()

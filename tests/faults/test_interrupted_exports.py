@@ -3,7 +3,6 @@
 import os
 import random
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 from fault_helpers import append_games, build_numbered_game, fork_child, wait_for_exits
 from ledgers import read_all_records, run_command
+from small_disks import mount_small_disk, resize_disk
 from stores import make_empty_ledger
 
 from ratings_ledger.ledger import own_files
@@ -221,11 +221,8 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """The folder of a file system that has room for a part of an export."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=24k", "none", str(folder)]
-    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
-        pytest.skip("only root can mount a small file system")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
+    with mount_small_disk(folder, "24k"):
+        yield folder
 
 
 @pytest.mark.slow
@@ -238,7 +235,7 @@ def test_full_disk_leaves_no_export(temporary_file: str, small_disk: Path, full_
     backup_result = ratings("backup", "make", small_disk / "backups", "--keep", "1d", db=full_url)
     assert (backup_result.exit_code, DISK_FULL in backup_result.stderr) == (3, True)
     assert os.listdir(small_disk / "backups") == [LOCK_NAME]
-    subprocess.run(["mount", "-o", "remount,size=8m", str(small_disk)], check=True)
+    resize_disk(small_disk, "8m")
     assert ratings("export", "events", "-o", file, db=full_url).exit_code == 0
     assert ratings("backup", "check", file).exit_code == 0
     assert ratings("backup", "make", small_disk / "backups", db=full_url).exit_code == 0
@@ -247,7 +244,7 @@ def test_full_disk_leaves_no_export(temporary_file: str, small_disk: Path, full_
 def test_full_disk_keeps_old_backups(small_disk: Path, copied_file: Callable[..., str], ratings: Ratings) -> None:
     """If the disk fills up during a backup, the old backups stay."""
     db = copied_file(create_with_games)
-    subprocess.run(["mount", "-o", "remount,size=8m", str(small_disk)], check=True)
+    resize_disk(small_disk, "8m")
     assert ratings("backup", "make", small_disk, "--keep", "1d", db=db).exit_code == 0
     before = sorted(os.listdir(small_disk))
     filler = small_disk / "stuffing"
@@ -268,11 +265,11 @@ def test_restore_on_full_disk_leaves_ledger_empty(
     """A restore on a full disk leaves the ledger empty, and succeeds once there is room."""
     full_url, db, file = copied_file(create_with_games), f"{small_disk}/ratings.db", tmp_path / "all.jsonl"
     assert ratings("export", "events", "-o", file, db=full_url).exit_code == 0
-    subprocess.run(["mount", "-o", "remount,size=600k", str(small_disk)], check=True)
+    resize_disk(small_disk, "600k")
     assert ratings("init", "--no-rules", db=db).exit_code == 0
     result = ratings("import", "--restore", file, db=db)
     assert (result.exit_code, "no space left" in result.stderr) == (3, True), result
     assert read_all_records(db) == {}
-    subprocess.run(["mount", "-o", "remount,size=80m", str(small_disk)], check=True)
+    resize_disk(small_disk, "80m")
     assert ratings("import", "--restore", file, db=db).exit_code == 0
     assert read_head(db) == read_head(full_url)

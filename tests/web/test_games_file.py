@@ -1,4 +1,4 @@
-"""All games as a file: taken by `import` elsewhere, they give the same ladders; and they are sent part by part."""
+"""The file of all games: imported into another ledger it gives the same ladders, and it is sent in parts."""
 
 import json
 from collections.abc import Callable
@@ -20,22 +20,23 @@ Event = dict[str, Any]
 PEOPLE = ["anna", "ben", "cleo", "dora", "Łukasz", "美咲"]
 
 
-def lines(url: str, query: str = "") -> list[Event]:
+def read_games(url: str, query: str = "") -> list[Event]:
+    """Return the lines of the file of all games."""
     response = get(serve(url), f"/games.jsonl{query}")
     assert (response.status, response.headers["content-type"]) == (200, "application/jsonl"), response.text
     assert "content-length" not in response.headers
     return [json.loads(line) for line in response.text.splitlines()]
 
 
-def ladders(url: str) -> dict[str, Any]:
-    """The digest of every ladder."""
+def read_digests(url: str) -> dict[str, Any]:
+    """Return the digest of every ladder."""
     with ratings_ledger.open(url) as ledger:
-        found = ledger.at().every_standings()
-        return {one.ladder: one.digest for one in found if isinstance(one, ratings_ledger.Standings)}
+        results = ledger.at().every_standings()
+        return {result.ladder: result.digest for result in results if isinstance(result, ratings_ledger.Standings)}
 
 
-def imported_elsewhere(ratings: Ratings, url: str, path: Path, *init: str) -> str:
-    """A new ledger with the games of another one's file."""
+def import_into_new_ledger(ratings: Ratings, url: str, path: Path, *init: str) -> str:
+    """Import the file of a ledger's games into a new ledger and return its URL."""
     file, copy = path / "games.jsonl", f"sqlite:///{path / 'copy.db'}"
     file.write_bytes(get(serve(url), "/games.jsonl").body)
     run_ok(ratings, "init", *init, db=copy)
@@ -43,71 +44,74 @@ def imported_elsewhere(ratings: Ratings, url: str, path: Path, *init: str) -> st
     return copy
 
 
-def test_the_club_elsewhere(copied: Callable[..., str], ratings: Ratings, tmp_path: Path) -> None:
-    """The club's games, one of them corrected, give the same standings in another ledger; a voided one is not there."""
+def test_imported_games_file_gives_same_standings(copied: Callable[..., str], ratings: Ratings, tmp_path: Path) -> None:
+    """The club's games, one of them corrected, give the same standings in another ledger; a voided game is left out."""
     url = copied(create_club)
-    copy = imported_elsewhere(ratings, url, tmp_path, "--for", "catan")
-    assert ladders(copy) == ladders(url)
-    assert LADDER in ladders(copy)
+    copy = import_into_new_ledger(ratings, url, tmp_path, "--for", "catan")
+    assert read_digests(copy) == read_digests(url)
+    assert LADDER in read_digests(copy)
     run_ok(ratings, "void", "g-2", "--reason", "never played", "--by", "mira", db=url)
-    assert [line["data"]["game_id"] for line in lines(url)] == ["g-1", "g-3", "g-4", "g-5"]
-    assert len(lines(url, "?known_at=8")) == len(lines(copy, "?as_of=2025-02-28")) + 1 == 5
+    assert [line["data"]["game_id"] for line in read_games(url)] == ["g-1", "g-3", "g-4", "g-5"]
+    assert len(read_games(url, "?known_at=8")) == len(read_games(copy, "?as_of=2025-02-28")) + 1 == 5
 
 
-def game_of(chance: Random, game_id: str) -> Event:
-    places = sorted(chance.choices(range(1, 5), k=chance.randint(2, 4)))
+def draw_game(rng: Random, game_id: str) -> Event:
+    """Return the data of a random game with two to four players and ties."""
+    places = sorted(rng.choices(range(1, 5), k=rng.randint(2, 4)))
     ranked = [places.index(place) + 1 for place in places]
-    seats = chance.sample(PEOPLE, len(places))
+    seats = rng.sample(PEOPLE, len(places))
     placed = [{"player": player, "place": place} for player, place in zip(seats, ranked, strict=True)]
-    slug = chance.choice(["catan", "club-catan"])
+    slug = rng.choice(["catan", "club-catan"])
     return {"game_id": game_id, "game": slug, "group": "basic", "city": "7", "participants": placed}
 
 
-def step(chance: Random, number: int) -> Event:
-    """An event that somebody may want to record; many are refused."""
-    at = f"2009-0{chance.randint(2, 6)}-{chance.randint(1, 28):02}T{chance.choice([12, 20])}:00:00Z"
-    known = f"g-{chance.randint(1, 20)}"
-    kind = chance.choices(
+def draw_event(rng: Random, number: int) -> Event:
+    """Return a random event about the games so far; many are refused."""
+    at = f"2009-0{rng.randint(2, 6)}-{rng.randint(1, 28):02}T{rng.choice([12, 20])}:00:00Z"
+    known_id = f"g-{rng.randint(1, 20)}"
+    type_name = rng.choices(
         ["game.recorded", "game.corrected", "game.voided", "game.reinstated", "player.renamed"], [20, 5, 4, 3, 1]
     )[0]
-    data: Event = {"game_id": known, "reason": "as it was"}
-    if kind == "game.recorded":
-        data = game_of(chance, f"g-{number}")
-    elif kind == "game.corrected":
-        dated = {"occurred_at": at} if chance.random() < 0.4 else {}
-        data |= {"game": game_of(chance, known) | dated}
-    elif kind == "player.renamed":
-        data = {"player": chance.choice(PEOPLE), "new_player": chance.choice([*PEOPLE, f"new-{number}"])}
-    return {"type": kind, "occurred_at": at, "data": data}
+    data: Event = {"game_id": known_id, "reason": "as it was"}
+    if type_name == "game.recorded":
+        data = draw_game(rng, f"g-{number}")
+    elif type_name == "game.corrected":
+        dated = {"occurred_at": at} if rng.random() < 0.4 else {}
+        data |= {"game": draw_game(rng, known_id) | dated}
+    elif type_name == "player.renamed":
+        data = {"player": rng.choice(PEOPLE), "new_player": rng.choice([*PEOPLE, f"new-{number}"])}
+    return {"type": type_name, "occurred_at": at, "data": data}
 
 
-def with_history(ratings: Ratings, url: str, seed: int) -> None:
-    """Games with corrections, also of their dates, voids, reinstatements and renames, by chance."""
+def create_random_history(ratings: Ratings, url: str, seed: int) -> None:
+    """Create a ledger with random games, corrections (also of dates), voids, reinstatements and renames."""
     run_ok(ratings, "init", db=url)
-    chance = Random(seed)
+    rng = Random(seed)
     with ratings_ledger.open(url) as ledger:
         for number in range(1, 50):
             try:
-                ledger.propose(step(chance, number), "mira", new_names="accept", allow_uncounted=True).commit()
+                ledger.propose(draw_event(rng, number), "mira", new_names="accept", allow_uncounted=True).commit()
             except (Refused, LedgerError):
                 continue
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", mark_long_values(range(4), range(100)))
-def test_random_histories_elsewhere(
+def test_imported_random_games_give_same_digests(
     seed: int, copied_file: Callable[..., str], ratings: Ratings, tmp_path: Path
 ) -> None:  # fmt: skip
-    """Whatever became of games, those that stand give the same ladders, with the same digests, in another ledger."""
-    url = copied_file(with_history, seed)
-    found = ladders(url)
-    assert len(found) > 3
-    assert ladders(imported_elsewhere(ratings, url, tmp_path)) == found
+    """After random corrections, voids and renames, the live games give the same digests in another ledger."""
+    url = copied_file(create_random_history, seed)
+    digests = read_digests(url)
+    assert len(digests) > 3
+    assert read_digests(import_into_new_ledger(ratings, url, tmp_path)) == digests
 
 
 @pytest.mark.slow
-def test_parts_are_the_whole(copied: Callable[..., str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Sent in many parts, the file is the same as in one, and as in a folder; what somebody has is not sent again."""
+def test_file_in_parts_is_the_whole_file(
+    copied: Callable[..., str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The file is the same in one part, in many and in a site's folder, and a client that has it gets 304."""
     url = copied(create_club)
     pages = serve(url)
     whole = get(pages, "/games.jsonl")
@@ -122,25 +126,25 @@ def test_parts_are_the_whole(copied: Callable[..., str], monkeypatch: pytest.Mon
     assert pages._downloads == 0
 
 
-def test_file_that_breaks_off_has_no_end(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the store is lost half-way, the end is missing, so that nobody takes a part for the whole."""
+def test_interrupted_file_has_no_last_part(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the store is lost half-way, no last part is sent, so that no client takes a part for the whole."""
     pages = serve(url)
     break_off_games(monkeypatch, StoreUnavailable("gone", "unreachable"))
     sent: list[Any] = []
     response = get(pages, "/games.jsonl", sent=sent)
     assert (response.status, response.body) == (200, b"{}\n")
-    assert all(one.get("more_body") for one in sent[1:])
+    assert all(message.get("more_body") for message in sent[1:])
     assert pages._downloads == 0
 
 
 @pytest.fixture
 def url(copied_file: Callable[..., str]) -> str:
-    """The club's ledger in a file."""
+    """The path of the club's ledger."""
     return copied_file(create_club)
 
 
-def test_not_too_many_at_once(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who comes while others read all games is told to come back."""
+def test_too_many_downloads_are_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the maximum number of clients reads all games, another gets 503 and the time after which to retry."""
     set_thresholds(monkeypatch, files_at_once=0)
     response = get(serve(url), "/games.jsonl")
     assert (response.status, response.headers["retry-after"]) == (503, "5")
