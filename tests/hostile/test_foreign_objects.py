@@ -1,8 +1,8 @@
-"""Whatever could run, refuse or hide something on our tables is compared under the lock, and nothing is written."""
+"""Nothing is written while a foreign object could run code, refuse rows or hide rows on the ledger's tables."""
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import make_catalogue
@@ -18,17 +18,17 @@ from ratings_ledger.ledger.store.guards import POSTGRES_APPEND_LOCK
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 
 Ratings = Callable[..., Any]
-STATE = (
+STATE_QUERIES = (
     "SELECT position, record FROM events ORDER BY 1", "SELECT * FROM generation_standings ORDER BY 1, 2, 3",
     "SELECT * FROM live_generation",
 )  # fmt: skip
-CHANGE = "UPDATE generation_standings SET points = 999"
+CHANGE_POINTS = "UPDATE generation_standings SET points = 999"
 SQLITE = {
-    "a trigger on events": (f"CREATE TRIGGER zz AFTER INSERT ON events BEGIN {CHANGE}; END",),
-    "a trigger on standings": (f"CREATE TRIGGER zz AFTER INSERT ON generation_standings BEGIN {CHANGE}; END",),
-    "a trigger on runs": (f"CREATE TRIGGER zz AFTER INSERT ON runs BEGIN {CHANGE}; END",),
+    "a trigger on events": (f"CREATE TRIGGER zz AFTER INSERT ON events BEGIN {CHANGE_POINTS}; END",),
+    "a trigger on standings": (f"CREATE TRIGGER zz AFTER INSERT ON generation_standings BEGIN {CHANGE_POINTS}; END",),
+    "a trigger on runs": (f"CREATE TRIGGER zz AFTER INSERT ON runs BEGIN {CHANGE_POINTS}; END",),
     "a trigger elsewhere that names ours": (
-        "CREATE TABLE mine (x)", f"CREATE TRIGGER zz AFTER INSERT ON mine BEGIN {CHANGE}; END"),
+        "CREATE TABLE mine (x)", f"CREATE TRIGGER zz AFTER INSERT ON mine BEGIN {CHANGE_POINTS}; END"),
     "a unique index": ("CREATE UNIQUE INDEX zz ON events (recorded_at, recorded_by, subject)",),
     "an index on an expression": ("CREATE INDEX zz ON events (upper(subject))",),
     "an index on some rows": ("CREATE INDEX zz ON events (subject) WHERE recorded_by = 'eve'",),
@@ -39,16 +39,18 @@ SQLITE = {
         "CREATE TRIGGER events_refuse_update BEFORE UPDATE ON events BEGIN SELECT 1; END"),
     "a guard gone": ("DROP TRIGGER events_refuse_delete",),
 }  # fmt: skip
-FUNCTION = (
-    f"CREATE FUNCTION zz() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN {CHANGE}; RETURN NEW; END $$"
+CREATE_FUNCTION = (
+    "CREATE FUNCTION zz() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS "
+    f"$$ BEGIN {CHANGE_POINTS}; RETURN NEW; END $$"
 )
 POSTGRES = {
     "a trigger on events": (
-        FUNCTION, "CREATE TRIGGER zz AFTER INSERT ON events FOR EACH ROW EXECUTE FUNCTION zz()"),
+        CREATE_FUNCTION, "CREATE TRIGGER zz AFTER INSERT ON events FOR EACH ROW EXECUTE FUNCTION zz()"),
     "a trigger on standings": (
-        FUNCTION, "CREATE TRIGGER zz AFTER INSERT ON generation_standings FOR EACH STATEMENT EXECUTE FUNCTION zz()"),
-    "a trigger on runs": (FUNCTION, "CREATE TRIGGER zz AFTER INSERT ON runs FOR EACH ROW EXECUTE FUNCTION zz()"),
-    "a rule": (f"CREATE RULE zz AS ON INSERT TO events DO ALSO {CHANGE}",),
+        CREATE_FUNCTION,
+        "CREATE TRIGGER zz AFTER INSERT ON generation_standings FOR EACH STATEMENT EXECUTE FUNCTION zz()"),
+    "a trigger on runs": (CREATE_FUNCTION, "CREATE TRIGGER zz AFTER INSERT ON runs FOR EACH ROW EXECUTE FUNCTION zz()"),
+    "a rule": (f"CREATE RULE zz AS ON INSERT TO events DO ALSO {CHANGE_POINTS}",),
     "a policy": ("CREATE POLICY zz ON generation_standings USING (player <> 'anna')",),
     "row security": ("ALTER TABLE generation_standings ENABLE ROW LEVEL SECURITY",),
     "a unique index": ("CREATE UNIQUE INDEX zz ON events (recorded_at, recorded_by, subject)",),
@@ -67,7 +69,7 @@ POSTGRES = {
     "a function with our name": (
         "CREATE FUNCTION events_append_one(zz inet) RETURNS int LANGUAGE sql AS 'SELECT 1'",),
 }  # fmt: skip
-NAMED = {
+REPORTED_NAMES = {
     "a guard altered": "events_",
     "a guard gone": "events_refuse_delete",
     "a guard switched off": "events_refuse_delete",
@@ -77,7 +79,7 @@ NAMED = {
     "row security": "generation_standings",
     "a default": "events",
 }
-OWN = {
+ALLOWED_CHANGES = {
     "an index": ("CREATE INDEX mine ON events (recorded_at, recorded_by)",),
     "a view": ("CREATE VIEW mine AS SELECT position, recorded_by FROM events",),
     "a table that refers to events": ("CREATE TABLE mine (event_id TEXT REFERENCES events (event_id))",),
@@ -85,13 +87,14 @@ OWN = {
 }
 
 
-def state(db: str) -> list[Any]:
+def read_state(db: str) -> list[Any]:
+    """Return the events, the stored standings and the live generation."""
     with open_for_reading(db) as connection:
-        return [connection.exec_driver_sql(query).all() for query in STATE]
+        return [connection.exec_driver_sql(query).all() for query in STATE_QUERIES]
 
 
-def writes(ratings: Ratings, db: str) -> dict[str, Any]:
-    """Try everything that writes."""
+def try_every_write(ratings: Ratings, db: str) -> dict[str, Any]:
+    """Run every kind of command that writes, and return the results by kind."""
     game = ("--game", "chess", "--new-names", "accept", "--at", "2024-02-01T20:00Z")
     imported = [
         {"type": "game.recorded", "occurred_at": "2024-02-02T20:00:00Z", "data": {
@@ -112,53 +115,57 @@ def writes(ratings: Ratings, db: str) -> dict[str, Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize("what", [*SQLITE, *(f"postgres: {what}" for what in POSTGRES)])
 def test_foreign_object_refuses_every_write(what: str, ratings: Ratings, request: pytest.FixtureRequest) -> None:
-    """While a foreign object is there nothing is appended, rebuilt, published or promoted, and it does not run."""
+    """While a foreign object exists, nothing is appended, rebuilt, published or promoted, and it does not run."""
     _, _, name = what.rpartition("postgres: ")
     statements = POSTGRES[name] if what.startswith("postgres: ") else SQLITE[name]
     db = request.getfixturevalue("postgres_db" if what.startswith("postgres: ") else "sqlite_db")
     assert ratings("rebuild", db=db).exit_code == 0
     run_statements(db, *statements)
-    before = state(db)
-    for command, told in writes(ratings, db).items():
-        assert (told.exit_code, "bug" in told.stderr) == (1, False), (command, told)
-        assert NAMED.get(name, "zz") in told.stderr, (command, told)
-        assert "run: ratings verify" in told.stderr, (command, told)
-    assert state(db) == before
-    told = ratings("verify", db=db)
-    assert (told.exit_code, NAMED.get(name, "zz") in told.stdout) == (1, True), told
+    before = read_state(db)
+    for command, result in try_every_write(ratings, db).items():
+        assert (result.exit_code, "bug" in result.stderr) == (1, False), (command, result)
+        assert REPORTED_NAMES.get(name, "zz") in result.stderr, (command, result)
+        assert "run: ratings verify" in result.stderr, (command, result)
+    assert read_state(db) == before
+    result = ratings("verify", db=db)
+    assert (result.exit_code, REPORTED_NAMES.get(name, "zz") in result.stdout) == (1, True), result
 
 
 @pytest.fixture
 def sqlite_db(copied_file: Callable[..., str]) -> str:
+    """The URL of a ledger in SQLite."""
     return f"sqlite:///{copied_file(create_published_ledger)}"
 
 
 @pytest.fixture
-def postgres_db(server: str, original_databases: Callable[..., str]) -> Any:
+def postgres_db(server: str, original_databases: Callable[..., str]) -> Iterator[str]:
+    """The URL of a ledger in PostgreSQL."""
     with create_postgres_database(server, original_databases(create_published_ledger)) as url:
         yield url
 
 
 @pytest.mark.slow_cases
-@pytest.mark.parametrize("what", OWN)
-def test_own_object_lets_everything_be_written(what: str, copied: Callable[..., str], ratings: Ratings) -> None:
-    """An operator's views, tables and plain indexes are allowed, and a view that is gone stands in nobody's way."""
+@pytest.mark.parametrize("what", ALLOWED_CHANGES)
+def test_allowed_change_refuses_no_write(what: str, copied: Callable[..., str], ratings: Ratings) -> None:
+    """An operator may add views, tables and plain indexes and drop a view, and every command still writes."""
     db = copied(create_published_ledger)
-    run_statements(db, *OWN[what])
-    for command, told in writes(ratings, db).items():
-        assert told.exit_code == 0, (command, told)
+    run_statements(db, *ALLOWED_CHANGES[what])
+    for command, result in try_every_write(ratings, db).items():
+        assert result.exit_code == 0, (command, result)
 
 
-def draft(name: str) -> Draft:
+def build_player_draft(name: str) -> Draft:
+    """Return the draft of a player's registration."""
     return Draft(f"player:{name}", "player.registered", 1, f"player:{name}", 0, f'{{"player":"{name}"}}')
 
 
-def add(ledger: Ledger, name: str) -> int:
-    return append(ledger, [draft(name)], by="referee", clock=lambda: 5).head.position
+def append_player(ledger: Ledger, name: str) -> int:
+    """Append a player's registration and return its position."""
+    return append(ledger, [build_player_draft(name)], by="referee", clock=lambda: 5).head.position
 
 
-def trigger(db: str, drop: bool = False) -> None:
-    """Put a trigger on events, or take it away again."""
+def set_trigger(db: str, drop: bool = False) -> None:
+    """Create or drop a trigger on events."""
     sqlite = db.startswith("sqlite")
     if drop:
         run_statements(db, "DROP TRIGGER zz" if sqlite else "DROP TRIGGER zz ON events")
@@ -166,38 +173,38 @@ def trigger(db: str, drop: bool = False) -> None:
         run_statements(db, *(SQLITE if sqlite else POSTGRES)["a trigger on events"])
 
 
-def test_ledger_that_stays_open_notices(ledger_url: str) -> None:
-    """A program that keeps its ledger open appends nothing from the moment something foreign is there until it is gone.
+def test_open_ledger_notices_foreign_trigger(ledger_url: str) -> None:
+    """A program that keeps its ledger open appends nothing while a foreign trigger exists.
 
-    What an operator may add, it goes on with.
+    It continues to append after an operator added an index.
     """
     ledger = open_ledger(ledger_url, keep_open=True)
-    assert [add(ledger, name) for name in "abcdefgh"] == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert [append_player(ledger, name) for name in "abcdefgh"] == [1, 2, 3, 4, 5, 6, 7, 8]
     run_statements(ledger_url, "CREATE INDEX mine ON events (recorded_at)")
-    assert [add(ledger, name) for name in "ij"] == [9, 10]
-    trigger(ledger_url)
+    assert [append_player(ledger, name) for name in "ij"] == [9, 10]
+    set_trigger(ledger_url)
     for _ in range(2):
         with pytest.raises(StoreDamaged, match="trigger zz on events"):
-            add(ledger, "k")
-    trigger(ledger_url, drop=True)
-    assert add(ledger, "k") == 11
+            append_player(ledger, "k")
+    set_trigger(ledger_url, drop=True)
+    assert append_player(ledger, "k") == 11
     ledger.close()
 
 
-def test_comparison_is_under_the_append_lock(ledger_url: str) -> None:
-    """An append that waited for the lock sees what was put on the table meanwhile."""
+def test_objects_are_compared_under_the_append_lock(ledger_url: str) -> None:
+    """An append that waited for the lock notices a trigger that was created meanwhile."""
     ledger = open_ledger(ledger_url, keep_open=True)
     sqlite = ledger_url.startswith("sqlite")
-    assert [add(ledger, name) for name in "abcdefgh"][-1] == 8
-    refused = []
+    assert [append_player(ledger, name) for name in "abcdefgh"][-1] == 8
+    messages = []
 
-    def wait() -> None:
+    def append_while_locked() -> None:
         try:
-            add(ledger, "i")
-        except StoreDamaged as problem:
-            refused.append(str(problem))
+            append_player(ledger, "i")
+        except StoreDamaged as error:
+            messages.append(str(error))
 
-    thread = threading.Thread(target=wait)
+    thread = threading.Thread(target=append_while_locked)
     with open_for_writing(ledger_url) as connection:
         if not sqlite:
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({POSTGRES_APPEND_LOCK})")
@@ -207,23 +214,23 @@ def test_comparison_is_under_the_append_lock(ledger_url: str) -> None:
         for statement in (SQLITE if sqlite else POSTGRES)["a trigger on events"]:
             connection.exec_driver_sql(statement)
     thread.join()
-    assert ["trigger zz on events" in message for message in refused] == [True]
+    assert ["trigger zz on events" in message for message in messages] == [True]
     ledger.close()
 
 
-def test_append_one_after_the_function_was_replaced(server: str, original_databases: Callable[..., str]) -> None:
-    """A guard's function that is replaced by another while the ledger is open is noticed."""
+def test_open_ledger_notices_replaced_guard(server: str, original_databases: Callable[..., str]) -> None:
+    """An append to an open ledger in PostgreSQL notices that the guard's function was replaced."""
     with create_postgres_database(server, original_databases(make_empty_ledger)) as url:
         ledger = open_ledger(url, keep_open=True)
-        assert add(ledger, "a") == 1
+        assert append_player(ledger, "a") == 1
         run_statements(url, *POSTGRES["a guard altered"])
         with pytest.raises(StoreDamaged, match="events_guard_insert"):
-            add(ledger, "b")
+            append_player(ledger, "b")
         ledger.close()
 
 
 def test_generated_catalogue_is_current(postgres_url: str) -> None:
-    """The constant that every write compares with is what the migrations make."""
+    """The catalogue that every write compares with is the one that the migrations create."""
     assert make_catalogue.build_catalogue(postgres_url) == make_catalogue.PATH.read_text(), (
         "run scripts/make_catalogue.py"
     )

@@ -1,4 +1,4 @@
-"""A server that is frozen, or out of reach, is not waited for without end; one that works is waited for."""
+"""Commands give up on a server that is frozen or unreachable, and wait for a slow one that works."""
 
 import json
 import os
@@ -30,59 +30,59 @@ Ratings = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
-def server_of_its_own() -> Iterator[OwnServer]:
+def own_server() -> Iterator[OwnServer]:
     with start_own_server() as server:
         yield server
 
 
 @pytest.fixture
-def db(server_of_its_own: OwnServer, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A ledger with a game, on a server that is soon given up."""
+def db(own_server: OwnServer, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The URL of a ledger with a game, on a server on which commands soon give up."""
     set_thresholds(monkeypatch, silent_seconds=0.5)
     set_thresholds(monkeypatch, ping_seconds=2)  # the least that libpq waits
-    with create_postgres_database(server_of_its_own.url) as url:
+    with create_postgres_database(own_server.url) as url:
         url += "&connect_timeout=2"
         assert ratings("init", "--for", "club-catan", db=url).exit_code == 0
-        assert imported(ratings, url, 1).exit_code == 0
+        assert import_games(ratings, url, 1).exit_code == 0
         yield url
 
 
-def imported(ratings: Ratings, db: str, *numbers: int) -> Any:
-    """What an import of games says."""
+def import_games(ratings: Ratings, db: str, *numbers: int) -> Any:
+    """Import numbered games and return the result of the command."""
     return ratings("import", "-", db=db, input="\n".join(json.dumps(build_game_event(number)) for number in numbers))
 
 
 @pytest.fixture
-def freeze(server_of_its_own: OwnServer) -> Iterator[Callable[[], None]]:
-    """A function that stops all processes of the server until the test has ended, or until it is called again."""
+def freeze(own_server: OwnServer) -> Iterator[Callable[[], None]]:
+    """A function that freezes all processes of the server until it is called again or the test ends."""
     stopped: list[int] = []
 
-    def send(number: signal.Signals) -> None:
+    def send_signal(number: signal.Signals) -> None:
         for process in stopped:
-            with suppress(ProcessLookupError):  # one that has just come to its end
+            with suppress(ProcessLookupError):  # the process may have just ended
                 os.kill(process, number)
 
-    def toggle() -> None:
+    def toggle_freeze() -> None:
         if stopped:
-            send(signal.SIGCONT)
+            send_signal(signal.SIGCONT)
             stopped.clear()
             return
-        # that of the postmaster first, so that there are no new ones
-        stopped.append(server_of_its_own.processes()[0])
-        send(signal.SIGSTOP)
-        stopped.extend(server_of_its_own.processes()[1:])
-        send(signal.SIGSTOP)
+        # the postmaster first, so that it starts no new processes
+        stopped.append(own_server.processes()[0])
+        send_signal(signal.SIGSTOP)
+        stopped.extend(own_server.processes()[1:])
+        send_signal(signal.SIGSTOP)
 
-    yield toggle
+    yield toggle_freeze
     if stopped:
-        toggle()
+        toggle_freeze()
 
 
-def given_up(told: Any) -> None:
-    """That a command ended with one plain line which says that the server does not answer."""
-    assert (told.exit_code, told.stderr.count("\n")) == (3, 1), told
-    assert told.stderr.startswith("ratings: postgresql://")
-    assert "does not answer a ping" in told.stderr, told
+def check_given_up(result: Any) -> None:
+    """Check that a command ended with one line saying that the server does not answer."""
+    assert (result.exit_code, result.stderr.count("\n")) == (3, 1), result
+    assert result.stderr.startswith("ratings: postgresql://")
+    assert "does not answer a ping" in result.stderr, result
 
 
 @pytest.mark.slow
@@ -93,7 +93,7 @@ def given_up(told: Any) -> None:
 def test_frozen_server_is_unreachable(
     command: tuple[str, ...], db: str, ratings: Ratings, freeze: Callable[[], None]
 ) -> None:
-    """Any command says that a frozen server cannot be reached, and exits with 3."""
+    """A command says that a frozen server cannot be reached, and exits with 3."""
     freeze()
     result = ratings(*command, *(("--game", "club-catan") if command[0] == "record" else ()), db=db)
     assert (result.exit_code, "cannot be reached" in result.stderr) == (3, True), result
@@ -118,21 +118,21 @@ def test_freeze_while_reading_is_given_up(db: str, freeze: Callable[[], None]) -
 def test_freeze_while_appending_is_given_up(games: int, db: str, ratings: Ratings, freeze: Callable[[], None]) -> None:
     """Appending gives up on a server that freezes, and repeating the append gives the right log.
 
-    One event, a few and many are each appended in another way; the server freezes as the clock is read.
+    One event, a few and many are appended in different ways; the server freezes when the clock is read.
     """
 
-    def freezing() -> int:
+    def freeze_and_read_clock() -> int:
         freeze()
         return clock.now()
 
     ledger = open_ledger(db, keep_open=True)
     drafts = [build_numbered_game(number) for number in range(10, 10 + games)]
     with pytest.raises(StoreUnavailable, match="does not answer a ping"):
-        append(ledger, drafts, by="test", clock=freezing)
+        append(ledger, drafts, by="test", clock=freeze_and_read_clock)
     freeze()
-    # what was under way may have been stored; that connection is not used again
-    done = append(ledger, drafts, by="test", clock=clock.now)
-    assert done.appended + done.existing == games
+    # the interrupted append may have been stored; its connection is not used again
+    result = append(ledger, drafts, by="test", clock=clock.now)
+    assert result.appended + result.existing == games
     ledger.close()
     assert ratings("verify", db=db) == (0, "", "")
     with open_ledger(db).reading() as connection:
@@ -145,17 +145,17 @@ def test_freeze_while_importing_is_reported(
     db: str, ratings: Ratings, freeze: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An import says that it gave up on a server that froze, and succeeds when repeated."""
-    taken = postgres.lock_and_read_head
+    lock_and_read_head = postgres.lock_and_read_head
 
-    def freezing(*arguments: Any) -> Any:
+    def freeze_and_lock(*arguments: Any) -> Any:
         freeze()
-        return taken(*arguments)
+        return lock_and_read_head(*arguments)
 
-    monkeypatch.setattr(postgres, "lock_and_read_head", freezing)
-    given_up(imported(ratings, db, *range(10, 30)))
+    monkeypatch.setattr(postgres, "lock_and_read_head", freeze_and_lock)
+    check_given_up(import_games(ratings, db, *range(10, 30)))
     freeze()
-    monkeypatch.setattr(postgres, "lock_and_read_head", taken)
-    assert imported(ratings, db, *range(10, 30)).exit_code == 0
+    monkeypatch.setattr(postgres, "lock_and_read_head", lock_and_read_head)
+    assert import_games(ratings, db, *range(10, 30)).exit_code == 0
     assert ratings("verify", db=db) == (0, "", "")
 
 
@@ -169,12 +169,12 @@ def test_freeze_while_promoting_is_given_up(
     """
     promote = generations.promote
 
-    def promoting(*arguments: Any) -> None:
+    def freeze_and_promote(*arguments: Any) -> None:
         freeze()
         promote(*arguments)
 
-    monkeypatch.setattr(generations, "promote", promoting)
-    given_up(ratings("rebuild", db=db))
+    monkeypatch.setattr(generations, "promote", freeze_and_promote)
+    check_given_up(ratings("rebuild", db=db))
     freeze()
     monkeypatch.setattr(generations, "promote", promote)
     assert ratings("rebuild", db=db).exit_code == 0
@@ -185,7 +185,7 @@ def test_freeze_while_promoting_is_given_up(
 def test_frozen_server_is_not_waited_for_twice(
     db: str, freeze: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Once a server was given up, other connections to it are given up without waiting, until it answers again."""
+    """After one connection gave up on a server, others give up without waiting, until the server answers again."""
     with open_for_reading(db) as first, open_for_reading(db) as second, open_for_reading(db) as third:
         freeze()
         with pytest.raises(OperationalError, match="does not answer a ping"):
@@ -200,25 +200,22 @@ def test_frozen_server_is_not_waited_for_twice(
 
 @pytest.mark.slow
 def test_slow_statement_is_waited_for(db: str) -> None:
-    """A statement that takes long is waited for while the server answers others."""
+    """A command waits for a long statement while the server answers pings."""
     with open_for_reading(db) as connection:
         assert connection.execute(text("SELECT 7 FROM pg_sleep(1.5)")).scalar_one() == 7
 
 
 @pytest.mark.slow
-def test_refusing_server_is_waited_for(db: str, server_of_its_own: OwnServer) -> None:
-    """A working server that takes no more connections is waited for.
-
-    A refusal is an answer too: a server that refuses is there.
-    """
-    with open_for_reading(db) as connection, psycopg.connect(server_of_its_own.url, autocommit=True) as administrator:
+def test_refusing_server_is_waited_for(db: str, own_server: OwnServer) -> None:
+    """A command waits for a server that refuses new connections, because a refusal is an answer to a ping."""
+    with open_for_reading(db) as connection, psycopg.connect(own_server.url, autocommit=True) as administrator:
         administrator.execute(f"ALTER DATABASE {make_url(db).database} ALLOW_CONNECTIONS false")
         assert connection.execute(text("SELECT 7 FROM pg_sleep(1.5)")).scalar_one() == 7
 
 
 @pytest.mark.slow
 def test_frozen_backend_is_waited_for(db: str) -> None:
-    """One frozen process of a server that answers is waited for."""
+    """A command waits for a frozen process of a server that answers pings."""
     with open_for_reading(db) as connection:
         process = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
         os.kill(process, signal.SIGSTOP)
@@ -226,13 +223,11 @@ def test_frozen_backend_is_waited_for(db: str) -> None:
         assert connection.execute(text("SELECT 7")).scalar_one() == 7
 
 
-def test_connections_use_keepalives(
-    db: str,
-) -> None:
+def test_connections_use_keepalives(db: str) -> None:
     """A silent connection sends keepalives after 60 s, or after the time that the URL sets."""
     with open_for_reading(db) as connection:
-        found: Any = connection.connection.driver_connection
-        assert found.info.get_parameters()["keepalives_idle"] == "60"
+        driver_connection: Any = connection.connection.driver_connection
+        assert driver_connection.info.get_parameters()["keepalives_idle"] == "60"
     with connect(f"{db}&keepalives_idle=5").reading() as connection:
-        found = connection.connection.driver_connection
-        assert found.info.get_parameters()["keepalives_idle"] == "5"
+        driver_connection = connection.connection.driver_connection
+        assert driver_connection.info.get_parameters()["keepalives_idle"] == "5"

@@ -1,4 +1,4 @@
-"""What a server, a database, a role or the environment is set to: the session is the program's all the same."""
+"""Settings of a server, a database, a role or the environment do not change the program's sessions."""
 
 import json
 import os
@@ -34,39 +34,41 @@ SETTINGS = [
 
 @pytest.fixture
 def db(server: str, original_databases: Callable[..., str]) -> Iterator[str]:
-    """A ledger without games in PostgreSQL."""
+    """The URL of a ledger without games in PostgreSQL."""
     with create_postgres_database(server, original_databases(make_chess_ledger)) as url:
         yield url
 
 
-def play(ratings: Ratings, db: str, number: int, name: str = "Zoë \\ ' 陳美") -> Any:
+def record_game(ratings: Ratings, db: str, number: int, name: str = "Zoë \\ ' 陳美") -> Any:
+    """Record a numbered game of chess and return the result of the command."""
     game = ("--game", "chess", "--game-id", f"g-{number}", "--at", f"2024-01-{number + 1:02d}T20:00Z")
     return ratings("record", "-q", *game, name, "ben", db=db)
 
 
 def execute(db: str, statement: str) -> None:
+    """Run a statement; `ALTER DATABASE` gets the name of the ledger's database."""
     with open_for_reading(db) as connection:
         connection.execute(text(statement.replace("ALTER DATABASE", f"ALTER DATABASE {make_url(db).database}")))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.parametrize("where", mark_long_values(["ROLE"], ["DATABASE", "ROLE"]))
-def test_foreign_settings_change_nothing(setting: str, where: str, ratings: Ratings, db: str) -> None:
-    """Whatever settings a database or role has, commands work as usual and names stay intact.
+@pytest.mark.parametrize("holder", mark_long_values(["ROLE"], ["DATABASE", "ROLE"]))
+def test_foreign_settings_change_nothing(setting: str, holder: str, ratings: Ratings, db: str) -> None:
+    """Under any setting of the database or role, commands work as usual and names are stored unchanged.
 
-    The names hold every character that such a setting might read differently.
+    The names contain the characters that such a setting might treat differently.
     """
-    execute(db, f"ALTER {where}{' CURRENT_USER' if where == 'ROLE' else ''} SET {setting}")
+    execute(db, f"ALTER {holder}{' CURRENT_USER' if holder == 'ROLE' else ''} SET {setting}")
     try:
         for number in range(3):
-            assert play(ratings, db, number).exit_code == 0
+            assert record_game(ratings, db, number).exit_code == 0
         assert ratings("rebuild", db=db).exit_code == 0
         assert ratings("verify", db=db) == (0, "", "")
         rows = json.loads(ratings("standings", "elo-chess/all", "--format", "json", db=db).stdout)["rows"]
         assert [row["player"] for row in rows] == ["Zoë \\ ' 陳美", "ben"]
     finally:
-        execute(db, f"ALTER {where}{' CURRENT_USER' if where == 'ROLE' else ''} RESET {setting.split()[0]}")
+        execute(db, f"ALTER {holder}{' CURRENT_USER' if holder == 'ROLE' else ''} RESET {setting.split()[0]}")
 
 
 @pytest.mark.slow
@@ -80,22 +82,13 @@ def test_serializable_writers_all_succeed(ratings: Ratings, db: str) -> None:
 
 
 def record_in_a_process(db: str, number: int, **environment: str) -> int:
-    command = [
-        "record",
-        "-q",
-        "--game",
-        "chess",
-        "--game-id",
-        f"p-{number}",
-        "--at",
-        "2024-01-01T20:00Z",
-        "anna",
-        "ben",
-    ]
-    return ratings_in_a_process(db, *command, **environment).returncode
+    """Record a numbered game in a process of its own and return its exit code."""
+    game = ("--game", "chess", "--game-id", f"p-{number}", "--at", "2024-01-01T20:00Z")
+    return run_in_a_process(db, "record", "-q", *game, "anna", "ben", **environment).returncode
 
 
-def ratings_in_a_process(db: str, *command: str, **environment: str) -> Any:
+def run_in_a_process(db: str, *command: str, **environment: str) -> Any:
+    """Run a command in a process with additional environment variables."""
     return subprocess.run(
         [sys.executable, "-m", "ratings_ledger", "--db", db, *command],
         capture_output=True, text=True, check=False, env={**os.environ, **environment},
@@ -104,45 +97,46 @@ def ratings_in_a_process(db: str, *command: str, **environment: str) -> Any:
 
 @pytest.mark.slow
 def test_client_environment_is_overruled(db: str) -> None:
-    """PGOPTIONS and PGCLIENTENCODING are respected, but overruled where they would do harm."""
+    """PGOPTIONS is respected, but its and PGCLIENTENCODING's settings that would corrupt texts are overruled."""
     environment = {"PGOPTIONS": "-c search_path=elsewhere", "PGCLIENTENCODING": "LATIN1"}
-    found = ratings_in_a_process(db, "status", **environment)
-    assert (found.returncode, "holds no ledger" in found.stderr) == (3, True), found
+    result = run_in_a_process(db, "status", **environment)
+    assert (result.returncode, "holds no ledger" in result.stderr) == (3, True), result
     assert record_in_a_process(db, 1, PGCLIENTENCODING="LATIN1", PGOPTIONS="-c standard_conforming_strings=off") == 0
 
 
 def test_temporary_table_hides_nothing(db: str) -> None:
-    """A temporary table with the name of one of ours does not hide it."""
+    """A temporary table with the name of a ledger's table does not hide it."""
     with open_ledger(db).reading() as connection:
         connection.execute(text("CREATE TEMPORARY TABLE events AS SELECT * FROM events LIMIT 0"))
         assert connection.execute(text("SELECT count(*) FROM events")).scalar_one() == 1
 
 
 @pytest.mark.parametrize("table", ["events", "generation_standings", "ledger_identity", "alembic_version", "runs"])
-@pytest.mark.parametrize("how", ["role", "url"])
-def test_foreign_search_path_is_refused(table: str, how: str, ratings: Ratings, db: str) -> None:
-    """No answer comes from a table of somebody else's that comes first in the search path; the refusal names it.
+@pytest.mark.parametrize("source", ["database", "url"])
+def test_foreign_search_path_is_refused(table: str, source: str, ratings: Ratings, db: str) -> None:
+    """A foreign table that precedes the ledger's in the search path is refused, and the message names it.
 
-    The option that it names gives the ledger's answers.
+    With the option that the message suggests, commands read the ledger's tables.
     """
-    right = ratings("standings", "elo-chess/all", "--format", "json", db=db)
+    expected = ratings("standings", "elo-chess/all", "--format", "json", db=db)
     execute(db, "CREATE SCHEMA evil")
     execute(db, f"CREATE TABLE evil.{table} AS SELECT * FROM public.{table} LIMIT 0")
-    if how == "role":
+    if source == "database":
         execute(db, "ALTER DATABASE SET search_path = evil, public")
         url = db
     else:
-        url = with_options(db, "-csearch_path=evil,public")
+        url = add_options(db, "-csearch_path=evil,public")
     for command in (("standings", "elo-chess/all"), ("status",), ("verify",), ("rebuild",)):
         result = ratings(*command, db=url)
         assert (result.exit_code, result.stdout) == (2, ""), result
         assert f"leads to the ledger in the schema 'public', but to {table} in the schema 'evil'" in result.stderr
         assert result.stderr.endswith("names only the ledger's schema: options=-csearch_path%3Dpublic\n")
-    by_option = ratings("standings", "elo-chess/all", "--format", "json", db=with_options(db, "-csearch_path=public"))
-    assert by_option == right
+    by_option = ratings("standings", "elo-chess/all", "--format", "json", db=add_options(db, "-csearch_path=public"))
+    assert by_option == expected
 
 
-def with_options(db: str, options: str) -> str:
+def add_options(db: str, options: str) -> str:
+    """Return the URL with options for the server."""
     return make_url(db).update_query_dict({"options": options}).render_as_string(hide_password=False)
 
 
@@ -153,16 +147,11 @@ def test_other_encoding_is_refused(encoding: str, ratings: Ratings, postgres_url
     execute(
         postgres_url, f"CREATE DATABASE {name} ENCODING '{encoding}' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
     )
-    other = make_url(postgres_url).set(database=name).render_as_string(hide_password=False)
+    url = make_url(postgres_url).set(database=name).render_as_string(hide_password=False)
     try:
-        result = ratings("init", db=other)
-        assert (
-            result.exit_code,
-            f"has the encoding {encoding}; create another with ENCODING 'UTF8'" in result.stderr,
-        ) == (
-            2,
-            True,
-        )
+        result = ratings("init", db=url)
+        assert result.exit_code == 2
+        assert f"has the encoding {encoding}; create another with ENCODING 'UTF8'" in result.stderr
     finally:
         execute(postgres_url, f"DROP DATABASE {name}")
 
@@ -170,18 +159,15 @@ def test_other_encoding_is_refused(encoding: str, ratings: Ratings, postgres_url
 def test_read_only_database_is_reported(ratings: Ratings, db: str) -> None:
     """A read-only default is overruled, and a read-only server is reported as a standby."""
     execute(db, "ALTER DATABASE SET default_transaction_read_only = on")
-    assert play(ratings, db, 1).exit_code == 0  # a default is overruled
-    with open_for_reading(db) as connection:
-        failure = connect(db).dialect.translate_error(
-            Failed("25006", "cannot execute INSERT in a read-only transaction"), "there"
-        )
+    assert record_game(ratings, db, 1).exit_code == 0
+    error = DriverError("25006", "cannot execute INSERT in a read-only transaction")
+    failure = connect(db).dialect.translate_error(error, "there")
     assert failure.exit_code == 3
     assert "standby" in str(failure)
-    assert connection is not None
 
 
-class Failed(Exception):
-    """What a driver raises."""
+class DriverError(Exception):
+    """An error as a driver raises it, with the SQLSTATE of the server."""
 
     def __init__(self, sqlstate: str, message: str) -> None:
         super().__init__(message)
@@ -191,15 +177,15 @@ class Failed(Exception):
 @pytest.mark.parametrize(
     "state", ["08006", "28P01", "3D000", "40001", "40P01", "53300", "55P03", "57P01", "57P05", "58030"]
 )
-def test_server_error_is_no_bug(state: str, db: str) -> None:
-    """A server error is reported as neither a bug nor damage."""
+def test_server_error_is_an_unavailable_store(state: str, db: str) -> None:
+    """An error of the server is reported as an unavailable store, not as damage."""
     dialect = connect(db).dialect
-    assert dialect.translate_error(Failed(state, "of the server"), "there").exit_code == 3
-    assert not dialect.is_damage(Failed(state, "of the server"))
+    assert dialect.translate_error(DriverError(state, "of the server"), "there").exit_code == 3
+    assert not dialect.is_damage(DriverError(state, "of the server"))
 
 
 def test_zero_timeout_does_not_wait_forever(ratings: Ratings, db: str) -> None:
-    """With a timeout of zero, a held lock is reported as busy rather than waited for."""
+    """With a timeout of zero, a command reports that the store is busy instead of waiting for a lock."""
     with open_for_writing(db) as connection:
         connection.execute(text("LOCK TABLE events IN ACCESS EXCLUSIVE MODE"))
         result = ratings("status", db=f"{db}{'&' if '?' in db else '?'}timeout=0")
@@ -210,9 +196,9 @@ def test_zero_timeout_does_not_wait_forever(ratings: Ratings, db: str) -> None:
 def test_concurrent_inits_are_sound(ratings: Ratings, postgres_url: str) -> None:
     """Several concurrent `init` runs all succeed and leave a sound ledger."""
     with ThreadPoolExecutor(6) as threads:
-        done = list(threads.map(lambda _: ratings_in_a_process(postgres_url, "init", "--for", "chess"), range(6)))
-    assert [one.stderr for one in done if "bug" in one.stderr or "Traceback" in one.stderr] == []
-    assert [one.returncode for one in done] == [0] * 6, [one.stderr for one in done]
+        processes = list(threads.map(lambda _: run_in_a_process(postgres_url, "init", "--for", "chess"), range(6)))
+    assert [process.stderr for process in processes if "bug" in process.stderr or "Traceback" in process.stderr] == []
+    assert [process.returncode for process in processes] == [0] * 6, [process.stderr for process in processes]
     assert ratings("verify", db=postgres_url) == (0, "", "")
 
 
@@ -228,7 +214,7 @@ def test_concurrent_inits_are_sound(ratings: Ratings, postgres_url: str) -> None
     "postgresql://localhost:1/none?options=-c+password%3D's3+cret'",
 ])  # fmt: skip
 def test_password_in_url_is_hidden(name: str, ratings: Ratings) -> None:
-    """A password in the name of a ledger is hidden in every message."""
+    """No message shows a password in the name of a ledger."""
     result = ratings("status", db=name)
     assert result.exit_code in (2, 3)
     assert "bug" not in result.stderr
@@ -237,41 +223,42 @@ def test_password_in_url_is_hidden(name: str, ratings: Ratings) -> None:
         assert part not in redact_password(name)
 
 
-def name_of_the_session(db: str) -> str:
+def read_session_name(db: str) -> str:
+    """Return the name of a session as the server shows it."""
     with open_ledger(db).reading() as connection:
-        asked = "SELECT application_name FROM pg_stat_activity WHERE pid = pg_backend_pid()"
-        return str(connection.execute(text(asked)).scalar_one())
+        statement = "SELECT application_name FROM pg_stat_activity WHERE pid = pg_backend_pid()"
+        return str(connection.execute(text(statement)).scalar_one())
 
 
 @pytest.fixture
 def service(db: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The name of a service that leads to the ledger."""
+    """The name of a PostgreSQL service that leads to the ledger."""
     url = make_url(db)
     host = url.host or url.query["host"]
-    file = tmp_path / "services.conf"
-    file.write_text(
+    service_file = tmp_path / "services.conf"
+    service_file.write_text(
         f"[club_a]\nhost={host}\nport={url.port or 5432}\ndbname={url.database}\nuser={url.username}\n"
         f"password={url.password or ''}\napplication_name=nights\n"
     )
-    monkeypatch.setenv("PGSERVICEFILE", str(file))
+    monkeypatch.setenv("PGSERVICEFILE", str(service_file))
     return "club_a"
 
 
 def test_session_has_a_name(db: str, service: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server sees the session as ratings, or by the name from the URL, environment or service."""
+    """The server shows the session as `ratings`, or with the name from the URL, the environment or the service."""
     named = make_url(db).update_query_dict({"application_name": "by-url"}).render_as_string(hide_password=False)
-    assert name_of_the_session(db) == "ratings"
-    assert name_of_the_session(f"postgresql://?service={service}") == "nights"
+    assert read_session_name(db) == "ratings"
+    assert read_session_name(f"postgresql://?service={service}") == "nights"
     monkeypatch.setenv("PGAPPNAME", "by-environment")
-    assert name_of_the_session(db) == "by-environment"
-    assert name_of_the_session(named) == "by-url"
+    assert read_session_name(db) == "by-environment"
+    assert read_session_name(named) == "by-url"
 
 
 @pytest.mark.slow
 def test_service_leads_to_the_ledger(service: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """A service named in the URL or the environment leads to the ledger."""
     by_url = f"postgresql://?service={service}"
-    assert play(ratings, by_url, 1).exit_code == 0
+    assert record_game(ratings, by_url, 1).exit_code == 0
     assert ratings("rebuild", db=by_url).exit_code == 0
     assert ratings("verify", db=by_url) == (0, "", "")
     monkeypatch.setenv("PGSERVICE", service)
@@ -287,14 +274,14 @@ def test_service_leads_to_the_ledger(service: str, ratings: Ratings, monkeypatch
 def test_connect_timeout_is_respected(
     query: str, environment: str | None, seconds: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Connecting waits as long as the URL or the environment says, or ten seconds by default.
+    """The timeout of a connection comes from the URL, else from the environment, else it is ten seconds.
 
     If only the environment variable is set, the driver is left to read it.
     """
-    given: dict[str, Any] = {}
+    connect_options: dict[str, Any] = {}
 
     def refuse(*arguments: Any, **options: Any) -> Any:
-        given.update(options)
+        connect_options.update(options)
         raise psycopg.OperationalError("connection timeout expired")
 
     monkeypatch.setattr(AnsweringConnection, "connect", refuse)
@@ -303,5 +290,5 @@ def test_connect_timeout_is_respected(
         monkeypatch.setenv("PGCONNECT_TIMEOUT", environment)
     with pytest.raises(StoreUnavailable, match="cannot be reached: connection timeout expired"):
         open_ledger(f"postgresql://anna@localhost:1/none{query}")
-    assert given.get("connect_timeout") in (seconds, None if seconds is None else int(seconds))
-    assert timeout_from_conninfo(given) == int(seconds or environment or 0)
+    assert connect_options.get("connect_timeout") in (seconds, None if seconds is None else int(seconds))
+    assert timeout_from_conninfo(connect_options) == int(seconds or environment or 0)
