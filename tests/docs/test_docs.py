@@ -1,4 +1,4 @@
-"""The pages are complete: reference pages follow from the code, links resolve, no command, code or rule is missing."""
+"""The documentation is complete: reference pages match the code, links resolve, and every command and rule is there."""
 
 import re
 import subprocess
@@ -15,8 +15,8 @@ from ratings_ledger.ledger import rejections, verification
 from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.projections.rulesets.registry import BUILT_IN
 
-# names of places that a public project has no business with, put together so that this file does not hold them
-FORBIDDEN = (
+# names that must not occur in a public project, joined here so that this file does not contain them
+FOREIGN_PLACES = (
     "/" + "work" + "/",
     "sub" + "agent",
     "py" + "pi.org",
@@ -25,8 +25,8 @@ FORBIDDEN = (
 )
 
 
-def text_files() -> Iterator[Path]:
-    """The files of the project that are text: those that git knows or would take, else those that lie here."""
+def list_text_files() -> Iterator[Path]:
+    """Yield the text files of the project: those that git tracks or would add, or the pages if there is no git."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -66,13 +66,17 @@ def test_everything_public_is_documented() -> None:
     assert missing == []
 
 
-def test_architecture_names_every_room() -> None:
-    """Every folder of the code is named on the architecture page, and every folder says what it is."""
+def test_architecture_names_every_folder() -> None:
+    """Every folder of the code is named on the architecture page and has a docstring."""
     page = (FOLDER / "architecture.md").read_text(encoding="utf-8")
-    rooms = [file.parent for layer in ("ledger", "projections", "cli") for file in (ROOT / layer).rglob("__init__.py")]
-    assert len(rooms) > 20
-    assert [room.name for room in rooms if f"{room.name}/`" not in page] == []
-    assert [room.name for room in rooms if not (room / "__init__.py").read_text("utf-8").startswith('"""')] == []
+    folders = [
+        file.parent for layer in ("ledger", "projections", "cli") for file in (ROOT / layer).rglob("__init__.py")
+    ]
+    assert len(folders) > 20
+    assert [folder.name for folder in folders if f"{folder.name}/`" not in page] == []
+    assert [
+        folder.name for folder in folders if not (folder / "__init__.py").read_text("utf-8").startswith('"""')
+    ] == []
 
 
 def test_dependencies_are_explained_and_locked() -> None:
@@ -91,18 +95,19 @@ def test_dependencies_are_explained_and_locked() -> None:
     assert {name for name in names if not re.search(rf"^{re.escape(name)}==", locked, re.MULTILINE)} == set()
 
 
-def test_server_lock_has_all_that_a_server_runs() -> None:
-    """The lock for servers is that for running plus the driver, compiled replay and the cluster, as they are tested.
+def test_server_lock_extends_lock_for_running() -> None:
+    """The lock for servers adds the driver, compiled replay and the cluster to the lock for running, as in development.
 
-    Every line that pip reads is compared, so all hashes too.
+    Every line that pip reads is compared, including the hashes.
     """
 
-    def pinned(name: str) -> dict[str, str]:
+    def read_pins(name: str) -> dict[str, str]:
+        """Return the version and hashes of every package in a lock file."""
         text = (ROOT / "requirements" / f"{name}.lock").read_text(encoding="utf-8")
         plain = "".join(line for line in text.splitlines(keepends=True) if not line.lstrip().startswith("#"))
         return dict(re.findall(r"^([\w.-]+)==(.+?(?:\\\n.+?)*)$", plain, re.MULTILINE))
 
-    run, server, dev = pinned("run"), pinned("server"), pinned("dev")
+    run, server, dev = read_pins("run"), read_pins("server"), read_pins("dev")
     assert run.items() <= server.items() <= dev.items()
     assert {"psycopg", "psycopg-binary", "numba", "distributed", "fsspec"} <= server.keys() - run.keys()
     assert all("--hash=sha256:" in pin for pin in server.values())
@@ -117,37 +122,37 @@ def test_links_resolve() -> None:
                 continue
             name, _, heading = target.partition("#")
             linked = page.parent / name if name else page
-            if not linked.exists() or (heading and heading not in headings(linked)):
+            if not linked.exists() or (heading and heading not in list_anchors(linked)):
                 broken.append(f"{page.relative_to(ROOT)}: {target}")
     assert broken == []
 
 
-def headings(page: Path) -> set[str]:
-    """The anchors of a page's headings."""
-    found = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in found}
+def list_anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings."""
+    titles = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 def test_security_page_names_real_tests() -> None:
-    """Every test file that the security page names exists, and every row that can have a test names one."""
+    """Every test file that the security page names exists, and every row names one or says `nothing`."""
     page = (FOLDER / "security.md").read_text(encoding="utf-8")
     rows = [line for line in page.splitlines() if line.startswith("|")][2:]
     named = re.findall(r"`(\w+/test_\w+\.py)`", page)
     assert [name for name in named if not (ROOT / "tests" / name).exists()] == []
-    # what nothing stops and nobody finds has no test
+    # an attack that nothing prevents or finds has no test
     assert [row for row in rows if "test_" not in row and "nothing" not in row] == []
 
 
 def test_readme_leads_to_every_page() -> None:
     """Every page can be reached from the README."""
-    reached, todo = set(), [ROOT / "README.md"]
-    while todo:
-        page = todo.pop()
+    reached, pending = set(), [ROOT / "README.md"]
+    while pending:
+        page = pending.pop()
         if page in reached or page.suffix != ".md":
             continue
         reached.add(page)
         targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8"))
-        todo += [(page.parent / target).resolve() for target in targets if "://" not in target]
+        pending += [(page.parent / target).resolve() for target in targets if "://" not in target]
     assert [page.name for page in sorted(FOLDER.rglob("*.md")) if page not in reached] == []
 
 
@@ -172,40 +177,40 @@ def test_decision_pages_are_short() -> None:
 
 
 def test_files_mention_no_foreign_places() -> None:
-    """No text file of the project mentions places that are foreign to it."""
-    found = [
+    """No text file of the project mentions a place that does not belong to it."""
+    mentions = [
         f"{path.relative_to(ROOT)}: {word}"
-        for path in text_files()
+        for path in list_text_files()
         for text in [path.read_text(encoding="utf-8", errors="replace").lower()]
-        for word in FORBIDDEN
+        for word in FOREIGN_PLACES
         if word in text
     ]
-    assert found == []
+    assert mentions == []
 
 
-def blocks(page: str, language: str) -> list[str]:
-    """The fenced blocks of a language on a page."""
+def find_blocks(page: str, language: str) -> list[str]:
+    """Return the fenced blocks of a language on a page."""
     return re.findall(rf"```{language}\n(.*?)```", (FOLDER / page).read_text(encoding="utf-8"), re.DOTALL)
 
 
 @pytest.mark.slow
 def test_shown_files_are_accepted(ratings: Callable[..., Any], tmp_path: Path) -> None:
-    """The files shown on the pages are accepted by import, `rules check` and publishing."""
+    """`import`, `rules check` and `rules publish` accept the files that the pages show."""
     database = f"sqlite:///{tmp_path / 'ratings.db'}"
     assert ratings("init", db=database).exit_code == 0
-    shown = [*(("game.jsonl", text) for text in blocks("importing.md", "json")),
-             *(("games.csv", text) for text in blocks("importing.md", "csv"))]  # fmt: skip
-    assert len(shown) == 5
-    for name, text in shown:
+    examples = [*(("game.jsonl", text) for text in find_blocks("importing.md", "json")),
+             *(("games.csv", text) for text in find_blocks("importing.md", "csv"))]  # fmt: skip
+    assert len(examples) == 5
+    for name, text in examples:
         (tmp_path / name).write_text(text, encoding="utf-8")
         result = ratings("import", "--dry-run", tmp_path / name, db=database)
         assert (result.exit_code, result.stdout[:2]) == (0, "1 "), result
-    (corrections,) = blocks("importing.md", "jsonl")
+    (corrections,) = find_blocks("importing.md", "jsonl")
     (tmp_path / "corrections.jsonl").write_text(corrections, encoding="utf-8")
     for appended in (len(corrections.splitlines()), 0):
         result = ratings("import", tmp_path / "corrections.jsonl", db=database)
         assert (result.exit_code, result.stdout.startswith(f"{appended} appended")) == (0, True), result
-    (ruleset,) = blocks("rulesets.md", "toml")
+    (ruleset,) = find_blocks("rulesets.md", "toml")
     (tmp_path / "house-elo-2.toml").write_text(ruleset, encoding="utf-8")
     assert ratings("rules", "check", tmp_path / "house-elo-2.toml").exit_code == 0
     assert ratings("rules", "publish", tmp_path / "house-elo-2.toml", db=database).exit_code == 0

@@ -1,4 +1,4 @@
-"""The pages of docs/systems: they say what the shipped rulesets say, and the numbers in their prose are computed here.
+"""The pages of docs/systems match the shipped rulesets, and the numbers in their text match the rules.
 
 Their commands are run with those of all other pages, by test_readme.py.
 """
@@ -20,7 +20,7 @@ FOLDER = ROOT / "docs" / "systems"
 PAGES = {path.stem: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.md") if path.name != "README.md"}
 RULESETS = [tomllib.loads(text) for text in [*find_shipped_texts(), read_elo_text("chess")]]
 # the worked examples of the sources, as the pages show them
-CHECKS = {
+QUOTED_EXAMPLES = {
     "elo": {"ben: 984.00 +17.469502 = 1001.47", "anna: 1000 +16 = 1016", "+8  vs ben: K 16, expected 0.5, scored 1"},
     "glicko": {"1464.106463 ± 151.398902", "weight 0.995498, expected 0.639468, scored 1"},
     "glicko-2": {
@@ -78,7 +78,7 @@ CHECKS = {
 
 
 def test_every_ruleset_has_an_indexed_page() -> None:
-    """Every shipped ruleset has its page, and the index leads to all pages."""
+    """The index names every shipped ruleset and links to every page, and the commands of every page are run."""
     index = (FOLDER / "README.md").read_text(encoding="utf-8")
     assert {name for name in PAGES if f"]({name}.md)" not in index} == set()
     assert {data["id"] for data in RULESETS if f"`{data['id']}`" not in index} == set()
@@ -87,16 +87,16 @@ def test_every_ruleset_has_an_indexed_page() -> None:
     }
 
 
-def page_of(ruleset_id: str) -> str:
-    """The page that names the ladders of a ruleset."""
+def find_page(ruleset_id: str) -> str:
+    """Return the page that names the ladders of a ruleset."""
     (page,) = [text for text in PAGES.values() if re.search(rf"^\| `{ruleset_id}(/[^`]*)?`", text, re.MULTILINE)]
     return page
 
 
 @pytest.mark.parametrize("data", RULESETS, ids=lambda data: f"{data['id']}@{data['version']}")
 def test_page_names_versions_and_assumptions(data: dict[str, Any]) -> None:
-    """A page names its ruleset's versions, rules and everything that is assumed."""
-    page = page_of(data["id"])
+    """A page names its ruleset's version, its rule and its assumed parameters."""
+    page = find_page(data["id"])
     assert f"`{data['rule']}`" in page
     assert f"`{data['id']}@{data['version']}`" in page or f"`{data['version']}`" in page
     assert {key for key in data["assumed"] if f"`{key}" not in page} == set()
@@ -112,64 +112,65 @@ def test_page_names_versions_and_assumptions(data: dict[str, Any]) -> None:
     ],
 )
 def test_tables_match_shipped_rulesets(page: str, ruleset_id: str, table: str) -> None:
-    """The tables on the pages are those of the shipped rulesets."""
+    """The tables on the pages match those of the shipped rulesets."""
     for data in RULESETS:
         if data["id"] == ruleset_id:
             for players, row in data["params"][table].items():
-                assert row == (row_of(page, players) or column_of(page, players))[: len(row)]
+                assert row == (read_row(page, players) or read_column(page, players))[: len(row)]
 
 
-def row_of(page: str, first: str) -> list[int]:
-    """The numbers of the first row of a page that begins with this cell, or with it and `or more`."""
-    found = re.search(rf"^\| {first}( or more)? \|([\d |]+)\|$", PAGES[page], re.MULTILINE)
-    return [int(cell) for cell in found[2].split("|") if cell.strip()] if found else []
+def read_row(page: str, first_cell: str) -> list[int]:
+    """Return the numbers of the first row of a page that begins with this cell, or with it and `or more`."""
+    match = re.search(rf"^\| {first_cell}( or more)? \|([\d |]+)\|$", PAGES[page], re.MULTILINE)
+    return [int(cell) for cell in match[2].split("|") if cell.strip()] if match else []
 
 
-def column_of(page: str, head: str) -> list[int]:
-    """The numbers of the column with this head in the first table of a page whose rows are places."""
-    header, *lines = re.findall(r"^\| (?:place|\d\w\w) \|.*$", PAGES[page], re.MULTILINE)
-    number = [cell.split()[0] for cell in header.strip("|").split("|")].index(head)
+def read_column(page: str, header_cell: str) -> list[int]:
+    """Return the numbers of the column with this header in the table of a page whose rows are places."""
+    header_line, *lines = re.findall(r"^\| (?:place|\d\w\w) \|.*$", PAGES[page], re.MULTILINE)
+    number = [cell.split()[0] for cell in header_line.strip("|").split("|")].index(header_cell)
     cells = [line.strip("|").split("|")[number].strip() for line in lines]
     return [int(cell) for cell in cells if cell]
 
 
 def test_expected_scores_match_the_rule() -> None:
-    """The page of FIDE's rating shows the table of expected scores that the rule has."""
+    """The table of expected scores on the page of FIDE's rating matches the rule's."""
     cells = re.findall(r"(\d+)-(\d+) \| 0\.(\d\d)(?= )", PAGES["fide"])
-    shown = [int(percentage) for low, high, percentage in sorted(cells, key=lambda cell: int(cell[0]))
+    percentages = [int(percentage) for low, high, percentage in sorted(cells, key=lambda cell: int(cell[0]))
              for _ in range(int(low), int(high) + 1)]  # fmt: skip
-    assert (*shown, 100) == load_built_in_rule("fide-elo/1").table()
+    assert (*percentages, 100) == load_built_in_rule("fide-elo/1").table()
 
 
 def test_league_points_follow_the_formula() -> None:
-    """The table of league points follows from the formula."""
+    """The table of league points matches the formula."""
     for n in range(2, 9):
-        assert column_of("league-points", str(n)) == [(n - k) * (n - k + 1) for k in range(1, n + 1)]
+        assert read_column("league-points", str(n)) == [(n - k) * (n - k + 1) for k in range(1, n + 1)]
 
 
-@pytest.mark.parametrize("page", CHECKS)
-def test_pages_show_the_source_examples(page: str) -> None:
-    """Each page shows the worked examples of its source."""
-    assert {text for text in CHECKS[page] if text not in PAGES[page]} == set()
+@pytest.mark.parametrize("page", QUOTED_EXAMPLES)
+def test_page_shows_the_source_examples(page: str) -> None:
+    """A page shows the worked examples of its source."""
+    assert {text for text in QUOTED_EXAMPLES[page] if text not in PAGES[page]} == set()
 
 
 def test_every_page_has_examples() -> None:
-    """No page is without worked examples of its source."""
-    assert CHECKS.keys() == PAGES.keys()
+    """`QUOTED_EXAMPLES` has worked examples for every page."""
+    assert QUOTED_EXAMPLES.keys() == PAGES.keys()
 
 
 Ratings = Callable[..., Any]
 
 
-def asked(ratings: Ratings, db: str, *arguments: object) -> Any:
+def run_json(ratings: Ratings, db: str, *arguments: object) -> Any:
+    """Run a command, which must succeed, and return its JSON."""
     result = ratings(*arguments, "--format", "json", db=db)
     assert result.exit_code == 0, result
     return json.loads(result.stdout)
 
 
 def test_constant_loser_falls_as_on_page(ratings: Ratings, tmp_path: Path) -> None:
-    """Somebody who is always last among newcomers falls as the page says."""
-    fall = next(block.split() for block in re.findall(r"```text\n([\d ]+)\n```", PAGES["ante-pool"]))
+    """The points of a player who is always last among newcomers fall as the page says."""
+    expected_points = next(block.split() for block in re.findall(r"```text\n([\d ]+)\n```", PAGES["ante-pool"]))
     db, games = str(tmp_path / "ratings.db"), tmp_path / "games.jsonl"
     with games.open("w", encoding="utf-8") as file:
         for number in range(30):
@@ -180,29 +181,32 @@ def test_constant_loser_falls_as_on_page(ratings: Ratings, tmp_path: Path) -> No
             event = {"type": "game.recorded", "occurred_at": f"2010-02-01T12:{number:02d}:00Z", "data": game}
             file.write(json.dumps(event) + "\n")
     assert ratings("init", db=db).exit_code == 0
-    asked(ratings, db, "import", games)
-    rows = asked(ratings, db, "history", "loser", "b5-league/2010-1")["rows"]
-    assert ["100", *(row["after"] for row in rows)] == [*fall, *[fall[-1]] * (31 - len(fall))]
+    run_json(ratings, db, "import", games)
+    rows = run_json(ratings, db, "history", "loser", "b5-league/2010-1")["rows"]
+    assert ["100", *(row["after"] for row in rows)] == [
+        *expected_points,
+        *[expected_points[-1]] * (31 - len(expected_points)),
+    ]
 
 
 @pytest.mark.slow
 def test_no_break_readings_match_the_page(ratings: Ratings, tmp_path: Path) -> None:
-    """Each reading of `no break` gives the page's game the points in its row of the table."""
-    table = re.findall(r"^\| `(\w+)`: .*?\|(.*)\|$", PAGES["italia-2010"], re.MULTILINE)
-    assert len(table) == 5
+    """Each reading of `no break` gives the players of the page's game the points in its row of the table."""
+    reading_rows = re.findall(r"^\| `(\w+)`: .*?\|(.*)\|$", PAGES["italia-2010"], re.MULTILINE)
+    assert len(reading_rows) == 5
     (ruleset,) = re.findall(r'^```toml title="[^"]+"\n(.*?)^```$', PAGES["italia-2010"], re.DOTALL | re.MULTILINE)
     (game,) = re.findall(r'^```json title="no-break.json"\n(.*?)^```$', PAGES["italia-2010"], re.DOTALL | re.MULTILINE)
     db = str(tmp_path / "ratings.db")
     assert ratings("init", db=db).exit_code == 0
     assert ratings("record", "--at", "2010-06-03T20:00Z", db=db, input=game).exit_code == 0
-    for name, cells in table:
+    for name, cells in reading_rows:
         (tmp_path / f"{name}.toml").write_text(ruleset.replace("pct_add", name), encoding="utf-8")
         assert ratings("rules", "publish", tmp_path / f"{name}.toml", db=db).exit_code == 0
-        rows = asked(ratings, db, "standings", "italia-2010/open", "--rules", f"italia-2010@{name}")["rows"]
+        rows = run_json(ratings, db, "standings", "italia-2010/open", "--rules", f"italia-2010@{name}")["rows"]
         assert [Fraction(row["points"]) for row in rows] == [Fraction(cell.strip()) for cell in cells.split("|")]
 
 
 def test_worked_year_commands_run(tmp_path: Path) -> None:
-    """The commands beside the worked year run and print what their page shows."""
+    """The commands of the worked year print what its page shows."""
     page = ROOT / "examples" / "catan-year" / "README.md"
     assert refresh_page(page, tmp_path, ROOT) == page.read_text(encoding="utf-8")
