@@ -8,16 +8,16 @@ from datetime import timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from oracle.log import Game, Log, corrected, games, identities, live, voids
-from oracle.rulesets import in_force, ladder_of, uncountable
+from oracle.log import Game, Log, apply_correction, build_id_lookup, derive_games, group_voids, select_live
+from oracle.rulesets import find_book_ladder, find_version, is_uncountable
 from oracle.scores import list_pot_shares
-from oracle.times import instant, season_bounds
+from oracle.times import find_season_bounds, parse_instant
 
 if TYPE_CHECKING:
     from oracle.running import Ladder, Played
 
 
-def cases(log: Log) -> Counter[str]:
+def count_cases(log: Log) -> Counter[str]:
     """Count the cases that concern the log; ladders count those that concern points."""
     counts = Counter(event["type"] for event in log if event["type"] != "ruleset.published")
     return counts + count_corrections(log) + count_withdrawals(log) + count_renames(log) + count_times(log)
@@ -25,17 +25,17 @@ def cases(log: Log) -> Counter[str]:
 
 def count_corrections(log: Log) -> Counter[str]:
     counts: Counter[str] = Counter()
-    for name in games(log):
+    for name in derive_games(log):
         game_events = [event for event in log if event["data"].get("game_id") == name]
-        game, was_dated, was_corrected = games(game_events[:1])[name], False, False
+        game, was_dated, was_corrected = derive_games(game_events[:1])[name], False, False
         for event in game_events:
             if event["type"] != "game.corrected":
                 continue
-            corrected_game = corrected(game, event["data"]["game"])
+            corrected_game = apply_correction(game, event["data"]["game"])
             counts["correction of date"] += corrected_game.at != game.at
             counts["second correction"] += was_corrected
             counts["correction without date after one with"] += was_dated and "occurred_at" not in event["data"]["game"]
-            counts["correction to another ladder"] += ladder_of(corrected_game) != ladder_of(game)
+            counts["correction to another ladder"] += find_book_ladder(corrected_game) != find_book_ladder(game)
             counts["correction to another game"] += corrected_game.data["game"] != game.data["game"]
             game, was_dated, was_corrected = corrected_game, was_dated or "occurred_at" in event["data"]["game"], True
     return counts
@@ -44,7 +44,7 @@ def count_corrections(log: Log) -> Counter[str]:
 def count_withdrawals(log: Log) -> Counter[str]:
     types = {event["id"]: event["type"] for event in log}
     counts: Counter[str] = Counter()
-    for root, void_ids in voids(log).items():
+    for root, void_ids in group_voids(log).items():
         counts[f"void of {types[root]}"] += 1
         counts["void of a void"] += len(void_ids) > 1
         counts["void again after a void of a void"] += len(void_ids) > 2
@@ -52,32 +52,33 @@ def count_withdrawals(log: Log) -> Counter[str]:
 
 
 def count_renames(log: Log) -> Counter[str]:
-    current, players = identities(log), {player for game in games(log).values() for player in game.players}
+    current, players = build_id_lookup(log), {player for game in derive_games(log).values() for player in game.players}
     counts: Counter[str] = Counter()
-    for event in live(log, "player.renamed"):
+    for event in select_live(log, "player.renamed"):
         player, new_player = event["data"]["player"], event["data"]["new_player"]
         counts["merge with games on both sides"] += {player, new_player} <= players
         counts["chain of renames"] += current(new_player) != new_player
-    for event in live(log, "player.account_changed", "player.registered", "points.adjusted"):
+    for event in select_live(log, "player.account_changed", "player.registered", "points.adjusted"):
         counts["account or adjustment under an old id"] += current(event["data"]["player"]) != event["data"]["player"]
-    for game in games(log).values():
+    for game in derive_games(log).values():
         counts["game under an old id"] += any(current(player) != player for player in game.players)
     return counts
 
 
 def count_times(log: Log) -> Counter[str]:
     counts: Counter[str] = Counter()
-    recorded = [instant(event["occurred_at"]) for event in log if event["type"] == "game.recorded"]
+    recorded = [parse_instant(event["occurred_at"]) for event in log if event["type"] == "game.recorded"]
     counts["late game"] = sum(at < max(recorded[:number]) for number, at in enumerate(recorded) if number)
-    on_ladders = [game for game in games(log).values() if not game.voided and ladder_of(game)]
-    moments = sorted((ladder_of(game) or "", game.at) for game in on_ladders)
+    on_ladders = [game for game in derive_games(log).values() if not game.voided and find_book_ladder(game)]
+    moments = sorted((find_book_ladder(game) or "", game.at) for game in on_ladders)
     counts["equal times"] = sum(left == right for left, right in pairwise(moments))
     counts["adjustment at a game's end"] = sum(
-        (event["data"]["ladder"], instant(event["occurred_at"])) in moments for event in live(log, "points.adjusted")
+        (event["data"]["ladder"], parse_instant(event["occurred_at"])) in moments
+        for event in select_live(log, "points.adjusted")
     )
     counts["account change at a game's end"] = sum(
-        game.at == instant(event["occurred_at"]) and event["data"]["player"] in game.players
-        for event in live(log, "player.registered", "player.account_changed")
+        game.at == parse_instant(event["occurred_at"]) and event["data"]["player"] in game.players
+        for event in select_live(log, "player.registered", "player.account_changed")
         for game in on_ladders
         if game.data["game"] == "catan"
     )
@@ -87,13 +88,13 @@ def count_times(log: Log) -> Counter[str]:
 # -- cases of a ladder
 
 
-def cases_of_ladder(ladder: Ladder) -> Counter[str]:
+def count_ladder_cases(ladder: Ladder) -> Counter[str]:
     """Count the cases that concern the points of a ladder of `BOOK`."""
     counts = Counter({"adjustment before any game": sum(steps[0][0] is None for steps in ladder.history.values())})
     for played in ladder.played.values():
         if played.counted:
             counts += count_cases_of_game(played) + BY_RULE[ladder.ranking.rule](ladder, played)
-        if ladder_of(played.game) == ladder.name and not ladder.view.late(played.game.at):
+        if find_book_ladder(played.game) == ladder.name and not ladder.view.late(played.game.at):
             counts += count_exclusions(ladder, played.game)
     return counts
 
@@ -110,12 +111,12 @@ def count_cases_of_game(played: Played) -> Counter[str]:
 
 def count_exclusions(ladder: Ladder, game: Game) -> Counter[str]:
     """Count the reasons for which a game, or a participant in it, does not count."""
-    version = in_force(ladder.versions, game.at)
+    version = find_version(ladder.versions, game.at)
     if game.voided or not game.rated:
         return Counter({"unrated or aborted": not game.voided})
-    if version is None or uncountable(game):
+    if version is None or is_uncountable(game):
         return Counter({
-            "recorded, but not countable": uncountable(game), "game before its ruleset": version is None
+            "recorded, but not countable": is_uncountable(game), "game before its ruleset": version is None
         })  # fmt: skip
     counted_players = ladder.view.who(version, game)
     counts = Counter({"fewer than two counted players": len(counted_players) < 2})
@@ -141,7 +142,7 @@ def count_ante_cases(ladder: Ladder, played: Played) -> Counter[str]:
         list(played.place.values()),
         len(list_pot_shares(len(played.place), ladder.ranking.params)),
     )
-    at, bounds = played.game.at, season_bounds(played.game.data["season"])
+    at, bounds = played.game.at, find_season_bounds(played.game.data["season"])
     return Counter(
         {
             "tie over several places of the pot": sum(

@@ -11,10 +11,10 @@ from typing import NamedTuple, Protocol
 
 from oracle.counting import View
 from oracle.ladders import ask
-from oracle.log import Event, Game, Log, games, identities, named
+from oracle.log import Event, Game, Log, build_id_lookup, derive_games, list_named_players
 from oracle.questions import Question
-from oracle.rulesets import BOOK, newest, ruleset_of, versions_of
-from oracle.times import instant
+from oracle.rulesets import BOOK, find_newest_version, get_ruleset_id, list_versions
+from oracle.times import parse_instant
 
 PLAYED = ("played", "not played yet")
 RECORDED_NOWHERE = (*PLAYED, "rules")
@@ -62,12 +62,12 @@ class Path:
     def __init__(self, log: Log, spec: CoordinateSpec) -> None:
         self.log = log
         self.spec = spec
-        self.ruleset_id = ruleset_of(spec.before.ladder)
+        self.ruleset_id = get_ruleset_id(spec.before.ladder)
         self.running = self.ruleset_id in BOOK
         self.first, self.last = spec.before.known_at, spec.after.known_at
         known_log = log[: self.last]
-        person = identities(known_log)
-        ids = {name for name in set().union(*map(named, known_log)) if person(name) == person(spec.player)}
+        person = build_id_lookup(known_log)
+        ids = {name for name in set().union(*map(list_named_players, known_log)) if person(name) == person(spec.player)}
         self.ids = [spec.player, *sorted(ids - {spec.player})]
         self._had: dict[Question, Fraction | None] = {}
 
@@ -76,11 +76,13 @@ class Path:
         """The points of a player who is not on the ladder."""
         if not self.running:
             return Fraction(0)
-        versions = versions_of(self.log[: self.first], self.ruleset_id, self.spec.before.rules)
+        versions = list_versions(self.log[: self.first], self.ruleset_id, self.spec.before.rules)
         if not versions:
             published = (event for event in self.log if event["type"] == "ruleset.published")
-            versions = versions_of([next(e for e in published if e["data"]["id"] == self.ruleset_id)], self.ruleset_id)
-        return newest(versions).start
+            versions = list_versions(
+                [next(e for e in published if e["data"]["id"] == self.ruleset_id)], self.ruleset_id
+            )
+        return find_newest_version(versions).start
 
     def had(self, question: Question) -> Fraction | None:
         """Return the player's points at coordinates, None if they are not on the ladder.
@@ -90,11 +92,11 @@ class Path:
         """
         if question not in self._had:
             known = self.log[: question.known_at]
-            published_versions = [version.name for version in versions_of(known, self.ruleset_id)]
+            published_versions = [version.name for version in list_versions(known, self.ruleset_id)]
             answer = ask(known, question if question.rules in published_versions else question._replace(rules=None))
             assert (answer is None) == (not published_versions), question
             rows = {row.player: row.points for row in answer.rows} if answer else {}
-            person = identities(known)
+            person = build_id_lookup(known)
             self._had[question] = next((rows[name] for name in map(person, self.ids) if name in rows), None)
         return self._had[question]
 
@@ -105,7 +107,7 @@ class Path:
 
     def is_asked_for(self, player: str, position: int) -> bool:
         """Tell whether an id is the player's at a position."""
-        person = identities(self.log[:position])
+        person = build_id_lookup(self.log[:position])
         return person(player) in map(person, self.ids)
 
     def known_at(self, position: int, as_of: str | None = None) -> Question:
@@ -185,13 +187,13 @@ def _format_end(path: Path, cause: Cause) -> str:
     event = _find_event(path, cause)
     if event["type"] == "points.adjusted":
         return _format_time(event["occurred_at"])
-    game = games(path.log[: path.last])[event["data"]["game_id"]]
+    game = derive_games(path.log[: path.last])[event["data"]["game_id"]]
     assert game.first == cause.position
     return _format_time(game.at.isoformat())
 
 
 def _format_time(time: str) -> str:
-    return instant(time).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return parse_instant(time).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def _check_own_part(path: Path, cause: Cause) -> None:
@@ -213,7 +215,7 @@ def _check_own_game(path: Path, cause: Cause, name: str, position: int) -> None:
 
     The change at its end is the own part unless a later fact has the same time.
     """
-    sides = [game_then for upto in (position - 1, position) if (game_then := games(path.log[:upto]).get(name))]
+    sides = [game_then for upto in (position - 1, position) if (game_then := derive_games(path.log[:upto]).get(name))]
     if not any(path.is_asked_for(player, position) for game in sides for player in game.players):
         assert cause.own == 0, cause
         return

@@ -5,10 +5,10 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from oracle.log import Game, Log, games, identities, live, seats
-from oracle.rulesets import Version, cell, in_force, in_scope, unscorable
-from oracle.scores import catan_points
-from oracle.times import ALWAYS, instant
+from oracle.log import Game, Log, build_id_lookup, derive_games, list_seats, select_live
+from oracle.rulesets import Version, find_ladder_name, find_version, is_in_scope, is_unscorable
+from oracle.scores import score_catan
+from oracle.times import ALWAYS, parse_instant
 
 # the minimum number of counted players of lists; any other ladder needs two
 PLAYERS_MIN = {"catan-points/1": 1, "annual-places/1": 1}
@@ -28,7 +28,7 @@ class View:
     def __init__(self, log: Log, upto: datetime | None = None) -> None:
         self.log = log
         self.upto = upto
-        self.current = identities(log)
+        self.current = build_id_lookup(log)
         self._on: dict[tuple[Any, ...], dict[str, list[Counted]]] = {}
 
     def late(self, at: datetime) -> bool:
@@ -37,16 +37,21 @@ class View:
     @cached_property
     def facts(self) -> list[tuple[datetime, int, Any]]:
         """All games and live adjustments, even later ones, in the order of replay."""
-        facts: list[tuple[datetime, int, Any]] = [(game.at, game.first, game) for game in games(self.log).values()]
-        facts += [(instant(e["occurred_at"]), e["position"], e["data"]) for e in live(self.log, "points.adjusted")]
+        facts: list[tuple[datetime, int, Any]] = [
+            (game.at, game.first, game) for game in derive_games(self.log).values()
+        ]
+        facts += [
+            (parse_instant(e["occurred_at"]), e["position"], e["data"])
+            for e in select_live(self.log, "points.adjusted")
+        ]
         return sorted(facts, key=lambda fact: fact[:2])
 
     @cached_property
     def accounts(self) -> list[tuple[str, datetime, int, str]]:
         """The accounts as (player, start, position, kind)."""
         accounts = []
-        for event in live(self.log, "player.registered", "player.account_changed"):
-            since, data = instant(event["occurred_at"]), event["data"]
+        for event in select_live(self.log, "player.registered", "player.account_changed"):
+            since, data = parse_instant(event["occurred_at"]), event["data"]
             if not self.late(since):
                 kind = data.get("account") or "premium"
                 accounts.append((self.current(data["player"]), since, event["position"], kind))
@@ -64,9 +69,9 @@ class View:
     def who(self, version: Version, game: Game) -> list[str]:
         """Return the players of a game in its scope whom a version counts, by recorded ids."""
         if version.rule == "catan-points/1":
-            return [player for player, _ in catan_points(game.data, version.params)]
+            return [player for player, _ in score_catan(game.data, version.params)]
         if version.rule == "annual-places/1":
-            return [seat.first["player"] for seat in seats(game.data) if not seat.changed_hands]
+            return [seat.first["player"] for seat in list_seats(game.data) if not seat.changed_hands]
         scope = version.data["scope"]
         statuses, accounts = scope.get("exclude_status", ()), scope.get("exclude_accounts", ())
         return [
@@ -77,7 +82,7 @@ class View:
 
     def counted(self, version: Version, game: Game) -> list[str]:
         """Return the players who count in a game; none if the game does not count."""
-        if not game.may_count or self.late(game.at) or not in_scope(version, game) or unscorable(version, game):
+        if not game.may_count or self.late(game.at) or not is_in_scope(version, game) or is_unscorable(version, game):
             return []
         who = self.who(version, game)
         return who if len(who) >= PLAYERS_MIN.get(version.rule, 2) else []
@@ -88,8 +93,8 @@ class View:
         if key not in self._on:
             self._on[key] = defaultdict(list)
             for at, _, fact in self.facts:
-                version = in_force(versions, at)
-                name = cell(version, fact) if version and isinstance(fact, Game) else None
+                version = find_version(versions, at)
+                name = find_ladder_name(version, fact) if version and isinstance(fact, Game) else None
                 if version and name and (who := self.counted(version, fact)):
                     self._on[key][name].append(Counted(fact, version, who))
         return self._on[key]

@@ -2,13 +2,13 @@
 
 from fractions import Fraction
 
-from oracle.log import Event, places, seats
+from oracle.log import Event, compute_places, list_seats
 
 RESULTS = ("place", "score", "power", "influence", "victory")
 LEAVER_STATUSES = ("abandoned", "surrendered", "removed")
 
 
-def own_faults(game: Event) -> set[str]:
+def find_own_faults(game: Event) -> set[str]:
     """Return every code with which a game may be refused by itself; if seats are faulty, results are not checked."""
     return find_seat_faults(game) or (find_b5_faults(game) if game.get("kind") == "b5" else find_placing_faults(game))
 
@@ -40,7 +40,7 @@ def find_substitution_faults(participant: Event, leaver: Event) -> set[str]:
 
 
 def find_placing_faults(game: Event) -> set[str]:
-    results = [seat.last for seat in seats(game)]
+    results = [seat.last for seat in list_seats(game)]
     placed = [result["place"] for result in results if result.get("place") is not None]
     scored = [result for result in results if result.get("score") is not None]
     if len(placed) < len(results):
@@ -57,17 +57,17 @@ def find_placing_faults(game: Event) -> set[str]:
 
 
 def find_b5_faults(game: Event) -> set[str]:
-    if (seat_count := len(seats(game))) < 3:
+    if (seat_count := len(list_seats(game))) < 3:
         return {"b5-too-few-players"}
     victory_points = {participant["player"]: participant.get("vp") or 0 for participant in game["participants"]}
     major = any(participant.get("victory") == "major" for participant in game["participants"])
     total = seat_count - 2 + major + bool(game.get("within_time"))
     codes = {"victory-points-total"} if sum(victory_points.values()) != total else set()
-    victories = [seat.last.get("victory") for seat in seats(game)]
+    victories = [seat.last.get("victory") for seat in list_seats(game)]
     best_victory = "major" if "major" in victories else "standard" if "standard" in victories else None
     winners = [
-        seat for seat, victory in zip(seats(game), victories, strict=True)
-        if (victory == best_victory if best_victory else places(game)[seat.last["player"]] == 1)
+        seat for seat, victory in zip(list_seats(game), victories, strict=True)
+        if (victory == best_victory if best_victory else compute_places(game)[seat.last["player"]] == 1)
     ]  # fmt: skip
     if len(winners) > 1:
         return codes

@@ -5,22 +5,22 @@ from fractions import Fraction
 
 from oracle.counting import Counted, View
 from oracle.questions import Answer, Row, compute_ranks, sort_rows
-from oracle.rulesets import Version, in_force, newest, versions_of
-from oracle.scores import Params, catan_points
-from oracle.times import end_of
+from oracle.rulesets import Version, find_newest_version, find_version, list_versions
+from oracle.scores import Params, score_catan
+from oracle.times import find_last_instant
 
 
 def build_month_list(view: View, name: str, versions: list[Version]) -> Answer:
     """Return the list of a month, of a city or open, ranked by the version that scored its last game."""
-    return month_of(view, view.on(versions).get(name, []), versions)
+    return compute_month(view, view.on(versions).get(name, []), versions)
 
 
-def month_of(view: View, games: list[Counted], versions: list[Version]) -> Answer:
+def compute_month(view: View, games: list[Counted], versions: list[Version]) -> Answer:
     points_by_player: dict[str, list[Fraction]] = defaultdict(list)
     for game, version, _ in games:
-        for player, amount in catan_points(game.data, version.params):
+        for player, amount in score_catan(game.data, version.params):
             points_by_player[view.current(player)].append(amount)
-    last = games[-1].version if games else newest(versions)
+    last = games[-1].version if games else find_newest_version(versions)
     return Answer(last.name, len(games), build_month_rows(points_by_player, last.params))
 
 
@@ -56,11 +56,11 @@ def divide_gold(taken_ranks: list[int], params: Params) -> dict[int | None, int]
 def build_year_list(view: View, name: str, versions: list[Version]) -> Answer:
     """Return the list of a year, ranked by the version in force at its end."""
     _, city, group, year = name.split("/")
-    version = in_force(versions, end_of(year)) or newest(versions)
-    monthly = versions_of(view.log, version.params["of"])
+    version = find_version(versions, find_last_instant(year)) or find_newest_version(versions)
+    monthly = list_versions(view.log, version.params["of"])
     played = view.on(monthly)
     names = [f"{version.params['of']}/{city}/{group}/{year}-{month:02d}" for month in range(1, 13)]
-    months = [month_of(view, played.get(name, []), monthly) for name in names]
+    months = [compute_month(view, played.get(name, []), monthly) for name in names]
     rows = build_year_rows(view, version.params, group, year, [row for month in months for row in month.rows])
     return Answer(version.name, sum(month.games for month in months), rows)
 
@@ -71,7 +71,7 @@ def build_year_rows(view: View, params: Params, group: str, year: str, rows: lis
     points = {player: Fraction(sum(places)) for player, places in best.items()}
     games = {player: sum(row.games for row in rows if row.player == player) for player in best}
     account = None if group in params["any_account"] else params["account"]
-    at = min(end_of(year), view.upto or end_of(year))
+    at = min(find_last_instant(year), view.upto or find_last_instant(year))
     rank = compute_ranks(points, [p for p in best if account is None or view.account(p, at) == account], best=-1)
     return sort_rows(
         (Row(rank.get(p), p, points[p], games[p], p in rank, None, places) for p, places in best.items()), best=-1

@@ -5,7 +5,7 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from oracle.times import instant
+from oracle.times import parse_instant
 
 Event = dict[str, Any]
 Log = list[Event]
@@ -49,33 +49,33 @@ class Seat(NamedTuple):
 # -- events
 
 
-def numbered(events: list[Event]) -> Log:
+def number_events(events: list[Event]) -> Log:
     """Return events in the order of recording as a log."""
     return [{**event, "position": position} for position, event in enumerate(events, 1)]
 
 
-def games(log: Log) -> dict[str, Game]:
+def derive_games(log: Log) -> dict[str, Game]:
     """Return all games, as last corrected, by id; a correction without a date keeps the game's date."""
     games_by_id: dict[str, Game] = {}
     for event in log:
         data, name = event["data"], event["data"].get("game_id")
         if event["type"] == "game.recorded":
-            games_by_id[name] = Game(data, instant(event["occurred_at"]), event["position"], False)
+            games_by_id[name] = Game(data, parse_instant(event["occurred_at"]), event["position"], False)
         elif event["type"] == "game.corrected":
-            games_by_id[name] = corrected(games_by_id[name], data["game"])
+            games_by_id[name] = apply_correction(games_by_id[name], data["game"])
         elif event["type"] in GAME_EVENTS:
             games_by_id[name] = games_by_id[name]._replace(voided=event["type"] == "game.voided")
     return games_by_id
 
 
-def corrected(game: Game, new: Event) -> Game:
+def apply_correction(game: Game, new: Event) -> Game:
     """Return a game after a correction."""
     data = {key: value for key, value in new.items() if key != "occurred_at"}
     dated = new.get("occurred_at")
-    return game._replace(data=data, at=instant(dated) if dated else game.at)
+    return game._replace(data=data, at=parse_instant(dated) if dated else game.at)
 
 
-def voids(log: Log) -> dict[str, list[str]]:
+def group_voids(log: Log) -> dict[str, list[str]]:
     """Return the ids of the voids of each event, in order: the second undoes the first, and so on."""
     root_by_void: dict[str, str] = {}
     voids_by_event: dict[str, list[str]] = {}
@@ -87,18 +87,18 @@ def voids(log: Log) -> dict[str, list[str]]:
     return voids_by_event
 
 
-def live(log: Log, *types: str) -> Log:
+def select_live(log: Log, *types: str) -> Log:
     """Return the events of these types that are not withdrawn."""
-    withdrawn_ids = {event_id for event_id, void_ids in voids(log).items() if len(void_ids) % 2}
+    withdrawn_ids = {event_id for event_id, void_ids in group_voids(log).items() if len(void_ids) % 2}
     return [event for event in log if event["type"] in types and event["id"] not in withdrawn_ids]
 
 
 # -- people
 
 
-def identities(log: Log) -> Callable[[str], str]:
+def build_id_lookup(log: Log) -> Callable[[str], str]:
     """Return a function that follows the chain of renames from an id to the current one."""
-    following = {event["data"]["player"]: event["data"]["new_player"] for event in live(log, "player.renamed")}
+    following = {event["data"]["player"]: event["data"]["new_player"] for event in select_live(log, "player.renamed")}
 
     def current(player: str) -> str:
         while player in following:
@@ -108,30 +108,30 @@ def identities(log: Log) -> Callable[[str], str]:
     return current
 
 
-def named(event: Event) -> set[str]:
+def list_named_players(event: Event) -> set[str]:
     """Return the players whom an event names."""
     data = event["data"]
     game = data["game"] if event["type"] == "game.corrected" else data
     return {p["player"] for p in game.get("participants", ())} | {data.get("player"), data.get("new_player")} - {None}
 
 
-def met(log: Log, left: str, right: str) -> bool:
+def have_met(log: Log, left: str, right: str) -> bool:
     """Tell whether two people took part in the same game that is not voided."""
-    current = identities(log)
-    people = [{current(player) for player in game.players} for game in games(log).values() if not game.voided]
+    current = build_id_lookup(log)
+    people = [{current(player) for player in game.players} for game in derive_games(log).values() if not game.voided]
     return any({left, right} <= participants for participants in people)
 
 
 # -- results
 
 
-def seats(game: Event) -> list[Seat]:
+def list_seats(game: Event) -> list[Seat]:
     """Return the seats of a game."""
     substitutes = {p["replaces"]: p for p in game["participants"] if p.get("replaces")}
     return [Seat(p, substitutes.get(p["player"], p)) for p in game["participants"] if not p.get("replaces")]
 
 
-def merit(game: Event, result: Event) -> tuple[Fraction, ...]:
+def compute_merit(game: Event, result: Event) -> tuple[Fraction, ...]:
     """Return the sort key of a result, the less the better: place, else score; or victory, power and influence."""
     if game.get("kind") == "b5":
         victory = ["major", "standard", None].index(result.get("victory"))
@@ -141,9 +141,9 @@ def merit(game: Event, result: Event) -> tuple[Fraction, ...]:
     return (Fraction(result["score"]) * (1 if game.get("score_order") == "low" else -1),)
 
 
-def places(game: Event) -> dict[str, int]:
+def compute_places(game: Event) -> dict[str, int]:
     """Return the competition place of every participant; a leaver and their substitute both have that of their seat."""
-    merits = [(seat, merit(game, seat.last)) for seat in seats(game)]
+    merits = [(seat, compute_merit(game, seat.last)) for seat in list_seats(game)]
     place_by_player: dict[str, int] = {}
     for seat, seat_merit in merits:
         place = 1 + sum(other_merit < seat_merit for _, other_merit in merits)

@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 from oracle.counting import Counted, View
 from oracle.ladders import LISTS, ask
-from oracle.lists import month_of
-from oracle.log import Game, Log, places, seats
+from oracle.lists import compute_month
+from oracle.log import Game, Log, compute_places, list_seats
 from oracle.questions import Answer, Question, Row
-from oracle.rulesets import ruleset_of, versions_of
+from oracle.rulesets import get_ruleset_id, list_versions
 from oracle.running import Ladder
-from oracle.scores import catan_points
-from oracle.times import berlin, end_of
+from oracle.scores import score_catan
+from oracle.times import find_last_instant, to_berlin
 
 # the number of games of a streak, its first and its last game
 Streak = tuple[int, str, str] | None
@@ -63,13 +63,13 @@ class Course:
     def __init__(self, log: Log, question: Question) -> None:
         self.log, self.question = log, question
         known = [event for event in log if event["position"] <= question.known_at]
-        self.view, self.versions = View(known, question.upto), versions_of(known, ruleset_of(question.ladder))
+        self.view, self.versions = View(known, question.upto), list_versions(known, get_ruleset_id(question.ladder))
         self.rule = self.versions[0].rule
         self.counted = self.view.on(self.versions).get(question.ladder, [])
 
     def standings(self, as_of: str | None = None) -> Answer:
         """Return the standings, or those at an earlier time."""
-        earlier = as_of is not None and (self.question.upto is None or end_of(as_of) < self.question.upto)
+        earlier = as_of is not None and (self.question.upto is None or find_last_instant(as_of) < self.question.upto)
         answer = ask(self.log, self.question._replace(as_of=as_of) if earlier else self.question)
         assert answer is not None
         return answer
@@ -82,12 +82,18 @@ class Course:
         return [] if annual else [counted for counted in self.counted if player in map(self.view.current, counted.who)]
 
     def place_in(self, counted: Counted, player: str) -> int:
-        place_by_player = {self.view.current(recorded): place for recorded, place in places(counted.game.data).items()}
+        place_by_player = {
+            self.view.current(recorded): place for recorded, place in compute_places(counted.game.data).items()
+        }
         return place_by_player[player]
 
     def has_won(self, counted: Counted, player: str) -> bool:
         """Tell whether the player is the only one, besides their own seat, with place 1."""
-        first = [seat for seat in seats(counted.game.data) if places(counted.game.data)[seat.last["player"]] == 1]
+        first = [
+            seat
+            for seat in list_seats(counted.game.data)
+            if compute_places(counted.game.data)[seat.last["player"]] == 1
+        ]
         return self.place_in(counted, player) == 1 and len(first) == 1
 
     def course(self, player: str) -> list[Step]:
@@ -97,7 +103,7 @@ class Course:
             return [Step(game, place, before + change) for game, place, before, change in steps]
         own_games = self.games_of(player)
         points_per_game = [
-            sum(amount for who, amount in catan_points(counted.game.data, counted.version.params)
+            sum(amount for who, amount in score_catan(counted.game.data, counted.version.params)
                 if self.view.current(who) == player) for counted in own_games
         ]  # fmt: skip
         return [
@@ -140,8 +146,8 @@ class Course:
                 )
         return Profile(
             next((row for row in rows if row.player == player), None), sum(row.rank is not None for row in rows),
-            len(rows), self.course(player), outcomes.count("W"), streaks(outcomes, "W", ids),
-            streaks(outcomes, "-", ids), sorted(Counter(self.place_in(one, player) for one in own_games).items()),
+            len(rows), self.course(player), outcomes.count("W"), find_streaks(outcomes, "W", ids),
+            find_streaks(outcomes, "-", ids), sorted(Counter(self.place_in(one, player) for one in own_games).items()),
             sorted(((name, *(counts[what] for what in ("games", "better", "equal", "worse"))) for name, counts
                     in counts_by_opponent.items()), key=lambda one: (-one[1], one[0])),
         )  # fmt: skip
@@ -162,15 +168,15 @@ class Course:
             for index, counted in enumerate(self.counted)
         ]
         if all(version.params["score"] == "sum" for version in self.versions):
-            return "step", [(at, game, month_of(self.view, games, self.versions)) for at, game, games in played]
-        at_ends = {self.until(f"{berlin(at):%Y-%m-%d}"): games for at, _, games in played}
-        return "day", [(at, None, month_of(self.view, games, self.versions)) for at, games in at_ends.items()]
+            return "step", [(at, game, compute_month(self.view, games, self.versions)) for at, game, games in played]
+        at_ends = {self.until(f"{to_berlin(at):%Y-%m-%d}"): games for at, _, games in played}
+        return "day", [(at, None, compute_month(self.view, games, self.versions)) for at, games in at_ends.items()]
 
     def end(self, text: str) -> datetime:
-        return end_of(text)
+        return find_last_instant(text)
 
     def until(self, end: str) -> datetime:
-        return end_of(end) if self.question.upto is None else min(end_of(end), self.question.upto)
+        return find_last_instant(end) if self.question.upto is None else min(find_last_instant(end), self.question.upto)
 
     def ranks_of(self, player: str) -> list[tuple[datetime, str | None, int | None, int]]:
         """Return the changes of a player's rank: the time, the game, the new rank, and the number of games."""
@@ -188,7 +194,7 @@ class Course:
         """Return the month before that of the last game."""
         if not self.counted:
             return None
-        first = berlin(self.counted[-1].game.at).replace(day=1)
+        first = to_berlin(self.counted[-1].game.at).replace(day=1)
         return f"{first - timedelta(days=1):%Y-%m}"
 
     def overview(self, since: str | None, last: int) -> list[Moved]:
@@ -207,7 +213,7 @@ class Course:
         return overview
 
 
-def streaks(outcomes: str, outcome: str, games: list[str]) -> tuple[Streak, Streak]:
+def find_streaks(outcomes: str, outcome: str, games: list[str]) -> tuple[Streak, Streak]:
     """Return the longest streak of an outcome (the first of equal ones), and the current one."""
     runs = [(len(run[0]), games[run.start()], games[run.end() - 1]) for run in re.finditer(f"{outcome}+", outcomes)]
     longest = max(runs, key=lambda run: run[0], default=None)

@@ -9,7 +9,7 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from oracle.times import end_of
+from oracle.times import find_last_instant
 
 
 class Question(NamedTuple):
@@ -23,7 +23,7 @@ class Question(NamedTuple):
     @property
     def upto(self) -> datetime | None:
         """The last instant that `as_of` admits."""
-        return None if self.as_of is None else end_of(self.as_of)
+        return None if self.as_of is None else find_last_instant(self.as_of)
 
 
 class Row(NamedTuple):

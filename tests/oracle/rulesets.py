@@ -8,8 +8,8 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from oracle.log import Event, Game, Log, live, seats
-from oracle.times import ALWAYS, IN_THE_END, berlin, season_bounds, start_of
+from oracle.log import Event, Game, Log, list_seats, select_live
+from oracle.times import ALWAYS, IN_THE_END, find_first_instant, find_season_bounds, to_berlin
 
 BOOK: dict[str, Event] = {
     "galactic-points": {
@@ -69,23 +69,25 @@ class Version(NamedTuple):
         return Fraction(self.params["start"])
 
 
-def version(data: Event, position: int = 0) -> Version:
+def build_version(data: Event, position: int = 0) -> Version:
     """A version as its event says it."""
-    return Version(data, start_of(data["effective_from"]) if data.get("effective_from") else None, position)
+    return Version(data, find_first_instant(data["effective_from"]) if data.get("effective_from") else None, position)
 
 
 # -- in a log
 
 
-def by_the_book(log: Log) -> Log:
+def apply_book(log: Log) -> Log:
     """The log as it were if the shipped rulesets said what their sources say."""
     return [
-        {**event, "data": event["data"] | in_the_book(event["data"])} if event["type"] == "ruleset.published" else event
+        {**event, "data": event["data"] | find_book_members(event["data"])}
+        if event["type"] == "ruleset.published"
+        else event
         for event in log
     ]
 
 
-def in_the_book(data: Event) -> Event:
+def find_book_members(data: Event) -> Event:
     """What the sources say of a version; the first of the Babylon 5 league had another reading of several winners."""
     found = BOOK.get(data["id"], {})
     if (data["id"], data["version"]) == ("b5-league", "1"):
@@ -93,15 +95,15 @@ def in_the_book(data: Event) -> Event:
     return found
 
 
-def ruleset_of(ladder: str) -> str:
+def get_ruleset_id(ladder: str) -> str:
     """Return the id of a ladder's ruleset."""
     return ladder.partition("/")[0]
 
 
-def versions_of(log: Log, ruleset_id: str, rules: str | None = None) -> list[Version]:
+def list_versions(log: Log, ruleset_id: str, rules: str | None = None) -> list[Version]:
     """Return the published versions that are not withdrawn; with `rules`, only that one, always in force."""
-    published = [event for event in live(log, "ruleset.published") if event["data"]["id"] == ruleset_id]
-    versions = [version(event["data"], event["position"]) for event in published]
+    published = [event for event in select_live(log, "ruleset.published") if event["data"]["id"] == ruleset_id]
+    versions = [build_version(event["data"], event["position"]) for event in published]
     return (
         versions
         if rules is None
@@ -109,7 +111,7 @@ def versions_of(log: Log, ruleset_id: str, rules: str | None = None) -> list[Ver
     )
 
 
-def in_force(versions: list[Version], at: datetime) -> Version | None:
+def find_version(versions: list[Version], at: datetime) -> Version | None:
     """Return the version with the latest date not after an instant; of equal dates, the one recorded last."""
     started = [
         (version.since, version.position, version) for version in versions if version.since and version.since <= at
@@ -117,64 +119,65 @@ def in_force(versions: list[Version], at: datetime) -> Version | None:
     return max(started, key=lambda version: version[:2])[2] if started else None
 
 
-def newest(versions: list[Version]) -> Version:
+def find_newest_version(versions: list[Version]) -> Version:
     """Return the version in force in the end; if none ever is, the one recorded last."""
-    return in_force(versions, IN_THE_END) or versions[-1]
+    return find_version(versions, IN_THE_END) or versions[-1]
 
 
-def start_at(versions: list[Version], at: datetime) -> Fraction:
+def find_start(versions: list[Version], at: datetime) -> Fraction:
     """Return the points of a new player at an instant: by the version in force, else by the first one."""
     first = min((version.since for version in versions if version.since), default=at)
-    return (in_force(versions, max(at, first)) or versions[0]).start
+    return (find_version(versions, max(at, first)) or versions[0]).start
 
 
 # -- games
 
 
-def cell(version: Version, game: Game) -> str | None:
+def find_ladder_name(version: Version, game: Game) -> str | None:
     """Return the name of a ruleset's ladder that a game belongs to by its labels and time, if any."""
     values = [
-        f"{berlin(game.at):{PERIODS[part]}}" if part in PERIODS else game.data.get(part)
+        f"{to_berlin(game.at):{PERIODS[part]}}" if part in PERIODS else game.data.get(part)
         for part in version.data.get("partition", {}).get("by", ())
     ]
     return "/".join([version.data["id"], *map(str, values)]) if all(values) else None
 
 
-def in_scope(version: Version, game: Game) -> bool:
+def is_in_scope(version: Version, game: Game) -> bool:
     """Tell whether a game's name, kind, group and size are in the scope of a version."""
     scope, kind = version.data["scope"], game.data.get("kind") or "placing"
     return (
         game.data["game"] in scope["game"]
         and kind in scope.get("kind", [kind])
-        and len(seats(game.data)) >= scope.get("players_min", 2)
+        and len(list_seats(game.data)) >= scope.get("players_min", 2)
         and game.data.get("group") not in scope.get("exclude_group", ())
     )
 
 
-def unscorable(version: Version, game: Game) -> bool:
+def is_unscorable(version: Version, game: Game) -> bool:
     """Tell whether the rule of a version cannot score a game in its scope."""
     rows = version.params.get("contributions") or version.params.get("points")
-    if rows and str(len(seats(game.data))) not in rows:
+    if rows and str(len(list_seats(game.data))) not in rows:
         return True
-    if version.rule in ONE_PLAYER_A_SEAT and any(seat.changed_hands for seat in seats(game.data)):
+    if version.rule in ONE_PLAYER_A_SEAT and any(seat.changed_hands for seat in list_seats(game.data)):
         return True
-    bounds = season_bounds(game.data.get("season") or "") if version.rule == "ante-pool/1" else None
+    bounds = find_season_bounds(game.data.get("season") or "") if version.rule == "ante-pool/1" else None
     return bounds is not None and not bounds[0] <= game.at < bounds[1]
 
 
 # -- the rulesets of BOOK
 
-SHIPPED = [version(data) for data in BOOK.values()]
+SHIPPED = [build_version(data) for data in BOOK.values()]
 
 
-def ladder_of(game: Game) -> str | None:
+def find_book_ladder(game: Game) -> str | None:
     """Return the ladder of `BOOK` that a game belongs to, counted or not."""
-    names = (cell(version, game) for version in SHIPPED if in_scope(version, game))
+    names = (find_ladder_name(version, game) for version in SHIPPED if is_in_scope(version, game))
     return next(filter(None, names), None)
 
 
-def uncountable(game: Game) -> bool:
+def is_uncountable(game: Game) -> bool:
     """Tell whether a game is rated, but the rule of its ladder cannot score it."""
     return game.rated and any(
-        in_scope(version, game) and cell(version, game) and unscorable(version, game) for version in SHIPPED
+        is_in_scope(version, game) and find_ladder_name(version, game) and is_unscorable(version, game)
+        for version in SHIPPED
     )

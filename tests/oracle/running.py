@@ -6,11 +6,11 @@ from datetime import datetime
 from fractions import Fraction
 from typing import NamedTuple
 
-from oracle.cases import cases_of_ladder
+from oracle.cases import count_ladder_cases
 from oracle.counting import View
-from oracle.log import Game, places, seats
+from oracle.log import Game, compute_places, list_seats
 from oracle.questions import Answer, Row, compute_ranks, sort_rows
-from oracle.rulesets import Version, cell, in_force, newest, start_at
+from oracle.rulesets import Version, find_ladder_name, find_newest_version, find_start, find_version
 from oracle.scores import SCORES, Points
 
 
@@ -49,7 +49,7 @@ class Ladder:
 
     def points_of(self, player: str, at: datetime) -> Fraction:
         """Return the points of a player, or the start of a new player at an instant."""
-        return self.points[player] if player in self.points else start_at(self.versions, at)
+        return self.points[player] if player in self.points else find_start(self.versions, at)
 
     def move(self, player: str, at: datetime, change: Fraction, game: str | None, place: int | None) -> None:
         before = self.points_of(player, at)
@@ -65,15 +65,19 @@ class Ladder:
         """Play one game; a game that does not count here changes no points."""
         name, current = game.data["game_id"], self.view.current
         before = {player: self.points_of(player, game.at) for player in map(current, game.players)}
-        version = in_force(self.versions, game.at)
-        who = self.view.counted(version, game) if version and cell(version, game) == self.name else []
+        version = find_version(self.versions, game.at)
+        who = self.view.counted(version, game) if version and find_ladder_name(version, game) == self.name else []
         if version is None or not who:
             self.played[name] = Played(game, False, before, {}, {}, Fraction(0), Fraction(0))
             return
-        place = {current(player): rank for player, rank in places(game.data).items() if player in who}
+        place = {current(player): rank for player, rank in compute_places(game.data).items() if player in who}
         participants = {current(participant["player"]): participant for participant in game.data["participants"]}
         change, minted = SCORES[version.rule](
-            {player: before[player] for player in place}, place, participants, len(seats(game.data)), version.params
+            {player: before[player] for player in place},
+            place,
+            participants,
+            len(list_seats(game.data)),
+            version.params,
         )
         played = Played(game, True, before, place, change, minted, minted - sum(change.values()))
         self.apply(name, version, played)
@@ -88,7 +92,7 @@ class Ladder:
     @property
     def ranking(self) -> Version:
         """The version that scored the last game; before the first game, the newest."""
-        return self.last or newest(self.versions)
+        return self.last or find_newest_version(self.versions)
 
     def rows(self) -> list[Row]:
         least = self.ranking.params.get("min_games", 0)
@@ -101,7 +105,7 @@ class Ladder:
     @property
     def cases(self) -> Counter[str]:
         """The counts of interesting cases on the ladder."""
-        return cases_of_ladder(self)
+        return count_ladder_cases(self)
 
     def answer(self) -> Answer:
         return Answer(self.ranking.name, sum(played.counted for played in self.played.values()), self.rows())

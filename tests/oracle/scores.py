@@ -11,7 +11,7 @@ from functools import cache
 from math import floor
 from typing import Any
 
-from oracle.log import Event, Seat, places, seats
+from oracle.log import Event, Seat, compute_places, list_seats
 
 Points = dict[str, Fraction]
 Params = dict[str, Any]
@@ -105,9 +105,9 @@ def score_pair(gap: Fraction, outcome: int, k: Fraction, scale: int) -> Fraction
     return Fraction(size if change > 0 else -size)
 
 
-def catan_points(game: Event, params: Params) -> list[tuple[str, Fraction]]:
+def score_catan(game: Event, params: Params) -> list[tuple[str, Fraction]]:
     """Return the players' points of a game: tied seats share the sum of the points of their places."""
-    placed, seated = places(game), seats(game)
+    placed, seated = compute_places(game), list_seats(game)
     row = params["points"][str(len(seated))]
     ranks = [placed[seat.first["player"]] for seat in seated]
     points = []

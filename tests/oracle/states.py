@@ -10,9 +10,9 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from oracle.log import Event, Game, Log, games, identities, live
-from oracle.rulesets import Version, in_force, versions_of
-from oracle.times import IN_THE_END, MICROSECOND, berlin, instant, start_of
+from oracle.log import Event, Game, Log, build_id_lookup, derive_games, select_live
+from oracle.rulesets import Version, find_version, list_versions
+from oracle.times import IN_THE_END, MICROSECOND, find_first_instant, parse_instant, to_berlin
 
 START = (10_000, 20)  # rating in tenths, and a weight
 # by id: the rating period, and the months in which seasons begin, or the label with the season
@@ -57,7 +57,7 @@ class Played(NamedTuple):
 
     @property
     def day(self) -> int:
-        return berlin(self.game.at).date().toordinal()
+        return to_berlin(self.game.at).date().toordinal()
 
     def gain(self, player: str, weight: int, k: int) -> int:
         """Return a player's change for one game: for each opponent the result, and the home, score and bonus terms."""
@@ -76,7 +76,7 @@ def find_season(by: Any, played: Played) -> Any:
     """Return the season of a game: its label, or the latest starting month."""
     if by == "season" or by is None:
         return by and played.game.data.get("season")
-    day = berlin(played.game.at).date()
+    day = to_berlin(played.game.at).date()
     begun = [month for month in by if month <= day.month]
     return (day.year, max(begun)) if begun else (day.year - 1, max(by))
 
@@ -90,7 +90,7 @@ def find_period_start(period: str, day: datetime) -> datetime:
 
 def number_period(period: str, at: datetime) -> int:
     """Return the number of the period of an instant; consecutive periods have consecutive numbers."""
-    day = find_period_start(period, berlin(at))
+    day = find_period_start(period, to_berlin(at))
     if period == "month":
         return day.year * 12 + day.month
     return day.toordinal() // (7 if period == "week" else 1)
@@ -98,9 +98,9 @@ def number_period(period: str, at: datetime) -> int:
 
 def find_period_bounds(period: str, at: datetime) -> tuple[datetime, datetime]:
     """Return the first instants of the period of an instant and of the next period."""
-    begin = find_period_start(period, berlin(at).replace(hour=0, minute=0, second=0, microsecond=0))
+    begin = find_period_start(period, to_berlin(at).replace(hour=0, minute=0, second=0, microsecond=0))
     after = find_period_start(period, begin + timedelta(days={"day": 1, "week": 7, "month": 32}[period]))
-    return start_of(begin.date().isoformat()), start_of(after.date().isoformat())
+    return find_first_instant(begin.date().isoformat()), find_first_instant(after.date().isoformat())
 
 
 class Group(NamedTuple):
@@ -119,8 +119,8 @@ class StateLadder:
     def __init__(self, log: Log, name: str, upto: datetime | None, rules: str | None) -> None:
         self.name, self.upto, self.log = name, upto, log
         self.period, self.season_by = RULESETS[name]
-        self.current = identities(log)
-        self.versions = versions_of(log, name, rules)
+        self.current = build_id_lookup(log)
+        self.versions = list_versions(log, name, rules)
         self.states: dict[str, State] = {}
         self.games: dict[str, int] = {}
         self.last: dict[str, Last] = {}
@@ -139,7 +139,7 @@ class StateLadder:
     def seeds(self) -> dict[str, Event]:
         """The first live seed of each player."""
         seeds: dict[str, Event] = {}
-        for event in live(self.log, "player.seeded"):
+        for event in select_live(self.log, "player.seeded"):
             if event["data"]["ladder"] == self.name:
                 seeds.setdefault(self.current(event["data"]["player"]), event["data"])
         return seeds
@@ -160,8 +160,8 @@ class StateLadder:
     def counted(self) -> list[Played]:
         """Return all counted games, even later ones."""
         counted_games = []
-        for game in sorted(games(self.log).values(), key=lambda one: (one.at, one.first)):
-            if game.may_count and in_force(self.versions, game.at):
+        for game in sorted(derive_games(self.log).values(), key=lambda one: (one.at, one.first)):
+            if game.may_count and find_version(self.versions, game.at):
                 told = {self.current(one["player"]): one for one in game.data["participants"]}
                 counted_games.append(Played(game, told, {name: one.get("team", name) for name, one in told.items()}))
         return counted_games
@@ -200,8 +200,8 @@ class StateLadder:
 
     def _adjusted(self) -> list[tuple[datetime, tuple[float, float], Callable[[], None]]]:
         entries = []
-        for event in live(self.log, "points.adjusted"):
-            at = instant(event["occurred_at"])
+        for event in select_live(self.log, "points.adjusted"):
+            at = parse_instant(event["occurred_at"])
             if event["data"]["ladder"] != self.name or (self.upto and at > self.upto):
                 continue
             order = (1, event["position"])
@@ -231,7 +231,7 @@ class StateLadder:
                 at, order = where
             elif self.period != "game" and find_period_bounds(self.period, since)[0] != since:
                 at = find_period_bounds(self.period, since)[1]
-            new = in_force(self.versions, since)
+            new = find_version(self.versions, since)
             if new and (self.period == "event" or not (self.upto and at > self.upto)):
                 entries.append((at, order, lambda new=new: self._enter(new)))
         return entries  # type: ignore[return-value]
@@ -258,7 +258,7 @@ class StateLadder:
 
     def _score(self, group: Group) -> None:
         """Score a game, or all games of a period, from the states before it."""
-        scored_by = in_force(self.versions, group.begin) or in_force(self.versions, group.games[0].game.at)
+        scored_by = find_version(self.versions, group.begin) or find_version(self.versions, group.games[0].game.at)
         assert scored_by is not None
         names = sorted({name for played in group.games for name in played.told})
         after = {}
@@ -300,26 +300,26 @@ class StateLadder:
 # -- validation
 
 
-def seed_faults(log: Log, event: Event) -> set[str]:
+def find_seed_faults(log: Log, event: Event) -> set[str]:
     """Return every code with which a seed may be refused."""
-    ladder, current = event["data"]["ladder"], identities(log)
+    ladder, current = event["data"]["ladder"], build_id_lookup(log)
     person = current(event["data"]["player"])
-    if not versions_of(log, ladder):
+    if not list_versions(log, ladder):
         return {"unknown-ladder"}
     ladder_state = StateLadder(log, ladder, None, None)
     if person in ladder_state.seeds:
         return {"seed-exists"}
     seeds = [one["id"] for one in log if one["type"] == "player.seeded" and one["data"]["ladder"] == ladder]
-    live_ids = {one["id"] for one in live(log, "player.seeded")}
+    live_ids = {one["id"] for one in select_live(log, "player.seeded")}
     by_id = {one["id"]: one for one in log}
     again = any(current(by_id[one]["data"]["player"]) == person for one in seeds if one not in live_ids)
     counted = any(person in played.told for played in ladder_state.counted())
     return {"seed-late"} if counted and not again else set()
 
 
-def merge_faults(log: Log, player: str, new_player: str) -> set[str]:
+def find_merge_faults(log: Log, player: str, new_player: str) -> set[str]:
     """Return the code of a rename that would give a person two different seeds on a ladder."""
-    current = identities(log)
+    current = build_id_lookup(log)
     for name in RULESETS:
         ladder = StateLadder(log, name, None, None)
         left, right = (ladder.seeds.get(current(one)) for one in (player, new_player))

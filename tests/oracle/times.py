@@ -11,16 +11,16 @@ MICROSECOND = timedelta(microseconds=1)
 SEASON_MONTHS = (1, 5, 9)
 
 
-def instant(text: str) -> datetime:
+def parse_instant(text: str) -> datetime:
     """Return the time of an event in UTC."""
     return datetime.fromisoformat(text).astimezone(UTC)
 
 
-ALWAYS = instant("0001-01-01T00:00:00Z")
-IN_THE_END = instant("9999-12-31T00:00:00Z")
+ALWAYS = parse_instant("0001-01-01T00:00:00Z")
+IN_THE_END = parse_instant("9999-12-31T00:00:00Z")
 
 
-def berlin(at: datetime) -> datetime:
+def to_berlin(at: datetime) -> datetime:
     """Return the local time of Berlin at an instant.
 
     Since 1996, summer time lasts from the last Sunday of March to that of October, each at 1:00 UTC.
@@ -36,14 +36,14 @@ def find_last_sunday(year: int, month: int) -> datetime:
     return last - timedelta(days=(last.weekday() + 1) % 7)
 
 
-def start_of(day: str) -> datetime:
+def find_first_instant(day: str) -> datetime:
     """Return the first instant of a day in Berlin."""
     midnight = datetime.fromisoformat(day)
     candidates = (midnight.replace(tzinfo=UTC) - timedelta(hours=hours) for hours in (1, 2))
-    return next(at for at in candidates if berlin(at) == midnight)
+    return next(at for at in candidates if to_berlin(at) == midnight)
 
 
-def end_of(text: str) -> datetime:
+def find_last_instant(text: str) -> datetime:
     """Return the last instant of a day, month or year in Berlin; a text with a time of day is an instant itself."""
     match len(text):
         case 4:
@@ -53,14 +53,14 @@ def end_of(text: str) -> datetime:
         case 10:
             following = date.fromisoformat(text) + timedelta(days=1)
         case _:
-            return instant(text)
-    return start_of(following.isoformat()) - MICROSECOND
+            return parse_instant(text)
+    return find_first_instant(following.isoformat()) - MICROSECOND
 
 
-def season_bounds(season: str) -> tuple[datetime, datetime] | None:
+def find_season_bounds(season: str) -> tuple[datetime, datetime] | None:
     """Return the first instants of a Babylon 5 season and of the next one; None for an id without dates."""
     if not re.fullmatch(r"[0-9]{4}-[123]", season):
         return None
     year, part = int(season[:4]), int(season[5])
     days = [f"{season_year:04d}-{month:02d}-01" for season_year in (year, year + 1) for month in SEASON_MONTHS]
-    return start_of(days[part - 1]), start_of(days[part])
+    return find_first_instant(days[part - 1]), find_first_instant(days[part])

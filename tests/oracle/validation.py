@@ -6,11 +6,23 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from oracle.game_faults import own_faults
-from oracle.log import GAME_EVENTS, Event, Game, Log, corrected, games, identities, live, met, named, voids
-from oracle.rulesets import BOOK, ladder_of, ruleset_of, uncountable, versions_of
+from oracle.game_faults import find_own_faults
+from oracle.log import (
+    GAME_EVENTS,
+    Event,
+    Game,
+    Log,
+    apply_correction,
+    build_id_lookup,
+    derive_games,
+    group_voids,
+    have_met,
+    list_named_players,
+    select_live,
+)
+from oracle.rulesets import BOOK, find_book_ladder, get_ruleset_id, is_uncountable, list_versions
 from oracle.scores import UNITS
-from oracle.times import instant
+from oracle.times import parse_instant
 
 DEFAULTS = {
     "account": "premium", "kind": "placing", "score_order": "high", "within_time": False, "rated": True,
@@ -31,8 +43,8 @@ class Verdict(NamedTuple):
 
 def validate(log: Log, event: Event, allow_uncounted: bool = False) -> Verdict:
     """Return the verdict of an import about one event."""
-    known_event = next((known for known in log if known["id"] == identity(event)), None)
-    if (known_event is not None and meaning(known_event) == meaning(event)) or is_published(log, event):
+    known_event = next((known for known in log if known["id"] == derive_id(event)), None)
+    if (known_event is not None and derive_meaning(known_event) == derive_meaning(event)) or is_published(log, event):
         return Verdict(True, frozenset())
     codes = FAULTS[event["type"]](log, event) | ({"id-conflict"} if known_event else set())
     return Verdict(False, frozenset(codes - {"uncounted"} if allow_uncounted else codes))
@@ -41,16 +53,20 @@ def validate(log: Log, event: Event, allow_uncounted: bool = False) -> Verdict:
 # -- the meaning of an event
 
 
-def identity(event: Event) -> str:
+def derive_id(event: Event) -> str:
     """Return an event's id; the default is the game's id for a game, and here the whole meaning for another event."""
     if event.get("id"):
         return str(event["id"])
-    return f"game:{event['data']['game_id']}" if event["type"] == "game.recorded" else meaning(event)
+    return f"game:{event['data']['game_id']}" if event["type"] == "game.recorded" else derive_meaning(event)
 
 
-def meaning(event: Event) -> str:
+def derive_meaning(event: Event) -> str:
     """Return the meaning of an event: defaults, order and the zone of a time make no difference."""
-    content = {"type": event["type"], "at": instant(event["occurred_at"]).isoformat(), "data": normalise(event["data"])}
+    content = {
+        "type": event["type"],
+        "at": parse_instant(event["occurred_at"]).isoformat(),
+        "data": normalise(event["data"]),
+    }
     return json.dumps(content, sort_keys=True)
 
 
@@ -62,7 +78,7 @@ def normalise(value: Any, name: str = "") -> Any:
     if isinstance(value, list):
         return [normalise(part) for part in value]
     if name == "occurred_at":
-        return instant(value).isoformat()
+        return parse_instant(value).isoformat()
     return str(Fraction(value)) if name in ("points", "score") and is_decimal(value) else value
 
 
@@ -73,7 +89,7 @@ def is_decimal(value: Any) -> bool:
 def is_published(log: Log, event: Event) -> bool:
     """Tell whether an event publishes a version that is live with the same content, under any id."""
     return event["type"] == "ruleset.published" and event["data"] in [
-        known.data for known in versions_of(log, event["data"]["id"])
+        known.data for known in list_versions(log, event["data"]["id"])
     ]
 
 
@@ -81,42 +97,42 @@ def is_published(log: Log, event: Event) -> bool:
 
 
 def find_recording_faults(log: Log, event: Event) -> set[str]:
-    exists = event["data"]["game_id"] in games(log) and identity(event) not in [known["id"] for known in log]
-    game = Game(event["data"], instant(event["occurred_at"]), 0, False)
+    exists = event["data"]["game_id"] in derive_games(log) and derive_id(event) not in [known["id"] for known in log]
+    game = Game(event["data"], parse_instant(event["occurred_at"]), 0, False)
     return find_game_faults(log, game) | ({"game-exists"} if exists else set())
 
 
 def find_correction_faults(log: Log, event: Event) -> set[str]:
-    corrected_data, game = event["data"]["game"], games(log).get(event["data"]["game_id"])
+    corrected_data, game = event["data"]["game"], derive_games(log).get(event["data"]["game_id"])
     if corrected_data["game_id"] != event["data"]["game_id"]:
-        return {"game-id-changed"} | own_faults(corrected_data)
+        return {"game-id-changed"} | find_own_faults(corrected_data)
     if game is None or game.voided:
-        return {"game-unknown" if game is None else "game-voided"} | own_faults(corrected_data)
-    return find_game_faults(log, corrected(game, corrected_data))
+        return {"game-unknown" if game is None else "game-voided"} | find_own_faults(corrected_data)
+    return find_game_faults(log, apply_correction(game, corrected_data))
 
 
 def find_void_faults(log: Log, event: Event) -> set[str]:
-    game = games(log).get(event["data"]["game_id"])
+    game = derive_games(log).get(event["data"]["game_id"])
     return {"game-unknown"} if game is None else {"game-voided"} if game.voided else set()
 
 
 def find_reinstatement_faults(log: Log, event: Event) -> set[str]:
-    game = games(log).get(event["data"]["game_id"])
+    game = derive_games(log).get(event["data"]["game_id"])
     if game is None or not game.voided:
         return {"game-unknown" if game is None else "game-live"}
-    return meeting_faults(log, game)
+    return find_meeting_faults(log, game)
 
 
 def find_game_faults(log: Log, game: Game) -> set[str]:
     """Return the faults of a game: by itself, else those of its players' identities and of its ladder."""
-    if codes := own_faults(game.data):
+    if codes := find_own_faults(game.data):
         return codes
-    uncounted = uncountable(game) and versions_of(log, ruleset_of(ladder_of(game) or ""))
-    return meeting_faults(log, game) | ({"uncounted"} if uncounted else set())
+    uncounted = is_uncountable(game) and list_versions(log, get_ruleset_id(find_book_ladder(game) or ""))
+    return find_meeting_faults(log, game) | ({"uncounted"} if uncounted else set())
 
 
-def meeting_faults(log: Log, game: Game) -> set[str]:
-    people = list(map(identities(log), game.players))
+def find_meeting_faults(log: Log, game: Game) -> set[str]:
+    people = list(map(build_id_lookup(log), game.players))
     return {"player-twice"} if len(set(people)) < len(people) else set()
 
 
@@ -125,7 +141,7 @@ def meeting_faults(log: Log, game: Game) -> set[str]:
 
 def find_adjustment_faults(log: Log, event: Event) -> set[str]:
     ruleset_id, *values = event["data"]["ladder"].split("/")
-    if not versions_of(log, ruleset_id):
+    if not list_versions(log, ruleset_id):
         return {"unknown-ladder"}
     if len(values) != len(BOOK[ruleset_id]["partition"]["by"]) or not all(values):
         return {"unknown-ladder"}
@@ -133,15 +149,15 @@ def find_adjustment_faults(log: Log, event: Event) -> set[str]:
     return {"finer-than-scale"} if units.denominator > 1 else set()
 
 
-def renamed_faults(log: Log, event: Event) -> set[str]:
+def find_rename_faults(log: Log, event: Event) -> set[str]:
     player, new_player = event["data"]["player"], event["data"]["new_player"]
-    current = identities(log)
+    current = build_id_lookup(log)
     codes = {"renamed-already"} if current(player) != player else set()
     if current(new_player) == player:
         codes.add("rename-loop")
-    if not any(player in named(known) for known in log):
+    if not any(player in list_named_players(known) for known in log):
         codes.add("player-unknown")
-    if current(player) != current(new_player) and met(log, current(player), current(new_player)):
+    if current(player) != current(new_player) and have_met(log, current(player), current(new_player)):
         codes.add("players-met")
     return codes
 
@@ -152,8 +168,8 @@ def renamed_faults(log: Log, event: Event) -> set[str]:
 def find_publication_faults(log: Log, event: Event) -> set[str]:
     """Return the faults of a version: a live version with the same name, or a year without the lists of its months."""
     data = event["data"]
-    is_taken = data["version"] in [known.data["version"] for known in versions_of(log, data["id"])]
-    lacks_months = data["rule"] == "annual-places/1" and not versions_of(log, data["params"]["of"])
+    is_taken = data["version"] in [known.data["version"] for known in list_versions(log, data["id"])]
+    lacks_months = data["rule"] == "annual-places/1" and not list_versions(log, data["params"]["of"])
     return ({"version-exists"} if is_taken else set()) | ({"bad-ruleset"} if lacks_months else set())
 
 
@@ -168,7 +184,7 @@ def find_withdrawal_faults(log: Log, event: Event) -> set[str]:
     root = target
     while root["type"] == "event.voided":
         root = by_id[root["data"]["id"]]
-    void_ids = voids(log).get(root["id"], [])
+    void_ids = group_voids(log).get(root["id"], [])
     if void_ids[-1:] != [target["id"]] if target is not root else len(void_ids) % 2:
         return {"event-voided"}
     if len(void_ids) % 2:
@@ -178,9 +194,9 @@ def find_withdrawal_faults(log: Log, event: Event) -> set[str]:
 
 def is_needed(log: Log, ruleset_id: str) -> bool:
     """Tell whether a ruleset has a single version, which adjustments or the lists of a year need."""
-    used = [ruleset_of(known["data"]["ladder"]) for known in live(log, "points.adjusted")]
-    used += [known["data"]["params"].get("of") for known in live(log, "ruleset.published")]
-    return len(versions_of(log, ruleset_id)) == 1 and ruleset_id in used
+    used = [get_ruleset_id(known["data"]["ladder"]) for known in select_live(log, "points.adjusted")]
+    used += [known["data"]["params"].get("of") for known in select_live(log, "ruleset.published")]
+    return len(list_versions(log, ruleset_id)) == 1 and ruleset_id in used
 
 
 FAULTS: dict[str, Callable[[Log, Event], set[str]]] = {
@@ -189,7 +205,7 @@ FAULTS: dict[str, Callable[[Log, Event], set[str]]] = {
     "game.voided": find_void_faults,
     "game.reinstated": find_reinstatement_faults,
     "points.adjusted": find_adjustment_faults,
-    "player.renamed": renamed_faults,
+    "player.renamed": find_rename_faults,
     "event.voided": find_withdrawal_faults,
     "player.registered": lambda log, event: set(),
     "player.account_changed": lambda log, event: set(),

@@ -7,10 +7,20 @@ from typing import Any
 
 from catan_years import CARDS, CLOCKS, TWINS
 from oracle.counting import View
-from oracle.log import Event, Game, Log, games, identities, live, places, seats, voids
+from oracle.log import (
+    Event,
+    Game,
+    Log,
+    build_id_lookup,
+    compute_places,
+    derive_games,
+    group_voids,
+    list_seats,
+    select_live,
+)
 from oracle.questions import Answer, Row
-from oracle.rulesets import in_force, ruleset_of, versions_of
-from oracle.times import berlin, end_of, start_of
+from oracle.rulesets import find_version, get_ruleset_id, list_versions
+from oracle.times import find_first_instant, find_last_instant, to_berlin
 
 Cases = dict[str, bool]
 
@@ -25,7 +35,7 @@ def count_cases(log: Log, lists: dict[str, Answer]) -> Counter[str]:
 
 def _list_played_games(log: Log) -> list[Game]:
     """Return the games of Catan that count for any list."""
-    return [game for game in games(log).values() if game.may_count and game.data["game"] == "catan"]
+    return [game for game in derive_games(log).values() if game.may_count and game.data["game"] == "catan"]
 
 
 def _find_cases_of_records(log: Log) -> Iterator[Cases]:
@@ -47,7 +57,7 @@ def _find_cases_of_records(log: Log) -> Iterator[Cases]:
 
 
 def _find_cases_of_game(game: Game) -> Cases:
-    seated, placed, at, local = seats(game.data), places(game.data), game.at, berlin(game.at)
+    seated, placed, at, local = list_seats(game.data), compute_places(game.data), game.at, to_berlin(game.at)
     final_places = [placed[seat.last["player"]] for seat in seated]
     recorded_places = [seat.last.get("place", 0) for seat in seated]
     leavers = [seat.last for seat in seated if seat.last.get("status", "substitute") != "substitute"]
@@ -77,7 +87,9 @@ def _find_cases_of_changes(log: Log) -> Iterator[Cases]:
     for events in by_game.values():
         types = [event["type"] for event in events]
         dated = ["occurred_at" in event["data"]["game"] for event in events if event["type"] == "game.corrected"]
-        months = {f"{berlin(game.at):%Y-%m}" for game in (*_list_played_games(events[:1]), *_list_played_games(events))}
+        months = {
+            f"{to_berlin(game.at):%Y-%m}" for game in (*_list_played_games(events[:1]), *_list_played_games(events))
+        }
         yield {
             "voided": types[-1] == "game.voided",
             "reinstated": types[-1] == "game.reinstated",
@@ -86,13 +98,13 @@ def _find_cases_of_changes(log: Log) -> Iterator[Cases]:
             "corrected again, the date not": True in dated and not dated[-1],
         }
     types = {event["id"]: event["type"] for event in log}
-    withdrawn = [types[event_id] for event_id, void_ids in voids(log).items() if len(void_ids) % 2]
-    people = Counter(map(identities(log), {player for game in _list_played_games(log) for player in game.players}))
-    changes = Counter((e["data"]["player"], e["occurred_at"]) for e in live(log, "player.account_changed"))
+    withdrawn = [types[event_id] for event_id, void_ids in group_voids(log).items() if len(void_ids) % 2]
+    people = Counter(map(build_id_lookup(log), {player for game in _list_played_games(log) for player in game.players}))
+    changes = Counter((e["data"]["player"], e["occurred_at"]) for e in select_live(log, "player.account_changed"))
     yield {
         "rename withdrawn": "player.renamed" in withdrawn,
         "account withdrawn": "player.account_changed" in withdrawn,
-        "account withdrawn, and that too": any(len(void_ids) > 1 for void_ids in voids(log).values()),
+        "account withdrawn, and that too": any(len(void_ids) > 1 for void_ids in group_voids(log).values()),
         "two accounts at once": any(number > 1 for number in changes.values()),
         "two ids of one person": any(number > 1 for number in people.values()),
         "chain of renames": any(name.endswith(" 3") for name in people),
@@ -101,13 +113,13 @@ def _find_cases_of_changes(log: Log) -> Iterator[Cases]:
 
 def _find_cases_of_lists(log: Log, lists: dict[str, Answer]) -> Iterator[Cases]:
     for name, answer in lists.items():
-        versions, period = versions_of(log, ruleset_of(name)), name.rsplit("/", 1)[-1]
-        version = in_force(versions, end_of(period))
+        versions, period = list_versions(log, get_ruleset_id(name)), name.rsplit("/", 1)[-1]
+        version = find_version(versions, find_last_instant(period))
         assert version is not None
-        if ruleset_of(name) == "catan-monthly":
+        if get_ruleset_id(name) == "catan-monthly":
             yield _find_cases_of_month(answer.rows, version.params)
-            yield {"two versions in one month": in_force(versions, start_of(f"{period}-01")) != version}
-        elif ruleset_of(name) == "catan-annual":
+            yield {"two versions in one month": find_version(versions, find_first_instant(f"{period}-01")) != version}
+        elif get_ruleset_id(name) == "catan-annual":
             months = {
                 list_name for list_name in lists if list_name.startswith(name.replace("annual", "monthly", 1) + "-")
             }
@@ -140,8 +152,8 @@ def _find_cases_of_month(rows: list[Row], params: dict[str, Any]) -> Cases:
 
 def _find_cases_of_year(log: Log, row: Row, year: str, group: str, params: dict[str, Any]) -> Cases:
     assert row.places is not None
-    free, current = View(log).account(row.player, end_of(year)) == "free", identities(log)
-    accounts = live(log, "player.account_changed")
+    free, current = View(log).account(row.player, find_last_instant(year)) == "free", build_id_lookup(log)
+    accounts = select_live(log, "player.account_changed")
     changed = {event["occurred_at"] for event in accounts if current(event["data"]["player"]) == row.player}
     return {
         "missing months": row.places[-1] == 150,

@@ -10,10 +10,19 @@ from random import Random
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
-from oracle.log import Event, Log, games, identities, met, named, places, voids
-from oracle.rulesets import ladder_of
-from oracle.times import instant, season_bounds
-from oracle.validation import Verdict, identity, validate
+from oracle.log import (
+    Event,
+    Log,
+    build_id_lookup,
+    compute_places,
+    derive_games,
+    group_voids,
+    have_met,
+    list_named_players,
+)
+from oracle.rulesets import find_book_ladder
+from oracle.times import find_season_bounds, parse_instant
+from oracle.validation import Verdict, derive_id, validate
 
 PLAYERS = ["anna", "ben", "cleo", "dora", "Émile", "ζωή", "张伟", "a b", "Zed", "emil"]
 # around the first day of the Catan list and the ends of seasons; one instant in two spellings
@@ -45,7 +54,7 @@ class Step(NamedTuple):
 
     @property
     def event_id(self) -> str:
-        return identity(self.event)
+        return derive_id(self.event)
 
 
 class World(NamedTuple):
@@ -84,7 +93,7 @@ def draw_histories(draw: st.DrawFn, published: Log, steps_max: int, allow_uncoun
         verdict = validate(log, event, allow)
         steps.append(Step(event, allow, verdict))
         if verdict.taken:
-            log.append({**event, "id": identity(event), "position": log[-1]["position"] + 1})
+            log.append({**event, "id": derive_id(event), "position": log[-1]["position"] + 1})
     return steps
 
 
@@ -101,8 +110,11 @@ def draw_game(world: World, game_id: str, at: str) -> Event:
 
 def draw_players(world: World, low: int, high: int) -> list[str]:
     """Draw some players, mostly different people."""
-    current = identities(world.log) if not world.one_in(12) else str
-    players = [*PLAYERS, *(name for name in sorted(set().union(*map(named, world.log))) if name.startswith("new"))]
+    current = build_id_lookup(world.log) if not world.one_in(12) else str
+    players = [
+        *PLAYERS,
+        *(name for name in sorted(set().union(*map(list_named_players, world.log))) if name.startswith("new")),
+    ]
     one_each = {current(player): player for player in world.chance.sample(players, len(players))}
     return list(one_each.values())[: world.chance.randint(low, high)]
 
@@ -162,7 +174,7 @@ def draw_babylon5(world: World, at: str) -> Event:
     game = {"game": "babylon5", "kind": "b5", "season": find_season(world, at), "participants": participants}
     if world.one_in(3):
         game["within_time"] = True
-    place = places(game)
+    place = compute_places(game)
     total = len(participants) - 2 + bool(game.get("within_time"))
     total += any(participant["victory"] == "major" for participant in participants)
     losers = [p for p in participants if place[p["player"]] > 1]
@@ -176,8 +188,8 @@ def find_season(world: World, at: str) -> str | None:
     """Return the season of a time, or now and then another one or none."""
     if world.one_in(10):
         return world.choose(*SEASONS, "cup", None)
-    bounds = {name: season_bounds(name) for name in SEASONS}
-    return next(name for name, (first, end) in bounds.items() if first <= instant(at) < end)
+    bounds = {name: find_season_bounds(name) for name in SEASONS}
+    return next(name for name, (first, end) in bounds.items() if first <= parse_instant(at) < end)
 
 
 def spoil_game(world: World, game: Event) -> Event:
@@ -203,7 +215,7 @@ def spoil_game(world: World, game: Event) -> Event:
             last["status"] = "removed"
             participants.append({"player": "zoe", "status": "substitute", "replaces": last["player"], **result})
         case "kept":
-            rank, total_vp = places(game), sum(participant.pop("vp", 0) for participant in participants)
+            rank, total_vp = compute_places(game), sum(participant.pop("vp", 0) for participant in participants)
             next(p for p in participants if rank[p["player"]] == 1)["vp"] = total_vp
         case "total":
             last["vp"] = last.get("vp", 0) + 1
@@ -247,7 +259,7 @@ def record(world: World, number: int) -> Event:
 
 def choose_game(world: World, voided: bool) -> str:
     """Return the id of a game, mostly of one that is voided, or not, as `voided` says; now and then an unknown id."""
-    known_games = games(world.log)
+    known_games = derive_games(world.log)
     fitting = [name for name, game in known_games.items() if game.voided == voided]
     corrected_ids = [event["data"]["game_id"] for event in world.log if event["type"] == "game.corrected"]
     corrected_again = [name for name in fitting if name in corrected_ids]
@@ -260,7 +272,7 @@ def choose_game(world: World, voided: bool) -> str:
 def correct(world: World, number: int) -> Event:
     """Correct the result, date, group or game: one or several of them, or none."""
     name = choose_game(world, voided=False)
-    old = games(world.log).get(name)
+    old = derive_games(world.log).get(name)
     moved = world.draw_time() if world.one_in(3) else None
     at = moved or (old.at.isoformat() if old else world.draw_time())
     if old is None or world.one_in(2):
@@ -290,12 +302,12 @@ def reinstate(world: World, number: int) -> Event:
 
 def rename(world: World, number: int) -> Event:
     """Rename a player, mostly to a player never met; the new id may have other ids already, or no games."""
-    current, recorded = identities(world.log), set().union(*map(named, world.log))
+    current, recorded = build_id_lookup(world.log), set().union(*map(list_named_players, world.log))
     fitting = [
         (player, new_player)
         for player in sorted(recorded) if current(player) == player
         for new_player in [*PLAYERS, f"new {number}"]
-        if current(new_player) != player and not met(world.log, player, current(new_player))
+        if current(new_player) != player and not have_met(world.log, player, current(new_player))
     ]  # fmt: skip
     chaining = [(player, new_player) for player, new_player in fitting if current(new_player) != new_player]
     fitting = chaining if chaining and world.one_in(2) else fitting
@@ -315,7 +327,9 @@ def set_account(world: World, number: int) -> Event:
 
 
 def adjust(world: World, number: int) -> Event:
-    name = world.choose(*LADDERS, *(filter(None, (ladder_of(game) for game in games(world.log).values()))))
+    name = world.choose(
+        *LADDERS, *(filter(None, (find_book_ladder(game) for game in derive_games(world.log).values())))
+    )
     name = world.choose(*NO_LADDERS) if world.one_in(12) else name
     points = world.choose("200", "-55", "+7", "0", "4000", "-1500", "12.000", "0.5", "-12.345678", "0.0000001")
     data = {"ladder": name, "player": world.choose(*PLAYERS), "points": points, "reason": f"reason {number}"}
@@ -332,7 +346,7 @@ def withdraw(world: World, number: int) -> Event:
         "event.voided",
     )
     voidable_ids = [known["id"] for known in world.log if known["type"] in voidable_types]
-    latest_voids = [void_ids[-1] for void_ids in voids(world.log).values()]
+    latest_voids = [void_ids[-1] for void_ids in group_voids(world.log).values()]
     event_ids = ["e-unknown", *(known["id"] for known in world.log)]
     target = world.choose(*(latest_voids if latest_voids and world.one_in(3) else voidable_ids or event_ids))
     target = world.choose(*event_ids) if world.one_in(8) else target
@@ -352,7 +366,7 @@ def repeat_event(world: World, number: int) -> Event:
         return record(world, number)
     match world.choose(0, 1, 2, 3):
         case 0:
-            event["occurred_at"] = instant(event["occurred_at"]).isoformat()
+            event["occurred_at"] = parse_instant(event["occurred_at"]).isoformat()
         case 1:
             event["occurred_at"] = world.draw_time()
         case 2:

@@ -5,10 +5,10 @@ merges, corrections, adjustments and versions, each fitted to the log so far.
 from random import Random
 from typing import Any
 
-from oracle.log import Event, Log, games, identities, live
-from oracle.rulesets import versions_of
-from oracle.states import RULESETS, merge_faults, seed_faults
-from oracle.validation import meeting_faults, renamed_faults
+from oracle.log import Event, Log, build_id_lookup, derive_games, select_live
+from oracle.rulesets import list_versions
+from oracle.states import RULESETS, find_merge_faults, find_seed_faults
+from oracle.validation import find_meeting_faults, find_rename_faults
 from time_histories import DATES, ENDS, INSTANTS, PLAYERS, REASON, World
 
 # enough players that some are seeded before they play
@@ -48,7 +48,7 @@ def build_base_log() -> Log:
 
 def draw_game(world: World, game_id: str) -> Event:
     """Draw the data of a game of two to four players, alone or in two sides."""
-    resolve = identities(world.log)
+    resolve = build_id_lookup(world.log)
     id_by_player = {resolve(name): name for name in world.chance.sample(PEOPLE, len(PEOPLE))}
     seated = list(id_by_player)[: world.chance.randint(2, 4)]
     teams = [1, 1, 2, 2][: len(seated)] if len(seated) > 2 and world.one_in(2) else []
@@ -83,11 +83,11 @@ def record(world: World) -> Event:
 
 def correct(world: World) -> Event:
     """Correct the result, date, season or league of a game, or replace the whole game."""
-    game_ids = [name for name, game in games(world.log).items() if not game.voided]
+    game_ids = [name for name, game in derive_games(world.log).items() if not game.voided]
     if not game_ids:
         return record(world)
     game_id = world.choose(*game_ids)
-    old = games(world.log)[game_id].data
+    old = derive_games(world.log)[game_id].data
     new = (
         draw_game(world, game_id) if world.one_in(2) else {**old, "participants": [{**p} for p in old["participants"]]}
     )
@@ -100,15 +100,15 @@ def correct(world: World) -> Event:
 
 def build_game_command(world: World, type_name: str, voided: bool) -> Event:
     """Return an event about a game that is voided, or not, as `voided` says; a new game if there is none."""
-    game_ids = [name for name, game in games(world.log).items() if game.voided == voided]
+    game_ids = [name for name, game in derive_games(world.log).items() if game.voided == voided]
     return world.build_event(type_name, game_id=world.choose(*game_ids), reason=REASON) if game_ids else record(world)
 
 
 def rename(world: World) -> Event:
     """Merge two players, mostly one of them with a seed; or give a player a new id."""
-    current = identities(world.log)
+    current = build_id_lookup(world.log)
     ladder = world.choose(*RULESETS)
-    seeds = [event["data"] for event in live(world.log, "player.seeded")]
+    seeds = [event["data"] for event in select_live(world.log, "player.seeded")]
     seeded = [data["player"] for data in seeds if data["ladder"] == ladder] or [data["player"] for data in seeds]
     current_ids = [name for name in {*(seeded if world.one_in(2) else PEOPLE)} if current(name) == name]
     player = world.choose(*sorted(current_ids)) if current_ids else PEOPLE[0]
@@ -120,14 +120,14 @@ def seed(world: World) -> Event:
     """Seed a player, mostly one without games."""
     state = world.choose({"rating": "1200"}, {"rating": "900.5", "weight": "33"}, {"weight": "12"})
     count = {"games": 3} if world.one_in(2) else {}
-    played = {player for game in games(world.log).values() for player in game.players}
+    played = {player for game in derive_games(world.log).values() for player in game.players}
     players_without_games = [name for name in PEOPLE if name not in played]
     ladder, player = (
         world.choose(*RULESETS),
         world.choose(*(players_without_games if players_without_games and not world.one_in(4) else PEOPLE)),
     )
     # a second seed for a player whose first seed was withdrawn
-    live_ids = {event["id"] for event in live(world.log, "player.seeded")}
+    live_ids = {event["id"] for event in select_live(world.log, "player.seeded")}
     withdrawn_seeds = [
         event["data"] for event in world.log if event["type"] == "player.seeded" and event["id"] not in live_ids
     ]
@@ -148,15 +148,15 @@ def adjust(world: World) -> Event:
 
 def withdraw(world: World, *types: str) -> Event:
     """Void an event of one of these types."""
-    event_ids = [event["id"] for event in live(world.log, *types)]
+    event_ids = [event["id"] for event in select_live(world.log, *types)]
     return world.build_event("event.voided", id=world.choose(*event_ids), reason=REASON) if event_ids else record(world)
 
 
 def withdraw_version(world: World) -> Event:
     """Void a version of a ruleset that has others."""
     event_ids = [
-        event["id"] for event in live(world.log, "ruleset.published")
-        if len(versions_of(world.log, event["data"]["id"])) > 1
+        event["id"] for event in select_live(world.log, "ruleset.published")
+        if len(list_versions(world.log, event["data"]["id"])) > 1
     ]  # fmt: skip
     return world.build_event("event.voided", id=world.choose(*event_ids), reason=REASON) if event_ids else record(world)
 
@@ -192,18 +192,20 @@ def collect_refusals(log: Log, event: Event) -> set[str]:
     data = event["data"]
     match event["type"]:
         case "player.seeded":
-            return seed_faults(log, event)
+            return find_seed_faults(log, event)
         case "player.renamed":
-            rename_faults = renamed_faults(log, event)
-            return rename_faults or merge_faults(log, data["player"], data["new_player"])
+            rename_faults = find_rename_faults(log, event)
+            return rename_faults or find_merge_faults(log, data["player"], data["new_player"])
         case "game.reinstated":
-            return meeting_faults(log, games(log)[data["game_id"]])
+            return find_meeting_faults(log, derive_games(log)[data["game_id"]])
         case "game.corrected":
-            old = games(log)[data["game_id"]]
-            return meeting_faults(log, old._replace(data={k: v for k, v in data["game"].items() if k != "occurred_at"}))
+            old = derive_games(log)[data["game_id"]]
+            return find_meeting_faults(
+                log, old._replace(data={k: v for k, v in data["game"].items() if k != "occurred_at"})
+            )
         case "club.renamed":
-            renamed_clubs = [renamed["data"]["club"] for renamed in live(log, "club.renamed")]
-            clubs = {p.get("club") for game in games(log).values() for p in game.data["participants"]}
+            renamed_clubs = [renamed["data"]["club"] for renamed in select_live(log, "club.renamed")]
+            clubs = {p.get("club") for game in derive_games(log).values() for p in game.data["participants"]}
             return {"club-renamed-already", "renamed-already"} if data["club"] in renamed_clubs else (
                 set() if data["club"] in clubs else {"club-unknown"})  # fmt: skip
     return set()

@@ -10,9 +10,9 @@ import pytest
 from ledgers import create_ledger
 from oracle.causes import RECORDED_NOWHERE, CoordinateSpec, check
 from oracle.ladders import ask
-from oracle.log import Log, identities, named
+from oracle.log import Log, build_id_lookup, list_named_players
 from oracle.questions import Question
-from oracle.rulesets import versions_of
+from oracle.rulesets import list_versions
 from time_histories import LADDERS, World, build_base_log, draw_history, draw_question
 from time_ledgers import enter
 
@@ -70,14 +70,14 @@ def draw_spec(chance: Random, log: Log) -> CoordinateSpec:
     before, after = (_choose_rules(chance, log, question, ladder) for question in (before, after))
     if chance.randrange(2):
         after = after._replace(as_of=before.as_of)
-    players = sorted(set().union(*map(named, log)))
+    players = sorted(set().union(*map(list_named_players, log)))
     rows = {row.player for question in (before, after) if (answer := ask(log, question)) for row in answer.rows}
     return CoordinateSpec(chance.choice(sorted(rows) if rows and chance.randrange(8) else players), before, after)
 
 
 def _choose_rules(chance: Random, log: Log, question: Question, ladder: str) -> Question:
     """Return the question about a ladder, with a version that is known there, or with the version in force."""
-    names = [version.name for version in versions_of(log[: question.known_at], ladder.partition("/")[0])]
+    names = [version.name for version in list_versions(log[: question.known_at], ladder.partition("/")[0])]
     return question._replace(ladder=ladder, rules=chance.choice(names) if names and chance.randrange(4) == 0 else None)
 
 
@@ -110,7 +110,7 @@ def _check_causes(ledger: Ledger, log: Log, spec: CoordinateSpec, case_counts: C
     """Compare the causes in both directions with the oracle, and count the cases."""
     positions = sorted([spec.before.known_at, spec.after.known_at])
     ruleset_id = spec.before.ladder.partition("/")[0]
-    if not all(versions_of(log[:position], ruleset_id) for position in range(positions[0], positions[1] + 1)):
+    if not all(list_versions(log[:position], ruleset_id) for position in range(positions[0], positions[1] + 1)):
         case_counts["a ruleset that is withdrawn"] += 1
     attribution, reverse_attribution = attribute_change(ledger, spec), attribute_change(ledger, spec.turned())
     assert (reverse_attribution.before, reverse_attribution.after) == (attribution.after, attribution.before)
@@ -141,6 +141,6 @@ def iterate_cases(log: Log, spec: CoordinateSpec, attribution: Attribution) -> I
         yield "comes onto the ladder"
     if attribution.after is None:
         yield "leaves the ladder"
-    resolve = identities(log[: spec.after.known_at])
+    resolve = build_id_lookup(log[: spec.after.known_at])
     if attribution.after is not None and resolve(spec.player) != spec.player:
         yield "followed under another id"

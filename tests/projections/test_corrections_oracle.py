@@ -18,13 +18,13 @@ from corrected_histories import INSTANTS, Step, draw_histories
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from ledgers import create_ledger
-from oracle.cases import cases
-from oracle.ladders import ladders
-from oracle.log import Log, identities
+from oracle.cases import count_cases
+from oracle.ladders import compute_ladders
+from oracle.log import Log, build_id_lookup
 from oracle.questions import Row
-from oracle.rulesets import BOOK, ruleset_of
+from oracle.rulesets import BOOK, get_ruleset_id
 from oracle.running import Ladder, Played
-from oracle.times import instant
+from oracle.times import parse_instant
 
 from ratings_ledger import GameExplanation, Proposal
 from ratings_ledger.ledger.events.canonical import parse_object, to_microseconds
@@ -120,12 +120,12 @@ def append_steps(ledger: Ledger, steps: list[Step], log: Log) -> Log:
 
 def check_ladders(ledger: Ledger, log: Log, known_at: int, as_of: str | None) -> dict[str, Ladder]:
     """Compare every ladder at a position and an instant with the oracle; return the oracle's ladders."""
-    upto = None if as_of is None else instant(as_of)
+    upto = None if as_of is None else parse_instant(as_of)
     since = None if upto is None else to_microseconds(upto)
     known = [event for event in log if event["position"] <= known_at]
     with ledger.reading() as connection:
         facts = decode(connection, known_at)
-    expected = ladders(known, upto)
+    expected = compute_ladders(known, upto)
     rated_versions = [versions for ruleset_id, versions in facts.rulesets.items() if ruleset_id in BOOK]
     ladder_names = {name for versions in rated_versions for name in build_streams(facts, versions, as_of=since)}
     assert ladder_names == {name for name, expected_ladder in expected.items() if expected_ladder.points}
@@ -150,7 +150,7 @@ def check_ladders(ledger: Ledger, log: Log, known_at: int, as_of: str | None) ->
 
 def check_ladder_details(ledger: Ledger, name: str, expected: Ladder, as_of: str | None) -> None:
     """Compare the explanation of every game on a ladder, and the history of every player, with the oracle."""
-    since = None if as_of is None else to_microseconds(instant(as_of))
+    since = None if as_of is None else to_microseconds(parse_instant(as_of))
     with ledger.reading() as connection:
         facts = decode(connection)
         for game_id, played in expected.played.items():
@@ -199,8 +199,8 @@ def list_expected_cases(published: Log, steps: list[Step]) -> set[str]:
     for step in steps:
         if step.verdict.taken:
             log.append({**step.event, "id": step.event_id, "position": log[-1]["position"] + 1})
-    counts = cases(log) + Counter({"exists already": sum(step.verdict.existing for step in steps)})
-    for ladder in ladders(log).values():
+    counts = count_cases(log) + Counter({"exists already": sum(step.verdict.existing for step in steps)})
+    for ladder in compute_ladders(log).values():
         counts += ladder.cases + count_row_cases(ladder)
     # a rejection with several reasons reports only one of them
     rejections = {f"refused: {code}" for step in steps for code in step.verdict.codes if len(step.verdict.codes) == 1}
@@ -244,7 +244,7 @@ def test_random_history_matches_the_oracle(
         ledger = copy_template(template, tmp_path_factory)
         log = append_steps(ledger, steps, published)
         last = log[-1]["position"]
-        add_counts(cases(log))
+        add_counts(count_cases(log))
         for name, expected in check_ladders(ledger, log, last, None).items():
             add_counts(expected.cases + count_row_cases(expected))
             check_ladder_details(ledger, name, expected, None)
@@ -332,10 +332,10 @@ def test_announced_effects_match_the_oracle(
         for step in steps:
             # a recorded game announces nothing
             announced = None if step.event["type"] == "game.recorded" else announce_changes(ledger, step)
-            old_identities = identities(log)
+            old_identities = build_id_lookup(log)
             log = append_steps(ledger, [step], log)
             after = compute_points(log)
-            expected = compute_changes(before, after, old_identities, identities(log))
+            expected = compute_changes(before, after, old_identities, build_id_lookup(log))
             assert announced in (None, expected), (step.event, announced, expected)
             before = after
 
@@ -344,7 +344,7 @@ def test_announced_effects_match_the_oracle(
 
 def compute_points(log: Log) -> dict[tuple[str, str], Fraction]:
     """Return the oracle's points by (ladder, player)."""
-    return {(name, row.player): row.points for name, ladder in ladders(log).items() for row in ladder.rows()}
+    return {(name, row.player): row.points for name, ladder in compute_ladders(log).items() for row in ladder.rows()}
 
 
 def compute_changes(
@@ -363,7 +363,7 @@ def compute_changes(
 def announce_changes(ledger: Ledger, step: Step) -> dict[Any, Any]:
     """Return the changes that the program announces for a step."""
     impact = propose(ledger, [step]).impact()
-    assert not [ladder for ladder in impact.failed if ruleset_of(ladder) in BOOK]
+    assert not [ladder for ladder in impact.failed if get_ruleset_id(ladder) in BOOK]
     changes = impact.changes
     add_counts({"changes announced": len(changes)})
-    return {(e.ladder, e.player): (e.before, e.after) for e in changes if ruleset_of(e.ladder) in BOOK}
+    return {(e.ladder, e.player): (e.before, e.after) for e in changes if get_ruleset_id(e.ladder) in BOOK}

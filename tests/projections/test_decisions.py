@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 from ledgers import create_ledger
-from oracle.log import named
+from oracle.log import list_named_players
 from sqlalchemy import Connection
 from time_histories import LADDERS, build_base_log, draw_history
 from time_ledgers import enter
@@ -47,7 +47,7 @@ def test_decisions_match_players_causes(tmp_path: Path, at_length: bool) -> None
         ledger = open_ledger(str(path))
         assert enter(ledger, log).appended == len(log)
         before, after = sorted(chance.sample(range(len(build_base_log(0)), len(log) + 1), 2))
-        _check_shares(ledger, before, after, sorted(set().union(*map(named, log))), case_counts)
+        _check_shares(ledger, before, after, sorted(set().union(*map(list_named_players, log))), case_counts)
         ledger.engine.dispose()
     assert [name for name in REQUIRED_CASES if not case_counts[name]] == []
 

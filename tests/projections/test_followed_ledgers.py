@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from oracle.log import named
+from oracle.log import list_named_players
 from time_histories import LADDERS, build_base_log, draw_history
 from time_ledgers import enter
 
@@ -80,7 +80,7 @@ def test_open_ledger_answers_like_a_new_one(tmp_path: Path, at_length: bool, cas
 
 def iterate_queries(chance: Random, log: list[Any], position: int) -> Any:
     """Yield queries of ladders, histories and accounts now, and of one ladder as known at an earlier position."""
-    players = sorted(set().union(*map(named, log)))
+    players = sorted(set().union(*map(list_named_players, log)))
     for ladder in chance.sample(LADDERS, 3):
         yield "standings", (ladder,), None
         for name in ("history", "account"):

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from histories import build_ticking_clock
 from ledgers import create_ledger
-from oracle.log import Event, Log, games
+from oracle.log import Event, Log, derive_games
 from oracle.questions import Question
-from oracle.rulesets import cell, versions_of
+from oracle.rulesets import find_ladder_name, list_versions
 from time_histories import LADDERS, PLAYERS, World, draw_history, draw_question
 from time_ledgers import compute_answers, enter
 
@@ -35,9 +35,13 @@ def list_touched_ladders(log: Log) -> list[str]:
     event = log[-1]
     if event["type"] == "points.adjusted":
         return [event["data"]["ladder"]]
-    game = games(log).get(event["data"].get("game_id", ""))
-    versions = [version for ruleset_id in RULESETS for version in versions_of(log, ruleset_id)[-1:]] if game else []
-    names = {cell(version, game) for version in versions if game and game.data["game"] in version.data["scope"]["game"]}
+    game = derive_games(log).get(event["data"].get("game_id", ""))
+    versions = [version for ruleset_id in RULESETS for version in list_versions(log, ruleset_id)[-1:]] if game else []
+    names = {
+        find_ladder_name(version, game)
+        for version in versions
+        if game and game.data["game"] in version.data["scope"]["game"]
+    }
     return sorted(name for name in names if name) or LADDERS
 
 
@@ -47,7 +51,7 @@ def choose_commands(chance: Random, log: Log, several: bool) -> list[tuple[str, 
     """
     ladders = list_touched_ladders(log)
     ladder, player = chance.choice(ladders), chance.choice(PLAYERS)
-    game = log[-1]["data"].get("game_id") or chance.choice([*sorted(games(log)), "g-unknown"])
+    game = log[-1]["data"].get("game_id") or chance.choice([*sorted(derive_games(log)), "g-unknown"])
     other_commands = ("history", player, ladder), ("explain", game, ladder)
     if not several:
         return [chance.choice([("standings", ladder), *other_commands])]

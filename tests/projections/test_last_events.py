@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from histories import build_ruleset_event
 from oracle.log import Event, Log
-from oracle.times import instant
+from oracle.times import parse_instant
 from own_rules import find_shipped_text
 from paths import set_paths
 from sqlalchemy import Connection
@@ -219,7 +219,7 @@ def test_answers_are_the_same_at_the_last_event(create_empty_ledger: Any, rating
         with ledger.reading() as connection:
             past, last = Past(connection), head(connection).position
             cases["clock"] += len(past.load_ladders(last).facts.clock_seconds)
-            past_as_of = Past(connection, to_microseconds(instant(chance.choice(INSTANTS[3:]))))
+            past_as_of = Past(connection, to_microseconds(parse_instant(chance.choice(INSTANTS[3:]))))
             cases += check_answers_at(past_as_of, last, ladders)
             for at in (last, *chance.sample(range(10, last), 2)):
                 cases += check_answers_at(past, at, ladders)
@@ -367,7 +367,7 @@ def test_last_events_do_not_depend_on_the_code_path(
                     set_paths(monkeypatch, scanned=fast, compiled=fast)
                     facts = decode(connection, at, cached=fast, lazily=fast)
                     cached += facts.cache is not None
-                    ladders_at = Ladders(facts, None if as_of is None else to_microseconds(instant(as_of)))
+                    ladders_at = Ladders(facts, None if as_of is None else to_microseconds(parse_instant(as_of)))
                     published = [ladder for ladder in ladders if ladder.partition("/")[0] in facts.rulesets]
                     last_events_by_path.append(list_last_events(connection, ladders_at, published))
                 assert last_events_by_path[0] == last_events_by_path[1]
@@ -452,7 +452,7 @@ def test_withdrawn_adjustment_counts_from_its_own_instant_on(create_empty_ledger
     ]  # fmt: skip
     assert enter(ledger, events).appended == 4
     with ledger.reading() as connection:
-        facts, instant_of_adjustment = decode(connection), to_microseconds(instant(at))
+        facts, instant_of_adjustment = decode(connection), to_microseconds(parse_instant(at))
         lasts = [
             find_last_event(connection, Ladders(facts, as_of), "all-games")
             for as_of in (instant_of_adjustment - 1, instant_of_adjustment)

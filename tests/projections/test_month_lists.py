@@ -10,9 +10,9 @@ from catan_cases import count_cases
 from catan_years import build_shipped_rulesets, draw_year
 from histories import build_ticking_clock, fill, load_facts
 from ledgers import create_ledger
-from oracle.ladders import every_list
-from oracle.log import numbered
-from oracle.times import instant
+from oracle.ladders import compute_every_list
+from oracle.log import number_events
+from oracle.times import parse_instant
 
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.intake import ImportPolicy, Intake
@@ -50,7 +50,7 @@ def template(tmp_path_factory):
 
 def load_lists(facts, as_of=None):
     """Return (ruleset, games, rows) of every list, by name."""
-    since_1970 = None if as_of is None else instant(as_of) - instant("1970-01-01T00:00:00Z")
+    since_1970 = None if as_of is None else parse_instant(as_of) - parse_instant("1970-01-01T00:00:00Z")
     ladders = Ladders(facts, None if since_1970 is None else since_1970 // timedelta(microseconds=1))
     lists = {}
     for ruleset_id in facts.rulesets:
@@ -62,10 +62,10 @@ def load_lists(facts, as_of=None):
 
 def compute_lists(events, as_of=None):
     """Return the naive computation's answer for every list, by name."""
-    log, moment = numbered(events), None if as_of is None else instant(as_of)
+    log, moment = number_events(events), None if as_of is None else parse_instant(as_of)
     answers = {}
     for ruleset_id in ("catan-monthly", "catan-open", "catan-annual"):
-        answers |= every_list(log, ruleset_id, moment)
+        answers |= compute_every_list(log, ruleset_id, moment)
     return answers
 
 
@@ -132,7 +132,7 @@ def test_random_years_match_a_naive_computation(half, template, tmp_path, at_len
         facts = load_facts(ledger)
         expected = compute_lists(events)
         assert find_differences(load_lists(facts), expected) == {}, f"year {seed}"
-        cases += count_cases(numbered(events), expected)
+        cases += count_cases(number_events(events), expected)
         chance = random.Random(seed)
         if seed % 2:
             as_of = chance.choice([event["occurred_at"] for event in events if event["type"] == "game.recorded"])

@@ -12,11 +12,11 @@ import pytest
 from builders import build_event
 from histories import build_adjustment, build_club_game, build_ruleset_event, draw_games, fill
 from kind_games import build_battle
-from oracle.log import named
+from oracle.log import list_named_players
 from oracle.profiles import Course, Profile, Step, Streak
 from oracle.questions import Question, Row
-from oracle.rulesets import ruleset_of, versions_of
-from oracle.times import start_of
+from oracle.rulesets import get_ruleset_id, list_versions
+from oracle.times import find_first_instant
 from own_rules import find_shipped_text
 from paths import set_paths
 from time_histories import ENDS, LADDERS, draw_history
@@ -147,7 +147,7 @@ def check_pages(view: rl.View, course: Course, cases: Counter[str]) -> None:
     day, after = chance.choice([None, "2010-03-01", "2010-03-14", "2010-03-28"]), chance.randrange(3)
     page = view.overview(course.question.ladder, after=after, active_since=day, limit=2)
     all_rows = course.overview(None, LAST_STEPS)
-    expected = [row for row in all_rows if day is None or (row[3] is not None and row[3] >= start_of(day))]
+    expected = [row for row in all_rows if day is None or (row[3] is not None and row[3] >= find_first_instant(day))]
     rows = [(to_oracle_row(row), row.last_played) for row in page.rows]
     assert rows == [(row[0], row[3]) for row in expected[after : after + 2]], (course.question, day)
     assert (page.players, page.digest) == (len(expected), view.overview(course.question.ladder).digest)
@@ -165,9 +165,9 @@ def check_at_coordinates(
             (chance.randint(30, len(log)), None),
         ):
             known = log[:known_at]
-            players = sorted(set().union(*map(named, known)))
+            players = sorted(set().union(*map(list_named_players, known)))
             for ladder in ladders:
-                if not versions_of(known, ruleset_of(ladder)):
+                if not list_versions(known, get_ruleset_id(ladder)):
                     continue
                 course = Course(log, Question(ladder, known_at, as_of))
                 view = ledger.at(as_of=as_of, known_at=known_at)

@@ -9,9 +9,9 @@ import pytest
 from asking import report_on
 from ledgers import create_ledger
 from oracle.ladders import ask
-from oracle.log import Log, identities, named
+from oracle.log import Log, build_id_lookup, list_named_players
 from oracle.questions import Question
-from oracle.rulesets import versions_of
+from oracle.rulesets import list_versions
 from reported import ReportParser, parse_exact_number
 from time_histories import ENDS, LADDERS, build_base_log, draw_history
 from time_ledgers import enter
@@ -40,19 +40,19 @@ def find_points(log: Log, question: Question, ids: list[str]) -> Fraction | None
     """Return the oracle's points of a player, under the first of the player's ids that is on the ladder."""
     answer = ask(log, question)
     rows = {row.player: Fraction(row.points) for row in answer.rows} if answer else {}
-    resolve = identities(log[: question.known_at])
+    resolve = build_id_lookup(log[: question.known_at])
     return next((rows[resolve(player)] for player in ids if resolve(player) in rows), None)
 
 
 def check_report(ledger: ratings_ledger.Ledger, log: Log, chance: Random, case_counts: Counter[str]) -> None:
     """Compare a report at random coordinates with the oracle, or check that it is rejected."""
-    ladder, player = chance.choice(LADDERS), chance.choice(sorted(set().union(*map(named, log))))
+    ladder, player = chance.choice(LADDERS), chance.choice(sorted(set().union(*map(list_named_players, log))))
     known_at = sorted(chance.choices(range(len(build_base_log(0)), len(log) + 1), k=2))
     as_of = chance.choice([None, chance.choice(ENDS)])
-    if not all(versions_of(log[:at], ladder.partition("/")[0]) for at in known_at):
+    if not all(list_versions(log[:at], ladder.partition("/")[0]) for at in known_at):
         return
-    resolve = identities(log[: known_at[1]])
-    other_players = sorted({*set().union(*map(named, log))} - {player})
+    resolve = build_id_lookup(log[: known_at[1]])
+    other_players = sorted({*set().union(*map(list_named_players, log))} - {player})
     ids = [player, *(name for name in other_players if resolve(name) == resolve(player))]
     expected = [find_points(log, Question(ladder, at, as_of, None), ids) for at in known_at]
     if expected == [None, None]:

@@ -15,10 +15,10 @@ from counting_rules import RULES
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
-from oracle.log import Log, games, identities, live
-from oracle.rulesets import versions_of
+from oracle.log import Log, build_id_lookup, derive_games, select_live
+from oracle.rulesets import list_versions
 from oracle.states import RULESETS, StateLadder
-from oracle.times import end_of
+from oracle.times import find_last_instant
 from state_histories import UNTIL, WEIGHTS, build_base_log, collect_refusals, propose
 from time_histories import World
 from time_ledgers import enter
@@ -89,10 +89,10 @@ class StateMachine(RuleBasedStateMachine):
             for name in chance.sample(list(RULESETS), 3):
                 as_of = chance.choice(UNTIL) if chance.randrange(3) else None
                 log = self.log[:known_at]
-                version_names = [version.name for version in versions_of(log, name)]
+                version_names = [version.name for version in list_versions(log, name)]
                 rules = chance.choice(version_names) if not chance.randrange(3) else None
-                ladder = StateLadder(log, name, as_of and end_of(as_of), rules)
-                upto = None if as_of is None else to_microseconds(end_of(as_of))
+                ladder = StateLadder(log, name, as_of and find_last_instant(as_of), rules)
+                upto = None if as_of is None else to_microseconds(find_last_instant(as_of))
                 standings = Ladders(facts, upto, rules).standings(name)
                 rows = {row.player: (row.points, row.games, row.state) for row in standings.rows}
                 assert rows == {**ladder.rows}, (name, known_at, as_of, rules)
@@ -112,13 +112,16 @@ class StateMachine(RuleBasedStateMachine):
         """Check that the causes of a change sum to the difference of the naive ladders."""
         name, last = chance.choice(list(RULESETS)), len(self.log)
         sides = [(chance.choice([None, *UNTIL]), chance.randint(len(RULESETS), last)) for _ in range(2)]
-        ladders = [StateLadder(self.log[:known_at], name, as_of and end_of(as_of), None) for as_of, known_at in sides]
+        ladders = [
+            StateLadder(self.log[:known_at], name, as_of and find_last_instant(as_of), None)
+            for as_of, known_at in sides
+        ]
         players = sorted({*ladders[0].rows} & {*ladders[1].rows})
         if not players:
             return
         player = chance.choice(players)
         before, after = (
-            Coordinates(None if as_of is None else to_microseconds(end_of(as_of)), known_at, None)
+            Coordinates(None if as_of is None else to_microseconds(find_last_instant(as_of)), known_at, None)
             for as_of, known_at in sides
         )
         attribution = attribute_difference(connection, name, player, before, after)  # type: ignore[arg-type]
@@ -143,7 +146,7 @@ def count_cases(log: Log) -> Counter[str]:
     counts: Counter[str] = Counter()
     types = {event["id"]: event["type"] for event in log}
     seeds = [event for event in log if event["type"] == "player.seeded"]
-    alive, current = {event["id"] for event in live(log, "player.seeded")}, identities(log)
+    alive, current = {event["id"] for event in select_live(log, "player.seeded")}, build_id_lookup(log)
     for event in log:
         data = event["data"]
         counts["seed withdrawn"] += event["type"] == "event.voided" and types[data["id"]] == "player.seeded"
@@ -155,9 +158,9 @@ def count_cases(log: Log) -> Counter[str]:
     counts["merged with a seed"] += sum(
         event["id"] in alive and current(event["data"]["player"]) != event["data"]["player"] for event in seeds
     )
-    ended = [game.at for game in sorted(games(log).values(), key=lambda game: game.first)]
+    ended = [game.at for game in sorted(derive_games(log).values(), key=lambda game: game.first)]
     counts["late game"] += sum(at < max(ended[:number]) for number, at in enumerate(ended) if number)
-    for game in games(log).values():
+    for game in derive_games(log).values():
         members = set().union(*game.data["participants"])
         counts["game of sides"] += "team" in members
         counts["game at home"] += "home" in members

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 from oracle.ladders import ask
-from oracle.log import Log, live
+from oracle.log import Log, select_live
 from oracle.questions import Answer, Question
 from time_cases import count_cases
 from time_histories import (
@@ -165,7 +165,7 @@ class TimeMachine(RuleBasedStateMachine):
     # -- published lists
 
     def _list_live_lists(self, known_at: int) -> list[PublishedList]:
-        live_ids = {event["id"] for event in live(self.log[:known_at], "list.published")}
+        live_ids = {event["id"] for event in select_live(self.log[:known_at], "list.published")}
         return [published for published in self.lists if published.event_id in live_ids]
 
     def _publish_some_list(self, chance: Random) -> None:

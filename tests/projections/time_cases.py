@@ -5,9 +5,9 @@ from datetime import datetime
 from itertools import pairwise
 
 from oracle import cases as oracle_cases
-from oracle.log import Event, Game, Log, games, live
-from oracle.rulesets import cell, version
-from oracle.times import instant, start_of
+from oracle.log import Event, Game, Log, derive_games, select_live
+from oracle.rulesets import build_version, find_ladder_name
+from oracle.times import find_first_instant, parse_instant
 
 NAMES_OF_ORACLE_CASES = {
     "late game": "late game", "second correction": "corrected twice", "correction of date": "date corrected",
@@ -19,7 +19,7 @@ NAMES_OF_ORACLE_CASES = {
 
 def count_cases(log: Log) -> Counter[str]:
     """Return how often each case occurs in a log, by the names of the report."""
-    oracle_counts = oracle_cases.cases([event for event in log if event["type"] != "list.rows"])
+    oracle_counts = oracle_cases.count_cases([event for event in log if event["type"] != "list.rows"])
     counts = Counter({name: oracle_counts[oracle_name] for oracle_name, name in NAMES_OF_ORACLE_CASES.items()})
     counts["tie in played time"] = count_ties(log)
     for event in log:
@@ -34,7 +34,7 @@ def count_cases(log: Log) -> Counter[str]:
 
 def list_counting_games(log: Log) -> list[Game]:
     """Return the games that are not voided."""
-    return [game for game in games(log).values() if not game.voided]
+    return [game for game in derive_games(log).values() if not game.voided]
 
 
 def count_ties(log: Log) -> int:
@@ -48,11 +48,13 @@ def count_version_cases(log: Log) -> Counter[str]:
     counts: Counter[str] = Counter()
     for event in log:
         day, before = event["data"].get("effective_from"), log[: event["position"] - 1]
-        if event["type"] != "ruleset.published" or day is None or not games(before):
+        if event["type"] != "ruleset.published" or day is None or not derive_games(before):
             continue
-        since, slugs = start_of(day), event["data"]["scope"]["game"]
+        since, slugs = find_first_instant(day), event["data"]["scope"]["game"]
         end_times = [game.at for game in list_counting_games(before) if game.data["game"] in slugs]
-        published = [e["data"] for e in live(before, "ruleset.published") if e["data"]["id"] == event["data"]["id"]]
+        published = [
+            e["data"] for e in select_live(before, "ruleset.published") if e["data"]["id"] == event["data"]["id"]
+        ]
         counts["retroactive version"] += any(at >= since for at in end_times)
         counts["prospective version"] += any(at < since for at in end_times) and has_later_games(log, event, since)
         counts["equal effective dates"] += day in [data.get("effective_from") for data in published]
@@ -60,7 +62,7 @@ def count_version_cases(log: Log) -> Counter[str]:
             e["data"]["version"] for e in before
             if e["type"] == "ruleset.published" and e["data"]["id"] == event["data"]["id"]
         ]  # fmt: skip
-    for event in live(log, "ruleset.published"):
+    for event in select_live(log, "ruleset.published"):
         if event["data"]["id"] == "catan-monthly" and event["data"].get("effective_from"):
             counts["rule change mid-period"] += splits_list(log, event)
     return counts
@@ -69,14 +71,17 @@ def count_version_cases(log: Log) -> Counter[str]:
 def has_later_games(log: Log, event: Event, since: datetime) -> bool:
     """Tell whether games from the time of a version are recorded after its publication."""
     return any(
-        instant(e["occurred_at"]) >= since for e in log[event["position"] :]
+        parse_instant(e["occurred_at"]) >= since for e in log[event["position"] :]
         if e["type"] == "game.recorded" and e["data"]["game"] in event["data"]["scope"]["game"]
     )  # fmt: skip
 
 
 def splits_list(log: Log, event: Event) -> bool:
     """Tell whether a monthly list has games before and after the date of a version."""
-    since = version(event["data"])
+    since = build_version(event["data"])
     catan = [game for game in list_counting_games(log) if game.data["game"] == "catan"]
-    sides = {(cell(since, game), game.at >= start_of(event["data"]["effective_from"])) for game in catan}
+    sides = {
+        (find_ladder_name(since, game), game.at >= find_first_instant(event["data"]["effective_from"]))
+        for game in catan
+    }
     return any((name, not side) in sides for name, side in sides)

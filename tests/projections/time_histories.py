@@ -8,10 +8,10 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, NamedTuple
 
-from oracle.log import Event, Log, games, identities, live, met, named, voids
+from oracle.log import Event, Log, build_id_lookup, derive_games, group_voids, have_met, list_named_players, select_live
 from oracle.questions import Question
-from oracle.rulesets import versions_of
-from oracle.times import end_of, instant, start_of
+from oracle.rulesets import list_versions
+from oracle.times import find_first_instant, find_last_instant, parse_instant
 from oracle.validation import validate
 
 PLAYERS = ["anna", "ben", "cleo", "dora", "Émile", "ζωή"]
@@ -151,7 +151,7 @@ def publish(world: World, ruleset_id: str | None = None, name: str | None = None
     one. Now and then it never takes effect.
     """
     ruleset_id = ruleset_id or world.choose(*PARAMS, "galactic-points", "catan-elo", "catan-monthly", "catan-monthly")
-    versions = versions_of(world.log, ruleset_id)
+    versions = list_versions(world.log, ruleset_id)
     dates = [v.data["effective_from"] for v in versions if v.since]
     since = world.choose(*dates) if dates and world.one_in(3) else world.choose(*DATES)
     published = [e["data"] for e in world.log if e["type"] == "ruleset.published" and e["data"]["id"] == ruleset_id]
@@ -169,8 +169,11 @@ def publish(world: World, ruleset_id: str | None = None, name: str | None = None
 
 def draw_game(world: World, game_id: str) -> Event:
     """Draw the data of a game, of catan or of one of the magnate games."""
-    people = identities(world.log)
-    ids = [*PLAYERS, *sorted(name for name in set().union(*map(named, world.log)) if name.startswith("new"))]
+    people = build_id_lookup(world.log)
+    ids = [
+        *PLAYERS,
+        *sorted(name for name in set().union(*map(list_named_players, world.log)) if name.startswith("new")),
+    ]
     one_each = {people(player): player for player in world.chance.sample(ids, len(ids))}
     seated = list(one_each.values())[: world.chance.randint(2, 5)]
     strengths = [world.chance.randint(1, len(seated)) for _ in seated]
@@ -205,14 +208,14 @@ def record_in_march(world: World) -> Event:
 
 def record_late(world: World) -> Event:
     """Record a game from before the last recorded one, if there is room."""
-    last = max((game.at for game in games(world.log).values()), default=None)
-    before = [at for at in INSTANTS if last and instant(at) < last]
+    last = max((game.at for game in derive_games(world.log).values()), default=None)
+    before = [at for at in INSTANTS if last and parse_instant(at) < last]
     return record(world) | ({"occurred_at": world.choose(*before)} if before else {})
 
 
 def build_game_command(world: World, type_name: str, voided: bool) -> Event:
     """Return an event about a game: mostly one that is voided, or not, as `voided` says; often a corrected one."""
-    known_games = games(world.log)
+    known_games = derive_games(world.log)
     fitting = [name for name, game in known_games.items() if game.voided == voided]
     corrected_ids = [e["data"]["game_id"] for e in world.log if e["type"] == "game.corrected"]
     corrected = [name for name in fitting if name in corrected_ids]
@@ -236,7 +239,7 @@ def reinstate(world: World) -> Event:
 def correct(world: World) -> Event:
     """Correct the result, date, ladder or game: one or several of them at a time."""
     event = build_game_command(world, "game.corrected", voided=False)
-    old = games(world.log).get(event["data"]["game_id"])
+    old = derive_games(world.log).get(event["data"]["game_id"])
     if old is None or event["type"] == "game.recorded":
         return record(world)
     changed = draw_game(world, event["data"]["game_id"]) if world.one_in(3) else dict(old.data)
@@ -258,10 +261,12 @@ def correct(world: World) -> Event:
 
 def rename(world: World) -> Event:
     """Merge two players who never met, mostly two with games; or give a player a new id."""
-    current, recorded = identities(world.log), sorted(set().union(*map(named, world.log)))
+    current, recorded = build_id_lookup(world.log), sorted(set().union(*map(list_named_players, world.log)))
     current_ids = [name for name in recorded if current(name) == name]
     pairs = [(player, new_player) for player in current_ids for new_player in recorded if player != current(new_player)]
-    pairs = [(player, new_player) for player, new_player in pairs if not met(world.log, player, current(new_player))]
+    pairs = [
+        (player, new_player) for player, new_player in pairs if not have_met(world.log, player, current(new_player))
+    ]
     if pairs and not world.one_in(4):
         player, new_player = world.choose(*pairs)
     elif world.one_in(6):
@@ -288,18 +293,20 @@ def adjust(world: World) -> Event:
 def withdraw(world: World) -> Event:
     """Void an adjustment, account, rename or list; in one of three cases void a void, which restores its event."""
     types = world.choose(("points.adjusted",), ("player.renamed", "player.account_changed"), ("list.published",))
-    event_ids = [event["id"] for event in live(world.log, *types)] or [
-        event["id"] for event in live(world.log, "points.adjusted", "player.renamed", "player.account_changed")
+    event_ids = [event["id"] for event in select_live(world.log, *types)] or [
+        event["id"] for event in select_live(world.log, "points.adjusted", "player.renamed", "player.account_changed")
     ]
-    latest_voids = [void_ids[-1] for void_ids in voids(world.log).values()]
+    latest_voids = [void_ids[-1] for void_ids in group_voids(world.log).values()]
     event_ids = latest_voids if latest_voids and world.one_in(3) else event_ids
     return build_void(world, event_ids)
 
 
 def withdraw_version(world: World) -> Event:
     """Void a version; in one of three cases void the void of one, which restores the version."""
-    published = live(world.log, "ruleset.published")
-    latest_voids = [void_ids[-1] for root, void_ids in voids(world.log).items() if root in list_version_ids(world.log)]
+    published = select_live(world.log, "ruleset.published")
+    latest_voids = [
+        void_ids[-1] for root, void_ids in group_voids(world.log).items() if root in list_version_ids(world.log)
+    ]
     event_ids = latest_voids if latest_voids and world.one_in(3) else [event["id"] for event in published]
     return build_void(world, event_ids)
 
@@ -316,14 +323,14 @@ def list_version_ids(log: Log) -> set[str]:
 
 def propose_invalid(world: World) -> Event:
     """Propose an event that is mostly rejected, because its subject is needed, in use, unknown or voided already."""
-    published = live(world.log, "ruleset.published")
+    published = select_live(world.log, "ruleset.published")
     needed = [
         event["id"] for event in published
         if "still-needed" in list_refusals(world.log, build_void(world, [event["id"]]))
     ]  # fmt: skip
-    voided_ids = [root for root, void_ids in voids(world.log).items() if len(void_ids) % 2]
+    voided_ids = [root for root, void_ids in group_voids(world.log).items() if len(void_ids) % 2]
     used_ruleset = world.choose(*published)["data"] if published else {}
-    player_ids = sorted(set().union(*map(named, world.log))) or PLAYERS
+    player_ids = sorted(set().union(*map(list_named_players, world.log))) or PLAYERS
     proposals: list[Callable[[], Event]] = [
         *[lambda: build_void(world, needed)] * 3,
         lambda: build_void(world, voided_ids),
@@ -390,7 +397,7 @@ def draw_question(world: World, known_at: int) -> Question:
     """Draw a ladder and the coordinates of a question, known at a position."""
     ladder = world.choose(*LADDERS)
     known = [event for event in world.log if event["position"] <= known_at]
-    names = [version.name for version in versions_of(known, ladder.split("/")[0])]
+    names = [version.name for version in list_versions(known, ladder.split("/")[0])]
     rules = world.choose(*names) if names and world.one_in(3) else None
     return Question(ladder, known_at, world.choose(*ENDS) if world.one_in(2) else None, rules)
 
@@ -407,4 +414,4 @@ def find_period_end(ladder: str) -> str | None:
 def is_over(ladder: str, as_of: str | None) -> bool:
     """Tell whether the period of a ladder was over at `as_of`; without `as_of`, it always was."""
     period = find_period_end(ladder)
-    return as_of is None or period is None or end_of(as_of) >= start_of(period)
+    return as_of is None or period is None or find_last_instant(as_of) >= find_first_instant(period)

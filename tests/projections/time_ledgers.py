@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from oracle.log import Event
 from oracle.questions import Answer, Question, Row
-from oracle.times import end_of
+from oracle.times import find_last_instant
 from output_filters import strip_decimals
 
 from ratings_ledger.ledger import clock
@@ -38,7 +38,7 @@ class PublishedList(NamedTuple):
     def is_as_of(self, as_of: str | None) -> bool:
         """Tell whether the list was published for this time, in any spelling."""
         return as_of == self.as_of or (as_of is not None and self.as_of is not None
-                                       and end_of(as_of) == end_of(self.as_of))  # fmt: skip
+                                       and find_last_instant(as_of) == find_last_instant(self.as_of))  # fmt: skip
 
 
 def enter(ledger: Ledger | str, events: list[Event], now: clock.Clock = clock.now) -> IntakeResult:
