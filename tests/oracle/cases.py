@@ -94,7 +94,7 @@ def count_ladder_cases(ladder: Ladder) -> Counter[str]:
     for played in ladder.played.values():
         if played.counted:
             counts += count_cases_of_game(played) + BY_RULE[ladder.ranking.rule](ladder, played)
-        if find_book_ladder(played.game) == ladder.name and not ladder.view.late(played.game.at):
+        if find_book_ladder(played.game) == ladder.name and not ladder.view.is_late(played.game.at):
             counts += count_exclusions(ladder, played.game)
     return counts
 
@@ -118,7 +118,7 @@ def count_exclusions(ladder: Ladder, game: Game) -> Counter[str]:
         return Counter({
             "recorded, but not countable": is_uncountable(game), "game before its ruleset": version is None
         })  # fmt: skip
-    counted_players = ladder.view.who(version, game)
+    counted_players = ladder.view.list_eligible_players(version, game)
     counts = Counter({"fewer than two counted players": len(counted_players) < 2})
     for participant in game.data["participants"]:
         if participant["player"] not in counted_players:

@@ -51,7 +51,7 @@ class CoordinateSpec(NamedTuple):
     before: Question
     after: Question
 
-    def turned(self) -> "CoordinateSpec":
+    def reverse(self) -> "CoordinateSpec":
         """Return the specification of the opposite direction."""
         return self._replace(before=self.after, after=self.before)
 
@@ -69,11 +69,11 @@ class Path:
         person = build_id_lookup(known_log)
         ids = {name for name in set().union(*map(list_named_players, known_log)) if person(name) == person(spec.player)}
         self.ids = [spec.player, *sorted(ids - {spec.player})]
-        self._had: dict[Question, Fraction | None] = {}
+        self._points_by_question: dict[Question, Fraction | None] = {}
 
     @cached_property
     def start(self) -> Fraction:
-        """The points of a player who is not on the ladder."""
+        """The points of a player who is not yet on the ladder."""
         if not self.running:
             return Fraction(0)
         versions = list_versions(self.log[: self.first], self.ruleset_id, self.spec.before.rules)
@@ -84,33 +84,35 @@ class Path:
             )
         return find_newest_version(versions).start
 
-    def had(self, question: Question) -> Fraction | None:
-        """Return the player's points at coordinates, None if they are not on the ladder.
+    def find_points(self, question: Question) -> Fraction | None:
+        """Return the player's points at coordinates, or None if they are not on the ladder.
 
         A version that was withdrawn on the path scores nothing there, and no player is on the ladder of a ruleset that
         is not published. The player is followed through renames.
         """
-        if question not in self._had:
+        if question not in self._points_by_question:
             known = self.log[: question.known_at]
             published_versions = [version.name for version in list_versions(known, self.ruleset_id)]
             answer = ask(known, question if question.rules in published_versions else question._replace(rules=None))
             assert (answer is None) == (not published_versions), question
             rows = {row.player: row.points for row in answer.rows} if answer else {}
             person = build_id_lookup(known)
-            self._had[question] = next((rows[name] for name in map(person, self.ids) if name in rows), None)
-        return self._had[question]
+            self._points_by_question[question] = next(
+                (rows[name] for name in map(person, self.ids) if name in rows), None
+            )
+        return self._points_by_question[question]
 
-    def points(self, question: Question) -> Fraction:
+    def get_points(self, question: Question) -> Fraction:
         """Return the player's points at coordinates, or the start if they are not on the ladder."""
-        points = self.had(question)
+        points = self.find_points(question)
         return self.start if points is None else points
 
-    def is_asked_for(self, player: str, position: int) -> bool:
+    def is_same_person(self, player: str, position: int) -> bool:
         """Tell whether an id is the player's at a position."""
         person = build_id_lookup(self.log[:position])
         return person(player) in map(person, self.ids)
 
-    def known_at(self, position: int, as_of: str | None = None) -> Question:
+    def build_question(self, position: int, as_of: str | None = None) -> Question:
         """Return the first coordinates with this position, and with this played time if one is given."""
         before = self.spec.before
         return before._replace(known_at=position, as_of=before.as_of if as_of is None else as_of)
@@ -121,10 +123,10 @@ def check(log: Log, spec: CoordinateSpec, attribution: Attribution, everywhere: 
     path = Path(log, spec)
     assert (attribution.start, attribution.before, attribution.after) == (
         path.start,
-        path.had(spec.before),
-        path.had(spec.after),
+        path.find_points(spec.before),
+        path.find_points(spec.after),
     )
-    assert sum_causes(attribution.causes) == path.points(spec.after) - path.points(spec.before)
+    assert sum_causes(attribution.causes) == path.get_points(spec.after) - path.get_points(spec.before)
     assert all(cause.own or cause.ripple for cause in attribution.causes)
     recorded = {cause.position: cause for cause in attribution.causes if cause.kind not in RECORDED_NOWHERE}
     assert len(recorded) == sum(cause.kind not in RECORDED_NOWHERE for cause in attribution.causes)
@@ -149,36 +151,38 @@ def _find_event(path: Path, cause: Cause) -> Event:
 
 def _check_sums(path: Path, recorded: list[Cause], everywhere: bool) -> None:
     """Check that the causes so far sum to the change of points, at and just before each cause, or at all positions."""
-    at = {cause.position: cause for cause in recorded if cause.position is not None}
-    some = {path.last, *at, *(position - 1 for position in at)} - {path.first}
-    for position in range(path.first + 1, path.last + 1) if everywhere else sorted(some):
-        so_far = [cause for cause_position, cause in at.items() if cause_position <= position]
-        assert path.points(path.known_at(position)) - path.points(path.spec.before) == sum_causes(so_far), position
+    cause_by_position = {cause.position: cause for cause in recorded if cause.position is not None}
+    positions = {path.last, *cause_by_position, *(position - 1 for position in cause_by_position)} - {path.first}
+    for position in range(path.first + 1, path.last + 1) if everywhere else sorted(positions):
+        so_far = [cause for cause_position, cause in cause_by_position.items() if cause_position <= position]
+        assert path.get_points(path.build_question(position)) - path.get_points(path.spec.before) == sum_causes(
+            so_far
+        ), position
 
 
 def _check_order(attribution: Attribution) -> None:
     """Check that recorded causes come first, then played time, then the version."""
     kinds = [what for what, _ in groupby(cause.kind for cause in attribution.causes if cause.kind in RECORDED_NOWHERE)]
     assert kinds in ([], ["played"], ["not played yet"], ["rules"], ["played", "rules"], ["not played yet", "rules"])
-    behind = [cause.kind in RECORDED_NOWHERE for cause in attribution.causes]
-    assert behind == sorted(behind)
+    is_unrecorded = [cause.kind in RECORDED_NOWHERE for cause in attribution.causes]
+    assert is_unrecorded == sorted(is_unrecorded)
 
 
 def _check_played_and_rules(path: Path, attribution: Attribution) -> None:
     """Check the causes of another played time instant by instant; another version causes the rest."""
-    start = path.known_at(path.last)
+    start = path.build_question(path.last)
     end = start._replace(as_of=path.spec.after.as_of)
     played = [cause for cause in attribution.causes if cause.kind in PLAYED]
-    assert sum_causes(played) == path.points(end) - path.points(start)
+    assert sum_causes(played) == path.get_points(end) - path.get_points(start)
     rules = [cause for cause in attribution.causes if cause.kind == "rules"]
-    assert sum_causes(rules) == path.points(path.spec.after) - path.points(end)
-    if not path.running or path.had(start) is None or path.had(end) is None:
+    assert sum_causes(rules) == path.get_points(path.spec.after) - path.get_points(end)
+    if not path.running or path.find_points(start) is None or path.find_points(end) is None:
         return
     forward = bool(played) and played[0].kind == "played"
     ended = [_format_end(path, cause) for cause in played]
     for at in sorted(set(ended)):
         so_far = sum_causes([cause for cause, when in zip(played, ended, strict=True) if when <= at])
-        change = path.points(start._replace(as_of=at)) - path.points(start if forward else end)
+        change = path.get_points(start._replace(as_of=at)) - path.get_points(start if forward else end)
         assert change == (so_far if forward else -so_far), at
 
 
@@ -200,12 +204,15 @@ def _check_own_part(path: Path, cause: Cause) -> None:
     """Check the own part of a cause where it follows from answers; on lists there is no ripple."""
     assert cause.position is not None
     event, position = _find_event(path, cause), cause.position
-    if path.running and None in (path.had(path.known_at(position - 1)), path.had(path.known_at(position))):
+    if path.running and None in (
+        path.find_points(path.build_question(position - 1)),
+        path.find_points(path.build_question(position)),
+    ):
         return  # entering or leaving the ladder changes the points by the start
     match event["type"]:
         case "points.adjusted":
-            own = path.is_asked_for(event["data"]["player"], position)
-            assert cause.own == (Fraction(event["data"]["points"]) if own else 0)
+            is_own = path.is_same_person(event["data"]["player"], position)
+            assert cause.own == (Fraction(event["data"]["points"]) if is_own else 0)
         case "game.recorded" | "game.voided" | "game.reinstated" | "game.corrected":
             _check_own_game(path, cause, event["data"]["game_id"], position)
 
@@ -216,7 +223,7 @@ def _check_own_game(path: Path, cause: Cause, name: str, position: int) -> None:
     The change at its end is the own part unless a later fact has the same time.
     """
     sides = [game_then for upto in (position - 1, position) if (game_then := derive_games(path.log[:upto]).get(name))]
-    if not any(path.is_asked_for(player, position) for game in sides for player in game.players):
+    if not any(path.is_same_person(player, position) for game in sides for player in game.players):
         assert cause.own == 0, cause
         return
     if not path.running:
@@ -227,7 +234,7 @@ def _check_own_game(path: Path, cause: Cause, name: str, position: int) -> None:
     if path.spec.before.upto is not None and sides[-1].at > path.spec.before.upto:
         return
     at = _format_time(sides[-1].at.isoformat())
-    points_before, points_after = (path.had(path.known_at(upto, at)) for upto in (position - 1, position))
+    points_before, points_after = (path.find_points(path.build_question(upto, at)) for upto in (position - 1, position))
     if points_before is not None and points_after is not None:
         assert cause.own == points_after - points_before, (cause, points_before, points_after, at)
 
@@ -235,5 +242,5 @@ def _check_own_game(path: Path, cause: Cause, name: str, position: int) -> None:
 def _has_later_fact_at_same_time(path: Path, game: Game, position: int) -> bool:
     """Tell whether a fact that was recorded later has the same time as a game."""
     facts = View(path.log[:position]).facts
-    behind = [fact for at, first, fact in facts if at == game.at and first > game.first]
-    return any(not isinstance(fact, Game) or fact.may_count for fact in behind)
+    later_facts = [fact for at, game_position, fact in facts if at == game.at and game_position > game.first]
+    return any(not isinstance(fact, Game) or fact.may_count for fact in later_facts)

@@ -1,7 +1,4 @@
-"""The clock of a game, as people would keep it with stopwatches: millisecond by millisecond, without computing ahead.
-
-`NaiveClock.event` returns the code of a refusal, or None.
-"""
+"""The clock of a game, kept millisecond by millisecond as with stopwatches, without computing ahead."""
 
 # events without a player
 TABLE_EVENTS = ("stopped", "turn_ended")
@@ -28,7 +25,10 @@ class NaivePlayer:
 
 
 class NaiveClock:
-    """A table with stopwatches."""
+    """A table with stopwatches.
+
+    A method named after an event of a player applies that event, and returns the code of a refusal or None.
+    """
 
     def __init__(self, names, values, at):
         self.values = values
@@ -36,14 +36,14 @@ class NaiveClock:
         self.last = at
         self.started_at = at
         self.players = [NaivePlayer(name, values["main_ms"]) for name in names]
-        self.asker = None
+        self.requester = None
         self.yes = []
         self.question_ms = 0
         self.granted_at = self.paused_at = self.stopped_at = None
-        self.wants_on = []
-        self.seen = set()
+        self.wants_resume = []
+        self.cases = set()
 
-    def playing(self):
+    def list_playing(self):
         return [player for player in self.players if not player.out]
 
     def wait(self, ms):
@@ -53,57 +53,59 @@ class NaiveClock:
                 self.tick()
 
     def tick(self):
-        if self.asker is not None:
+        if self.requester is not None:
             self.question_ms -= 1
             if self.question_ms == 0:
-                self.asker = None
-                self.seen.add("question ran out")
+                self.requester = None
+                self.cases.add("question ran out")
         for player in self.players:
             if not player.out and player.choice is not None:
                 if player.auxiliary > 0:
                     player.auxiliary -= 1
                 else:
                     player.main -= 1
-                    self.die_at_zero(player)
+                    self.remove_at_zero(player)
         for player in self.players:
             if not player.out:
                 player.silence += 1
                 if player.silence == self.values["unresponsive_ms"]:
                     player.disconnected_at = self.t
-                    self.seen.add("disconnected")
+                    self.cases.add("disconnected")
 
-    def die_at_zero(self, player):
+    def remove_at_zero(self, player):
         if player.main == 0:
             player.out = True
             player.removed_at = self.t
             player.choice = player.auxiliary = None
-            self.seen.add("removed")
-            if [any_player.removed_at for any_player in self.players].count(self.t) == 2:
-                self.seen.add("two removals at once")
-            self.count("granted by a removal")
+            self.cases.add("removed")
+            if [other_player.removed_at for other_player in self.players].count(self.t) == 2:
+                self.cases.add("two removals at once")
+            self.count_answers("granted by a removal")
 
-    def count(self, case):
-        playing = self.playing()
-        if self.asker is None or not playing:
+    def count_answers(self, case):
+        playing = self.list_playing()
+        if self.requester is None or not playing:
             return
         yes = [player for player in playing if player.name in self.yes]
         if (len(yes) >= 3 and self.values["pause_yes"] >= 3) or len(yes) == len(playing):
-            self.asker = None
+            self.requester = None
             self.granted_at = self.t
-            self.seen.add(case)
+            self.cases.add(case)
 
-    def all_want_on(self, case):
-        if self.paused_at is not None and all(player.name in self.wants_on for player in self.playing()):
-            self.go_on(case)
+    def resume_if_all_want(self, case):
+        if self.paused_at is not None and all(player.name in self.wants_resume for player in self.list_playing()):
+            self.resume(case)
 
-    def go_on(self, case):
+    def resume(self, case):
         self.paused_at = None
-        self.wants_on = []
-        self.seen.add(case)
+        self.wants_resume = []
+        self.cases.add(case)
 
-    def event(self, what, at, name=None, word=None):
+    def apply_event(self, what, at, name=None, word=None):
         """Apply an event at a time that is not before the current one; return the code of a refusal, or None."""
-        code = self.refused_to_all(what, at) or (self.by_player(what, name, word) if what not in TABLE_EVENTS else None)
+        code = self.find_general_refusal(what, at) or (
+            self.apply_player_event(what, name, word) if what not in TABLE_EVENTS else None
+        )
         if code is not None:
             return code
         self.last = at
@@ -112,12 +114,12 @@ class NaiveClock:
         if what == "turn_ended" and self.granted_at is not None:
             self.paused_at = at
             self.granted_at = None
-            self.seen.add("paused")
-            if any(player.choice for player in self.playing()):
-                self.seen.add("paused with an open choice")
+            self.cases.add("paused")
+            if any(player.choice for player in self.list_playing()):
+                self.cases.add("paused with an open choice")
         return None
 
-    def refused_to_all(self, what, at):
+    def find_general_refusal(self, what, at):
         if what == "started":
             return "clock-started-twice"
         if self.stopped_at is not None:
@@ -128,7 +130,7 @@ class NaiveClock:
             return "clock-paused"
         return None
 
-    def by_player(self, what, name, word):
+    def apply_player_event(self, what, name, word):
         matching = [player for player in self.players if player.name == name]
         if not matching:
             return "clock-player-unknown"
@@ -139,7 +141,7 @@ class NaiveClock:
             matching[0].silence = 0
             if matching[0].disconnected_at is not None:
                 matching[0].disconnected_at = None
-                self.seen.add("connected again")
+                self.cases.add("connected again")
         return code
 
     def offered(self, player, word):
@@ -157,7 +159,7 @@ class NaiveClock:
         if player.choice is None or word not in (None, player.choice):
             return "clock-choice-missing"
         case = {0: "late", 1: "in the last millisecond"}.get(player.auxiliary, "in time")
-        self.seen.add(f"decided {case}")
+        self.cases.add(f"decided {case}")
         while player.auxiliary >= 2:  # one of every two milliseconds
             player.auxiliary -= 2
             player.main += 1
@@ -166,77 +168,77 @@ class NaiveClock:
 
     def auction_started(self, player, word):
         if player.main < self.values["auction_cost_ms"]:
-            self.seen.add("auction too dear")
+            self.cases.add("auction too dear")
             return "clock-time-short"
         player.main -= self.values["auction_cost_ms"]
-        self.seen.add("auction")
+        self.cases.add("auction")
         if player.main == 0:
-            self.seen.add("auction with the last millisecond")
-        self.die_at_zero(player)
+            self.cases.add("auction with the last millisecond")
+        self.remove_at_zero(player)
         return None
 
     def heartbeat(self, player, word):
         return None
 
     def pause_asked(self, player, word):
-        if self.asker is not None or self.granted_at is not None:
+        if self.requester is not None or self.granted_at is not None:
             return "clock-pause-open"
-        self.asker = player.name
+        self.requester = player.name
         self.yes = [player.name]
         self.question_ms = self.values["pause_answer_ms"]
-        self.count("granted by asking")
+        self.count_answers("granted by asking")
         return None
 
     def pause_answered(self, player, word):
-        if self.asker is None:
+        if self.requester is None:
             return "clock-no-question"
         if word == "no":
-            self.asker = None
-            self.seen.add("no after yes" if player.name in self.yes else "no")
+            self.requester = None
+            self.cases.add("no after yes" if player.name in self.yes else "no")
         else:
             if player.name in self.yes:
-                self.seen.add("yes again")
+                self.cases.add("yes again")
             self.yes = [*self.yes, player.name]
-            self.count("granted by an answer")
+            self.count_answers("granted by an answer")
         return None
 
     def resume_asked(self, player, word):
         if self.paused_at is None:
             return "clock-not-paused"
-        if player.name not in self.wants_on:
-            self.wants_on.append(player.name)
+        if player.name not in self.wants_resume:
+            self.wants_resume.append(player.name)
         if self.t - self.paused_at >= self.values["pause_ms"]:
-            self.go_on("resumed after the pause time")
+            self.resume("resumed after the pause time")
         else:
-            self.all_want_on("resumed by all")
+            self.resume_if_all_want("resumed by all")
         return None
 
     def player_left(self, player, word):
         player.out = True
         player.left_at = self.t
         player.choice = player.auxiliary = None
-        self.count("granted by leaving")
-        self.all_want_on("resumed by leaving")
+        self.count_answers("granted by leaving")
+        self.resume_if_all_want("resumed by leaving")
 
-    def waits(self):
+    def list_waits(self):
         """Return the milliseconds until each timer may run out."""
-        waits = [self.question_ms] if self.asker is not None else []
+        waits = [self.question_ms] if self.requester is not None else []
         if self.paused_at is not None:
             waits.append(self.paused_at + self.values["pause_ms"] - self.t)
-        for player in self.playing():
+        for player in self.list_playing():
             waits.append(self.values["unresponsive_ms"] - player.silence)
             if player.choice is not None:
                 waits += [player.auxiliary, player.auxiliary + player.main]
         return [ms for ms in waits if ms >= 0]
 
-    def screen(self):
+    def describe_state(self):
         """Return the whole visible state of the clock."""
         return {
             "at": self.t,
             "recorded_until": self.last,
             "started_at": self.started_at,
             "stopped_at": self.stopped_at,
-            "asked": None if self.asker is None else (self.asker, self.question_ms),
+            "asked": None if self.requester is None else (self.requester, self.question_ms),
             "pause_granted_at": self.granted_at,
             "paused_at": self.paused_at,
             "players": [

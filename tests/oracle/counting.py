@@ -31,12 +31,12 @@ class View:
         self.current = build_id_lookup(log)
         self._on: dict[tuple[Any, ...], dict[str, list[Counted]]] = {}
 
-    def late(self, at: datetime) -> bool:
+    def is_late(self, at: datetime) -> bool:
         return self.upto is not None and at > self.upto
 
     @cached_property
     def facts(self) -> list[tuple[datetime, int, Any]]:
-        """All games and live adjustments, even later ones, in the order of replay."""
+        """All games and live adjustments in the order of replay, including those after `upto`."""
         facts: list[tuple[datetime, int, Any]] = [
             (game.at, game.first, game) for game in derive_games(self.log).values()
         ]
@@ -48,25 +48,29 @@ class View:
 
     @cached_property
     def accounts(self) -> list[tuple[str, datetime, int, str]]:
-        """The accounts as (player, start, position, kind)."""
+        """The accounts, each as (player, start, position, kind)."""
         accounts = []
         for event in select_live(self.log, "player.registered", "player.account_changed"):
             since, data = parse_instant(event["occurred_at"]), event["data"]
-            if not self.late(since):
+            if not self.is_late(since):
                 kind = data.get("account") or "premium"
                 accounts.append((self.current(data["player"]), since, event["position"], kind))
         return accounts
 
-    def account(self, player: str, at: datetime) -> str:
-        """Return a person's account at an instant, under any of their ids; premium if there is none.
+    def find_account(self, player: str, at: datetime) -> str:
+        """Return a person's account at an instant, under any of their ids, or premium if no account is recorded.
 
         Of accounts of the same time, the one recorded last decides.
         """
         person = self.current(player)
-        known = [(since, position, kind) for who, since, position, kind in self.accounts if who == person]
-        return max([(ALWAYS, 0, "premium"), *(account for account in known if account[0] <= at)])[2]
+        accounts_of_person = [
+            (since, position, kind)
+            for account_person, since, position, kind in self.accounts
+            if account_person == person
+        ]
+        return max([(ALWAYS, 0, "premium"), *(account for account in accounts_of_person if account[0] <= at)])[2]
 
-    def who(self, version: Version, game: Game) -> list[str]:
+    def list_eligible_players(self, version: Version, game: Game) -> list[str]:
         """Return the players of a game in its scope whom a version counts, by recorded ids."""
         if version.rule == "catan-points/1":
             return [player for player, _ in score_catan(game.data, version.params)]
@@ -77,17 +81,22 @@ class View:
         return [
             participant["player"] for participant in game.data["participants"]
             if (participant.get("status") or "finished") not in statuses
-            and not (accounts and self.account(participant["player"], game.at) in accounts)
+            and not (accounts and self.find_account(participant["player"], game.at) in accounts)
         ]  # fmt: skip
 
-    def counted(self, version: Version, game: Game) -> list[str]:
+    def list_counted_players(self, version: Version, game: Game) -> list[str]:
         """Return the players who count in a game; none if the game does not count."""
-        if not game.may_count or self.late(game.at) or not is_in_scope(version, game) or is_unscorable(version, game):
+        if (
+            not game.may_count
+            or self.is_late(game.at)
+            or not is_in_scope(version, game)
+            or is_unscorable(version, game)
+        ):
             return []
-        who = self.who(version, game)
-        return who if len(who) >= PLAYERS_MIN.get(version.rule, 2) else []
+        players = self.list_eligible_players(version, game)
+        return players if len(players) >= PLAYERS_MIN.get(version.rule, 2) else []
 
-    def on(self, versions: list[Version]) -> dict[str, list[Counted]]:
+    def group_counted_games(self, versions: list[Version]) -> dict[str, list[Counted]]:
         """Return the counted games of each ladder of a ruleset, in the order of play; they are cached."""
         key = tuple((version.position, version.since) for version in versions)
         if key not in self._on:
@@ -95,6 +104,6 @@ class View:
             for at, _, fact in self.facts:
                 version = find_version(versions, at)
                 name = find_ladder_name(version, fact) if version and isinstance(fact, Game) else None
-                if version and name and (who := self.counted(version, fact)):
-                    self._on[key][name].append(Counted(fact, version, who))
+                if version and name and (players := self.list_counted_players(version, fact)):
+                    self._on[key][name].append(Counted(fact, version, players))
         return self._on[key]

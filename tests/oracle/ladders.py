@@ -21,13 +21,13 @@ def ask(log: Log, question: Question) -> Answer | None:
     view = View(known, question.upto)
     if versions[0].rule in LISTS:
         return LISTS[versions[0].rule](view, question.ladder, versions)
-    return replay(view, question.ladder, versions).answer()
+    return replay(view, question.ladder, versions).build_answer()
 
 
 def compute_every_list(log: Log, ruleset_id: str, upto: datetime | None = None) -> dict[str, Answer]:
     """Return all lists of a ruleset that have a counted game, by name."""
     view, versions = View(log, upto), list_versions(log, ruleset_id)
-    return {name: LISTS[versions[0].rule](view, name, versions) for name in view.on(versions)}
+    return {name: LISTS[versions[0].rule](view, name, versions) for name in view.group_counted_games(versions)}
 
 
 def compute_ladders(log: Log, upto: datetime | None = None) -> dict[str, Ladder]:

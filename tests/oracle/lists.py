@@ -12,7 +12,7 @@ from oracle.times import find_last_instant
 
 def build_month_list(view: View, name: str, versions: list[Version]) -> Answer:
     """Return the list of a month, of a city or open, ranked by the version that scored its last game."""
-    return compute_month(view, view.on(versions).get(name, []), versions)
+    return compute_month(view, view.group_counted_games(versions).get(name, []), versions)
 
 
 def compute_month(view: View, games: list[Counted], versions: list[Version]) -> Answer:
@@ -42,7 +42,7 @@ def build_month_rows(points_by_player: dict[str, list[Fraction]], params: Params
 
 
 def divide_gold(taken_ranks: list[int], params: Params) -> dict[int | None, int]:
-    """Return the gold of each rank, if the list pays any; tied players get that of their rank, or share that of all."""
+    """Return the gold of each rank; tied players each get the gold of their rank, or share that of all their ranks."""
     if "gold" not in params:
         return {}
     pay = [*params["gold"], *[0] * len(taken_ranks)]
@@ -58,7 +58,7 @@ def build_year_list(view: View, name: str, versions: list[Version]) -> Answer:
     _, city, group, year = name.split("/")
     version = find_version(versions, find_last_instant(year)) or find_newest_version(versions)
     monthly = list_versions(view.log, version.params["of"])
-    played = view.on(monthly)
+    played = view.group_counted_games(monthly)
     names = [f"{version.params['of']}/{city}/{group}/{year}-{month:02d}" for month in range(1, 13)]
     months = [compute_month(view, played.get(name, []), monthly) for name in names]
     rows = build_year_rows(view, version.params, group, year, [row for month in months for row in month.rows])
@@ -72,7 +72,7 @@ def build_year_rows(view: View, params: Params, group: str, year: str, rows: lis
     games = {player: sum(row.games for row in rows if row.player == player) for player in best}
     account = None if group in params["any_account"] else params["account"]
     at = min(find_last_instant(year), view.upto or find_last_instant(year))
-    rank = compute_ranks(points, [p for p in best if account is None or view.account(p, at) == account], best=-1)
+    rank = compute_ranks(points, [p for p in best if account is None or view.find_account(p, at) == account], best=-1)
     return sort_rows(
         (Row(rank.get(p), p, points[p], games[p], p in rank, None, places) for p, places in best.items()), best=-1
     )

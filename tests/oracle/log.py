@@ -68,11 +68,11 @@ def derive_games(log: Log) -> dict[str, Game]:
     return games_by_id
 
 
-def apply_correction(game: Game, new: Event) -> Game:
+def apply_correction(game: Game, corrected_data: Event) -> Game:
     """Return a game after a correction."""
-    data = {key: value for key, value in new.items() if key != "occurred_at"}
-    dated = new.get("occurred_at")
-    return game._replace(data=data, at=parse_instant(dated) if dated else game.at)
+    data = {key: value for key, value in corrected_data.items() if key != "occurred_at"}
+    occurred_at = corrected_data.get("occurred_at")
+    return game._replace(data=data, at=parse_instant(occurred_at) if occurred_at else game.at)
 
 
 def group_voids(log: Log) -> dict[str, list[str]]:
@@ -98,18 +98,18 @@ def select_live(log: Log, *types: str) -> Log:
 
 def build_id_lookup(log: Log) -> Callable[[str], str]:
     """Return a function that follows the chain of renames from an id to the current one."""
-    following = {event["data"]["player"]: event["data"]["new_player"] for event in select_live(log, "player.renamed")}
+    next_id = {event["data"]["player"]: event["data"]["new_player"] for event in select_live(log, "player.renamed")}
 
     def current(player: str) -> str:
-        while player in following:
-            player = following[player]
+        while player in next_id:
+            player = next_id[player]
         return player
 
     return current
 
 
 def list_named_players(event: Event) -> set[str]:
-    """Return the players whom an event names."""
+    """Return the ids of the players that an event names."""
     data = event["data"]
     game = data["game"] if event["type"] == "game.corrected" else data
     return {p["player"] for p in game.get("participants", ())} | {data.get("player"), data.get("new_player")} - {None}
@@ -132,7 +132,7 @@ def list_seats(game: Event) -> list[Seat]:
 
 
 def compute_merit(game: Event, result: Event) -> tuple[Fraction, ...]:
-    """Return the sort key of a result, the less the better: place, else score; or victory, power and influence."""
+    """Return the sort key of a result, best first: its place or else its score; in b5, victory, power and influence."""
     if game.get("kind") == "b5":
         victory = ["major", "standard", None].index(result.get("victory"))
         return Fraction(victory), Fraction(-result["power"]), Fraction(-result["influence"])

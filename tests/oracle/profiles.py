@@ -65,9 +65,9 @@ class Course:
         known = [event for event in log if event["position"] <= question.known_at]
         self.view, self.versions = View(known, question.upto), list_versions(known, get_ruleset_id(question.ladder))
         self.rule = self.versions[0].rule
-        self.counted = self.view.on(self.versions).get(question.ladder, [])
+        self.counted = self.view.group_counted_games(self.versions).get(question.ladder, [])
 
-    def standings(self, as_of: str | None = None) -> Answer:
+    def compute_standings(self, as_of: str | None = None) -> Answer:
         """Return the standings, or those at an earlier time."""
         earlier = as_of is not None and (self.question.upto is None or find_last_instant(as_of) < self.question.upto)
         answer = ask(self.log, self.question._replace(as_of=as_of) if earlier else self.question)
@@ -76,12 +76,12 @@ class Course:
 
     # -- games
 
-    def games_of(self, player: str) -> list[Counted]:
+    def list_games(self, player: str) -> list[Counted]:
         """Return the games that count for a player; an annual list has none of its own."""
         annual = self.rule == "annual-places/1"
         return [] if annual else [counted for counted in self.counted if player in map(self.view.current, counted.who)]
 
-    def place_in(self, counted: Counted, player: str) -> int:
+    def find_place(self, counted: Counted, player: str) -> int:
         place_by_player = {
             self.view.current(recorded): place for recorded, place in compute_places(counted.game.data).items()
         }
@@ -94,29 +94,29 @@ class Course:
             for seat in list_seats(counted.game.data)
             if compute_places(counted.game.data)[seat.last["player"]] == 1
         ]
-        return self.place_in(counted, player) == 1 and len(first) == 1
+        return self.find_place(counted, player) == 1 and len(first) == 1
 
-    def course(self, player: str) -> list[Step]:
+    def list_steps(self, player: str) -> list[Step]:
         """Return the steps of a player; on lists the points are sums."""
         if self.rule not in LISTS:
             steps = self.ladder.history.get(player, [])
             return [Step(game, place, before + change) for game, place, before, change in steps]
-        own_games = self.games_of(player)
+        own_games = self.list_games(player)
         points_per_game = [
             sum(amount for who, amount in score_catan(counted.game.data, counted.version.params)
                 if self.view.current(who) == player) for counted in own_games
         ]  # fmt: skip
         return [
-            Step(counted.game.data["game_id"], self.place_in(counted, player), Fraction(after))
+            Step(counted.game.data["game_id"], self.find_place(counted, player), Fraction(after))
             for counted, after in zip(own_games, accumulate(points_per_game), strict=True)
         ]
 
     @cached_property
     def ladder(self) -> Ladder:
         empty = Ladder(self.question.ladder, self.view, self.versions)
-        return [empty, *(ladder for ladder, *_ in self.steps())][-1]
+        return [empty, *(ladder for ladder, *_ in self.replay_steps())][-1]
 
-    def steps(self) -> Iterator[tuple[Ladder, datetime, str | None]]:
+    def replay_steps(self) -> Iterator[tuple[Ladder, datetime, str | None]]:
         """Yield the ladder of running points after every game (id) and adjustment (None) that changed it."""
         ladder = Ladder(self.question.ladder, self.view, self.versions)
         for at, _, fact in self.view.facts:
@@ -124,19 +124,19 @@ class Course:
                 ladder.play(fact)
                 if ladder.played[fact.data["game_id"]].counted:
                     yield ladder, at, fact.data["game_id"]
-            elif fact["ladder"] == ladder.name and not self.view.late(at):
+            elif fact["ladder"] == ladder.name and not self.view.is_late(at):
                 ladder.adjust(self.view.current(fact["player"]), at, Fraction(fact["points"]))
                 yield ladder, at, None
 
-    def profile(self, player: str) -> Profile:
-        own_games, rows = self.games_of(player), self.standings().rows
-        outcomes = "".join("W" if self.has_won(one, player) else "-" for one in own_games)
-        ids = [one.game.data["game_id"] for one in own_games]
+    def compute_profile(self, player: str) -> Profile:
+        own_games, rows = self.list_games(player), self.compute_standings().rows
+        outcomes = "".join("W" if self.has_won(counted, player) else "-" for counted in own_games)
+        ids = [counted.game.data["game_id"] for counted in own_games]
         counts_by_opponent: dict[str, Counter[str]] = {}
         for counted in own_games:
-            own_place = self.place_in(counted, player)
+            own_place = self.find_place(counted, player)
             for opponent in {*map(self.view.current, counted.who)} - {player}:
-                opponent_place = self.place_in(counted, opponent)
+                opponent_place = self.find_place(counted, opponent)
                 counts = counts_by_opponent.setdefault(opponent, Counter())
                 counts.update(
                     [
@@ -146,39 +146,37 @@ class Course:
                 )
         return Profile(
             next((row for row in rows if row.player == player), None), sum(row.rank is not None for row in rows),
-            len(rows), self.course(player), outcomes.count("W"), find_streaks(outcomes, "W", ids),
-            find_streaks(outcomes, "-", ids), sorted(Counter(self.place_in(one, player) for one in own_games).items()),
+            len(rows), self.list_steps(player), outcomes.count("W"), find_streaks(outcomes, "W", ids),
+            find_streaks(outcomes, "-", ids),
+            sorted(Counter(self.find_place(counted, player) for counted in own_games).items()),
             sorted(((name, *(counts[what] for what in ("games", "better", "equal", "worse"))) for name, counts
-                    in counts_by_opponent.items()), key=lambda one: (-one[1], one[0])),
+                    in counts_by_opponent.items()), key=lambda row: (-row[1], row[0])),
         )  # fmt: skip
 
     # -- ranks
 
     @cached_property
     def ranks(self) -> tuple[str, list[tuple[datetime, str | None, Answer]]]:
-        """The unit between looks at the standings, and each look's time, game and standings."""
+        """The unit between the states of the standings, and each state's time, game and standings."""
         if self.rule not in LISTS:
-            return "step", [(at, game, ladder.answer()) for ladder, at, game in self.steps()]
+            return "step", [(at, game, ladder.build_answer()) for ladder, at, game in self.replay_steps()]
         if self.rule == "annual-places/1":
             year = self.question.ladder[-4:]
             ends = [f"{year}-{month:02d}" for month in range(1, 13)]
-            return "month", [(self.until(end), None, self.standings(end)) for end in ends]
+            return "month", [(self.find_end(end), None, self.compute_standings(end)) for end in ends]
         played = [
             (counted.game.at, counted.game.data["game_id"], self.counted[: index + 1])
             for index, counted in enumerate(self.counted)
         ]
         if all(version.params["score"] == "sum" for version in self.versions):
             return "step", [(at, game, compute_month(self.view, games, self.versions)) for at, game, games in played]
-        at_ends = {self.until(f"{to_berlin(at):%Y-%m-%d}"): games for at, _, games in played}
+        at_ends = {self.find_end(f"{to_berlin(at):%Y-%m-%d}"): games for at, _, games in played}
         return "day", [(at, None, compute_month(self.view, games, self.versions)) for at, games in at_ends.items()]
 
-    def end(self, text: str) -> datetime:
-        return find_last_instant(text)
-
-    def until(self, end: str) -> datetime:
+    def find_end(self, end: str) -> datetime:
         return find_last_instant(end) if self.question.upto is None else min(find_last_instant(end), self.question.upto)
 
-    def ranks_of(self, player: str) -> list[tuple[datetime, str | None, int | None, int]]:
+    def list_rank_changes(self, player: str) -> list[tuple[datetime, str | None, int | None, int]]:
         """Return the changes of a player's rank: the time, the game, the new rank, and the number of games."""
         changes, last_rank = [], None
         for at, game, answer in self.ranks[1]:
@@ -190,25 +188,26 @@ class Course:
 
     # -- the overview
 
-    def since(self) -> str | None:
+    def find_since(self) -> str | None:
         """Return the month before that of the last game."""
         if not self.counted:
             return None
         first = to_berlin(self.counted[-1].game.at).replace(day=1)
         return f"{first - timedelta(days=1):%Y-%m}"
 
-    def overview(self, since: str | None, last: int) -> list[Moved]:
+    def compute_overview(self, since: str | None, last: int) -> list[Moved]:
         """Return all rows of the overview, each with the `last` points of the player."""
-        since = self.since() if since is None else since
-        earlier_rows = {} if since is None else {row.player: row for row in self.standings(since).rows}
+        since = self.find_since() if since is None else since
+        earlier_rows = {} if since is None else {row.player: row for row in self.compute_standings(since).rows}
         overview = []
-        for row in self.standings().rows:
-            earlier_row, own_games = earlier_rows.get(row.player), self.games_of(row.player)
+        for row in self.compute_standings().rows:
+            earlier_row, own_games = earlier_rows.get(row.player), self.list_games(row.player)
             ranks = (earlier_row.rank if earlier_row else None, row.rank)
             overview.append(Moved(
                 row, row.points - earlier_row.points if earlier_row else None,
                 None if None in ranks else ranks[0] - ranks[1],  # type: ignore[operator]
-                own_games[-1].game.at if own_games else None, [step.after for step in self.course(row.player)][-last:],
+                own_games[-1].game.at if own_games else None,
+                [step.after for step in self.list_steps(row.player)][-last:],
             ))  # fmt: skip
         return overview
 

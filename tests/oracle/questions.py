@@ -22,7 +22,7 @@ class Question(NamedTuple):
 
     @property
     def upto(self) -> datetime | None:
-        """The last instant that `as_of` admits."""
+        """The last instant that `as_of` includes."""
         return None if self.as_of is None else find_last_instant(self.as_of)
 
 

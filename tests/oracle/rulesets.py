@@ -61,8 +61,8 @@ class Version(NamedTuple):
 
     @property
     def params(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.data["params"]
-        return found
+        params: dict[str, Any] = self.data["params"]
+        return params
 
     @property
     def start(self) -> Fraction:
@@ -70,7 +70,7 @@ class Version(NamedTuple):
 
 
 def build_version(data: Event, position: int = 0) -> Version:
-    """A version as its event says it."""
+    """Return the version that the data of an event publish."""
     return Version(data, find_first_instant(data["effective_from"]) if data.get("effective_from") else None, position)
 
 
@@ -78,7 +78,7 @@ def build_version(data: Event, position: int = 0) -> Version:
 
 
 def apply_book(log: Log) -> Log:
-    """The log as it were if the shipped rulesets said what their sources say."""
+    """Return the log with the shipped rulesets replaced by those of `BOOK`."""
     return [
         {**event, "data": event["data"] | find_book_members(event["data"])}
         if event["type"] == "ruleset.published"
@@ -88,11 +88,11 @@ def apply_book(log: Log) -> Log:
 
 
 def find_book_members(data: Event) -> Event:
-    """What the sources say of a version; the first of the Babylon 5 league had another reading of several winners."""
-    found = BOOK.get(data["id"], {})
+    """Return the members of a version in `BOOK`; version 1 of the Babylon 5 league ranks several winners by power."""
+    members = BOOK.get(data["id"], {})
     if (data["id"], data["version"]) == ("b5-league", "1"):
-        return {**found, "params": {**found["params"], "winners": "by_power"}}
-    return found
+        return {**members, "params": {**members["params"], "winners": "by_power"}}
+    return members
 
 
 def get_ruleset_id(ladder: str) -> str:
@@ -105,9 +105,7 @@ def list_versions(log: Log, ruleset_id: str, rules: str | None = None) -> list[V
     published = [event for event in select_live(log, "ruleset.published") if event["data"]["id"] == ruleset_id]
     versions = [build_version(event["data"], event["position"]) for event in published]
     return (
-        versions
-        if rules is None
-        else [version_of_id._replace(since=ALWAYS) for version_of_id in versions if version_of_id.name == rules]
+        versions if rules is None else [version._replace(since=ALWAYS) for version in versions if version.name == rules]
     )
 
 

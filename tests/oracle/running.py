@@ -47,30 +47,36 @@ class Ladder:
     played: dict[str, Played] = field(default_factory=dict)
     history: dict[str, list[tuple[str | None, int | None, Fraction, Fraction]]] = field(default_factory=dict)
 
-    def points_of(self, player: str, at: datetime) -> Fraction:
+    def get_points(self, player: str, at: datetime) -> Fraction:
         """Return the points of a player, or the start of a new player at an instant."""
         return self.points[player] if player in self.points else find_start(self.versions, at)
 
-    def move(self, player: str, at: datetime, change: Fraction, game: str | None, place: int | None) -> None:
-        before = self.points_of(player, at)
+    def record_step(self, player: str, at: datetime, change: Fraction, game: str | None, place: int | None) -> None:
+        before = self.get_points(player, at)
         self.started += before if player not in self.points else 0
         self.history.setdefault(player, []).append((game, place, before, change))
         self.points[player] = before + change
 
     def adjust(self, player: str, at: datetime, change: Fraction) -> None:
-        self.move(player, at, change, None, None)
+        self.record_step(player, at, change, None, None)
         self.adjusted += change
 
     def play(self, game: Game) -> None:
         """Play one game; a game that does not count here changes no points."""
         name, current = game.data["game_id"], self.view.current
-        before = {player: self.points_of(player, game.at) for player in map(current, game.players)}
+        before = {player: self.get_points(player, game.at) for player in map(current, game.players)}
         version = find_version(self.versions, game.at)
-        who = self.view.counted(version, game) if version and find_ladder_name(version, game) == self.name else []
-        if version is None or not who:
+        counted_players = (
+            self.view.list_counted_players(version, game)
+            if version and find_ladder_name(version, game) == self.name
+            else []
+        )
+        if version is None or not counted_players:
             self.played[name] = Played(game, False, before, {}, {}, Fraction(0), Fraction(0))
             return
-        place = {current(player): rank for player, rank in compute_places(game.data).items() if player in who}
+        place = {
+            current(player): rank for player, rank in compute_places(game.data).items() if player in counted_players
+        }
         participants = {current(participant["player"]): participant for participant in game.data["participants"]}
         change, minted = SCORES[version.rule](
             {player: before[player] for player in place},
@@ -86,7 +92,7 @@ class Ladder:
         self.last, self.played[name] = version, played
         self.minted, self.burned = self.minted + played.minted, self.burned + played.burned
         for player, change in played.change.items():
-            self.move(player, played.game.at, change, name, played.place[player])
+            self.record_step(player, played.game.at, change, name, played.place[player])
         self.games.update(played.change.keys())
 
     @property
@@ -94,9 +100,9 @@ class Ladder:
         """The version that scored the last game; before the first game, the newest."""
         return self.last or find_newest_version(self.versions)
 
-    def rows(self) -> list[Row]:
-        least = self.ranking.params.get("min_games", 0)
-        rank = compute_ranks(self.points, [player for player in self.points if self.games[player] >= least])
+    def rank_rows(self) -> list[Row]:
+        min_games = self.ranking.params.get("min_games", 0)
+        rank = compute_ranks(self.points, [player for player in self.points if self.games[player] >= min_games])
         return sort_rows(
             Row(rank.get(player), player, points, self.games[player], player in rank)
             for player, points in self.points.items()
@@ -104,11 +110,11 @@ class Ladder:
 
     @property
     def cases(self) -> Counter[str]:
-        """The counts of interesting cases on the ladder."""
+        """The number of occurrences of each interesting case on the ladder."""
         return count_ladder_cases(self)
 
-    def answer(self) -> Answer:
-        return Answer(self.ranking.name, sum(played.counted for played in self.played.values()), self.rows())
+    def build_answer(self) -> Answer:
+        return Answer(self.ranking.name, sum(played.counted for played in self.played.values()), self.rank_rows())
 
 
 def replay(view: View, name: str, versions: list[Version]) -> Ladder:
@@ -117,6 +123,6 @@ def replay(view: View, name: str, versions: list[Version]) -> Ladder:
     for at, _, fact in view.facts:
         if isinstance(fact, Game):
             ladder.play(fact)
-        elif fact["ladder"] == name and not view.late(at):
+        elif fact["ladder"] == name and not view.is_late(at):
             ladder.adjust(view.current(fact["player"]), at, Fraction(fact["points"]))
     return ladder

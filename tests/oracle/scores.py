@@ -22,22 +22,22 @@ def score_contribution_pool(
     before: Points, place: dict[str, int], participants: dict[str, Event], seat_count: int, params: Params
 ) -> tuple[Points, Fraction]:
     """Score a game: each player gives a part of their points to those placed better, in equal shares, rounded down."""
-    change = dict.fromkeys(before, Fraction(0))
+    changes = dict.fromkeys(before, Fraction(0))
     for giver, points in before.items():
         hundredths = points * params["contributions"][str(seat_count)][place[giver] - 1]
         takers = [player for player in before if place[player] < place[giver]]
-        change[giver] -= floor(hundredths / 100)
+        changes[giver] -= floor(hundredths / 100)
         for taker in takers:
-            change[taker] += floor(hundredths / (100 * len(takers)))
+            changes[taker] += floor(hundredths / (100 * len(takers)))
     winners = [player for player in before if place[player] == 1]
     if params["dust"] == "winner" and len(winners) == 1:
-        change[winners[0]] -= sum(change.values())
+        changes[winners[0]] -= sum(changes.values())
     lasting = [
         player for player in before if (participants[player].get("seconds_played") or 0) > params["bonus_seconds"]
     ]
     for player in lasting:
-        change[player] += params["bonus"]
-    return change, Fraction(len(lasting) * params["bonus"])
+        changes[player] += params["bonus"]
+    return changes, Fraction(len(lasting) * params["bonus"])
 
 
 def score_ante_pool(
@@ -62,10 +62,10 @@ def share_winners_places(place: dict[str, int], participants: dict[str, Event]) 
     """Return the places if all players with the same victory share the best of their places."""
     victories = {player: participants[player].get("victory") for player in place}
     return {
-        player: min(place[other] for other in place if victories[other] == victories[player])
+        player: min(place[other_player] for other_player in place if victories[other_player] == victories[player])
         if victories[player]
-        else own
-        for player, own in place.items()
+        else own_place
+        for player, own_place in place.items()
     }
 
 
@@ -83,9 +83,9 @@ def score_pairwise_elo(
     k = Fraction(params["k_per_pair"]) if "k_per_pair" in params else Fraction(params["k_total"]) / (seat_count - 1)
     change = dict.fromkeys(before, Fraction(0))
     for player in before:
-        for other in before.keys() - {player}:
-            outcome = (place[player] < place[other]) - (place[player] > place[other])
-            change[player] += score_pair(before[player] - before[other], outcome, k, params["scale"])
+        for opponent in before.keys() - {player}:
+            outcome = (place[player] < place[opponent]) - (place[player] > place[opponent])
+            change[player] += score_pair(before[player] - before[opponent], outcome, k, params["scale"])
     assert sum(change.values()) == 0, "each pair is zero-sum"
     return change, Fraction(0)
 

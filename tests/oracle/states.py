@@ -52,22 +52,22 @@ class Played(NamedTuple):
     """A counted game, its participants by current id, and their sides."""
 
     game: Game
-    told: dict[str, Event]
+    participants: dict[str, Event]
     sides: dict[str, Any]
 
     @property
     def day(self) -> int:
         return to_berlin(self.game.at).date().toordinal()
 
-    def gain(self, player: str, weight: int, k: int) -> int:
+    def compute_gain(self, player: str, weight: int, k: int) -> int:
         """Return a player's change for one game: for each opponent the result, and the home, score and bonus terms."""
-        own, total = self.told[player], 0
-        at_home = [self.sides[name] for name, one in self.told.items() if one.get("home")]
+        own, total = self.participants[player], 0
+        at_home = [self.sides[name] for name, participant in self.participants.items() if participant.get("home")]
         home = 0 if not at_home else 1 if at_home[0] == self.sides[player] else -1
         bonus = {**self.game.data.get("numbers", {}), **own.get("numbers", {})}.get("bonus", 0)
-        for name, other in self.told.items():
+        for name, opponent in self.participants.items():
             if self.sides[name] != self.sides[player]:
-                total += k * weight * ((own["place"] < other["place"]) - (own["place"] > other["place"]))
+                total += k * weight * ((own["place"] < opponent["place"]) - (own["place"] > opponent["place"]))
                 total += 3 * home + bonus + (own.get("score") or 0)
         return total
 
@@ -125,11 +125,13 @@ class StateLadder:
         self.games: dict[str, int] = {}
         self.last: dict[str, Last] = {}
         self.cases: list[str] = []
-        done = sorted([*self._scored(), *self._adjusted()], key=lambda one: one[:2])
+        actions = sorted([*self._list_scorings(), *self._list_adjustments()], key=lambda entry: entry[:2])
         # without `upto`, versions after the last game or adjustment do not take effect
-        entered = [one for one in self._entered() if upto or (done and one[:2] < done[-1][:2])]
-        for _, _, do in sorted([*done, *entered], key=lambda one: one[:2]):
-            do()
+        version_changes = [
+            entry for entry in self._list_version_changes() if upto or (actions and entry[:2] < actions[-1][:2])
+        ]
+        for _, _, act in sorted([*actions, *version_changes], key=lambda entry: entry[:2]):
+            act()
 
     @cached_property
     def rows(self) -> dict[str, Standing]:
@@ -137,14 +139,14 @@ class StateLadder:
 
     @cached_property
     def seeds(self) -> dict[str, Event]:
-        """The first live seed of each player."""
+        """The first live seed of each player, by current id."""
         seeds: dict[str, Event] = {}
         for event in select_live(self.log, "player.seeded"):
             if event["data"]["ladder"] == self.name:
                 seeds.setdefault(self.current(event["data"]["player"]), event["data"])
         return seeds
 
-    def stored(self, player: str) -> State:
+    def get_state(self, player: str) -> State:
         """Return a player's state after their last game, or their starting state."""
         if player in self.states:
             return self.states[player]
@@ -154,27 +156,30 @@ class StateLadder:
         self.cases.append("joined by a seed")
         return round(float(seed["state"].get("rating", "1000")) * 10), int(seed["state"].get("weight", START[1]))
 
-    def last_of(self, player: str) -> Last:
+    def get_last(self, player: str) -> Last:
         return self.last.get(player) or Last(count=self.seeds.get(player, {}).get("games", 0))
 
-    def counted(self) -> list[Played]:
-        """Return all counted games, even later ones."""
+    def list_counted_games(self) -> list[Played]:
+        """Return all counted games, including those after `upto`."""
         counted_games = []
-        for game in sorted(derive_games(self.log).values(), key=lambda one: (one.at, one.first)):
+        for game in sorted(derive_games(self.log).values(), key=lambda game: (game.at, game.first)):
             if game.may_count and find_version(self.versions, game.at):
-                told = {self.current(one["player"]): one for one in game.data["participants"]}
-                counted_games.append(Played(game, told, {name: one.get("team", name) for name, one in told.items()}))
+                participants = {
+                    self.current(participant["player"]): participant for participant in game.data["participants"]
+                }
+                sides = {name: participant.get("team", name) for name, participant in participants.items()}
+                counted_games.append(Played(game, participants, sides))
         return counted_games
 
-    def groups(self) -> list[Group]:
+    def list_closed_groups(self) -> list[Group]:
         """Return the closed groups in the order of scoring."""
-        closed = [group for group in self.every_group() if self.upto is None or group.end <= self.upto]
+        closed = [group for group in self.list_groups() if self.upto is None or group.end <= self.upto]
         return sorted(closed, key=lambda group: (group.end, group.games[-1].game.first))
 
-    def every_group(self) -> list[Group]:
+    def list_groups(self) -> list[Group]:
         """Return all groups, closed or not."""
         games_by_key: dict[Any, list[Played]] = {}
-        for played in self.counted():
+        for played in self.list_counted_games():
             label = played.game.data.get("league") if self.period == "event" else None
             key = label or (played.game.first if self.period in ("game", "event") else
                             number_period(self.period, played.game.at))  # fmt: skip
@@ -190,22 +195,22 @@ class StateLadder:
             groups.append(Group(begin, end, first, last, group_games))
         return groups
 
-    # entries of the replay, each as (time, order, action)
+    # the entries of the replay, each as (time, order among entries of that time, action)
 
-    def _scored(self) -> list[tuple[datetime, tuple[float, float], Callable[[], None]]]:
+    def _list_scorings(self) -> list[tuple[datetime, tuple[float, float], Callable[[], None]]]:
         return [
             (group.end, (1, group.games[-1].game.first), lambda group=group: self._score(group))  # type: ignore[misc]
-            for group in self.groups()
+            for group in self.list_closed_groups()
         ]
 
-    def _adjusted(self) -> list[tuple[datetime, tuple[float, float], Callable[[], None]]]:
+    def _list_adjustments(self) -> list[tuple[datetime, tuple[float, float], Callable[[], None]]]:
         entries = []
         for event in select_live(self.log, "points.adjusted"):
             at = parse_instant(event["occurred_at"])
             if event["data"]["ladder"] != self.name or (self.upto and at > self.upto):
                 continue
             order = (1, event["position"])
-            if self.period not in ("game", "event") and self._plays_in(at):
+            if self.period not in ("game", "event") and self._has_game_in_period(at):
                 # an adjustment within a period takes effect at its close
                 at, order = find_period_bounds(self.period, at)[1] - MICROSECOND, (2, event["position"])
                 if self.upto and at > self.upto:
@@ -213,19 +218,19 @@ class StateLadder:
             entries.append((at, order, lambda data=event["data"]: self._adjust(data)))
         return entries  # type: ignore[return-value]
 
-    def _plays_in(self, at: datetime) -> bool:
+    def _has_game_in_period(self, at: datetime) -> bool:
         """Tell whether there is a counted game in the period of an instant."""
         begin, after = find_period_bounds(self.period, at)
-        return any(begin <= played.game.at < after for played in self.counted())
+        return any(begin <= played.game.at < after for played in self.list_counted_games())
 
-    def _entered(self) -> list[tuple[datetime, tuple[float, float], Callable[[], None]]]:
+    def _list_version_changes(self) -> list[tuple[datetime, tuple[float, float], Callable[[], None]]]:
         """Return the changes of the version in force after the first version."""
-        starts = sorted({one.since for one in self.versions if one.since})
+        starts = sorted({version.since for version in self.versions if version.since})
         entries = []
         for since in starts[1:]:
             at, order = since, (0.0, 0.0)
             if self.period == "event":
-                where = self._place_among_events(since)
+                where = self._find_place_among_events(since)
                 if where is None:
                     continue
                 at, order = where
@@ -236,13 +241,13 @@ class StateLadder:
                 entries.append((at, order, lambda new=new: self._enter(new)))
         return entries  # type: ignore[return-value]
 
-    def _place_among_events(self, since: datetime) -> tuple[datetime, tuple[float, float]] | None:
+    def _find_place_among_events(self, since: datetime) -> tuple[datetime, tuple[float, float]] | None:
         """Return where a version takes effect if events are the periods: before the first event that it scores."""
-        closed = self.groups()
+        closed = self.list_closed_groups()
         after = next((group for group in closed if group.begin >= since), None)
         if after is not None:
             return after.end, (1, after.games[-1].game.first - 0.5)
-        limit = min([self.upto or IN_THE_END, *(group.begin for group in self.every_group() if group not in closed)])
+        limit = min([self.upto or IN_THE_END, *(group.begin for group in self.list_groups() if group not in closed)])
         return (IN_THE_END, (0.0, 0.0)) if since <= limit else None
 
     def _enter(self, new: Version) -> None:
@@ -252,7 +257,7 @@ class StateLadder:
 
     def _adjust(self, data: Event) -> None:
         player = self.current(data["player"])
-        rating, weight = self.stored(player)
+        rating, weight = self.get_state(player)
         self.states[player] = (rating + round(float(data["points"]) * 10), weight)
         self.cases.append("adjusted")
 
@@ -260,23 +265,23 @@ class StateLadder:
         """Score a game, or all games of a period, from the states before it."""
         scored_by = find_version(self.versions, group.begin) or find_version(self.versions, group.games[0].game.at)
         assert scored_by is not None
-        names = sorted({name for played in group.games for name in played.told})
+        names = sorted({name for played in group.games for name in played.participants})
         after = {}
         for name in names:
-            own_games = [played for played in group.games if name in played.told]
-            earlier_games, state = self._bring(name, group, own_games)
-            gained = sum(played.gain(name, state[1], scored_by.params["k"]) for played in own_games)
+            own_games = [played for played in group.games if name in played.participants]
+            earlier_games, state = self._prepare(name, group, own_games)
+            gained = sum(played.compute_gain(name, state[1], scored_by.params["k"]) for played in own_games)
             gained += earlier_games.games % 7 + (earlier_games.days or 0) % 5 + 2 * earlier_games.is_first
             after[name] = (state[0] + gained, max(10, state[1] - 1))
         self.states |= after
-        self._note(group)
+        self._record_last_games(group)
 
-    def _bring(self, name: str, group: Group, own_games: list[Played]) -> tuple[Before, State]:
+    def _prepare(self, name: str, group: Group, own_games: list[Played]) -> tuple[Before, State]:
         """Return the facts about a player's earlier games, and their state after a new season and the time since."""
-        last, (rating, weight) = self.last_of(name), self.stored(name)
+        last, (rating, weight) = self.get_last(name), self.get_state(name)
         seasons = [last.season, *(find_season(self.season_by, played) for played in own_games)]
         pairs = [*pairwise(seasons)][last.day is None :]
-        if self.season_by and any(one != other for one, other in pairs):
+        if self.season_by and any(earlier != later for earlier, later in pairs):
             rating -= rating // 4
             self.cases.append(f"season on {self.name}")
         elapsed = 0
@@ -288,10 +293,10 @@ class StateLadder:
         is_first = last.day is None or seasons[0] != seasons[1]
         return Before(last.count, days, is_first), (rating, min(40, weight + elapsed))
 
-    def _note(self, group: Group) -> None:
+    def _record_last_games(self, group: Group) -> None:
         for played in group.games:
-            for name in played.told:
-                last = self.last_of(name)
+            for name in played.participants:
+                last = self.get_last(name)
                 season = find_season(self.season_by, played)
                 self.last[name] = Last(played.day, group.last, season, last.count + 1)
                 self.games[name] = self.games.get(name, 0) + 1
@@ -309,12 +314,14 @@ def find_seed_faults(log: Log, event: Event) -> set[str]:
     ladder_state = StateLadder(log, ladder, None, None)
     if person in ladder_state.seeds:
         return {"seed-exists"}
-    seeds = [one["id"] for one in log if one["type"] == "player.seeded" and one["data"]["ladder"] == ladder]
-    live_ids = {one["id"] for one in select_live(log, "player.seeded")}
-    by_id = {one["id"]: one for one in log}
-    again = any(current(by_id[one]["data"]["player"]) == person for one in seeds if one not in live_ids)
-    counted = any(person in played.told for played in ladder_state.counted())
-    return {"seed-late"} if counted and not again else set()
+    live_ids = {seed["id"] for seed in select_live(log, "player.seeded")}
+    withdrawn_seeds = [
+        known["data"] for known in log
+        if known["type"] == "player.seeded" and known["data"]["ladder"] == ladder and known["id"] not in live_ids
+    ]  # fmt: skip
+    had_seed = any(current(seed["player"]) == person for seed in withdrawn_seeds)
+    has_played = any(person in played.participants for played in ladder_state.list_counted_games())
+    return {"seed-late"} if has_played and not had_seed else set()
 
 
 def find_merge_faults(log: Log, player: str, new_player: str) -> set[str]:
@@ -322,7 +329,7 @@ def find_merge_faults(log: Log, player: str, new_player: str) -> set[str]:
     current = build_id_lookup(log)
     for name in RULESETS:
         ladder = StateLadder(log, name, None, None)
-        left, right = (ladder.seeds.get(current(one)) for one in (player, new_player))
+        left, right = (ladder.seeds.get(current(name)) for name in (player, new_player))
         if left and right and (left["state"], left.get("games", 0)) != (right["state"], right.get("games", 0)):
             return {"seeds-differ"}
     return set()

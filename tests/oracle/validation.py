@@ -37,7 +37,7 @@ class Verdict(NamedTuple):
     codes: frozenset[str]
 
     @property
-    def taken(self) -> bool:
+    def is_accepted(self) -> bool:
         return not self.existing and not self.codes
 
 

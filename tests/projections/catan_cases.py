@@ -152,7 +152,7 @@ def _find_cases_of_month(rows: list[Row], params: dict[str, Any]) -> Cases:
 
 def _find_cases_of_year(log: Log, row: Row, year: str, group: str, params: dict[str, Any]) -> Cases:
     assert row.places is not None
-    free, current = View(log).account(row.player, find_last_instant(year)) == "free", build_id_lookup(log)
+    free, current = View(log).find_account(row.player, find_last_instant(year)) == "free", build_id_lookup(log)
     accounts = select_live(log, "player.account_changed")
     changed = {event["occurred_at"] for event in accounts if current(event["data"]["player"]) == row.player}
     return {

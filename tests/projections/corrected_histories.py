@@ -92,7 +92,7 @@ def draw_histories(draw: st.DrawFn, published: Log, steps_max: int, allow_uncoun
         allow = allow_uncounted and world.one_in(2)
         verdict = validate(log, event, allow)
         steps.append(Step(event, allow, verdict))
-        if verdict.taken:
+        if verdict.is_accepted:
             log.append({**event, "id": derive_id(event), "position": log[-1]["position"] + 1})
     return steps
 

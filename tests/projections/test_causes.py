@@ -112,7 +112,7 @@ def _check_causes(ledger: Ledger, log: Log, spec: CoordinateSpec, case_counts: C
     ruleset_id = spec.before.ladder.partition("/")[0]
     if not all(list_versions(log[:position], ruleset_id) for position in range(positions[0], positions[1] + 1)):
         case_counts["a ruleset that is withdrawn"] += 1
-    attribution, reverse_attribution = attribute_change(ledger, spec), attribute_change(ledger, spec.turned())
+    attribution, reverse_attribution = attribute_change(ledger, spec), attribute_change(ledger, spec.reverse())
     assert (reverse_attribution.before, reverse_attribution.after) == (attribution.after, attribution.before)
     if spec.before.known_at != spec.after.known_at:
         negated = [cause._replace(own=-cause.own, ripple=-cause.ripple) for cause in reversed(attribution.causes)]
@@ -120,7 +120,7 @@ def _check_causes(ledger: Ledger, log: Log, spec: CoordinateSpec, case_counts: C
     if spec.before.known_at <= spec.after.known_at:
         check(log, spec, attribution, everywhere)
     else:
-        check(log, spec.turned(), reverse_attribution, everywhere)
+        check(log, spec.reverse(), reverse_attribution, everywhere)
     case_counts.update(iterate_cases(log, spec, attribution))
 
 

@@ -71,7 +71,7 @@ class ClockMachine(RuleBasedStateMachine):
         self.naive = NaiveClock(self.names, {**values, "pause_yes": 3}, at)
         self.events = [build_event("clock.started", at=at, players=self.names, timers=values)]
         self.clock = replay_clock(self.events)
-        self.screens = {at: self.naive.screen()}
+        self.screens = {at: self.naive.describe_state()}
 
     @rule(ms=st.integers(0, 9))
     def wait(self, ms):
@@ -79,7 +79,7 @@ class ClockMachine(RuleBasedStateMachine):
 
     @rule(which=st.sampled_from([0, 0, 0, 1, 1, 2, 3, 4, 5]), off=st.sampled_from([-1, -1, 0, 0, 1]))
     def wait_for_something(self, which, off):
-        waits = sorted(self.naive.waits())
+        waits = sorted(self.naive.list_waits())
         if waits:
             self._wait(max(waits[which % len(waits)] + off, 0))
 
@@ -89,7 +89,7 @@ class ClockMachine(RuleBasedStateMachine):
 
     @rule(choice=st.sampled_from(["auction-or-pass", "choose-character"]))
     def offer_to_all(self, choice):
-        for player in self.naive.playing():
+        for player in self.naive.list_playing():
             if player.choice is None:
                 self._apply("offered", player.name, choice)
 
@@ -110,7 +110,7 @@ class ClockMachine(RuleBasedStateMachine):
     def ask_for_a_pause(self, who):
         self._apply_to_fitting_player(lambda player: self.naive.paused_at is None, who, "pause_asked")
 
-    @precondition(lambda self: self.naive.asker is not None)
+    @precondition(lambda self: self.naive.requester is not None)
     @rule(
         who=PLAYER_NUMBERS,
         answer=st.sampled_from(["yes", "no", "yes", "yes"]),
@@ -129,24 +129,24 @@ class ClockMachine(RuleBasedStateMachine):
     @rule(last=st.sampled_from(["silent", "leaves", "asks"]))
     def ask_to_resume(self, last):
         """All players but one ask to resume; the last one asks, leaves or stays silent."""
-        for player in self.naive.playing()[1:]:
+        for player in self.naive.list_playing()[1:]:
             self._apply("resume_asked", player.name, None)
-        if self.naive.paused_at is not None and last != "silent" and self.naive.playing():
-            last_player = self.naive.playing()[0].name
+        if self.naive.paused_at is not None and last != "silent" and self.naive.list_playing():
+            last_player = self.naive.list_playing()[0].name
             self._apply("player_left" if last == "leaves" else "resume_asked", last_player, None)
 
     @precondition(lambda self: self.naive.stopped_at is None and self.naive.paused_at is None)
     @rule(who=PLAYER_NUMBERS, ms=st.sampled_from([1, 2, 5, 15]))
     def agree_shortly_before_a_removal(self, who, ms):
         """All players but one say yes shortly before that one is removed."""
-        playing = self.naive.playing()
+        playing = self.naive.list_playing()
         slow = playing[who % len(playing)] if playing else None
         if slow is None or slow.choice is None:
             return
         self._wait(max(slow.auxiliary + slow.main - ms, 0))
-        for player in self.naive.playing():
+        for player in self.naive.list_playing():
             if player is not slow:
-                is_asked = self.naive.asker is not None
+                is_asked = self.naive.requester is not None
                 self._apply("pause_answered" if is_asked else "pause_asked", player.name, "yes" if is_asked else None)
         self._wait(ms)
 
@@ -154,15 +154,19 @@ class ClockMachine(RuleBasedStateMachine):
     def leave(self, who, urgent):
         """A player leaves, most often while the others wait for that player's answer."""
         answered = (
-            self.naive.yes if self.naive.asker else self.naive.wants_on if self.naive.paused_at is not None else None
+            self.naive.yes
+            if self.naive.requester
+            else self.naive.wants_resume
+            if self.naive.paused_at is not None
+            else None
         )
-        if len(self.naive.playing()) > 1 and (urgent or answered):
+        if len(self.naive.list_playing()) > 1 and (urgent or answered):
             self._apply_to_fitting_player(lambda player: player.name not in (answered or []), who, "player_left")
 
     @rule(what=st.sampled_from(EVENTS), who=PLAYER_NUMBERS, choice=st.sampled_from(CHOICES), yes=st.booleans())
     def do_anything(self, what, who, choice, yes):
         words = {"offered": choice, "decided": choice, "pause_answered": "yes" if yes else "no"}
-        names = [player.name for player in self.naive.playing()] if who < 40 else [*self.names, "zoe"]
+        names = [player.name for player in self.naive.list_playing()] if who < 40 else [*self.names, "zoe"]
         if names:
             self._apply(what, names[who % len(names)], words.get(what))
 
@@ -172,7 +176,7 @@ class ClockMachine(RuleBasedStateMachine):
             self._apply("heartbeat", self.names[0], None, at=self.naive.last - number)
         elif error == "a second start" and number < 9:
             result = apply_clock_event(self.clock, "clock.started", self.events[0]["data"])
-            self._check_rejection("started", result, self.naive.event("started", self.naive.t))
+            self._check_rejection("started", result, self.naive.apply_event("started", self.naive.t))
         elif error == "a stop" and number > 36:
             self._apply("stopped", None, None)
 
@@ -188,7 +192,7 @@ class ClockMachine(RuleBasedStateMachine):
         if not hasattr(self, "naive"):
             return
         CASE_COUNTS["steps"] += 1
-        screen = self.naive.screen()
+        screen = self.naive.describe_state()
         assert self._describe_screen(self.naive.t) == screen
         self.screens[self.naive.t] = screen
 
@@ -208,12 +212,12 @@ class ClockMachine(RuleBasedStateMachine):
         assert lines[-1]["what"] == "removed" or not removals
 
     def _wait(self, ms):
-        self.screens[self.naive.t] = self.naive.screen()
+        self.screens[self.naive.t] = self.naive.describe_state()
         self._count_cases(lambda: self.naive.wait(ms))
 
     def _apply_to_fitting_player(self, fits, who, what, word=None):
         """Apply an event of a player in the game whom it fits, if there is one."""
-        fitting = [player for player in self.naive.playing() if fits(player)]
+        fitting = [player for player in self.naive.list_playing() if fits(player)]
         if fitting:
             player = fitting[who % len(fitting)]
             self._apply(what, player.name, (player.choice if word else None) if what == "decided" else word)
@@ -225,7 +229,7 @@ class ClockMachine(RuleBasedStateMachine):
             f"clock.{what}", at=at, **{member: value for member, value in members.items() if value is not None}
         )
         result = apply_clock_event(self.clock, event["type"], event["data"])
-        code = self._count_cases(lambda: self.naive.event(what, at, name, word))
+        code = self._count_cases(lambda: self.naive.apply_event(what, at, name, word))
         if code is not None:
             self._check_rejection(what, result, code)
             return
@@ -240,9 +244,9 @@ class ClockMachine(RuleBasedStateMachine):
         CASE_COUNTS[f"refused: {code}"] += 1
 
     def _count_cases(self, action):
-        self.naive.seen.clear()
+        self.naive.cases.clear()
         result = action()
-        CASE_COUNTS.update(self.naive.seen)
+        CASE_COUNTS.update(self.naive.cases)
         return result
 
     def _find_last_instant(self, at):

@@ -132,7 +132,7 @@ def check_ladders(ledger: Ledger, log: Log, known_at: int, as_of: str | None) ->
     for name, expected_ladder in expected.items():
         ranking = Ladders(facts, since).standings(name)
         rows = [Row(row.rank, row.player, row.value(ranking.scale), row.games, row.qualified) for row in ranking.rows]
-        assert rows == expected_ladder.rows(), (name, known_at, as_of)
+        assert rows == expected_ladder.rank_rows(), (name, known_at, as_of)
         assert ranking.games == sum(played.counted for played in expected_ladder.played.values())
         totals = [
             Fraction(n, ranking.scale) for n in (ranking.start_total, ranking.minted, ranking.burned, ranking.adjusted)
@@ -184,7 +184,7 @@ def add_counts(counts: Mapping[str, int]) -> None:
 
 def count_row_cases(ladder: Ladder) -> Counter[str]:
     """Return how often each case of a list occurs in a ladder."""
-    rows = ladder.rows()
+    rows = ladder.rank_rows()
     has_unqualified = any(not row.qualified for row in rows)
     return Counter({
         "unqualified player": has_unqualified,
@@ -197,7 +197,7 @@ def list_expected_cases(published: Log, steps: list[Step]) -> set[str]:
     """Return the cases of a history, by the oracle alone."""
     log = list(published)
     for step in steps:
-        if step.verdict.taken:
+        if step.verdict.is_accepted:
             log.append({**step.event, "id": step.event_id, "position": log[-1]["position"] + 1})
     counts = count_cases(log) + Counter({"exists already": sum(step.verdict.existing for step in steps)})
     for ladder in compute_ladders(log).values():
@@ -344,7 +344,9 @@ def test_announced_effects_match_the_oracle(
 
 def compute_points(log: Log) -> dict[tuple[str, str], Fraction]:
     """Return the oracle's points by (ladder, player)."""
-    return {(name, row.player): row.points for name, ladder in compute_ladders(log).items() for row in ladder.rows()}
+    return {
+        (name, row.player): row.points for name, ladder in compute_ladders(log).items() for row in ladder.rank_rows()
+    }
 
 
 def compute_changes(

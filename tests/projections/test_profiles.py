@@ -16,7 +16,7 @@ from oracle.log import list_named_players
 from oracle.profiles import Course, Profile, Step, Streak
 from oracle.questions import Question, Row
 from oracle.rulesets import get_ruleset_id, list_versions
-from oracle.times import find_first_instant
+from oracle.times import find_first_instant, find_last_instant
 from own_rules import find_shipped_text
 from paths import set_paths
 from time_histories import ENDS, LADDERS, draw_history
@@ -79,7 +79,7 @@ def check_ladder(view: rl.View, course: Course, players: list[str], chance: Rand
     """Compare every answer about a ladder with the oracle."""
     ladder, current = course.question.ladder, course.view.current
     for player in players:
-        profile, expected = view.profile(ladder, player), course.profile(current(player))
+        profile, expected = view.profile(ladder, player), course.compute_profile(current(player))
         assert to_oracle_profile(profile) == expected, (course.question, player)
         values = [step.after for step in expected.course]
         for extreme, value in (
@@ -103,7 +103,7 @@ def check_ladder(view: rl.View, course: Course, players: list[str], chance: Rand
         rank_steps = [
             (entry.occurred_at, find_game_id(course, entry.position), entry.rank, entry.games) for entry in ranks.rows
         ]
-        assert rank_steps == course.ranks_of(current(player)), (course.question, player)
+        assert rank_steps == course.list_rank_changes(current(player)), (course.question, player)
         cases[f"ranks by {ranks.every}"] += len(rank_steps) > 1
     check_overview(view, course, chance, cases)
 
@@ -117,12 +117,12 @@ def find_game_id(course: Course, position: int | None) -> str | None:
 def check_overview(view: rl.View, course: Course, chance: Random, cases: Counter[str]) -> None:
     """Compare an overview with the oracle, and with the standings of the same ladder."""
     ladder, since, limit = course.question.ladder, chance.choice([None, None, *ENDS]), chance.choice([None, 1, 3])
-    overview, expected = view.overview(ladder, since, limit=limit), course.overview(since, LAST_STEPS)[:limit]
+    overview, expected = view.overview(ladder, since, limit=limit), course.compute_overview(since, LAST_STEPS)[:limit]
     rows = [
         (to_oracle_row(row), row.change, row.rank_change, row.last_played, [*row.last_points]) for row in overview.rows
     ]  # fmt: skip
     assert rows == expected, (course.question, since)
-    assert overview.since == (None if (start := since or course.since()) is None else course.end(start))
+    assert overview.since == (None if (start := since or course.find_since()) is None else find_last_instant(start))
     standings_json = view.standings(ladder, limit=limit).model_dump()
     overview_json = overview.model_dump()
     assert {name: overview_json[name] for name in standings_json if name != "rows"} == {
@@ -146,7 +146,7 @@ def check_pages(view: rl.View, course: Course, cases: Counter[str]) -> None:
     chance = Random(repr(course.question))
     day, after = chance.choice([None, "2010-03-01", "2010-03-14", "2010-03-28"]), chance.randrange(3)
     page = view.overview(course.question.ladder, after=after, active_since=day, limit=2)
-    all_rows = course.overview(None, LAST_STEPS)
+    all_rows = course.compute_overview(None, LAST_STEPS)
     expected = [row for row in all_rows if day is None or (row[3] is not None and row[3] >= find_first_instant(day))]
     rows = [(to_oracle_row(row), row.last_played) for row in page.rows]
     assert rows == [(row[0], row[3]) for row in expected[after : after + 2]], (course.question, day)

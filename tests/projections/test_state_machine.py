@@ -106,7 +106,9 @@ class StateMachine(RuleBasedStateMachine):
         CASE_COUNTS["question with all three axes"] += bool(
             known_at < len(self.log) and ladder.upto and rules and ladder.rows
         )
-        CASE_COUNTS["open period"] += ladder.period != "game" and len(ladder.groups()) < len(ladder.every_group())
+        CASE_COUNTS["open period"] += ladder.period != "game" and len(ladder.list_closed_groups()) < len(
+            ladder.list_groups()
+        )
 
     def _check_attribution(self, connection: object, chance: Random) -> None:
         """Check that the causes of a change sum to the difference of the naive ladders."""
