@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from club import GAMES, HOSTILE, LADDER, create_club, run_ok
+from club import GAMES, HOSTILE, LADDER, create_club, record_game, run_ok
 from looking import ODD, Club
 from make_pictures import CHROMIUM
 from playwright.sync_api import Browser, sync_playwright
@@ -81,24 +81,7 @@ def club(request: pytest.FixtureRequest, name: str, clubs: Callable[..., Club]) 
 def create_small_club(ratings: Ratings, url: str) -> None:
     """Create the club of the tests of pages, with one more game of players with unusual names."""
     create_club(ratings, url)
-    run_ok(
-        ratings,
-        "record",
-        "-q",
-        "--game",
-        "catan",
-        "--game-id",
-        "odd-" + "g" * 60,
-        "--at",
-        GAMES[-1][1],
-        "--by",
-        "mira",
-        "--new-names",
-        "accept",
-        "--",
-        *ODD,
-        db=url,
-    )
+    record_game(ratings, url, "odd-" + "g" * 60, GAMES[-1][1], *ODD)
 
 
 def create_demo_club(ratings: Ratings, url: str) -> None:

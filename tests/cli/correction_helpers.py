@@ -213,7 +213,8 @@ def get_refusal_code(
 
 
 REASON_OPTION = ("--reason", "wrong way round")
-NEXT_DAY = "2010-03-06T12:00:00Z"
+# a day and two days after NOON
+NEXT_DAY, THIRD_DAY = "2010-03-06T12:00:00Z", "2010-03-07T12:00:00Z"
 
 
 def create_small_ledger(ratings: Ratings, path: Path | str) -> str:
@@ -231,7 +232,7 @@ def create_three_games(ratings: Ratings, path: Path | str) -> str:
     """Create a ledger: two rulesets, and at positions 3 to 5 a game on each of three days, the last of the other
     ruleset."""
     name = create_ledger(ratings, path)
-    append_lines(ratings, name, build_catan_line("c-1", "anna", "ben", "cleo", at="2010-03-05T12:00:00Z"))
-    append_lines(ratings, name, build_catan_line("c-2", "cleo", "dora", at="2010-03-06T12:00:00Z"))
-    append_lines(ratings, name, build_galactic_line("g-1", "anna", "ben", at="2010-03-07T12:00:00Z"))
+    append_lines(ratings, name, build_catan_line("c-1", "anna", "ben", "cleo"))
+    append_lines(ratings, name, build_catan_line("c-2", "cleo", "dora", at=NEXT_DAY))
+    append_lines(ratings, name, build_galactic_line("g-1", "anna", "ben", at=THIRD_DAY))
     return name

@@ -31,9 +31,9 @@ def _format_noon(day: int) -> str:
     return f"2010-03-{day:02d}T12:00:00Z"
 
 
-def publish(ratings: Ratings, db: str, ladder: str, *options: object) -> dict[str, Any]:
-    """Publish a list, which must succeed, and return the JSON."""
-    result = ratings("publish", ladder, "--by", "editor", *options, "--format", "json", db=db)
+def publish(ratings: Ratings, db: str, *arguments: object) -> dict[str, Any]:
+    """Publish a list, or the due ones with `--due`, which must succeed, and return the JSON."""
+    result = ratings("publish", *arguments, "--by", "editor", "--format", "json", db=db)
     assert (result.exit_code, result.stderr) == (0, ""), result
     return dict(json.loads(result.stdout))
 

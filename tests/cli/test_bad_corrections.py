@@ -7,7 +7,9 @@ import pytest
 from correction_helpers import (
     BASIC,
     GALACTIC,
+    NEXT_DAY,
     NOON,
+    REASON_OPTION,
     Ratings,
     append_lines,
     build_event_line,
@@ -23,8 +25,6 @@ from correction_helpers import (
 )
 from output_filters import remove_newcomer_notes
 
-REASON_OPTION = ("--reason", "as the referee says")
-LATER = "2010-03-06T12:00:00Z"
 RULESETS = ("galactic-points-1", "catan-elo-2009-01", "b5-league-1")
 SIX = ("anna", "ben", "cleo", "dora", "emil", "frida")
 
@@ -32,6 +32,11 @@ SIX = ("anna", "ben", "cleo", "dora", "emil", "frida")
 def build_seat(player: str, place: int, **members: Any) -> dict[str, Any]:
     """Return a participant."""
     return {"player": player, "place": place, **members}
+
+
+def build_substitute(player: str, place: int, replaces: str) -> dict[str, Any]:
+    """Return a participant who replaces another one."""
+    return build_seat(player, place, status="substitute", replaces=replaces)
 
 
 def build_b5_data(*seats: str, game_id: str = "b-1", **members: Any) -> dict[str, Any]:
@@ -45,6 +50,11 @@ def build_b5_data(*seats: str, game_id: str = "b-1", **members: Any) -> dict[str
         participants.append({"player": player, "power": int(power), "influence": 0, "vp": int(vp), **victory_member})
     members_of_kind = {"game": "babylon5", "kind": "b5", "season": "2010-1", "participants": participants}
     return {"game_id": game_id, **members_of_kind, **members}
+
+
+def build_catan_data(*seats: dict[str, Any]) -> dict[str, Any]:
+    """Return the data of a game of Catan with these participants."""
+    return build_game_data("g-1", game="catan", group="basic", participants=list(seats))
 
 
 WON_SEATS = ("anna 20 0 +", "ben 15 1", "cleo 9 0")
@@ -77,50 +87,27 @@ GAMES = {
     "after the season in Berlin, not in London": (build_b5_data(*WON_SEATS), "2010-04-30T22:30:00Z", "uncounted"),
     "another season": (build_b5_data(*WON_SEATS, season="2010-2"), NOON, "uncounted"),
     "two substitutes for one leaver": (
-        build_game_data(
-            "g-1",
-            game="catan",
-            group="basic",
-            participants=[
-                build_seat("anna", 1),
-                build_seat("ben", 2, status="abandoned"),
-                build_seat("cleo", 2, status="substitute", replaces="ben"),
-                build_seat("dora", 2, status="substitute", replaces="ben"),
-            ],
+        build_catan_data(
+            build_seat("anna", 1),
+            build_seat("ben", 2, status="abandoned"),
+            build_substitute("cleo", 2, replaces="ben"),
+            build_substitute("dora", 2, replaces="ben"),
         ),
         NOON,
         "leaver-replaced-twice",
     ),
     "a substitute without leaver": (
-        build_game_data(
-            "g-1", game="catan", participants=[build_seat("anna", 1), build_seat("ben", 2, status="substitute")]
-        ),
+        build_catan_data(build_seat("anna", 1), build_seat("ben", 2, status="substitute")),
         NOON,
         "substitute-without-leaver",
     ),
-    "a substitute for somebody who stayed": (
-        build_game_data(
-            "g-1",
-            game="catan",
-            participants=[
-                build_seat("anna", 1),
-                build_seat("ben", 2),
-                build_seat("cleo", 2, status="substitute", replaces="ben"),
-            ],
-        ),
+    "a substitute for a player who stayed": (
+        build_catan_data(build_seat("anna", 1), build_seat("ben", 2), build_substitute("cleo", 2, replaces="ben")),
         NOON,
         "substitute-without-leaver",
     ),
-    "a substitute for somebody who was not there": (
-        build_game_data(
-            "g-1",
-            game="catan",
-            participants=[
-                build_seat("anna", 1),
-                build_seat("ben", 2),
-                build_seat("cleo", 3, status="substitute", replaces="emil"),
-            ],
-        ),
+    "a substitute for a player who was not there": (
+        build_catan_data(build_seat("anna", 1), build_seat("ben", 2), build_substitute("cleo", 3, replaces="emil")),
         NOON,
         "substitute-without-leaver",
     ),
@@ -138,13 +125,13 @@ def db(shared_url: str, ratings: Ratings) -> str:
         build_galactic_line("g-1", "anna", "ben"),
         build_galactic_line("g-2", "anna", "ben"),
         build_event_line("game.recorded", **build_b5_data(*WON_SEATS)),
-        build_event_line("game.voided", LATER, game_id="g-2", reason="never played"),
+        build_event_line("game.voided", NEXT_DAY, game_id="g-2", reason="never played"),
         # uno became due and then tre
         build_galactic_line("u-1", "uno", "ben"),
         build_galactic_line("u-2", "due", "ben"),
         build_galactic_line("u-3", "tre", "ben"),
         build_galactic_line("u-4", "uno", "due"),
-        build_event_line("game.voided", LATER, game_id="u-4", reason="never played"),
+        build_event_line("game.voided", NEXT_DAY, game_id="u-4", reason="never played"),
         build_event_line("player.renamed", event_id="uno-is-due", player="uno", new_player="due"),
         build_event_line("player.renamed", event_id="due-is-tre", player="due", new_player="tre"),
         # s was merged with t until they met

@@ -6,7 +6,10 @@ import pytest
 from correction_helpers import (
     BASIC,
     GALACTIC,
+    NEXT_DAY,
     NOON,
+    REASON_OPTION,
+    THIRD_DAY,
     Ratings,
     append_lines,
     build_catan_line,
@@ -20,10 +23,6 @@ from correction_helpers import (
     run_correction,
     run_json_command,
 )
-
-WHY = ("--reason", "looked it up")
-LATER, LATEST = "2010-03-06T12:00:00Z", "2010-03-07T12:00:00Z"
-
 
 pytestmark = pytest.mark.ledger(make=create_ledger, store="sqlite")
 
@@ -42,15 +41,15 @@ def adjustment(points: str, at: str = NOON, player: str = "anna", ladder: str = 
 def test_known_at_shows_the_earlier_knowledge(db: str, ratings: Ratings) -> None:
     """With `--known-at` before a correction, every command shows what it showed at that position."""
     append_lines(
-        ratings, db, build_galactic_line("g-1", "anna", "ben"), build_galactic_line("g-2", "cleo", "anna", at=LATER)
+        ratings, db, build_galactic_line("g-1", "anna", "ben"), build_galactic_line("g-2", "cleo", "anna", at=NEXT_DAY)
     )
     commands = [
         ("standings", GALACTIC), ("history", "anna", GALACTIC), ("explain", "g-1", GALACTIC), ("games",), ("ladders",),
         ("log",), ("log", "g-1"), ("games", "--player", "anna"), ("books", GALACTIC),
     ]  # fmt: skip
     seen = {command: read_json(ratings, db, *command, "--known-at", "4") for command in commands}
-    run_json_command(ratings, db, "correct", "g-1", "ben", "anna", "--at", LATEST, *WHY)
-    run_json_command(ratings, db, "void", "g-2", *WHY)
+    run_json_command(ratings, db, "correct", "g-1", "ben", "anna", "--at", THIRD_DAY, *REASON_OPTION)
+    run_json_command(ratings, db, "void", "g-2", *REASON_OPTION)
     run_json_command(ratings, db, "player", "rename", "anna", "anne")
 
     for command in commands:
@@ -63,13 +62,13 @@ def test_known_at_shows_the_earlier_knowledge(db: str, ratings: Ratings) -> None
 def test_as_of_includes_decisions_made_later(db: str, ratings: Ratings) -> None:
     """With `--as-of`, decisions about earlier games apply no matter when they were made."""
     append_lines(
-        ratings, db, build_galactic_line("g-1", "anna", "ben"), build_galactic_line("g-2", "anna", "ben", at=LATER),
+        ratings, db, build_galactic_line("g-1", "anna", "ben"), build_galactic_line("g-2", "anna", "ben", at=NEXT_DAY),
         build_galactic_line("g-3", "cleo", "dora"),
     )  # fmt: skip
-    run_json_command(ratings, db, "correct", "g-1", "ben", "anna", *WHY)
-    run_json_command(ratings, db, "void", "g-3", *WHY)
-    run_json_command(ratings, db, "void", "g-2", *WHY)
-    run_json_command(ratings, db, "reinstate", "g-2", *WHY)
+    run_json_command(ratings, db, "correct", "g-1", "ben", "anna", *REASON_OPTION)
+    run_json_command(ratings, db, "void", "g-3", *REASON_OPTION)
+    run_json_command(ratings, db, "void", "g-2", *REASON_OPTION)
+    run_json_command(ratings, db, "reinstate", "g-2", *REASON_OPTION)
     run_json_command(ratings, db, "player", "rename", "anna", "anne")
 
     assert read_points(ratings, db, GALACTIC, "--as-of", "2010-03-05") == {"anne": "840", "ben": "1160"}
@@ -80,9 +79,11 @@ def test_as_of_includes_decisions_made_later(db: str, ratings: Ratings) -> None:
 
 def test_as_of_uses_effective_times(db: str, ratings: Ratings) -> None:
     """With `--as-of`, adjustments and account changes apply by their own effective time."""
-    append_lines(ratings, db, build_catan_line("c-1", "anna", "ben"), build_catan_line("c-2", "anna", "ben", at=LATEST))
-    run_json_command(ratings, db, "adjust", BASIC, "anna", "100", "--at", LATER, *WHY)
-    run_json_command(ratings, db, "player", "account", "ben", "free", "--at", LATER)
+    append_lines(
+        ratings, db, build_catan_line("c-1", "anna", "ben"), build_catan_line("c-2", "anna", "ben", at=THIRD_DAY)
+    )
+    run_json_command(ratings, db, "adjust", BASIC, "anna", "100", "--at", NEXT_DAY, *REASON_OPTION)
+    run_json_command(ratings, db, "player", "account", "ben", "free", "--at", NEXT_DAY)
 
     assert read_points(ratings, db, BASIC, "--as-of", "2010-03-05") == {"anna": "1004", "ben": "996"}
     assert read_points(ratings, db, BASIC) == {"anna": "1104", "ben": "996"}
@@ -94,18 +95,18 @@ def test_corrected_date_moves_game_for_good(db: str, ratings: Ratings) -> None:
     append_lines(
         ratings,
         db,
-        *(build_galactic_line(f"g-{n}", "anna", "ben", at=at) for n, at in ((1, NOON), (2, LATER), (3, LATEST))),
+        *(build_galactic_line(f"g-{n}", "anna", "ben", at=at) for n, at in ((1, NOON), (2, NEXT_DAY), (3, THIRD_DAY))),
     )
-    run_correction(ratings, db, "correct", "g-1", "anna", "ben", "cleo", *WHY)
+    run_correction(ratings, db, "correct", "g-1", "anna", "ben", "cleo", *REASON_OPTION)
     assert order(ratings, db) == ["g-1", "g-2", "g-3"]
-    run_correction(ratings, db, "correct", "g-1", "--at", "2010-03-06T13:00:00Z", *WHY)
+    run_correction(ratings, db, "correct", "g-1", "--at", "2010-03-06T13:00:00Z", *REASON_OPTION)
     assert order(ratings, db) == ["g-2", "g-1", "g-3"]
-    run_correction(ratings, db, "correct", "g-1", "anna", "ben", *WHY)
+    run_correction(ratings, db, "correct", "g-1", "anna", "ben", *REASON_OPTION)
     assert order(ratings, db) == ["g-2", "g-1", "g-3"]
-    run_json_command(ratings, db, "void", "g-1", *WHY)
-    run_json_command(ratings, db, "reinstate", "g-1", *WHY)
+    run_json_command(ratings, db, "void", "g-1", *REASON_OPTION)
+    run_json_command(ratings, db, "reinstate", "g-1", *REASON_OPTION)
     assert order(ratings, db) == ["g-2", "g-1", "g-3"]
-    run_correction(ratings, db, "correct", "g-1", "--at", "2010-03-05 13:00", "--zone", "Europe/Berlin", *WHY)
+    run_correction(ratings, db, "correct", "g-1", "--at", "2010-03-05 13:00", "--zone", "Europe/Berlin", *REASON_OPTION)
     assert order(ratings, db) == ["g-1", "g-2", "g-3"]
 
     first = read_json(ratings, db, "history", "anna", GALACTIC)["rows"][0]
@@ -119,9 +120,9 @@ def test_corrected_date_can_make_game_count(db: str, ratings: Ratings) -> None:
     """Correcting a game's date across its ruleset's start makes it count, and back again not count."""
     append_lines(ratings, db, build_catan_line("c-1", "anna", "ben", at="2009-01-30T22:59:59Z"))
     assert read_json(ratings, db, "explain", "c-1", BASIC)["counted"] is False
-    counted = run_correction(ratings, db, "correct", "c-1", "--at", "2009-01-30T23:00:00Z", *WHY)
+    counted = run_correction(ratings, db, "correct", "c-1", "--at", "2009-01-30T23:00:00Z", *REASON_OPTION)
     assert counted["changes"] == {(BASIC, "anna"): (None, None, "1004"), (BASIC, "ben"): (None, None, "996")}
-    run_correction(ratings, db, "correct", "c-1", "--at", "2009-01-30T22:59:59.999999Z", *WHY)
+    run_correction(ratings, db, "correct", "c-1", "--at", "2009-01-30T22:59:59.999999Z", *REASON_OPTION)
     assert read_all_points(ratings, db) == {}
 
 
@@ -132,33 +133,44 @@ def test_simultaneous_games_keep_their_order(corrected: list[str], db: str, rati
     append_lines(ratings, db, *(build_galactic_line(f"g-{number}", "anna", "ben", "cleo") for number in (1, 2, 3)))
     orders = (["ben", "cleo", "anna"], ["cleo", "anna", "ben"], ["cleo", "ben", "anna"])
     for index, game_id in enumerate(corrected):
-        run_json_command(ratings, db, "correct", game_id, *orders[index % 3], *WHY)
-        run_json_command(ratings, db, "void", game_id, *WHY)
-        run_json_command(ratings, db, "reinstate", game_id, *WHY)
-        run_json_command(ratings, db, "correct", game_id, "--at", LATER, *WHY)
-        run_json_command(ratings, db, "correct", game_id, "--at", NOON, *WHY)
+        run_json_command(ratings, db, "correct", game_id, *orders[index % 3], *REASON_OPTION)
+        run_json_command(ratings, db, "void", game_id, *REASON_OPTION)
+        run_json_command(ratings, db, "reinstate", game_id, *REASON_OPTION)
+        run_json_command(ratings, db, "correct", game_id, "--at", NEXT_DAY, *REASON_OPTION)
+        run_json_command(ratings, db, "correct", game_id, "--at", NOON, *REASON_OPTION)
 
     assert order(ratings, db) == ["g-1", "g-2", "g-3"]
     assert [row["game_id"] for row in read_json(ratings, db, "games")["rows"]] == ["g-1", "g-2", "g-3"]
 
 
 UNDONE: dict[str, list[list[Any]]] = {
-    "a game voided and reinstated": [["void", "g-1", *WHY], ["reinstate", "g-1", *WHY]],
+    "a game voided and reinstated": [["void", "g-1", *REASON_OPTION], ["reinstate", "g-1", *REASON_OPTION]],
     "a game corrected and corrected back": [
-        ["correct", "g-1", "ben", "anna", *WHY], ["correct", "g-1", "anna", "ben", *WHY],
+        ["correct", "g-1", "ben", "anna", *REASON_OPTION],
+        ["correct", "g-1", "anna", "ben", *REASON_OPTION],
     ],
     "a date corrected and corrected back": [
-        ["correct", "g-1", "--at", LATEST, *WHY], ["correct", "g-1", "--at", NOON, *WHY],
+        ["correct", "g-1", "--at", THIRD_DAY, *REASON_OPTION],
+        ["correct", "g-1", "--at", NOON, *REASON_OPTION],
     ],
     "points given and taken": [
-        ["adjust", GALACTIC, "anna", "50", "--at", LATEST, *WHY],
-        ["adjust", GALACTIC, "anna", "-50", "--at", LATEST, *WHY],
+        ["adjust", GALACTIC, "anna", "50", "--at", THIRD_DAY, *REASON_OPTION],
+        ["adjust", GALACTIC, "anna", "-50", "--at", THIRD_DAY, *REASON_OPTION],
     ],
-    "an adjustment withdrawn": [["adjust", GALACTIC, "anna", "5", "--at", NOON, *WHY], ["void", "--event", "6", *WHY]],
-    "a rename withdrawn": [["player", "rename", "anna", "cleo"], ["void", "--event", "6", *WHY]],
-    "an account withdrawn": [["player", "account", "anna", "free", "--at", NOON], ["void", "--event", "6", *WHY]],
-    "a ruleset withdrawn and brought back": [["void", "--event", "1", *WHY], ["void", "--event", "6", *WHY]],
-}  # fmt: skip
+    "an adjustment withdrawn": [
+        ["adjust", GALACTIC, "anna", "5", "--at", NOON, *REASON_OPTION],
+        ["void", "--event", "6", *REASON_OPTION],
+    ],
+    "a rename withdrawn": [["player", "rename", "anna", "cleo"], ["void", "--event", "6", *REASON_OPTION]],
+    "an account withdrawn": [
+        ["player", "account", "anna", "free", "--at", NOON],
+        ["void", "--event", "6", *REASON_OPTION],
+    ],
+    "a ruleset withdrawn and brought back": [
+        ["void", "--event", "1", *REASON_OPTION],
+        ["void", "--event", "6", *REASON_OPTION],
+    ],
+}
 
 
 @pytest.mark.slow_cases
@@ -169,7 +181,7 @@ def test_doing_and_undoing_restores_every_digest(commands: list[list[Any]], db: 
         ratings,
         db,
         build_galactic_line("g-1", "anna", "ben"),
-        build_galactic_line("g-2", "cleo", "ben", at=LATER),
+        build_galactic_line("g-2", "cleo", "ben", at=NEXT_DAY),
         build_catan_line("c-1", "anna", "ben"),
     )
     before = read_digests(ratings, db)
@@ -198,7 +210,7 @@ def test_adjustments_replay_by_time_and_position(db: str, ratings: Ratings) -> N
         "1000", "1100", "1101", "1261", "1271",
     ]  # fmt: skip
     # a corrected game keeps the place of its first record, whatever was recorded between
-    done = run_correction(ratings, db, "correct", "g-1", "ben", "anna", *WHY)
+    done = run_correction(ratings, db, "correct", "g-1", "ben", "anna", *REASON_OPTION)
     assert done["changes"][(GALACTIC, "anna")] == ("2271", "-336", "1935")  # 160 are not won, 16 % of 1101 are lost
     assert order(ratings, db) == expected
     explained = read_json(ratings, db, "explain", "g-1", GALACTIC)["players"]
@@ -224,8 +236,8 @@ def test_account_change_takes_effect_exactly(at: str, counted: bool, db: str, ra
 
 def test_corrected_date_decides_the_account(db: str, ratings: Ratings) -> None:
     """After a date correction, the account that the player had at the corrected date decides."""
-    append_lines(ratings, db, build_catan_line("c-1", "anna", "ben", "cleo", at=LATER))
-    run_json_command(ratings, db, "player", "account", "anna", "free", "--at", LATER)
+    append_lines(ratings, db, build_catan_line("c-1", "anna", "ben", "cleo", at=NEXT_DAY))
+    run_json_command(ratings, db, "player", "account", "anna", "free", "--at", NEXT_DAY)
     assert read_points(ratings, db, BASIC) == {"ben": "1004", "cleo": "996"}
-    run_correction(ratings, db, "correct", "c-1", "--at", NOON, *WHY)
+    run_correction(ratings, db, "correct", "c-1", "--at", NOON, *REASON_OPTION)
     assert read_points(ratings, db, BASIC) == {"anna": "1008", "ben": "1000", "cleo": "992"}

@@ -20,12 +20,12 @@ from correction_helpers import (
 BANDS = ("all", "2", "3-4", "5-6", "7-8")
 
 
-def make_chess_and_go(ratings: Ratings, url: str) -> None:
+def create_chess_and_go(ratings: Ratings, url: str) -> None:
     """Create a ledger for chess and go, in which chess is named twice."""
     assert ratings("init", "--for", "chess", "--for", "go", "--for", "chess", db=url).exit_code == 0
 
 
-pytestmark = pytest.mark.ledger(make=make_chess_and_go, store="sqlite")
+pytestmark = pytest.mark.ledger(make=create_chess_and_go, store="sqlite")
 
 
 def format_chess(game_id: str, *players: str, day: int = 5) -> str:
@@ -106,10 +106,10 @@ def format_club_game(game_id: str, *players: str) -> str:
 @pytest.fixture
 def club_db(copied_file: Callable[..., str]) -> str:
     """The path of a ledger with `club-catan-elo@1` and games of the club."""
-    return copied_file(make_club)
+    return copied_file(create_club)
 
 
-def make_club(ratings: Ratings, url: str) -> None:
+def create_club(ratings: Ratings, url: str) -> None:
     """Create a ledger with two games of anna, ben and cleo, and one of dora and emil."""
     ratings("init", db=url)
     append_lines(

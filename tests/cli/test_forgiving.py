@@ -8,7 +8,7 @@ from correction_helpers import Ratings, append_lines, build_event_line, build_ga
 ALL = "elo-chess/all"
 
 
-def make_club(ratings: Ratings, url: str) -> None:
+def create_club(ratings: Ratings, url: str) -> None:
     """Create a ledger for chess and groups of Catan, with games of mira, Jürgen, anouk and dora, and a league."""
     assert ratings("init", "--for", "chess", db=url).exit_code == 0
     assert ratings("rules", "publish", "--shipped", "catan-elo", db=url).exit_code == 0
@@ -22,7 +22,7 @@ def make_club(ratings: Ratings, url: str) -> None:
     append_lines(ratings, url, league)
 
 
-pytestmark = pytest.mark.ledger(make=make_club, store="sqlite")
+pytestmark = pytest.mark.ledger(make=create_club, store="sqlite")
 
 
 TYPOS = {

@@ -27,7 +27,7 @@ def games(tmp_path: Path) -> Path:
     return path
 
 
-def make_berlin_ledger(ratings: Ratings, url: str) -> None:
+def create_berlin_ledger(ratings: Ratings, url: str) -> None:
     """Create a ledger for chess with the home zone Europe/Berlin."""
     assert ratings("init", "--for", "chess", "--zone", "Europe/Berlin", db=url).exit_code == 0
 
@@ -35,7 +35,7 @@ def make_berlin_ledger(ratings: Ratings, url: str) -> None:
 @pytest.fixture
 def db(copied: Callable[..., str], games: Path, ratings: Ratings) -> str:
     """The URL of a ledger at home in Berlin with the games, in each kind of store."""
-    url = copied(make_berlin_ledger)
+    url = copied(create_berlin_ledger)
     result = ratings("import", games, "--set", "game=chess", db=url)
     assert (result.exit_code, result.stdout) == (0, "3 appended; the head is 6.\n")
     return url
@@ -51,7 +51,7 @@ def test_times_without_offset_use_home_zone(db: str, ratings: Ratings) -> None:
 
 def test_zone_option_overrides_home_zone(copied: Callable[..., str], games: Path, ratings: Ratings) -> None:
     """`import --zone` overrides the home zone."""
-    url = copied(make_berlin_ledger)
+    url = copied(create_berlin_ledger)
     ratings("import", games, "--set", "game=chess", "--zone", "UTC", db=url)
     assert read_json(ratings, url, "games")["rows"][0]["occurred_at"] == "2024-12-31T23:50:00.000000Z"
 
@@ -233,7 +233,7 @@ def test_day_without_time_is_shown_as_a_day(command: list[str], day: str, dated_
 def test_noon_elsewhere_is_shown_as_a_time(ratings: Ratings, tmp_path: Path) -> None:
     """In a ledger always at home in Berlin, noon in UTC is shown as 13:00, and only noon in Berlin as a day."""
     url = str(tmp_path / "berlin.db")
-    make_berlin_ledger(ratings, url)
+    create_berlin_ledger(ratings, url)
     ratings("record", "--game-id", "g-1", "--at", "2024-11-22T12:00:00Z", "anna", "ben", db=url)
     ratings("record", "--game-id", "g-2", "--at", "2024-11-23", "anna", "ben", db=url)
     stdout = ratings("games", db=url).stdout
@@ -290,7 +290,7 @@ def test_init_takes_zone_of_machine(
 def test_typed_date_with_dots_has_the_day_first(text: str, day: str, ratings: Ratings, tmp_path: Path) -> None:
     """`--at` reads dates with dots as tables do, and refuses an ambiguous date and one without a year."""
     url = str(tmp_path / "typed.db")
-    make_berlin_ledger(ratings, url)
+    create_berlin_ledger(ratings, url)
     result = ratings("record", "--game-id", "g-1", "--at", text, "anna", "ben", db=url)
     assert result.exit_code == (0 if day else 2)
     assert (day in ratings("games", db=url).stdout) if day else ("2024-11-22" in result.stderr)

@@ -9,7 +9,9 @@ import pytest
 from correction_helpers import (
     BASIC,
     GALACTIC,
+    NEXT_DAY,
     NOON,
+    THIRD_DAY,
     Ratings,
     append_lines,
     build_catan_line,
@@ -24,7 +26,6 @@ from correction_helpers import (
 )
 from output_filters import select_counts
 
-LATER, LATEST = "2010-03-06T12:00:00Z", "2010-03-07T12:00:00Z"
 DECIDED_AT = "2010-04-01T12:00:00Z"
 
 
@@ -48,18 +49,18 @@ def build_withdrawal(event_id: str, own_id: str | None = None) -> str:
 def build_adjustment(event_id: str, player: str, amount: str) -> str:
     """Return an adjustment as a line."""
     data = {"ladder": GALACTIC, "player": player, "points": amount, "reason": "gift"}
-    return build_event_line("points.adjusted", LATEST, event_id, **data)
+    return build_event_line("points.adjusted", THIRD_DAY, event_id, **data)
 
 
 # every type of correction, each line after the events that it is about
 HISTORY = [
     build_galactic_line("g-1", "anna", "ben"),
-    build_galactic_line("g-2", "cleo", "dora", at=LATER),
-    build_galactic_line("g-3", "anna", "dora", at=LATEST),
+    build_galactic_line("g-2", "cleo", "dora", at=NEXT_DAY),
+    build_galactic_line("g-3", "anna", "dora", at=THIRD_DAY),
     build_catan_line("c-1", "anna", "ben", "cleo"),
     build_catan_line("c-2", "emil", "frida"),
     build_correction("g-1", "ben", "anna"),
-    build_correction("g-1", "ben", "anna", occurred_at=LATEST),
+    build_correction("g-1", "ben", "anna", occurred_at=THIRD_DAY),
     build_correction("g-1", "ben=anna"),
     build_decision("game.voided", "g-2"),
     build_decision("game.voided", "g-3"),
@@ -129,7 +130,7 @@ def test_repeated_correction_counts_once(history_db: str, ratings: Ratings) -> N
 
     assert import_lines(ratings, history_db, correction, correction)["existing"] == 1
     # the same correction with another date is a new one
-    assert import_lines(ratings, history_db, build_correction("g-3", "dora", "anna", at=LATEST))["appended"] == 1
+    assert import_lines(ratings, history_db, build_correction("g-3", "dora", "anna", at=THIRD_DAY))["appended"] == 1
 
 
 def test_refused_line_stops_the_file(history_db: str, ratings: Ratings) -> None:

@@ -12,7 +12,7 @@ RECORD = ("record", "--game", "catan", "--at", AT)
 ALL_KNOWN = ("anna", "ben", "cleo")
 
 
-def make_club(ratings: Ratings, url: str) -> None:
+def create_club(ratings: Ratings, url: str) -> None:
     """Create a ledger with a rating and monthly lists of Catan, and a game each of the groups basic and rivals-duel."""
     create_ledger(ratings, url, "catan-elo-2009-01", "catan-monthly-2008-03", "club-catan-elo-1")
     games = [
@@ -22,7 +22,7 @@ def make_club(ratings: Ratings, url: str) -> None:
     assert ratings("import", "-", db=url, input="".join(games)).exit_code == 0
 
 
-pytestmark = pytest.mark.ledger(make=make_club)
+pytestmark = pytest.mark.ledger(make=create_club)
 
 
 def record_game(ratings: Ratings, db: str, *arguments: str) -> dict[str, Any]:

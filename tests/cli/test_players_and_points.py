@@ -10,6 +10,7 @@ import pytest
 from correction_helpers import (
     BASIC,
     GALACTIC,
+    NEXT_DAY,
     NOON,
     SHIPPED,
     Ratings,
@@ -30,7 +31,6 @@ from correction_helpers import (
 )
 
 REASON_ARGUMENTS = ("--reason", "as agreed")
-LATER = "2010-03-06T12:00:00Z"
 
 
 def make_ledger(ratings: Ratings, url: str) -> None:
@@ -178,7 +178,7 @@ def test_merged_player_has_games_in_order(db: str, ratings: Ratings) -> None:
 def test_rename_chain_leads_to_last_id(db: str, ratings: Ratings) -> None:
     """In a chain of renames every id leads to the last; withdrawing one splits it there."""
     append_lines(
-        ratings, db, build_galactic_line("g-2", "cleo", "dora"), build_galactic_line("g-3", "emil", "dora", at=LATER)
+        ratings, db, build_galactic_line("g-2", "cleo", "dora"), build_galactic_line("g-3", "emil", "dora", at=NEXT_DAY)
     )
     run_json_command(ratings, db, "player", "rename", "anna", "cleo")
     run_json_command(ratings, db, "player", "rename", "cleo", "emil")
@@ -196,7 +196,7 @@ def test_rename_chain_leads_to_last_id(db: str, ratings: Ratings) -> None:
 
 def test_withdrawn_rename_splits_ids(db: str, ratings: Ratings) -> None:
     """Withdrawing a rename splits a player in two again, and reinstating it merges them."""
-    append_lines(ratings, db, build_galactic_line("g-2", "cleo", "dora", at=LATER))
+    append_lines(ratings, db, build_galactic_line("g-2", "cleo", "dora", at=NEXT_DAY))
     run_json_command(ratings, db, "player", "rename", "anna", "cleo")
     merged = read_digests(ratings, db)
     withdrawn = void_event(ratings, db, 6)
@@ -217,7 +217,7 @@ def test_refused_rename_back_names_the_withdrawal(chain: tuple[str, ...], db: st
     # the rename to withdraw is not the first that gave this id
     undone = void_event(ratings, db, at)
     void_event(ratings, db, undone["event_id"])
-    append_lines(ratings, db, build_galactic_line("g-2", last, "cleo", at=LATER))
+    append_lines(ratings, db, build_galactic_line("g-2", last, "cleo", at=NEXT_DAY))
     rows, rename = read_history(ratings, db, first), ("player", "rename", last, first)
     assert get_refusal_code(ratings, db, *rename) == "rename-loop"
 
@@ -259,7 +259,7 @@ def test_adjusting_old_id_reaches_player(db: str, ratings: Ratings) -> None:
         ([("anne", "premium", NOON), ("anna", "free", NOON)], False),
         ([("anne", "free", "2010-03-01T12:00:00Z"), ("anna", "premium", "2010-03-02T12:00:00Z")], True),
         ([("anna", "premium", "2010-03-02T12:00:00Z"), ("anne", "free", "2010-03-04T12:00:00Z")], False),
-        ([("anne", "free", LATER)], True),
+        ([("anne", "free", NEXT_DAY)], True),
     ],
 )
 def test_latest_account_of_merged_ids_counts(
@@ -280,7 +280,7 @@ def test_latest_account_of_merged_ids_counts(
 
 def test_free_account_is_not_scored(db: str, ratings: Ratings) -> None:
     """A player with a free account is not scored from then on, until the change is withdrawn."""
-    append_lines(ratings, db, build_catan_line("c-2", "anna", "ben", "cleo", at=LATER))
+    append_lines(ratings, db, build_catan_line("c-2", "anna", "ben", "cleo", at=NEXT_DAY))
     before = read_points(ratings, db, BASIC)
     done = run_correction(
         ratings, db, "player", "account", "ben", "free", "--at", "2010-03-06 13:00", "--zone", "Europe/Berlin"
@@ -317,7 +317,7 @@ def test_withdrawn_ruleset_takes_its_ladders(db: str, ratings: Ratings) -> None:
     assert "; withdrawn at position" in ratings("rules", "show", "galactic-points", db=db).stdout
     assert read_points(ratings, db, GALACTIC, "--known-at", "4") == {"anna": "1160", "ben": "840"}
     # a game that the withdrawn ruleset would refuse is accepted
-    append_lines(ratings, db, build_galactic_line("g-6", "a", "b", "c", "d", "e", "f", at=LATER))
+    append_lines(ratings, db, build_galactic_line("g-6", "a", "b", "c", "d", "e", "f", at=NEXT_DAY))
     void_event(ratings, db, done["event_id"])
     assert read_all_points(ratings, db) == before
 

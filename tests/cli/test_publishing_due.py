@@ -1,6 +1,5 @@
 """`publish --due`: one command publishes the lists of all finished months and years, each once."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,14 +22,8 @@ APRIL = MARCH.replace("03", "04")
 DUE = ("publish", "--due", "--by", "editor")
 
 
-def publish_due(ratings: Ratings, db: str, *options: object) -> dict[str, Any]:
-    """Publish what is due and return the report; the command must succeed."""
-    result = ratings(*DUE, *options, "--format", "json", db=db)
-    assert (result.exit_code, result.stderr) == (0, ""), result
-    return dict(json.loads(result.stdout))
-
-
 def list_ladders(report: dict[str, Any]) -> list[str]:
+    """Return the ladders that a report of due lists names."""
     return [row["ladder"] for row in report["rows"]]
 
 
@@ -40,12 +33,12 @@ def test_due_lists_are_published_once(ratings: Ratings, ledger_url: str) -> None
     create_published_ledger(ratings, ledger_url)
     append_lines(ratings, ledger_url, build_catan_line("a-1", "ben", "anna", at="2010-04-02T12:00:00Z", city="7"))
     before = read_head(ratings, ledger_url)
-    dry = publish_due(ratings, ledger_url, "--dry-run")
+    dry = publish(ratings, ledger_url, "--due", "--dry-run")
     assert (list_ladders(dry), read_head(ratings, ledger_url)) == ([MARCH, APRIL, YEAR], before)
     assert all(row["position"] is None and row["dry_run"] for row in dry["rows"])
 
     known_at = read_position(ratings, ledger_url)
-    report = publish_due(ratings, ledger_url)
+    report = publish(ratings, ledger_url, "--due")
     assert (list_ladders(report), report["known_at"], report["dry_run"]) == ([MARCH, APRIL, YEAR], known_at, False)
     assert [row["position"] for row in report["rows"]] == [known_at + 2, known_at + 4, known_at + 6]
     for row in report["rows"]:
@@ -57,7 +50,7 @@ def test_due_lists_are_published_once(ratings: Ratings, ledger_url: str) -> None
     assert ratings("verify", db=ledger_url) == (0, "", "")
 
     after = read_head(ratings, ledger_url)
-    assert publish_due(ratings, ledger_url)["rows"] == []
+    assert publish(ratings, ledger_url, "--due")["rows"] == []
     assert ratings(*DUE, db=ledger_url) == (0, "No list is due.\n", "")
     assert read_head(ratings, ledger_url) == after
 
@@ -72,7 +65,7 @@ def test_running_month_is_not_due(
     db = copied_file(create_published_ledger)
     for instant, due_lists in (("2010-03-31T21:59:59Z", []), ("2010-03-31T22:00:01Z", [MARCH])):
         set_clock(monkeypatch, instant)
-        assert list_ladders(publish_due(ratings, db, "--ignore-clock", "--dry-run")) == due_lists
+        assert list_ladders(publish(ratings, db, "--due", "--ignore-clock", "--dry-run")) == due_lists
 
 
 def test_voided_publication_is_due_again(copied_file: Callable[..., str], ratings: Ratings) -> None:
@@ -80,10 +73,10 @@ def test_voided_publication_is_due_again(copied_file: Callable[..., str], rating
     db = copied_file(create_published_ledger)
     publish(ratings, db, MARCH)
     append_lines(ratings, db, build_catan_line("late", "cleo", "anna", at="2010-03-02T20:00:00Z", city="7"))
-    assert list_ladders(publish_due(ratings, db)) == [YEAR]
+    assert list_ladders(publish(ratings, db, "--due")) == [YEAR]
     listed = read_published_list(ratings, db, MARCH)["published"]
     assert ratings("void", "--event", listed["event_id"], *REASON_OPTION, db=db).exit_code == 0
-    assert list_ladders(publish_due(ratings, db)) == [MARCH]
+    assert list_ladders(publish(ratings, db, "--due")) == [MARCH]
     assert "late" in ratings("history", "cleo", MARCH, db=db).stdout
     assert ratings("verify", db=db) == (0, "", "")
 
@@ -91,7 +84,7 @@ def test_voided_publication_is_due_again(copied_file: Callable[..., str], rating
 def test_due_lists_are_taken_back_together(copied_file: Callable[..., str], ratings: Ratings) -> None:
     """One `undo` takes back the lists that one command published, each in a transaction of its own."""
     db = copied_file(create_published_ledger)
-    assert list_ladders(publish_due(ratings, db)) == [MARCH, YEAR]
+    assert list_ladders(publish(ratings, db, "--due")) == [MARCH, YEAR]
     assert ratings("undo", "--yes", "--by", "editor", db=db).exit_code == 0
     for ladder in (MARCH, YEAR):
         assert ratings("standings", ladder, "--as-published", db=db).exit_code == 1
@@ -141,7 +134,7 @@ def test_ladder_or_due_is_required(
 def test_running_points_are_never_due(copied_file: Callable[..., str], ratings: Ratings) -> None:
     """A ladder that is not a list of a period is never among the due lists."""
     assert BASIC in LISTS
-    assert BASIC not in list_ladders(publish_due(ratings, copied_file(create_published_ledger)))
+    assert BASIC not in list_ladders(publish(ratings, copied_file(create_published_ledger), "--due"))
 
 
 def test_lists_without_ranked_players_are_published_with_a_note(tmp_path: Path, ratings: Ratings) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from club import HOSTILE, LADDER, create_club, run_ok
+from club import HOSTILE, LADDER, create_club, record_game, run_ok
 from correction_helpers import append_lines, build_event_line, build_game_data, read_json
 from ledgers import advance_clock
 from reported import ReportParser, parse_exact_number
@@ -208,24 +208,7 @@ def test_former_and_current_id_give_the_same_report(one_db: str, ratings: Rating
 @pytest.mark.slow
 def test_merged_ids_keep_their_own_points_before(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
     """For two ids merged into one person, the requested id decides whose points are shown before the merge."""
-    run_ok(
-        ratings,
-        "record",
-        "-q",
-        "--game",
-        "catan",
-        "--game-id",
-        "g-7",
-        "--at",
-        "2025-03-20T20:00Z",
-        "Anna G.",
-        "benno",
-        "--by",
-        "mira",
-        "--new-names",
-        "accept",
-        db=one_db,
-    )
+    record_game(ratings, one_db, "g-7", "2025-03-20T20:00Z", "Anna G.", "benno")
     before = str(read_json(ratings, one_db, "status")["position"])
     run_ok(ratings, "player", "rename", "Anna G.", "anna", "--reason", "one card", "--by", "mira", db=one_db)
     rows = read_json(ratings, one_db, "standings", LADDER, "--known-at", before)["rows"]

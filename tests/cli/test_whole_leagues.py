@@ -22,7 +22,7 @@ def format_finished_game(player: str, number: int) -> str:
     return json.dumps({"type": "game.recorded", "occurred_at": f"2026-01-{number:02d}T20:00:00Z", "data": data})
 
 
-def make_ledger(ratings: Ratings, url: str) -> None:
+def create_ledger(ratings: Ratings, url: str) -> None:
     """Create a ledger in which every player has finished five games in January."""
     assert ratings("init", db=url).exit_code == 0
     games = [format_finished_game(player, number) for player in PLAYERS for number in range(1, 6)]
@@ -32,7 +32,7 @@ def make_ledger(ratings: Ratings, url: str) -> None:
 @pytest.fixture
 def db(copied_file: Callable[..., str]) -> str:
     """A ledger in which every player is active."""
-    return copied_file(make_ledger)
+    return copied_file(create_ledger)
 
 
 def format_league_game(game_id: str, at: str, ranking: Sequence[str]) -> str:

@@ -22,12 +22,17 @@ def create_club(ratings: Ratings, url: str) -> None:
     """Create the ledger: five games, a published list of February, and then a correction of a January game."""
     run_ok(ratings, "init", "--for", "catan", "--zone", "Europe/Berlin", "--by", "mira", db=url)
     for game_id, at, *players in GAMES:
-        run_ok(ratings, "record", "-q", "--game", "catan", "--game-id", game_id, "--at", at, "--by", "mira",
-           "--new-names", "accept", *players, db=url)  # fmt: skip
+        record_game(ratings, url, game_id, at, *players)
     run_ok(ratings, "publish", LADDER, "--as-of", "2025-02-28", "--by", "mira", db=url)
     run_ok(
         ratings, "correct", "g-1", "ben", "anna", "Łukasz", "--reason", "scores <read> wrong", "--by", "mira", db=url
     )
+
+
+def record_game(ratings: Ratings, url: str, game_id: str, at: str, *players: str) -> None:
+    """Record a game of Catan by mira, in which players may be new."""
+    options = ("--game", "catan", "--game-id", game_id, "--at", at, "--by", "mira", "--new-names", "accept")
+    run_ok(ratings, "record", "-q", *options, "--", *players, db=url)
 
 
 def run_ok(ratings: Ratings, *arguments: str, db: str) -> Any:

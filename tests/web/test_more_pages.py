@@ -10,7 +10,7 @@ from urllib.parse import urljoin
 
 import pytest
 from asking import Application, Response, get, write_pages
-from club import LADDER, run_ok
+from club import LADDER, record_game, run_ok
 from ledgers import set_clock
 from thresholds import set_thresholds
 
@@ -505,20 +505,7 @@ def test_addresses_with_cut_ids_work_before_the_first_game(
     """An address with a shortened id gives the same status as a full id, also before the player's first game."""
     long_name, short_name = "名" * 64, "dora"
     for game_id, player in (("long", long_name), ("short", short_name)):
-        run_ok(
-            ratings,
-            "record",
-            "-q",
-            "--game",
-            "catan",
-            "--game-id",
-            game_id,
-            "--at",
-            "2025-06-01T20:00Z",
-            player,
-            "ben",
-            db=url,
-        )
+        record_game(ratings, url, game_id, "2025-06-01T20:00Z", player, "ben")
     for path in (addresses.player, lambda player: addresses.player_ladder(player, LADDER)):
         address, short_address = (
             "/" + "/".join(path(player)) + "?as_of=2020-01-31" for player in (long_name, short_name)
