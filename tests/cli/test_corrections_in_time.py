@@ -1,4 +1,4 @@
-"""Corrections and time: what was known when, dates that were wrong, and what comes before what."""
+"""Corrections and time: `--known-at` and `--as-of`, corrected dates, and the order of replay."""
 
 from typing import Any
 
@@ -27,19 +27,21 @@ from correction_helpers import (
 pytestmark = pytest.mark.ledger(make=create_ledger, store="sqlite")
 
 
-def order(ratings: Ratings, db: str, player: str = "anna", ladder: str = GALACTIC) -> list[str]:
-    """The games and adjustments (by their reason) of a player in replay order."""
+def list_replay_order(ratings: Ratings, db: str, player: str = "anna", ladder: str = GALACTIC) -> list[str]:
+    """Return the games and adjustments (by their reason) of a player in replay order."""
     rows = read_json(ratings, db, "history", player, ladder)["rows"]
     return [row["game_id"] or row["reason"] for row in rows]
 
 
-def adjustment(points: str, at: str = NOON, player: str = "anna", ladder: str = GALACTIC, reason: str = "gift") -> str:
-    """An adjustment as a line."""
+def build_adjustment(
+    points: str, at: str = NOON, player: str = "anna", ladder: str = GALACTIC, reason: str = "gift"
+) -> str:
+    """Return an adjustment as a line of JSON."""
     return build_event_line("points.adjusted", at, ladder=ladder, player=player, points=points, reason=reason)
 
 
 def test_known_at_shows_the_earlier_knowledge(db: str, ratings: Ratings) -> None:
-    """With `--known-at` before a correction, every command shows what it showed at that position."""
+    """With `--known-at` before a correction, every command repeats its answer from that position."""
     append_lines(
         ratings, db, build_galactic_line("g-1", "anna", "ben"), build_galactic_line("g-2", "cleo", "anna", at=NEXT_DAY)
     )
@@ -47,15 +49,15 @@ def test_known_at_shows_the_earlier_knowledge(db: str, ratings: Ratings) -> None
         ("standings", GALACTIC), ("history", "anna", GALACTIC), ("explain", "g-1", GALACTIC), ("games",), ("ladders",),
         ("log",), ("log", "g-1"), ("games", "--player", "anna"), ("books", GALACTIC),
     ]  # fmt: skip
-    seen = {command: read_json(ratings, db, *command, "--known-at", "4") for command in commands}
+    earlier_answers = {command: read_json(ratings, db, *command, "--known-at", "4") for command in commands}
     run_json_command(ratings, db, "correct", "g-1", "ben", "anna", "--at", THIRD_DAY, *REASON_OPTION)
     run_json_command(ratings, db, "void", "g-2", *REASON_OPTION)
     run_json_command(ratings, db, "player", "rename", "anna", "anne")
 
     for command in commands:
-        assert read_json(ratings, db, *command, "--known-at", "4") == seen[command], command
-        if "anna" not in command:  # who is anne by now
-            assert read_json(ratings, db, *command) != seen[command], command
+        assert read_json(ratings, db, *command, "--known-at", "4") == earlier_answers[command], command
+        if "anna" not in command:  # anna is anne now
+            assert read_json(ratings, db, *command) != earlier_answers[command], command
     assert read_points(ratings, db, GALACTIC) == {"ben": "1160", "anne": "840"}
 
 
@@ -98,26 +100,26 @@ def test_corrected_date_moves_game_for_good(db: str, ratings: Ratings) -> None:
         *(build_galactic_line(f"g-{n}", "anna", "ben", at=at) for n, at in ((1, NOON), (2, NEXT_DAY), (3, THIRD_DAY))),
     )
     run_correction(ratings, db, "correct", "g-1", "anna", "ben", "cleo", *REASON_OPTION)
-    assert order(ratings, db) == ["g-1", "g-2", "g-3"]
+    assert list_replay_order(ratings, db) == ["g-1", "g-2", "g-3"]
     run_correction(ratings, db, "correct", "g-1", "--at", "2010-03-06T13:00:00Z", *REASON_OPTION)
-    assert order(ratings, db) == ["g-2", "g-1", "g-3"]
+    assert list_replay_order(ratings, db) == ["g-2", "g-1", "g-3"]
     run_correction(ratings, db, "correct", "g-1", "anna", "ben", *REASON_OPTION)
-    assert order(ratings, db) == ["g-2", "g-1", "g-3"]
+    assert list_replay_order(ratings, db) == ["g-2", "g-1", "g-3"]
     run_json_command(ratings, db, "void", "g-1", *REASON_OPTION)
     run_json_command(ratings, db, "reinstate", "g-1", *REASON_OPTION)
-    assert order(ratings, db) == ["g-2", "g-1", "g-3"]
+    assert list_replay_order(ratings, db) == ["g-2", "g-1", "g-3"]
     run_correction(ratings, db, "correct", "g-1", "--at", "2010-03-05 13:00", "--zone", "Europe/Berlin", *REASON_OPTION)
-    assert order(ratings, db) == ["g-1", "g-2", "g-3"]
+    assert list_replay_order(ratings, db) == ["g-1", "g-2", "g-3"]
 
     first = read_json(ratings, db, "history", "anna", GALACTIC)["rows"][0]
     last = read_json(ratings, db, "log", "--limit", "1")["rows"][0]
     assert (first["game_id"], first["occurred_at"]) == ("g-1", "2010-03-05T12:00:00.000000Z")
-    # what counts is the event that says how the game stands
+    # the row names the event that decided the game's current data
     assert (first["position"], first["event_id"]) == (last["position"], last["id"])
 
 
 def test_corrected_date_can_make_game_count(db: str, ratings: Ratings) -> None:
-    """Correcting a game's date across its ruleset's start makes it count, and back again not count."""
+    """Correcting a game's date to after its ruleset's start makes it count; correcting it back excludes it again."""
     append_lines(ratings, db, build_catan_line("c-1", "anna", "ben", at="2009-01-30T22:59:59Z"))
     assert read_json(ratings, db, "explain", "c-1", BASIC)["counted"] is False
     counted = run_correction(ratings, db, "correct", "c-1", "--at", "2009-01-30T23:00:00Z", *REASON_OPTION)
@@ -139,11 +141,11 @@ def test_simultaneous_games_keep_their_order(corrected: list[str], db: str, rati
         run_json_command(ratings, db, "correct", game_id, "--at", NEXT_DAY, *REASON_OPTION)
         run_json_command(ratings, db, "correct", game_id, "--at", NOON, *REASON_OPTION)
 
-    assert order(ratings, db) == ["g-1", "g-2", "g-3"]
+    assert list_replay_order(ratings, db) == ["g-1", "g-2", "g-3"]
     assert [row["game_id"] for row in read_json(ratings, db, "games")["rows"]] == ["g-1", "g-2", "g-3"]
 
 
-UNDONE: dict[str, list[list[Any]]] = {
+REVERSED_DECISIONS: dict[str, list[list[Any]]] = {
     "a game voided and reinstated": [["void", "g-1", *REASON_OPTION], ["reinstate", "g-1", *REASON_OPTION]],
     "a game corrected and corrected back": [
         ["correct", "g-1", "ben", "anna", *REASON_OPTION],
@@ -174,9 +176,9 @@ UNDONE: dict[str, list[list[Any]]] = {
 
 
 @pytest.mark.slow_cases
-@pytest.mark.parametrize("commands", UNDONE.values(), ids=UNDONE)
-def test_doing_and_undoing_restores_every_digest(commands: list[list[Any]], db: str, ratings: Ratings) -> None:
-    """Doing something and undoing it restores the digest of every ladder."""
+@pytest.mark.parametrize("commands", REVERSED_DECISIONS.values(), ids=REVERSED_DECISIONS)
+def test_reversed_decision_restores_every_digest(commands: list[list[Any]], db: str, ratings: Ratings) -> None:
+    """A decision and its reversal restore the digest of every ladder."""
     append_lines(
         ratings,
         db,
@@ -198,23 +200,23 @@ def test_adjustments_replay_by_time_and_position(db: str, ratings: Ratings) -> N
     """Adjustments around a game are replayed by time and, at equal times, by log position."""
     append_lines(
         ratings, db,
-        adjustment("1", reason="same time, recorded before"), build_galactic_line("g-1", "anna", "ben"),
-        adjustment("10", reason="same time, recorded after"),
-        adjustment("100", "2010-03-05T11:59:59.999999Z", reason="before"),
-        adjustment("1000", "2010-03-05T12:00:00.000001Z", reason="after"),
+        build_adjustment("1", reason="same time, recorded before"), build_galactic_line("g-1", "anna", "ben"),
+        build_adjustment("10", reason="same time, recorded after"),
+        build_adjustment("100", "2010-03-05T11:59:59.999999Z", reason="before"),
+        build_adjustment("1000", "2010-03-05T12:00:00.000001Z", reason="after"),
     )  # fmt: skip
     expected = ["before", "same time, recorded before", "g-1", "same time, recorded after", "after"]
 
-    assert order(ratings, db) == expected
+    assert list_replay_order(ratings, db) == expected
     assert [row["before"] for row in read_json(ratings, db, "history", "anna", GALACTIC)["rows"]] == [
         "1000", "1100", "1101", "1261", "1271",
     ]  # fmt: skip
-    # a corrected game keeps the place of its first record, whatever was recorded between
-    done = run_correction(ratings, db, "correct", "g-1", "ben", "anna", *REASON_OPTION)
-    assert done["changes"][(GALACTIC, "anna")] == ("2271", "-336", "1935")  # 160 are not won, 16 % of 1101 are lost
-    assert order(ratings, db) == expected
-    explained = read_json(ratings, db, "explain", "g-1", GALACTIC)["players"]
-    assert {player["player"]: player["before"] for player in explained} == {"anna": "1101", "ben": "1000"}
+    # a corrected game keeps the position of its first record in the order of replay
+    report = run_correction(ratings, db, "correct", "g-1", "ben", "anna", *REASON_OPTION)
+    assert report["changes"][(GALACTIC, "anna")] == ("2271", "-336", "1935")  # 160 are not won, 16 % of 1101 are lost
+    assert list_replay_order(ratings, db) == expected
+    explained_players = read_json(ratings, db, "explain", "g-1", GALACTIC)["players"]
+    assert {player["player"]: player["before"] for player in explained_players} == {"anna": "1101", "ben": "1000"}
 
 
 @pytest.mark.parametrize(
@@ -222,14 +224,14 @@ def test_adjustments_replay_by_time_and_position(db: str, ratings: Ratings) -> N
     [(NOON, False), ("2010-03-05T11:59:59.999999Z", False), ("2010-03-05T12:00:00.000001Z", True)],
 )
 def test_account_change_takes_effect_exactly(at: str, counted: bool, db: str, ratings: Ratings) -> None:
-    """An account change around a game takes effect to the microsecond; among equals the last one wins."""
+    """An account change takes effect to the microsecond; of changes at the same time, the one recorded last counts."""
     append_lines(ratings, db, build_catan_line("c-1", "anna", "ben"))
     run_correction(ratings, db, "player", "account", "anna", "free", "--at", at)
-    explained = read_json(ratings, db, "explain", "c-1", BASIC)
+    explanation = read_json(ratings, db, "explain", "c-1", BASIC)
 
-    assert explained["counted"] is counted
-    assert ("why_not" in explained["players"][0]) is not counted
-    # at equal times the one recorded last
+    assert explanation["counted"] is counted
+    assert ("why_not" in explanation["players"][0]) is not counted
+    # of two changes at the same time, the one recorded last counts
     run_json_command(ratings, db, "player", "account", "anna", "premium", "--at", at)
     assert read_json(ratings, db, "explain", "c-1", BASIC)["counted"] is True
 

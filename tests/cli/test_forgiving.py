@@ -1,4 +1,4 @@
-"""The command line suggests the name probably meant, takes arguments in either order, and says what it left out."""
+"""The command line suggests the name probably meant, takes arguments in either order, and counts hidden rows."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""How an import reports what it refuses in a file: all faults at once, a repeated fault in one line, unlikely dates."""
+"""Reports about refused files: all faults at once, a repeated fault in one line, unlikely dates, spreadsheets."""
 
 import json
 import sys

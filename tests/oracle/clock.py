@@ -25,10 +25,7 @@ class NaivePlayer:
 
 
 class NaiveClock:
-    """A table with stopwatches.
-
-    A method named after an event of a player applies that event, and returns the code of a refusal or None.
-    """
+    """A table with stopwatches. The method `apply_EVENT` applies an event of a player, and returns None or a code."""
 
     def __init__(self, names, values, at):
         self.values = values
@@ -44,15 +41,18 @@ class NaiveClock:
         self.cases = set()
 
     def list_playing(self):
+        """Return the players who are still in the game."""
         return [player for player in self.players if not player.out]
 
     def wait(self, ms):
+        """Let milliseconds pass, one by one."""
         for _ in range(ms):
             self.t += 1
             if self.stopped_at is None and self.paused_at is None:
                 self.tick()
 
     def tick(self):
+        """Advance every running timer by a millisecond."""
         if self.requester is not None:
             self.question_ms -= 1
             if self.question_ms == 0:
@@ -73,6 +73,7 @@ class NaiveClock:
                     self.cases.add("disconnected")
 
     def remove_at_zero(self, player):
+        """Remove a player whose main timer is at 0."""
         if player.main == 0:
             player.out = True
             player.removed_at = self.t
@@ -83,6 +84,7 @@ class NaiveClock:
             self.count_answers("granted by a removal")
 
     def count_answers(self, case):
+        """Grant a requested pause if enough players agree."""
         playing = self.list_playing()
         if self.requester is None or not playing:
             return
@@ -120,6 +122,7 @@ class NaiveClock:
         return None
 
     def find_general_refusal(self, what, at):
+        """Return the code with which an event is refused because of the state of the whole table, or None."""
         if what == "started":
             return "clock-started-twice"
         if self.stopped_at is not None:
@@ -131,12 +134,13 @@ class NaiveClock:
         return None
 
     def apply_player_event(self, what, name, word):
+        """Apply an event of a player, and return the code of a refusal or None."""
         matching = [player for player in self.players if player.name == name]
         if not matching:
             return "clock-player-unknown"
         if matching[0].out:
             return "clock-player-out"
-        code = getattr(self, what)(matching[0], word)
+        code = getattr(self, f"apply_{what}")(matching[0], word)
         if code is None and what not in ("offered", "player_left"):
             matching[0].silence = 0
             if matching[0].disconnected_at is not None:
@@ -144,7 +148,7 @@ class NaiveClock:
                 self.cases.add("connected again")
         return code
 
-    def offered(self, player, word):
+    def apply_offered(self, player, word):
         if player.choice is not None:
             return "clock-choice-open"
         player.choice = word
@@ -155,7 +159,7 @@ class NaiveClock:
         player.auxiliary = self.values[name]
         return None
 
-    def decided(self, player, word):
+    def apply_decided(self, player, word):
         if player.choice is None or word not in (None, player.choice):
             return "clock-choice-missing"
         case = {0: "late", 1: "in the last millisecond"}.get(player.auxiliary, "in time")
@@ -166,7 +170,7 @@ class NaiveClock:
         player.choice = player.auxiliary = None
         return None
 
-    def auction_started(self, player, word):
+    def apply_auction_started(self, player, word):
         if player.main < self.values["auction_cost_ms"]:
             self.cases.add("auction too dear")
             return "clock-time-short"
@@ -177,10 +181,10 @@ class NaiveClock:
         self.remove_at_zero(player)
         return None
 
-    def heartbeat(self, player, word):
+    def apply_heartbeat(self, player, word):
         return None
 
-    def pause_asked(self, player, word):
+    def apply_pause_asked(self, player, word):
         if self.requester is not None or self.granted_at is not None:
             return "clock-pause-open"
         self.requester = player.name
@@ -189,7 +193,7 @@ class NaiveClock:
         self.count_answers("granted by asking")
         return None
 
-    def pause_answered(self, player, word):
+    def apply_pause_answered(self, player, word):
         if self.requester is None:
             return "clock-no-question"
         if word == "no":
@@ -202,7 +206,7 @@ class NaiveClock:
             self.count_answers("granted by an answer")
         return None
 
-    def resume_asked(self, player, word):
+    def apply_resume_asked(self, player, word):
         if self.paused_at is None:
             return "clock-not-paused"
         if player.name not in self.wants_resume:
@@ -213,7 +217,7 @@ class NaiveClock:
             self.resume_if_all_want("resumed by all")
         return None
 
-    def player_left(self, player, word):
+    def apply_player_left(self, player, word):
         player.out = True
         player.left_at = self.t
         player.choice = player.auxiliary = None

@@ -45,7 +45,7 @@ class Answer(NamedTuple):
     games: int
     rows: list[Row]
 
-    def as_json(self) -> list[dict[str, Any]]:
+    def to_json(self) -> list[dict[str, Any]]:
         """Return the rows in the form of the contract: exact numbers as strings, gold and places only if they exist."""
         rows = [
             row._asdict() | {"points": str(row.points), "places": None if row.places is None else list(row.places)}
@@ -59,7 +59,7 @@ class Answer(NamedTuple):
     @property
     def digest(self) -> str:
         """The hash of the ruleset and the rows."""
-        content = {"ruleset": self.ruleset, "rows": self.as_json()}
+        content = {"ruleset": self.ruleset, "rows": self.to_json()}
         text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 

@@ -71,7 +71,7 @@ def compute_lists(events, as_of=None):
 
 def find_differences(lists, answers):
     """Return the lists that differ, in both forms."""
-    expected = {name: (answer.ruleset, answer.games, answer.as_json()) for name, answer in answers.items()}
+    expected = {name: (answer.ruleset, answer.games, answer.to_json()) for name, answer in answers.items()}
     names = lists.keys() | expected.keys()
     return {name: (lists.get(name), expected.get(name)) for name in names if lists.get(name) != expected.get(name)}
 

@@ -213,7 +213,7 @@ class TimeMachine(RuleBasedStateMachine):
         assert {event["type"] for event in parts} == {"list.rows"}
         assert [event["data"]["part"] for event in parts] == list(range(1, len(parts) + 1))
         # in a record null is absent
-        assert [{"rank": None, **row} for event in parts for row in event["data"]["rows"]] == expected.answer.as_json()
+        assert [{"rank": None, **row} for event in parts for row in event["data"]["rows"]] == expected.answer.to_json()
         members = {
             "ladder": expected.ladder, "known_at": expected.known_at, "ruleset": expected.answer.ruleset,
             "digest": expected.answer.digest, "row_count": len(expected.answer.rows),

@@ -90,7 +90,7 @@ def check_json_standings(standings: dict[str, Any], expected: Answer, question: 
         standings["known_at"],
         standings["as_of"],
     )
-    assert standings["rows"] == expected.as_json(), question
+    assert standings["rows"] == expected.to_json(), question
     assert stated == (question.ladder, expected.ruleset, expected.games, expected.digest, question.known_at, as_of), (
         question
     )
