@@ -97,7 +97,7 @@ def run_in_a_process(db: str, *command: str, **environment: str) -> Any:
 
 @pytest.mark.slow
 def test_client_environment_is_overruled(db: str) -> None:
-    """PGOPTIONS is respected, but its and PGCLIENTENCODING's settings that would corrupt texts are overruled."""
+    """PGOPTIONS is respected, but a setting in it or in PGCLIENTENCODING that would corrupt texts is overruled."""
     environment = {"PGOPTIONS": "-c search_path=elsewhere", "PGCLIENTENCODING": "LATIN1"}
     result = run_in_a_process(db, "status", **environment)
     assert (result.returncode, "holds no ledger" in result.stderr) == (3, True), result
