@@ -171,12 +171,12 @@ class StateLadder:
                 counted_games.append(Played(game, participants, sides))
         return counted_games
 
-    def list_closed_groups(self) -> list[Group]:
+    def groups(self) -> list[Group]:
         """Return the closed groups in the order of scoring."""
-        closed = [group for group in self.list_groups() if self.upto is None or group.end <= self.upto]
+        closed = [group for group in self.every_group() if self.upto is None or group.end <= self.upto]
         return sorted(closed, key=lambda group: (group.end, group.games[-1].game.first))
 
-    def list_groups(self) -> list[Group]:
+    def every_group(self) -> list[Group]:
         """Return all groups, closed or not."""
         games_by_key: dict[Any, list[Played]] = {}
         for played in self.list_counted_games():
@@ -200,7 +200,7 @@ class StateLadder:
     def _list_scorings(self) -> list[tuple[datetime, tuple[float, float], Callable[[], None]]]:
         return [
             (group.end, (1, group.games[-1].game.first), lambda group=group: self._score(group))  # type: ignore[misc]
-            for group in self.list_closed_groups()
+            for group in self.groups()
         ]
 
     def _list_adjustments(self) -> list[tuple[datetime, tuple[float, float], Callable[[], None]]]:
@@ -243,11 +243,11 @@ class StateLadder:
 
     def _find_place_among_events(self, since: datetime) -> tuple[datetime, tuple[float, float]] | None:
         """Return where a version takes effect if events are the periods: before the first event that it scores."""
-        closed = self.list_closed_groups()
+        closed = self.groups()
         after = next((group for group in closed if group.begin >= since), None)
         if after is not None:
             return after.end, (1, after.games[-1].game.first - 0.5)
-        limit = min([self.upto or IN_THE_END, *(group.begin for group in self.list_groups() if group not in closed)])
+        limit = min([self.upto or IN_THE_END, *(group.begin for group in self.every_group() if group not in closed)])
         return (IN_THE_END, (0.0, 0.0)) if since <= limit else None
 
     def _enter(self, new: Version) -> None:
