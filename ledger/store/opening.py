@@ -16,7 +16,7 @@ from weakref import WeakSet
 
 from sqlalchemy import Connection, Engine, event, inspect, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool, PoolProxiedConnection, QueuePool
 
 from ratings_ledger.ledger.errors import BadArgument, LedgerExists, NoLedger, NotALedger, OldSchema, StoreUnavailable
@@ -115,11 +115,6 @@ class Ledger:
         """Close a connection that returns to the pool after `close`; the pool would keep it open."""
         if self._closed.is_set():
             connection.invalidate()
-
-    def replace_stale(self, connection: Any, *_: Any) -> None:
-        """Make the pool connect anew if an idle connection no longer reaches the store."""
-        if self.dialect.is_stale(connection):
-            raise DisconnectionError
 
     def release(self) -> None:
         """Close the idle connections now, and all others when they return to their pool."""
@@ -238,7 +233,6 @@ def connect_in_memory() -> Ledger:
 def _keep_open(ledger: Ledger) -> None:
     _kept_open.add(ledger)
     event.listen(ledger.engine, "checkin", ledger.close_late)
-    event.listen(ledger.engine, "checkout", ledger.replace_stale)
 
 
 # the ledgers whose connections are closed before a fork, because two processes must not share a connection

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import URL, Connection, Engine, create_engine
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy.exc import DisconnectionError, SQLAlchemyError
 from sqlalchemy.pool import Pool, QueuePool
 
 from ratings_ledger.ledger.errors import (
@@ -158,6 +158,12 @@ def is_stale(connection: Any) -> bool:
     return connection.path is not None and _identify_file(connection.path) != connection.opened
 
 
+def _replace_stale(connection: Any, *_: Any) -> None:
+    """Make the pool connect anew if an idle connection is stale."""
+    if is_stale(connection):
+        raise DisconnectionError
+
+
 def _create_engine(
     uri: str, pragmas: Mapping[str, str | int], pool: type[Pool], busy_seconds: float, path: Path | None = None
 ) -> Engine:
@@ -184,9 +190,12 @@ def _create_engine(
             raise sqlite3.DatabaseError("malformed database schema") from None
         return connection
 
-    # no thread waits for a connection of another thread
-    limits = {"max_overflow": -1} if pool is QueuePool else {}
-    return create_engine("sqlite://", creator=connect, poolclass=pool, **limits)
+    if pool is not QueuePool:
+        return create_engine("sqlite://", creator=connect, poolclass=pool)
+    # without a limit, because no thread should wait for a connection of another thread
+    pooling_engine = create_engine("sqlite://", creator=connect, poolclass=QueuePool, max_overflow=-1)
+    event.listen(pooling_engine, "checkout", _replace_stale)
+    return pooling_engine
 
 
 def set_autocommit(connection: Connection) -> Connection:
