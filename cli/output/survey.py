@@ -105,12 +105,11 @@ def _print_published(lists: AllLists) -> None:
 
 def print_no_timed_lists() -> None:
     """Print that no ruleset of the ledger makes lists of months or years, and name the shipped rulesets that do."""
-    from ratings_ledger.projections.replay.partition import is_partitioned_by_time
     from ratings_ledger.projections.rulesets.versions import read_shipped_texts, read_toml
 
     rulesets = (read_toml(text)[0] for text in read_shipped_texts())
     ids = list(
-        dict.fromkeys(ruleset.id for ruleset in rulesets if ruleset is not None and is_partitioned_by_time(ruleset))
+        dict.fromkeys(ruleset.id for ruleset in rulesets if ruleset is not None and ruleset.partition.is_by_time)
     )
     hint = (
         f" Shipped rulesets that do: {', '.join(ids)}; publish one of them: ratings rules publish --shipped {ids[0]}"

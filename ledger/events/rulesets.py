@@ -123,6 +123,11 @@ class Partition(Members):
     ] = []
     bands: list[Annotated[str, _BAND]] = []
 
+    @property
+    def is_by_time(self) -> bool:
+        """Tell whether the ladders are monthly or annual."""
+        return not {"month", "year"}.isdisjoint(self.by)
+
 
 class Ruleset(Members):
     """One version of a ruleset: rule, parameters, eligibility, partition, and the source of these values."""

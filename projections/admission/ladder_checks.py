@@ -45,7 +45,6 @@ from ratings_ledger.projections.replay.eligibility import (
     reads_numbers,
 )
 from ratings_ledger.projections.replay.ladder_names import find_ladder_name_problem, parse_name
-from ratings_ledger.projections.replay.partition import is_partitioned_by_time
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
 from ratings_ledger.projections.replay.streams import list_partition_values
 from ratings_ledger.projections.rulesets.registry import BUILT_IN
@@ -156,7 +155,7 @@ class Admission:
             self._pending_adjustments[parse_name(data["ladder"]).ruleset_id] += 1
         elif type_name in ("list.published", "list.scheduled"):
             versions = self._find_versions(data["ladder"])
-            if type_name == "list.scheduled" and is_partitioned_by_time(versions[0].ruleset):
+            if type_name == "list.scheduled" and versions[0].ruleset.partition.is_by_time:
                 problem = f"{data['ladder']} is the list of a month or year, which needs no schedule"
                 raise Refused("schedule-exists", f"{problem}; once the period is over, run: ratings publish --due")
         elif type_name == "ruleset.published":

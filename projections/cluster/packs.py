@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ratings_ledger.projections.facts.columns import NONE, Facts
 from ratings_ledger.projections.lists import LISTS
 from ratings_ledger.projections.replay.ladder_names import parse_name
-from ratings_ledger.projections.replay.partition import is_partitioned_by_time, list_cell_values
+from ratings_ledger.projections.replay.partition import list_cell_values
 from ratings_ledger.projections.rulesets.versions import Version, list_games
 
 # a ladder with at least this many games is streamed
@@ -28,7 +28,7 @@ def find_streamed_ladder(pack: Pack, versions: Sequence[Version], changes: bool)
         and ruleset.entrant == "player"
         and ruleset.freeze == "none"
         and ruleset.period == "game"
-        and not is_partitioned_by_time(ruleset)
+        and not ruleset.partition.is_by_time
         and not any(version.params.carry_over for version in versions)
         and all(LISTS[version.rule.ranking].running for version in versions)
     )

@@ -47,7 +47,6 @@ from ratings_ledger.projections.replay.clubs import explain_members
 from ratings_ledger.projections.replay.eligibility import NOT_RATED, decide_eligibility, explain_left_out
 from ratings_ledger.projections.replay.gaps import State
 from ratings_ledger.projections.replay.ladder_names import parse_name
-from ratings_ledger.projections.replay.partition import is_partitioned_by_time
 from ratings_ledger.projections.replay.replay import find_starting_state
 from ratings_ledger.projections.replay.streams import Stream, find_open_period, list_partition_values
 from ratings_ledger.projections.replay.trace import Step, Trace, TracePosition
@@ -552,7 +551,7 @@ def explain_player(
         )
     # the zone of a monthly or annual list decides which games belong to it
     ruleset = stream.versions[0].ruleset
-    zone = ruleset.time_zone if is_partitioned_by_time(ruleset) else times.zone
+    zone = ruleset.time_zone if ruleset.partition.is_by_time else times.zone
     records = read_records_at(connection, sorted({entry.position for entry in entries}))
     games = LiveGames(connection, facts, records)
     lines = ranking.explain(results, player) if row or number is not None else []

@@ -57,7 +57,6 @@ from ratings_ledger.projections.queries.results import (
 from ratings_ledger.projections.queries.standings import PeriodState, find_rows_of_players
 from ratings_ledger.projections.queries.visible_states import DEVIATION, VisibleState, build_state_after
 from ratings_ledger.projections.replay.ladder_names import parse_name
-from ratings_ledger.projections.replay.partition import is_partitioned_by_time
 from ratings_ledger.projections.replay.streams import Stream, StreamAdjustment
 from ratings_ledger.projections.replay.trace import Step, Trace
 from ratings_ledger.projections.rulesets.versions import month_start, newest
@@ -282,7 +281,7 @@ def load_ranks(connection: Connection, ladders: Ladders, ladder: str, player: st
         rows = tuple(_find_rank_changes(ladders.facts, trace.join_parts(), player)) if is_short else None
         return Ranks(player=player, ladder=ladder, at=at, every="step", rows=rows, times=times)
     ruleset = stream.versions[0].ruleset
-    zone = ruleset.time_zone if is_partitioned_by_time(ruleset) else times.zone
+    zone = ruleset.time_zone if ruleset.partition.is_by_time else times.zone
     ends_max = min(ENDS_MAX, STEPS_MAX // max(1, trace.step_count))
     every, ends = _list_period_ends(ladders, trace.join_parts(), zone, ends_max)
     rows = tuple(_rank_at_ends(ladders, trace, player, ends)) if len(ends) <= ends_max else None

@@ -51,7 +51,6 @@ from ratings_ledger.projections.replay.continuation import (
 )
 from ratings_ledger.projections.replay.eligibility import order_rows
 from ratings_ledger.projections.replay.ladder_names import LadderName, find_ladder_name_problem, parse_name, short_name
-from ratings_ledger.projections.replay.partition import is_partitioned_by_time
 from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, find_rank_value
 from ratings_ledger.projections.replay.streams import PeriodProgress, Stream, build_streams, describe_periods
@@ -717,7 +716,7 @@ def find_versions(facts: Facts, ladder: str, rules: str | None = None) -> list[V
 
 def _suggest_as_of(name: LadderName, ruleset: Ruleset) -> str:
     """Return a hint about --as-of for a ladder name that contains a month or day; empty for other names."""
-    if is_partitioned_by_time(ruleset):
+    if ruleset.partition.is_by_time:
         return ""
     for value in name.values:
         with suppress(ValueError):

@@ -37,7 +37,7 @@ from ratings_ledger.projections.queries.last_changes import GameRevision, LastCh
 from ratings_ledger.projections.queries.results import LastEvent
 from ratings_ledger.projections.replay.eligibility import NEVER, SelectedGames, list_cell_leagues
 from ratings_ledger.projections.replay.ladder_names import parse_name
-from ratings_ledger.projections.replay.partition import Values, is_partitioned_by_time, list_values_at, partition_games
+from ratings_ledger.projections.replay.partition import Values, list_values_at, partition_games
 from ratings_ledger.projections.replay.streams import Stream, list_partition_values
 from ratings_ledger.projections.rulesets.versions import Version, find_months_problem, list_games
 
@@ -186,7 +186,7 @@ def _find_cell_dependencies(connection: Connection, ladders: Ladders, row: int) 
     last = max([changes.everywhere, *ruleset_changes])
     usable = [facts.rulesets[ruleset_id] for ruleset_id in sorted(facts.rulesets.keys() - facts.unusable.keys())]
     in_scope = [versions for versions in usable if any(game in version.ruleset.scope.game for version in versions)]
-    timed = [versions for versions in in_scope if is_partitioned_by_time(versions[0].ruleset)]
+    timed = [versions for versions in in_scope if versions[0].ruleset.partition.is_by_time]
     untimed = [versions for versions in in_scope if versions not in timed]
     return _CellDependencies(last, _load_game_ladders(connection, ladders, row, untimed), timed)
 

@@ -15,7 +15,7 @@ from ratings_ledger.projections.facts.players import known_players
 from ratings_ledger.projections.queries.ladder_typos import find_played_labels
 from ratings_ledger.projections.replay.eligibility import explain_ineligible_cell
 from ratings_ledger.projections.replay.ladder_names import ALL, parse_name, short_name
-from ratings_ledger.projections.replay.partition import is_partitioned_by_time, list_values_at
+from ratings_ledger.projections.replay.partition import list_values_at
 from ratings_ledger.projections.rulesets.versions import month_start
 
 LADDERS_IN_HINT = 3  # a hint names at most this many ladders
@@ -89,7 +89,7 @@ def describe_existing_ladders(facts: Facts, name: str) -> str:
     ladders = [short_name(ladder) for ladder in list_ladder_names(facts) if parse_name(ladder).ruleset_id == ruleset_id]
     if not ladders or ruleset_id not in facts.rulesets:
         return ""
-    if is_partitioned_by_time(facts.rulesets[ruleset_id][0].ruleset):
+    if facts.rulesets[ruleset_id][0].ruleset.partition.is_by_time:
         return f"; the newest is {max(ladders, key=lambda ladder: (ladder.rpartition('/')[2], ladder))}"
     more = f" and {len(ladders) - LADDERS_IN_HINT:,} more" if len(ladders) > LADDERS_IN_HINT else ""
     return f"; there {'are' if len(ladders) > 1 else 'is'} {', '.join(ladders[:LADDERS_IN_HINT])}{more}"
@@ -97,7 +97,7 @@ def describe_existing_ladders(facts: Facts, name: str) -> str:
 
 def _sample_games(facts: Facts, ruleset: Ruleset) -> Iterator[tuple[int, int]]:
     """Yield the cell and the time of one game of each cell; for lists of months or years, of one game in each month."""
-    starts = [*_list_month_starts(facts, ruleset.time_zone)] if is_partitioned_by_time(ruleset) else []
+    starts = [*_list_month_starts(facts, ruleset.time_zone)] if ruleset.partition.is_by_time else []
     if len(facts.cell) >= arrays.LONG_HISTORY:
         cells, times = (arrays.as_numpy(column).astype(np.int64) for column in (facts.cell, facts.occurred_at))
         months = np.searchsorted(np.array(starts, dtype=np.int64), times, side="right")

@@ -41,7 +41,6 @@ from ratings_ledger.projections.queries.results import (
 )
 from ratings_ledger.projections.queries.standings import Standings, build_standings, describe_open_period
 from ratings_ledger.projections.replay.ladder_names import parse_name, short_name
-from ratings_ledger.projections.replay.partition import is_partitioned_by_time
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_failure
 from ratings_ledger.projections.replay.streams import Stream
 from ratings_ledger.projections.rulesets.versions import find_period, is_running, month_start
@@ -302,7 +301,7 @@ def load_all_ladders(survey: Survey) -> AllLadders:
             last_game = to_datetime(facts.occurred_at[stream.rows[games - 1]]) if games else None
             month_counts = (
                 ()
-                if not games or is_partitioned_by_time(stream.versions[0].ruleset)
+                if not games or stream.versions[0].ruleset.partition.is_by_time
                 else _count_by_month(survey, stream, month_starts)
             )
             rows.append(
@@ -443,7 +442,7 @@ def find_list_rulesets(survey: Survey) -> list[str]:
     return [
         ruleset_id
         for ruleset_id in survey.usable
-        if is_partitioned_by_time(survey.facts.rulesets[ruleset_id][0].ruleset)
+        if survey.facts.rulesets[ruleset_id][0].ruleset.partition.is_by_time
     ]
 
 

@@ -80,18 +80,13 @@ def list_cell_values(facts: Facts, cell: Cell, ruleset: Ruleset) -> list[Values]
 def list_values_at(facts: Facts, cell: Cell, occurred_at: int, ruleset: Ruleset) -> list[tuple[str, ...]]:
     """Return the partition values of a game of a cell that ended at an instant: a tuple for each ladder."""
     values = list_cell_values(facts, cell, ruleset)
-    if not is_partitioned_by_time(ruleset):
+    if not ruleset.partition.is_by_time:
         return values
     local = local_time(occurred_at, ruleset.time_zone)
     return [
         fill_in_month(cell_values, ruleset.partition.by, f"{local.year:04d}-{local.month:02d}")
         for cell_values in values
     ]
-
-
-def is_partitioned_by_time(ruleset: Ruleset) -> bool:
-    """Tell whether the ladders of a ruleset are monthly or annual."""
-    return any(member in ("month", "year") for member in ruleset.partition.by)
 
 
 def partition_games(facts: Facts, ruleset: Ruleset, selected: SelectedGames, only: Values | None) -> LadderGames:
@@ -169,7 +164,7 @@ def _key_games(
 
     Games share a key if they have the same cell and, for monthly or annual ladders, the same month.
     """
-    months = _list_months(facts, ruleset, selected) if is_partitioned_by_time(ruleset) else [(BEFORE_ALL, "")]
+    months = _list_months(facts, ruleset, selected) if ruleset.partition.is_by_time else [(BEFORE_ALL, "")]
     keys, distinct_keys = _number_keys(facts, selected, months)
     ladders = []
     for key in distinct_keys:

@@ -24,7 +24,6 @@ from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.partition import (
     LadderGames,
     PlayerNumbers,
-    is_partitioned_by_time,
     list_cell_values,
     list_values_at,
     number_players,
@@ -381,7 +380,7 @@ def _build_game_streams(
 
     def is_requested(cell: Cell) -> bool:
         values = list_cell_values(facts, cell, ruleset)
-        return bool(values) if only is None or is_partitioned_by_time(ruleset) else only in values
+        return bool(values) if only is None or ruleset.partition.is_by_time else only in values
 
     # a ladder of clubs inherits the failures at games among its players
     failures: dict[int, Exception] = {} if facts.club_games is None else {**facts.club_games.failures}
