@@ -157,6 +157,10 @@ class Ruleset(Members):
         """Return `id@version`, the name in messages and for the option `--rules`."""
         return f"{self.id}@{self.version}"
 
+    def has_ladder(self, name: str) -> bool:
+        """Tell whether a name is that of a ladder of this ruleset, which may have no game."""
+        return name.partition("/")[0] == self.id
+
     @model_serializer(mode="wrap")
     def _omit_defaults(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Omit the members in `OMITTED_AT_DEFAULT` that have their default value.

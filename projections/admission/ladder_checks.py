@@ -46,7 +46,7 @@ from ratings_ledger.projections.replay.eligibility import (
 )
 from ratings_ledger.projections.replay.ladder_names import find_ladder_name_problem, parse_name
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
-from ratings_ledger.projections.replay.streams import list_partition_values
+from ratings_ledger.projections.replay.streams import name_ladders_of_game
 from ratings_ledger.projections.rulesets.registry import BUILT_IN
 from ratings_ledger.projections.rulesets.versions import (
     ELO,
@@ -283,10 +283,9 @@ class Admission:
             facts = facts or build_game_facts(occurred_at, data)
             reasons = [_find_uncountable_reason(facts, version) for version in candidates]
             problem = reasons[-1] if reasons and all(reasons) else None
-            if problem and (ladders := list_partition_values(facts, 0, versions[0].ruleset)):
-                name = "/".join([versions[0].ruleset.id, *ladders[0]])
+            if problem and (ladders := name_ladders_of_game(facts, 0, versions[0].ruleset)):
                 hint = self._suggest_team_ruleset(facts, data["game"], versions) if problem.code == "no-teams" else ""
-                message = f"{name} cannot count this game: {problem.reason}{hint}"
+                message = f"{ladders[0]} cannot count this game: {problem.reason}{hint}"
                 raise Refused(problem.code, f"{message} (--allow-uncounted records it)")
             if shape is not None and len(self._countable_shapes) < SHAPES_MAX:
                 self._countable_shapes.add(key)
@@ -297,7 +296,7 @@ class Admission:
             ruleset_id
             for ruleset_id, versions in self.versions.items()
             if any(game in version.ruleset.scope.game and rates_teams(version.rule) for version in versions)
-            and list_partition_values(facts, 0, versions[0].ruleset)
+            and name_ladders_of_game(facts, 0, versions[0].ruleset)
         ]
         if not counting:
             return f"; to publish a ruleset that does: {_suggest_system(game, has_teams=True)}"

@@ -27,8 +27,8 @@ from ratings_ledger.projections.facts.columns import ABORTED, LABELS, NONE, Fact
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.ladder_typos import Labels, drop_label, find_played_labels
 from ratings_ledger.projections.replay.eligibility import explain_ineligible
-from ratings_ledger.projections.replay.ladder_names import find_label_indexes
-from ratings_ledger.projections.replay.streams import list_partition_values
+from ratings_ledger.projections.replay.ladder_names import find_label_indexes, parse_name
+from ratings_ledger.projections.replay.streams import name_ladders_of_game
 from ratings_ledger.projections.rulesets.versions import Version, in_force
 
 # the maximum number of refused ladders for which a did-you-mean hint is computed
@@ -99,17 +99,17 @@ class NewLadders:
             if version is None or explain_ineligible(facts, 0, version.ruleset):
                 is_final = False  # another game with these labels may count
                 continue
-            for values in list_partition_values(facts, 0, version.ruleset):
-                self._add_ladder(connection, ruleset_versions, values, data)
+            for name in name_ladders_of_game(facts, 0, version.ruleset):
+                self._add_ladder(connection, ruleset_versions, name, data)
         if is_final:
             self._checked.add(labels)
 
     def _add_ladder(
-        self, connection: Connection, versions: Sequence[Version], values: Labels, data: Mapping[str, Any]
+        self, connection: Connection, versions: Sequence[Version], name: str, data: Mapping[str, Any]
     ) -> None:
         """Add or refuse a ladder, unless it already has a game."""
         ruleset = versions[0].ruleset
-        ladder = NewLadder(ruleset.id, values, find_label_indexes(ruleset.partition.by))
+        ladder = NewLadder(*parse_name(name), find_label_indexes(ruleset.partition.by))
         existing = self._load_existing_labels(connection, versions)
         has_league = "league" in ruleset.partition.by and data["league"] in self._leagues
         if ladder.labels in existing or has_league:

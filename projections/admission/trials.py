@@ -32,7 +32,7 @@ from ratings_ledger.projections.replay import rule_calls
 from ratings_ledger.projections.replay.eligibility import decide_eligibility
 from ratings_ledger.projections.replay.replay import replay_compiled, replay_interpreted
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
-from ratings_ledger.projections.replay.streams import Stream, list_partition_values
+from ratings_ledger.projections.replay.streams import Stream, name_ladders_of_game
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.rule_errors import (
     RULE_ERRORS,
@@ -210,8 +210,7 @@ def _draw_labels(version: Version, instant: int, rng: Random) -> dict[str, str]:
 
 def _find_ladder(version: Version, facts: Facts, row: int) -> str:
     """Return the ladder of a game, or an empty string."""
-    values = list_partition_values(facts, row, version.ruleset)
-    return "/".join([version.ruleset.id, *values[0]]) if values else ""
+    return next(iter(name_ladders_of_game(facts, row, version.ruleset)), "")
 
 
 def _try_ladder(ladders: Ladders, stream: Stream, problems: dict[str, str]) -> bool:

@@ -185,10 +185,11 @@ def _have_same_dates(left: Stream, right: Stream) -> bool:
     )
 
 
-def find_first_version(connection: Connection, until: int, ruleset_id: str) -> Version | None:
-    """Return the first usable version of a ruleset published up to a position, even if it was withdrawn."""
+def find_first_version(connection: Connection, until: int, ladder: str) -> Version | None:
+    """Return the first usable version of a ladder's ruleset up to a position, even if it was withdrawn."""
+    subject = f"ruleset:{parse_name(ladder).ruleset_id}"
     published = read_events_of_type(
-        "ruleset.published", read_matching_records(connection, until=until, subject=f"ruleset:{ruleset_id}")
+        "ruleset.published", read_matching_records(connection, until=until, subject=subject)
     )
     bound = (bind(Ruleset.model_validate(event.data), event.position or 0)[0] for event in published)
     return next((version for version in bound if version is not None), None)

@@ -18,7 +18,6 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.revisions import GAME_EVENTS, KnownEvent, find_root
 from ratings_ledger.ledger.events.types import TYPES
-from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.log import Log
 from ratings_ledger.ledger.validation.identities import list_clubs, list_players, read_club_identities, read_identities
 from ratings_ledger.projections.diff.affected import (
@@ -30,14 +29,13 @@ from ratings_ledger.projections.diff.affected import (
 )
 from ratings_ledger.projections.facts.columns import NONE
 from ratings_ledger.projections.facts.decoding import apply_event, decode, set_recorded_until, settle_facts
-from ratings_ledger.projections.queries.coordinates import Coordinates, UnknownLadder
-from ratings_ledger.projections.queries.ladders_at import Ladders, find_versions
+from ratings_ledger.projections.queries.coordinates import Coordinates
+from ratings_ledger.projections.queries.ladders_at import Ladders, check_ladder_name, find_versions
 from ratings_ledger.projections.replay.arrivals import GameDay, read_game_day, score_arrivals
-from ratings_ledger.projections.replay.ladder_names import find_ladder_name_problem, parse_name
 from ratings_ledger.projections.replay.replay import replay
-from ratings_ledger.projections.replay.streams import Stream, StreamAdjustment, have_same_state, list_partition_values
+from ratings_ledger.projections.replay.streams import Stream, StreamAdjustment, have_same_state, name_ladders_of_game
 from ratings_ledger.projections.replay.trace import TracePosition
-from ratings_ledger.projections.rulesets.versions import Version, newest
+from ratings_ledger.projections.rulesets.versions import Version, newest, split_ladder_name
 
 NEVER = 2**63  # an instant after all events
 # a rename moves whole games from one player to another, so its effect cannot be split into games
@@ -138,8 +136,7 @@ class PlayerState:
         if self.stream.ranking.running:
             numbers = {name: self._numbers[name] for name in self.ids if name in self._numbers}
             return {name: Fraction(self.trace.points[number], scale) for name, number in numbers.items()}
-        is_published = parse_name(self.stream.ladder).ruleset_id in self.facts.rulesets
-        rows = ladders.rank(self.trace)[0].rows if is_published else ()
+        rows = ladders.rank(self.trace)[0].rows if self.facts.versions_of(self.stream.ladder) else ()
         return {row.player: row.value(scale) for row in rows if row.player in self.ids}
 
     @cached_property
@@ -252,7 +249,6 @@ class _Path:
     def __init__(self, connection: Connection, ladder: str, player: str, at: Coordinates, until: int) -> None:
         self.connection = connection
         self.ladder = ladder
-        self.name = parse_name(ladder)
         self.facts = decode(connection, at.known_at, ahead=until)
         self.as_of, self.rules = at.as_of, at.rules
         self.first = self._find_version(until)
@@ -265,12 +261,8 @@ class _Path:
 
     def _build_ladders(self, strict: bool = False) -> Ladders:
         """Build the ladders from the current facts; unless `strict`, ignore a version `rules` that is not published."""
-        rulesets = [version.ruleset.name for version in self.facts.rulesets.get(self.name.ruleset_id, ())]
+        rulesets = [version.ruleset.name for version in self.facts.versions_of(self.ladder)]
         return Ladders(self.facts.detached_copy(), self.as_of, self.rules if strict or self.rules in rulesets else None)
-
-    @property
-    def _is_published(self) -> bool:
-        return self.name.ruleset_id in self.facts.rulesets.keys() | self.facts.unusable.keys()
 
     def _find_version(self, until: int) -> Version:
         """Return the newest version of the ladder's ruleset; if none is published here, the first that ever was.
@@ -278,21 +270,20 @@ class _Path:
         Raises `UnknownLadder`, `RulesetUnusable`.
         """
         version = None
-        if self.rules is None and not self._is_published:
-            version = find_first_version(self.connection, until, self.name.ruleset_id)
+        if self.rules is None and not self.facts.is_published(self.ladder):
+            version = find_first_version(self.connection, until, self.ladder)
         if version is None:
             return newest(find_versions(self.facts, self.ladder, self.rules))
-        if reason := find_ladder_name_problem(self.name, version.ruleset):
-            raise UnknownLadder(f"{quote(self.ladder)} is not a ladder: {reason}")
+        check_ladder_name(self.ladder, version.ruleset)
         return version
 
     @property
     def _versions(self) -> Sequence[Version]:
-        return self.facts.rulesets.get(self.name.ruleset_id) or [self.first]
+        return self.facts.versions_of(self.ladder) or [self.first]
 
     def _load_stream(self, ladders: Ladders) -> Stream:
         """Load the ladder's stream, which is empty if its ruleset is not published."""
-        if self._is_published:
+        if self.facts.is_published(self.ladder):
             return ladders.stream(self.ladder)
         return Stream(self.ladder, self.first.rule, [self.first])
 
@@ -434,11 +425,11 @@ class _Path:
             return True  # games of earlier seasons count, too
         version = self._versions[0]
         if not version.ranking.sums_lists:
-            return self.name.values in list_partition_values(self.facts, row, version.ruleset)
-        year_labels = dict(zip(version.ruleset.partition.by, self.name.values, strict=True))
+            return self.ladder in name_ladders_of_game(self.facts, row, version.ruleset)
+        year_labels = split_ladder_name(self.ladder, version.ruleset)
         for months in self.facts.rulesets.get(getattr(version.params, "of", ""), ())[:1]:
-            for values in list_partition_values(self.facts, row, months.ruleset):
-                labels = dict(zip(months.ruleset.partition.by, values, strict=True))
+            for ladder in name_ladders_of_game(self.facts, row, months.ruleset):
+                labels = split_ladder_name(ladder, months.ruleset)
                 if {"year": labels.pop("month")[:4], **labels} == year_labels:
                     return True
         return False

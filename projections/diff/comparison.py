@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.errors import RulesetUnusable, Unknown
 from ratings_ledger.ledger.validation.published_lists import PublishedList
 from ratings_ledger.projections.arrays import np
-from ratings_ledger.projections.diff.predictions import Quality, QualityPair
+from ratings_ledger.projections.diff.predictions import Quality, QualityPair, measure_quality
 from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.facts.columns import NONE, Facts
 from ratings_ledger.projections.lists.contract import RankedColumns, RankedRow
@@ -30,7 +30,6 @@ from ratings_ledger.projections.queries.coordinates import (
 from ratings_ledger.projections.queries.ladders_at import LadderCache, Ladders, Ranking, check_version, suggest_ladder
 from ratings_ledger.projections.queries.published_lists import find_comparison_time, load_published_list
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, INLINE, Absent, Answer, Result, RowSequence
-from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_failure
 from ratings_ledger.projections.replay.streams import Stream
@@ -228,6 +227,22 @@ class ReplayedLadder:
         """Return the facts about the ladder's entrants."""
         return (self.ladders if self.stream is None else self.ladders.for_ladder(self.stream.ladder)).facts
 
+    @property
+    def can_be_replayed(self) -> bool:
+        """Tell whether the rule scores all games, even if its predictions fail."""
+        try:
+            _ = self._trace
+        except RuleFailure:
+            return False
+        return True
+
+    def measure_quality(self) -> Quality | None:
+        """Return the quality of predictions from the points; None for an empty ladder or a rule that cannot predict.
+
+        Raises `RuleFailure`.
+        """
+        return None if self.stream is None else measure_quality(self.facts, self.stream)
+
     def at(self, as_of: int | None = None) -> RankedState:
         """Return the ladder's final state, or its state at an earlier time. Raises `RuleFailure`."""
         ranking = None if self._trace is None else self.ladders.rank_at(self._trace, as_of)
@@ -306,8 +321,8 @@ class SideLoader:
 
         Raises `UnknownLadder`, `RulesetUnusable`, `RuleFailure`.
         """
-        facts, ruleset_id = self.facts(at.known_at), parse_name(ladder).ruleset_id
-        if ruleset_id not in facts.rulesets and ruleset_id not in facts.unusable:
+        facts = self.facts(at.known_at)
+        if not facts.is_published(ladder):
             return Side(ComparedSide(at.with_left_out(facts), None), RankedState(facts, None))
         # without `as_of`, one replay serves all published lists of the ladder, because each is a prefix of it
         ladders = self.ladders(at._replace(as_of=None)).for_ladder(ladder)
@@ -316,10 +331,10 @@ class SideLoader:
 
     def find_as_of(self, published: PublishedList) -> int | None:
         """Return the `as_of` at which to recompute a published list for comparison."""
-        ruleset_id = parse_name(published.ladder).ruleset_id
-        versions = self.facts(published.known_at).rulesets.get(ruleset_id) or self.latest.rulesets.get(ruleset_id)
+        ladder = published.ladder
+        versions = self.facts(published.known_at).versions_of(ladder) or self.latest.versions_of(ladder)
         # if no version is usable, the list cannot be recomputed
-        return published.as_of if versions is None else find_comparison_time(published, versions[0].ruleset)
+        return find_comparison_time(published, versions[0].ruleset) if versions else published.as_of
 
     def load_published(self, published: PublishedList) -> Side:
         """Load a list as it was published."""
@@ -342,15 +357,10 @@ class SideLoader:
 
         It is None for a published list, and for a rule that cannot predict. Raises the errors of `load_computed`.
         """
-        if (
-            not isinstance(source, Coordinates)
-            or parse_name(ladder).ruleset_id not in self.facts(source.known_at).rulesets
-        ):
+        if not isinstance(source, Coordinates) or not self.facts(source.known_at).versions_of(ladder):
             return None
-        from ratings_ledger.projections.diff.predictions import measure_quality
-
         ladders = self.ladders(source)
-        return measure_quality(ladders.facts, ladders.load_stream(ladder))
+        return ReplayedLadder(ladders, ladders.load_stream(ladder)).measure_quality()
 
 
 def compare_ladders(

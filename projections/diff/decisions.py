@@ -37,7 +37,6 @@ from ratings_ledger.projections.queries.coordinates import TimeFormat, to_dateti
 from ratings_ledger.projections.queries.event_texts import describe_decision
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.results import HIDDEN, NAMED_FROM, Answer, Result, RowSequence
-from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_failure
 from ratings_ledger.projections.replay.streams import Stream
 from ratings_ledger.projections.rulesets.versions import newest
@@ -261,13 +260,12 @@ class _Path:
 
     def _start_tally(self, name: str, ladders: Ladders, old: Stream | None, new: Stream | None) -> _Tally:
         """Start the tally of a ladder with its points before its first change. Raises `RuleFailure`."""
-        ruleset_id = parse_name(name).ruleset_id
-        if versions := self._start.rulesets.get(ruleset_id):
+        if versions := self._start.versions_of(name):
             version = newest(versions)
         else:
             stream = old or new
             assert stream is not None
-            version = find_first_version(self._connection, self._end.facts.position, ruleset_id) or stream.versions[0]
+            version = find_first_version(self._connection, self._end.facts.position, name) or stream.versions[0]
         first = self._load_points(ladders, old)
         return _Tally(version.start_points, first, first)
 

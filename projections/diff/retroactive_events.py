@@ -13,7 +13,6 @@ from ratings_ledger.ledger.events.types import DECISIONS
 from ratings_ledger.ledger.store.log import read_events_of_type, read_matching_records, read_newest
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.queries.ladders_at import Ladders, Memo
-from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.rulesets.versions import list_games
 
 _POSITIONS: Memo[str, frozenset[int]] = Memo()
@@ -36,7 +35,7 @@ def _find_late_games(connection: Connection, facts: Facts) -> list[int]:
     )
     lists_by_game = defaultdict[int | None, list[tuple[int, int]]](list)
     for published in list_events:
-        versions = facts.rulesets.get(parse_name(published.data["ladder"]).ruleset_id, ())
+        versions = facts.versions_of(published.data["ladder"])
         for slug in list_games(versions):
             instant = parse_instant(published.data["as_of"]) if "as_of" in published.data else published.occurred_at
             lists_by_game[facts.text_numbers.get(slug)].append((published.position or 0, instant))

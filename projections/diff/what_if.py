@@ -9,21 +9,18 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from ratings_ledger.ledger.errors import BadArgument, RulesetRefused, Unknown
+from ratings_ledger.ledger.errors import RulesetRefused, Unknown
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.rejections import Refused, find_closest, quote
 from ratings_ledger.projections.contract import joined
-from ratings_ledger.projections.diff.comparison import DifferingList, Effect, ImpactSummary
+from ratings_ledger.projections.diff.comparison import DifferingList, Effect, ImpactSummary, ReplayedLadder
 from ratings_ledger.projections.diff.impact import LogLookups, build_log_lookups, compute_impact_between
-from ratings_ledger.projections.diff.predictions import Quality, QualityPair, measure_quality
+from ratings_ledger.projections.diff.predictions import Quality, QualityPair
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.queries.coordinates import Coordinates, TimeFormat
-from ratings_ledger.projections.queries.ladders_at import Ladders, find_versions
+from ratings_ledger.projections.queries.ladders_at import Ladders, check_ladder_name, find_versions
 from ratings_ledger.projections.queries.results import HIDDEN, INLINE, NAMED_SET, Answer, Result
-from ratings_ledger.projections.replay.ladder_names import find_ladder_name_problem, parse_name
-from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
-from ratings_ledger.projections.replay.streams import Stream
 from ratings_ledger.projections.rulesets.versions import (
     RulesetProblem,
     bind,
@@ -111,7 +108,7 @@ def simulate_rulesets(
         ladders: the ladders to compare; empty for all.
         times: the time format of the ledger.
 
-    Raises `BadArgument` for an invalid ladder name, `Unknown` for a ladder without games, `RulesetRefused`,
+    Raises `UnknownLadder` for an invalid ladder name, `Unknown` for a ladder without games, `RulesetRefused`,
     `RulesetUnusable`.
     """
     rulesets = list(rulesets)
@@ -141,15 +138,14 @@ def find_comparison_obstacle(now: Ladders, ruleset: Ruleset) -> str | None:
 
 
 def check_simulated_ladder(facts: Facts, ladder: str, ruleset: Ruleset) -> None:
-    """Raise `BadArgument` unless a name is valid for a ladder of this ruleset or of a published ruleset.
+    """Raise `UnknownLadder` unless a name is valid for a ladder of this ruleset or of a published ruleset.
 
     Raises `RulesetUnusable` if the published ruleset cannot be used.
     """
-    name = parse_name(ladder)
-    if name.ruleset_id != ruleset.id:
+    if ruleset.has_ladder(ladder):
+        check_ladder_name(ladder, ruleset)
+    else:
         find_versions(facts, ladder)
-    elif reason := find_ladder_name_problem(name, ruleset):
-        raise BadArgument(f"{quote(ladder)} is not a ladder: {reason}", "ladder")
 
 
 def _simulate_variant(
@@ -163,7 +159,7 @@ def _simulate_variant(
     """Score all games under a ruleset, and compare. Reasons of failed replays are appended to `failed`."""
     hypothetical = apply_ruleset(now.facts, ruleset, now.as_of)
     streams = hypothetical.streams(ruleset.id)
-    if unknown := [name for name in ladders if parse_name(name).ruleset_id == ruleset.id and name not in streams]:
+    if unknown := [name for name in ladders if ruleset.has_ladder(name) and name not in streams]:
         raise build_no_games_error(ruleset, unknown[0], streams)
     simulated, published = compare_simulated_ladders(
         build_log_lookups(connection, now.facts.position), now, hypothetical, ruleset.id, ladders, failed
@@ -205,15 +201,13 @@ def compare_simulated_ladders(
     requested_streams = {name: stream for name, stream in streams.items() if name in (only or streams)}
     for name in sorted(summaries.keys() | requested_streams.keys()):
         current = before.get(name) if name in requested_streams else None
-        qualities = (
-            _try_measure_quality(now.facts, current),
-            _try_measure_quality(hypothetical.facts, requested_streams.get(name)),
-        )
+        old, new = ReplayedLadder(now, current), ReplayedLadder(hypothetical, requested_streams.get(name))
+        qualities = (_try_measure_quality(old), _try_measure_quality(new))
         failed += [
             lookups.describe_failure(problem, now.facts) for problem in qualities if isinstance(problem, RuleFailure)
         ]
         # without any message, no replay failed
-        if failed and not _can_replay(requested_streams.get(name)):
+        if failed and not new.can_be_replayed:
             continue
         quality_pair = QualityPair(*(None if isinstance(quality, RuleFailure) else quality for quality in qualities))
         changes = tuple(effect for effect in impact.changes if effect.ladder == name)
@@ -224,23 +218,12 @@ def compare_simulated_ladders(
     return ladders, impact.published
 
 
-def _try_measure_quality(facts: Facts, stream: Stream | None) -> Quality | RuleFailure | None:
+def _try_measure_quality(ladder: ReplayedLadder) -> Quality | RuleFailure | None:
     """Return the prediction quality of a ladder, the failure of its replay, or None without a ladder."""
     try:
-        return None if stream is None else measure_quality(facts, stream)
+        return ladder.measure_quality()
     except RuleFailure as failure:
         return failure
-
-
-def _can_replay(stream: Stream | None) -> bool:
-    """Tell whether a ladder can be replayed, even if its rule's predictions fail; True without a ladder."""
-    if stream is None:
-        return True
-    try:
-        replay(stream)
-    except RuleFailure:
-        return False
-    return True
 
 
 Data = dict[str, Any]

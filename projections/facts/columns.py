@@ -525,6 +525,14 @@ class Facts:
         earlier_entries = [entry for entry in self.accounts.get(person, ()) if entry.occurred_at <= instant]
         return max(earlier_entries).account if earlier_entries else "premium"
 
+    def versions_of(self, ladder: str) -> list[Version]:
+        """Return the usable versions of a ruleset, given by its id or the name of a ladder; empty without any."""
+        return self.rulesets.get(ladder.partition("/")[0], [])
+
+    def is_published(self, ladder: str) -> bool:
+        """Tell whether the ruleset of a ladder is published, even if it cannot be used here."""
+        return ladder.partition("/")[0] in self.rulesets.keys() | self.unusable.keys()
+
     def row_of(self, first_position: int) -> int:
         """Return the row of the game first recorded at a position; NONE without such a game."""
         return find_row_at(self.first_position, first_position)

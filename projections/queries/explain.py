@@ -46,9 +46,8 @@ from ratings_ledger.projections.replay.arrivals import read_game_day, score_arri
 from ratings_ledger.projections.replay.clubs import explain_members
 from ratings_ledger.projections.replay.eligibility import NOT_RATED, decide_eligibility, explain_left_out
 from ratings_ledger.projections.replay.gaps import State
-from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.replay import find_starting_state
-from ratings_ledger.projections.replay.streams import Stream, find_open_period, list_partition_values
+from ratings_ledger.projections.replay.streams import Stream, find_open_period, name_ladders_of_game
 from ratings_ledger.projections.replay.trace import Step, Trace, TracePosition
 from ratings_ledger.projections.rulesets.assumptions import assumptions_among
 from ratings_ledger.projections.rulesets.columns import find_reading
@@ -391,10 +390,9 @@ def _find_deciding_keys(facts: Facts, row: int, version: Version) -> Iterator[st
 def _explain_not_on_ladder(ladders: Ladders, ladder: str, row: int, versions: Sequence[Version]) -> str | None:
     """Return the reason why a game that the ruleset counts does not count on this ladder, or None if it counts."""
     facts, ruleset = ladders.facts, versions[0].ruleset
-    ladder_values = list_partition_values(facts, row, ruleset)
-    if parse_name(ladder).values not in ladder_values:
+    ladder_names = name_ladders_of_game(facts, row, ruleset)
+    if ladder not in ladder_names:
         missing_labels = [part for part in ruleset.partition.by if part in LABELS and facts.label(part, row) is None]
-        ladder_names = " and ".join("/".join([ruleset.id, *values]) for values in ladder_values)
         if not ladder_names:
             return (
                 f"it has no {' and no '.join(missing_labels)}"
@@ -404,7 +402,7 @@ def _explain_not_on_ladder(ladders: Ladders, ladder: str, row: int, versions: Se
         local = local_time(facts.occurred_at[row], ruleset.time_zone)
         time_parts = {"month", "year"} & {*ruleset.partition.by}
         end = f"it ended on {local:%Y-%m-%d at %H:%M} ({ruleset.time_zone}), so " if time_parts else ""
-        return f"{end}it belongs to {ladder_names}"
+        return f"{end}it belongs to {' and '.join(ladder_names)}"
     if ladders.as_of is not None and facts.occurred_at[row] > ladders.as_of:
         return "it was played after --as-of"
     if not versions[0].ranking.sums_lists:
@@ -416,8 +414,7 @@ def _explain_not_on_ladder(ladders: Ladders, ladder: str, row: int, versions: Se
     reason = decide_eligibility(facts, row, monthly).reason
     if reason:
         return f"the ladder sums the places of months, and no month counts the game: {reason}"
-    month = list_partition_values(facts, row, monthly[0].ruleset)[0]
-    return f"the ladder sums the places of months; see {'/'.join([params.of, *month])}"
+    return f"the ladder sums the places of months; see {name_ladders_of_game(facts, row, monthly[0].ruleset)[0]}"
 
 
 def _list_start_keys(version: Version) -> tuple[str, ...]:
@@ -597,7 +594,6 @@ def _list_uncounted(ladders: Ladders, stream: Stream, player: str, steps: list[S
     facts, versions = ladders.facts, stream.versions
     person = facts.person[facts.player_numbers[player]] if player in facts.player_numbers else None
     scored_games = {facts.text_numbers.get(name) for version in versions for name in version.ruleset.scope.game}
-    values = parse_name(stream.ladder).values
     player_numbers = [] if person is None else [number for number, owner in enumerate(facts.person) if owner == person]
     counted_rows = {step.row for step in steps}
     for row in list_rows_of(facts, player_numbers):
@@ -605,7 +601,7 @@ def _list_uncounted(ladders: Ladders, stream: Stream, player: str, steps: list[S
             ladders.as_of is not None and facts.occurred_at[row] > ladders.as_of
         ):
             continue
-        if values not in list_partition_values(facts, row, versions[0].ruleset):
+        if stream.ladder not in name_ladders_of_game(facts, row, versions[0].ruleset):
             continue
         version, _, reason = decide_eligibility(facts, row, versions)
         if reason is None and version is not None:

@@ -33,7 +33,6 @@ from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Absent, A
 from ratings_ledger.projections.queries.standings import find_rows_of_players
 from ratings_ledger.projections.replay.arrivals import Arrival, GameDay, find_arrivals, read_game_day
 from ratings_ledger.projections.replay.gaps import read_day_and_season
-from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.rule_calls import (
     PeriodResults,
     RuleFailure,
@@ -44,7 +43,7 @@ from ratings_ledger.projections.replay.rule_calls import (
     score_states,
 )
 from ratings_ledger.projections.replay.trace import Trace, TracePosition
-from ratings_ledger.projections.rulesets.versions import Version, in_force, newest, parse_band
+from ratings_ledger.projections.rulesets.versions import Version, in_force, newest, parse_band, split_ladder_name
 
 UNIX_DAY = date(1970, 1, 1)
 # the results of a game for a side, named like the members of `Stakes`
@@ -236,12 +235,8 @@ def predict_pairs(
     errors of `predict_game` except `CannotPredict`.
     """
     ruleset = newest(ladders.versions(ladder)).ruleset
-    bands = [
-        parse_band(value)
-        for part, value in zip(ruleset.partition.by, parse_name(ladder).values, strict=True)
-        if part == "players"
-    ]
-    if ruleset.scope.players_min > 2 or any(not low <= 2 <= high for low, high in bands):
+    low, high = parse_band(split_ladder_name(ladder, ruleset).get("players", "2"))
+    if ruleset.scope.players_min > 2 or not low <= 2 <= high:
         return ()
     try:
         predictions = [predict_game(ladders, ladder, pair, times=times) for pair in pairs]

@@ -32,7 +32,7 @@ from ratings_ledger.projections.queries.results import AS_IS, HIDDEN, Answer, La
 from ratings_ledger.projections.queries.survey import LadderRow, Survey, load_all_ladders
 from ratings_ledger.projections.replay.eligibility import decide_eligibility
 from ratings_ledger.projections.replay.ladder_names import drop_duplicate_ladders, parse_name
-from ratings_ledger.projections.replay.streams import Stream, list_partition_values
+from ratings_ledger.projections.replay.streams import Stream, name_ladders_of_game
 from ratings_ledger.projections.rulesets.versions import list_games
 
 CHUNK_GAMES = 1_000  # the number of games whose records are read at once
@@ -165,12 +165,11 @@ def list_ladders_of_game(facts: Facts, row: int) -> list[str]:
 
     Annual lists are left out, because they have no games of their own.
     """
-    ladders = []
-    for ruleset_id, versions in sorted(facts.rulesets.items()):
+    ladders = list[str]()
+    for _, versions in sorted(facts.rulesets.items()):
         scored_games = list_games(versions)
         if facts.label("game", row) in scored_games and not versions[0].ranking.sums_lists:
-            for values in list_partition_values(facts, row, versions[0].ruleset):
-                ladders.append("/".join([ruleset_id, *values]))
+            ladders += name_ladders_of_game(facts, row, versions[0].ruleset)
     return ladders
 
 

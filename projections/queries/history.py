@@ -56,10 +56,9 @@ from ratings_ledger.projections.queries.results import (
 )
 from ratings_ledger.projections.queries.standings import PeriodState, find_rows_of_players
 from ratings_ledger.projections.queries.visible_states import DEVIATION, VisibleState, build_state_after
-from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.streams import Stream, StreamAdjustment
 from ratings_ledger.projections.replay.trace import Step, Trace
-from ratings_ledger.projections.rulesets.versions import month_start, newest
+from ratings_ledger.projections.rulesets.versions import month_start, newest, split_ladder_name
 
 # the types of the last event about a live game that was changed after its first record
 REVISION_TYPES = ("game.corrected", "game.reinstated")
@@ -411,8 +410,7 @@ def _list_period_ends(ladders: Ladders, trace: Trace, zone: str, ends_max: int) 
     """
     facts, stream, as_of = ladders.facts, trace.stream, ladders.as_of
     if stream.ranking.sums_lists:
-        by = stream.versions[0].ruleset.partition.by
-        year = int(dict(zip(by, parse_name(stream.ladder).values, strict=True))["year"])
+        year = int(split_ladder_name(stream.ladder, stream.versions[0].ruleset)["year"])
         by_unit: dict[Unit, set[int]] = {"month": {_find_month_end(year, month, zone) for month in range(1, 13)}}
     else:
         instants = {

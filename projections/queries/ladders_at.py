@@ -55,7 +55,14 @@ from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, find_rank_value
 from ratings_ledger.projections.replay.streams import PeriodProgress, Stream, build_streams, describe_periods
 from ratings_ledger.projections.replay.trace import Trace, TracePosition
-from ratings_ledger.projections.rulesets.versions import Version, find_months_problem, find_period, in_force, newest
+from ratings_ledger.projections.rulesets.versions import (
+    Version,
+    find_months_problem,
+    find_period,
+    in_force,
+    newest,
+    split_ladder_name,
+)
 
 # how many positions a cache keeps, and how many values of `rules` for each of them
 POSITIONS_MAX, RULES_MAX = 3, 8
@@ -607,8 +614,7 @@ class Ladders:
         if not stream.ranking.sums_lists:
             return {self.facts.current(name): reason for name, reason in getattr(params, "unranked", {}).items()}
         period = find_period(version.ruleset, stream.ladder)
-        values = parse_name(stream.ladder).values
-        group = dict(zip(version.ruleset.partition.by, values, strict=True)).get("group")
+        group = split_ladder_name(stream.ladder, version.ruleset).get("group")
         if params.account is None or group in params.any_account or period is None:
             return {}
         instant = period.end if self.as_of is None else min(period.end, self.as_of)
@@ -647,8 +653,7 @@ class Memo(Generic[K, T]):
 
 def name_monthly_ladders(ladder: str, annual: Version, monthly: Sequence[Version]) -> dict[str, str]:
     """Return the names of the twelve monthly lists that an annual one sums, by month."""
-    by = annual.ruleset.partition.by
-    values = dict(zip(by, parse_name(ladder).values, strict=True))
+    values = split_ladder_name(ladder, annual.ruleset)
     names = {}
     for month in range(1, 13):
         values_of_month = values | {"month": f"{values['year']}-{month:02d}"}
@@ -694,15 +699,14 @@ def find_versions(facts: Facts, ladder: str, rules: str | None = None) -> list[V
     With `rules` (ID@VERSION), only that version is returned, in force from the start. Raises `UnknownLadder`,
     `RulesetUnusable`.
     """
-    name = parse_name(ladder)
-    if name.ruleset_id in facts.unusable:
-        raise RulesetUnusable(facts.unusable[name.ruleset_id].reason)
-    versions = facts.rulesets.get(name.ruleset_id)
+    ruleset_id = ladder.partition("/")[0]
+    if ruleset_id in facts.unusable:
+        raise RulesetUnusable(facts.unusable[ruleset_id].reason)
+    versions = facts.rulesets.get(ruleset_id)
     if not versions:
         _refuse_withdrawn(facts, rules or "")
-        raise build_unknown_ruleset_error(name.ruleset_id, facts.rulesets, f" at position {facts.position}")
-    if reason := find_ladder_name_problem(name, versions[0].ruleset):
-        raise UnknownLadder(f"{quote(ladder)} is not a ladder: {reason}{_suggest_as_of(name, versions[0].ruleset)}")
+        raise build_unknown_ruleset_error(ruleset_id, facts.rulesets, f" at position {facts.position}")
+    check_ladder_name(ladder, versions[0].ruleset)
     if rules is None:
         return versions
     if not (chosen := _select_version(versions, rules)):
@@ -712,6 +716,13 @@ def find_versions(facts: Facts, ladder: str, rules: str | None = None) -> list[V
         message = f"{quote(rules)} is not a published version for {ladder} (there are {names}){hint}"
         raise UnknownLadder(message, "rules")
     return chosen
+
+
+def check_ladder_name(ladder: str, ruleset: Ruleset) -> None:
+    """Raise `UnknownLadder` if a ladder's name does not fit the partition of its ruleset."""
+    name = parse_name(ladder)
+    if reason := find_ladder_name_problem(name, ruleset):
+        raise UnknownLadder(f"{quote(ladder)} is not a ladder: {reason}{_suggest_as_of(name, ruleset)}")
 
 
 def _suggest_as_of(name: LadderName, ruleset: Ruleset) -> str:

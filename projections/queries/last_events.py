@@ -38,7 +38,7 @@ from ratings_ledger.projections.queries.results import LastEvent
 from ratings_ledger.projections.replay.eligibility import NEVER, SelectedGames, list_cell_leagues
 from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.partition import Values, list_values_at, partition_games
-from ratings_ledger.projections.replay.streams import Stream, list_partition_values
+from ratings_ledger.projections.replay.streams import Stream, name_ladders_of_game
 from ratings_ledger.projections.rulesets.versions import Version, find_months_problem, list_games
 
 # for more games than this, it is faster to compute the indexes of all games of a ladder at once
@@ -199,9 +199,9 @@ def _load_game_ladders(
     Each ruleset is given by its versions.
     """
     return [
-        _load_dependencies(connection, ladders, "/".join([versions[0].ruleset.id, *values]))
+        _load_dependencies(connection, ladders, ladder)
         for versions in rulesets
-        for values in list_partition_values(ladders.facts, row, versions[0].ruleset)
+        for ladder in name_ladders_of_game(ladders.facts, row, versions[0].ruleset)
     ]
 
 

@@ -43,7 +43,7 @@ from ratings_ledger.projections.queries.standings import Standings, build_standi
 from ratings_ledger.projections.replay.ladder_names import parse_name, short_name
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_failure
 from ratings_ledger.projections.replay.streams import Stream
-from ratings_ledger.projections.rulesets.versions import find_period, is_running, month_start
+from ratings_ledger.projections.rulesets.versions import find_period, is_running, month_start, split_ladder_name
 
 
 def describe_no_games(unscored: Sequence[str]) -> str:
@@ -215,9 +215,12 @@ class Survey:
         """Return the coordinates of answers that belong to no ruleset. Without a home zone, a date ends in UTC."""
         return self._at("UTC").coordinates
 
-    def ladders(self, ruleset_id: str) -> Ladders:
-        """Return the ladders at a ruleset's coordinates; rulesets with the same instant share them."""
-        return self._at(self.facts.rulesets[ruleset_id][0].ruleset.time_zone).for_ladder(ruleset_id)
+    def ladders(self, ladder: str) -> Ladders:
+        """Return the ladders at the coordinates of a ruleset, given by its id or the name of a ladder.
+
+        Rulesets with the same instant share them.
+        """
+        return self._at(self.facts.versions_of(ladder)[0].ruleset.time_zone).for_ladder(ladder)
 
     def _at(self, time_zone: str) -> Ladders:
         """Return the ladders at `as_of`, whose date ends in the home zone or, without one, in `time_zone`."""
@@ -278,7 +281,7 @@ def load_standings_by_ladder(survey: Survey, ladders: Collection[str]) -> Iterat
         name for ruleset_id in survey.usable for name in sorted(survey.ladders(ruleset_id).streams(ruleset_id))
     )
     for name in dict.fromkeys(ladders) or all_names:
-        own_ladders = survey.ladders(parse_name(name).ruleset_id)
+        own_ladders = survey.ladders(name)
         try:
             ranking = own_ladders.standings(name)
         except RuleFailure as failure:
@@ -392,7 +395,7 @@ def load_all_lists(survey: Survey, period: str | None) -> AllLists:
     rows = list[ListRow]()
     for ladders, stream in survey.streams(ruleset_ids := find_list_rulesets(survey)):
         ruleset = stream.versions[0].ruleset
-        parts = dict(zip(ruleset.partition.by, parse_name(stream.ladder).values, strict=True))
+        parts = split_ladder_name(stream.ladder, ruleset)
         month_or_year = parts.get("month") or parts["year"]
         list_period = find_period(ruleset, stream.ladder)
         if not month_or_year.startswith(period or ""):
@@ -440,9 +443,7 @@ def _is_present(survey: Survey) -> bool:
 def find_list_rulesets(survey: Survey) -> list[str]:
     """Return the ids of the rulesets that make lists of months or years."""
     return [
-        ruleset_id
-        for ruleset_id in survey.usable
-        if survey.facts.rulesets[ruleset_id][0].ruleset.partition.is_by_time
+        ruleset_id for ruleset_id in survey.usable if survey.facts.rulesets[ruleset_id][0].ruleset.partition.is_by_time
     ]
 
 

@@ -231,9 +231,13 @@ class Stream:
         return shortened
 
 
-def list_partition_values(facts: Facts, row: int, ruleset: Ruleset) -> list[tuple[str, ...]]:
-    """Return the partition values of each ladder that a game is on. There are several if bands overlap."""
-    return list_values_at(facts, facts.cell_of(row), facts.occurred_at[row], ruleset)
+def name_ladders_of_game(facts: Facts, row: int, ruleset: Ruleset) -> list[str]:
+    """Return the ladders of a ruleset to which a game belongs by its labels, size and date, whether it counts or not.
+
+    There are several if bands overlap.
+    """
+    values_by_ladder = list_values_at(facts, facts.cell_of(row), facts.occurred_at[row], ruleset)
+    return ["/".join([ruleset.id, *values]) for values in values_by_ladder]
 
 
 def build_streams(

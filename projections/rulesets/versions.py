@@ -613,9 +613,14 @@ class Period(NamedTuple):
     end: int
 
 
+def split_ladder_name(ladder: str, ruleset: Ruleset) -> dict[str, str]:
+    """Return the values in the name of a ladder by member of its partition, such as a city or a month."""
+    return dict(zip(ruleset.partition.by, ladder.split("/")[1:], strict=True))
+
+
 def find_period(ruleset: Ruleset, ladder: str) -> Period | None:
     """Return the period in the name of a ladder; None if its ruleset does not partition by time."""
-    for part, value in zip(ruleset.partition.by, ladder.split("/")[1:], strict=True):
+    for part, value in split_ladder_name(ladder, ruleset).items():
         if part == "month":
             year, month = int(value[:4]), int(value[5:])
             return _make_period(ruleset.time_zone, (year, month), (year + month // 12, month % 12 + 1))

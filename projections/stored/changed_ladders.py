@@ -13,7 +13,7 @@ from ratings_ledger.ledger.store.log import Log, find_changed_games, read_valid_
 from ratings_ledger.projections.admission.ladder_checks import build_game_facts
 from ratings_ledger.projections.diff.affected import is_affected, list_affected_groups
 from ratings_ledger.projections.facts.columns import Facts
-from ratings_ledger.projections.replay.streams import list_partition_values
+from ratings_ledger.projections.replay.streams import name_ladders_of_game
 from ratings_ledger.projections.rulesets.versions import Version, list_games
 from ratings_ledger.projections.stored.computing import list_package_rulesets
 
@@ -114,7 +114,7 @@ def _list_ladders(versions: Sequence[Version], states: Collection[GameState]) ->
     """Return the ladders of a ruleset to which these games belong by their labels, sizes and dates."""
     ruleset, games = versions[0].ruleset, list_games(versions)
     return {
-        "/".join([ruleset.id, *values])
+        ladder
         for facts, row in (state for state in states if state.name in games)
-        for values in list_partition_values(facts, row, ruleset)
+        for ladder in name_ladders_of_game(facts, row, ruleset)
     }

@@ -303,9 +303,6 @@ FURTHER_MANY_IMPORTS = {
     "projections/queries/game_timelines.py",
     "projections/queries/history.py", "projections/queries/ladders_at.py", "projections/queries/players.py",
     "projections/stored/rebuilding.py", "projections/stored/verification.py",
-    # they join the names of ladders with streams
-    "projections/diff/causes.py", "projections/diff/comparison.py", "projections/diff/decisions.py",
-    "projections/diff/what_if.py", "projections/queries/survey.py",
 }  # fmt: skip
 
 
