@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -38,12 +38,8 @@ from ratings_ledger.projections.diff.what_if import (
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import read_rulesets_at
 from ratings_ledger.projections.queries.coordinates import Coordinates, load_times, parse_as_of, resolve_known_at
-from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.published_lists import load_published_list
-from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.rule_calls import add_game_id
-from ratings_ledger.projections.rulesets.rule_errors import is_built_in
-from ratings_ledger.projections.rulesets.versions import Version
 
 
 class _SimulationRequest(NamedTuple):
@@ -95,7 +91,7 @@ def _check_arguments(
     for ladder in ladders:
         check_simulated_ladder(facts, ladder, rulesets[0][1])
     for _, ruleset in rulesets:
-        _list_affected(_merge_versions(facts, apply_ruleset(facts, ruleset, as_of)), ruleset, ladders)
+        _list_affected(_merge_rulesets(facts, apply_ruleset(facts, ruleset, as_of).facts), ruleset, ladders)
 
 
 def _simulate_variant(
@@ -104,23 +100,21 @@ def _simulate_variant(
     """Return the effect of a ruleset; failures of replays are appended to `failed`."""
     _, connection, _, prepared, ladders, as_of, note = request
     empty_facts = prepared.facts.select_rows(array("q"))
-    hypothetical = apply_ruleset(empty_facts, ruleset, as_of)
+    planned = _merge_rulesets(prepared.facts, apply_ruleset(empty_facts, ruleset, as_of).facts)
     failed += [problem.reason for problem in empty_facts.unusable.values()]
     simulated, published, own_failed = list[SimulatedLadder](), list[Any](), list[str]()
     all_current, all_hypothetical = set[str](), set[str]()
     for ladder_results, lists, failures, current_names, hypothetical_names in _compare_packs(
-        request, hypothetical, ruleset, ladders
+        request, planned, ruleset, ladders
     ):
         simulated += ladder_results
         published += lists
         own_failed += [_add_game_id_to(text, connection) for text in failures if text not in failed]
-        all_current |= {name for name in current_names if parse_name(name).ruleset_id == ruleset.id}
+        all_current.update(filter(ruleset.has_ladder, current_names))
         all_hypothetical |= {*hypothetical_names}
-    if unknown := [
-        name for name in ladders if parse_name(name).ruleset_id == ruleset.id and name not in all_hypothetical
-    ]:
+    if unknown := [name for name in ladders if ruleset.has_ladder(name) and name not in all_hypothetical]:
         # find the ladders that have games; these comparisons replay nothing
-        comparisons = _compare_packs(request, hypothetical, ruleset, unknown, all_packs=True)
+        comparisons = _compare_packs(request, planned, ruleset, unknown, all_packs=True)
         raise build_no_games_error(
             ruleset, unknown[0], {name for *_, hypothetical_names in comparisons for name in hypothetical_names}
         )
@@ -132,13 +126,13 @@ def _simulate_variant(
         settings,
         tuple(sorted(simulated, key=lambda ladder: ladder.radius.ladder)),
         tuple(sorted(published, key=lambda published_list: published_list.ladder)),
-        list_left_out(simulated, {name for name in all_hypothetical if parse_name(name).ruleset_id == ruleset.id}),
+        list_left_out(simulated, {*filter(ruleset.has_ladder, all_hypothetical)}),
     )
 
 
 def _compare_packs(
     request: _SimulationRequest,
-    hypothetical: Ladders,
+    planned: Facts,
     ruleset: Ruleset,
     ladders: Collection[str],
     all_packs: bool = False,
@@ -146,17 +140,16 @@ def _compare_packs(
     """Yield a comparison for each pack with ladders that a ruleset may affect, as `parse_comparison` returns it.
 
     If `ladders` are named, only these are compared, in their own packs or (with `all_packs`) in all packs of their
-    rulesets. Raises the errors of `run_tasks`.
+    rulesets. `planned` are the facts with all rulesets of both sides. Raises the errors of `run_tasks`.
     """
     ledger, connection, cluster, prepared, *_ = request
-    facts, versions_by_ruleset = prepared.facts, _merge_versions(prepared.facts, hypothetical)
-    planned, tasks = replace(facts, rulesets=versions_by_ruleset), list[Task]()
+    tasks = list[Task]()
     published = {
         published_list.ladder: published_list
-        for published_list in select_latest_lists(read_published_lists(connection, facts.position))
+        for published_list in select_latest_lists(read_published_lists(connection, planned.position))
     }
-    for ruleset_id, names in _list_affected(versions_by_ruleset, ruleset, ladders).items():
-        lists = group_by_family(versions_by_ruleset[ruleset_id], published)
+    for ruleset_id, names in _list_affected(planned, ruleset, ladders).items():
+        lists = group_by_family(planned.rulesets[ruleset_id], published)
         for pack in build_packs(planned, ruleset_id, () if all_packs else names, (), prepared.counts, PACK_GAMES):
             pack_lists = [published[name] for family in pack.families for name in lists.get(family, ())]
             options = {
@@ -173,29 +166,26 @@ def _compare_packs(
         yield parse_comparison(result)
 
 
-def _merge_versions(facts: Facts, hypothetical: Ladders) -> dict[str, list[Version]]:
-    """Return the current and the hypothetical versions of all rulesets, by ruleset id."""
-    merged = dict(hypothetical.facts.rulesets)
+def _merge_rulesets(facts: Facts, hypothetical: Facts) -> Facts:
+    """Return the facts with both their own and the hypothetical versions of all rulesets."""
+    merged = dict(hypothetical.rulesets)
     for ruleset_id, versions in facts.rulesets.items():
-        merged[ruleset_id] = (
-            versions if hypothetical.facts.rulesets[ruleset_id] is versions else [*versions, *merged[ruleset_id]]
-        )
-    return merged
+        if merged[ruleset_id] is not versions:
+            merged[ruleset_id] = [*versions, *merged[ruleset_id]]
+    return replace(facts, rulesets=merged)
 
 
-def _list_affected(
-    versions_by_ruleset: Mapping[str, Sequence[Version]], ruleset: Ruleset, ladders: Collection[str]
-) -> dict[str, list[str]]:
+def _list_affected(facts: Facts, ruleset: Ruleset, ladders: Collection[str]) -> dict[str, list[str]]:
     """Return the rulesets that a changed ruleset may affect, with the named ladders of each.
 
     If `ladders` are named, only their rulesets are included. Raises `BadArgument` for a rule that workers cannot run.
     """
     affected = {}
-    for ruleset_id, versions in versions_by_ruleset.items():
-        names = [name for name in ladders if parse_name(name).ruleset_id == ruleset_id]
+    for ruleset_id, versions in facts.rulesets.items():
+        names = [*filter(versions[0].ruleset.has_ladder, ladders)]
         if not any(is_affected(version, {f"ruleset:{ruleset.id}"}) for version in versions) or (ladders and not names):
             continue
-        if not all(is_built_in(version.rule) for version in versions):
+        if not all(version.is_built_in for version in versions):
             message = f"{ruleset_id} uses a rule from a package, and such rules run only on this machine"
             raise BadArgument(f"{message}; leave out --on", "on")
         affected[ruleset_id] = names

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from ratings_ledger.ledger.events.canonical import INSTANT_MAX
+from ratings_ledger.ledger.events.games import STATUSES
 from ratings_ledger.ledger.events.zones import local_time
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
@@ -501,6 +502,10 @@ class Facts:
     def name_of(self, participant: int) -> str:
         """Return the current id of a participant."""
         return self.players[self.person_of(participant)]
+
+    def status_of(self, participant: int) -> str:
+        """Return the status of a participant, such as finished or substitute."""
+        return STATUSES[self.status[participant]]
 
     def knows(self, player: str) -> bool:
         """Tell whether any event names this player id."""

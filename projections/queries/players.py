@@ -19,9 +19,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import Unknown
-from ratings_ledger.ledger.events.games import STATUSES
 from ratings_ledger.ledger.rejections import did_you_mean, quote
 from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.facts.columns import ABORTED, Facts
@@ -49,10 +47,9 @@ from ratings_ledger.projections.queries.survey import (
     Survey,
     group_rows_by_player,
 )
-from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_failure
 from ratings_ledger.projections.replay.trace import Trace
-from ratings_ledger.projections.rulesets.versions import Period, find_period, is_running, list_games
+from ratings_ledger.projections.rulesets.versions import Period, find_period, list_games
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,9 +207,8 @@ def _build_statistics(survey: Survey, player: str, game: str | None, payments: G
 
     def is_due(payment: GoldPayment) -> bool:
         """Tell whether the list of a payment ranks this game, and its period is over."""
-        games = list_games(survey.facts.rulesets[parse_name(payment.ladder).ruleset_id])
-        is_open = payment.period and is_running(payment.period, clock.now(), payment.as_of)
-        return game in {None, *games} and not is_open
+        games = list_games(survey.facts.versions_of(payment.ladder))
+        return game in {None, *games} and not survey.is_open(payment.period, payment.as_of)
 
     gold = [payment for payment in payments.by_player.get(player, ()) if is_due(payment)]
     survey.failures += [entry.reason for entry in payments.failed if player in entry.players and is_due(entry.payment)]
@@ -262,7 +258,7 @@ def _read_games(facts: Facts, player: str, as_of: int | None, game: str | None) 
             break
         for slot in range(facts.start[row], facts.start[row] + facts.count[row]):
             if facts.player[slot] in player_numbers:
-                status = STATUSES[facts.status[slot]]
+                status = facts.status_of(slot)
                 if status == "substitute":
                     substitute_count += 1
                 else:

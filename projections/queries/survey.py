@@ -43,7 +43,7 @@ from ratings_ledger.projections.queries.standings import Standings, build_standi
 from ratings_ledger.projections.replay.ladder_names import parse_name, short_name
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_failure
 from ratings_ledger.projections.replay.streams import Stream
-from ratings_ledger.projections.rulesets.versions import find_period, is_running, month_start, split_ladder_name
+from ratings_ledger.projections.rulesets.versions import Period, find_period, is_running, month_start, split_ladder_name
 
 
 def describe_no_games(unscored: Sequence[str]) -> str:
@@ -244,6 +244,10 @@ class Survey:
         except RuleFailure as failure:
             self.failures.append(describe_failure(failure, self.facts, self.connection))
 
+    def is_open(self, period: Period | None, as_of: int | None) -> bool:
+        """Tell whether the period of a list at `as_of` is still open; False for a list without a period."""
+        return period is not None and is_running(period, clock.now(), as_of)
+
     def share(self, name: str, compute: Callable[[Survey], T]) -> T:
         """Return a result that is computed once and shared by several queries; each query gets its failures."""
         if self.requested_as_of is not None:
@@ -402,13 +406,12 @@ def load_all_lists(survey: Survey, period: str | None) -> AllLists:
             continue
         with survey.collect_failure():
             ranking = ladders.rank_stream(stream)
-            is_open = list_period is not None and is_running(list_period, clock.now(), ladders.as_of)
             ranked = sum(row.rank is not None for row in ranking.rows)
             rows.append(
                 ListRow(
                     list=ranking.ladder,
                     period=month_or_year,
-                    state="open" if is_open else "closed",
+                    state="open" if survey.is_open(list_period, ladders.as_of) else "closed",
                     players=len(ranking.rows),
                     ranked=ranked,
                     games=ranking.games,

@@ -55,7 +55,6 @@ from ratings_ledger.projections.replay.streams import (
     find_seeded_states,
 )
 from ratings_ledger.projections.replay.trace import Slots, Trace
-from ratings_ledger.projections.rulesets.rule_errors import is_built_in
 from ratings_ledger.projections.rulesets.versions import Version
 
 # the trace of a shorter ladder is not cached, because a replay takes less time than reading the trace
@@ -101,7 +100,7 @@ def can_be_cached(facts: Facts, versions: Sequence[Version]) -> bool:
         facts.cache is not None
         and len(facts.cell) >= TRACED_GAMES
         and not compiling.is_interpreted_forced()
-        and all(is_built_in(version.rule) for version in versions)
+        and all(version.is_built_in for version in versions)
         and can_be_continued(facts, versions)
     )
 
@@ -195,8 +194,8 @@ def find_wrong_traces(facts: Facts, uncached_facts: Facts) -> Iterator[tuple[str
         return
     for _, path in list(list_files(facts.cache / TRACES, f"-{_digest_program()}")):
         ladder = str(read_about(path).get("ladder"))
-        versions = facts.rulesets.get(ladder.partition("/")[0])
-        if versions is None or (trace := find_trace(facts, ladder, versions)) is None:
+        versions = facts.versions_of(ladder)
+        if not versions or (trace := find_trace(facts, ladder, versions)) is None:
             continue
         stream = build_streams(uncached_facts, versions, only=parse_name(ladder).values).get(ladder)
         if stream is None or not trace.join_parts().has_same_results(replay(stream)):

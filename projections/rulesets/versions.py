@@ -43,6 +43,7 @@ from ratings_ledger.projections.rulesets.rule_errors import (
     ContractError,
     describe_error,
     describe_value,
+    is_built_in,
     read_integers,
     read_state,
     redirect_output,
@@ -106,6 +107,11 @@ class Version(NamedTuple):
     def ranking(self) -> RankingList:
         """Return the kind of list that ranks the points."""
         return LISTS[self.rule.ranking]
+
+    @property
+    def is_built_in(self) -> bool:
+        """Tell whether the rule comes with this program."""
+        return is_built_in(self.rule)
 
     @property
     def start(self) -> int:

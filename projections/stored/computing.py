@@ -17,7 +17,6 @@ from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.replay import replay, replay_together
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
 from ratings_ledger.projections.replay.streams import Stream
-from ratings_ledger.projections.rulesets.rule_errors import is_built_in
 from ratings_ledger.projections.rulesets.versions import Version
 from ratings_ledger.projections.stored.sql_rows import Block, split_trace_into_blocks
 
@@ -94,7 +93,7 @@ def is_named(ladder: str, names: Collection[str]) -> bool:
 def list_package_rulesets(facts: Facts) -> list[str]:
     """Return the rulesets that use third-party rules, and those of annual lists that sum places from such rulesets."""
     third_party = {
-        name for name, versions in facts.rulesets.items() if not all(is_built_in(version.rule) for version in versions)
+        name for name, versions in facts.rulesets.items() if not all(version.is_built_in for version in versions)
     }
     summing = {
         name

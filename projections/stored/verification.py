@@ -11,7 +11,6 @@ from sqlalchemy.exc import DBAPIError
 
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import RulesetUnusable, StoreDamaged, WorkerLost
-from ratings_ledger.ledger.events.games import STATUSES
 from ratings_ledger.ledger.events.records import ZERO
 from ratings_ledger.ledger.processes.forking import TimeLimitExceeded
 from ratings_ledger.ledger.rejections import count, quote
@@ -72,7 +71,7 @@ def verify_clocks(connection: Connection, after: int = 0) -> Generator[Finding, 
         maybe_removed = {name for name, player_clock in clock.players.items() if player_clock.removed_at is not None}
         for slot in range(facts.start[row], facts.start[row] + facts.count[row]):
             names = {name for name in clock.players if _is_participant(facts, name, slot)}
-            status = STATUSES[facts.status[slot]]
+            status = facts.status_of(slot)
             removed_names = maybe_removed if status == "removed" else surely_removed
             if names and (status == "removed") != bool(names & removed_names):
                 removals = [instant for name in names if (instant := clock.players[name].removed_at) is not None]

@@ -14,10 +14,11 @@ from time_ledgers import enter
 
 from ratings_ledger.ledger.processes.identity import name_this_process
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.cluster import coordinating, segments, simulating
+from ratings_ledger.projections.cluster import coordinating, segments
 from ratings_ledger.projections.cluster.columnar import OpenedObject
 from ratings_ledger.projections.cluster.object_store import open_object_store
 from ratings_ledger.projections.cluster.segments import read_player_names, to_numbers_name
+from ratings_ledger.projections.rulesets.versions import Version
 
 Ratings = Callable[..., Any]
 # a computation that runs until it is killed
@@ -125,7 +126,7 @@ def test_whatif_elsewhere_rejects_before_it_seals(
         local_result = ratings("whatif", "catan-elo", *arguments, db=ledger)
         assert local_result.exit_code, arguments
         assert ratings("whatif", "catan-elo", *arguments, *elsewhere, db=ledger) == local_result, arguments
-    monkeypatch.setattr(simulating, "is_built_in", lambda rule: False)
+    monkeypatch.setattr(Version, "is_built_in", False)
     result = ratings("whatif", "catan-elo", *elsewhere, db=ledger)
     assert "catan-elo uses a rule from a package" in result.stderr
     assert not (tmp_path / "sealed").exists()
