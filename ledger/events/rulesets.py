@@ -2,6 +2,7 @@
 
 import re
 from datetime import date
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -123,7 +124,7 @@ class Partition(Members):
     ] = []
     bands: list[Annotated[str, _BAND]] = []
 
-    @property
+    @cached_property
     def is_by_time(self) -> bool:
         """Tell whether the ladders are monthly or annual."""
         return not {"month", "year"}.isdisjoint(self.by)

@@ -505,7 +505,8 @@ class Facts:
 
     def status_of(self, participant: int) -> str:
         """Return the status of a participant, such as finished or substitute."""
-        return STATUSES[self.status[participant]]
+        number: int = self.status[participant]
+        return STATUSES[number]
 
     def knows(self, player: str) -> bool:
         """Tell whether any event names this player id."""

@@ -298,11 +298,10 @@ MANY_IMPORTS = ("cli/", "ratings_ledger/", "projections/snapshot.py")
 # further exceptions
 FURTHER_MANY_IMPORTS = {
     "ledger/intake/intake.py", "projections/admission/ladder_checks.py", "projections/admission/proposals.py",
-    "projections/admission/trials.py", "projections/cluster/coordinating.py", "projections/cluster/simulating.py",
-    "projections/cluster/tasks.py", "projections/facts/decoding.py", "projections/queries/explain.py",
-    "projections/queries/game_timelines.py",
-    "projections/queries/history.py", "projections/queries/ladders_at.py", "projections/queries/players.py",
-    "projections/stored/rebuilding.py", "projections/stored/verification.py",
+    "projections/admission/trials.py", "projections/cluster/coordinating.py", "projections/cluster/tasks.py",
+    "projections/facts/decoding.py", "projections/queries/explain.py", "projections/queries/game_timelines.py",
+    "projections/queries/history.py", "projections/queries/ladders_at.py", "projections/stored/rebuilding.py",
+    "projections/stored/verification.py",
 }  # fmt: skip
 
 
