@@ -50,7 +50,7 @@ def test_rejections_name_arguments(
     ("query", "message"),
     [
         (lambda ledger: ledger.at(rules="glicko-catan@1").standings("glicko-catan"), r"to use it, add known_at=\d+$"),
-        (lambda ledger: ledger.at().standings("elo-catan/2026-01"), "has as_of, such as as_of='2026-01-31'$"),
+        (lambda ledger: ledger.at().standings("elo-catan/2026-01"), "add as_of='2026-01-31'$"),
         (lambda ledger: ledger.at().standings("elo-chess"), "ratings rules publish --shipped elo --game chess$"),
     ],
 )
