@@ -10,6 +10,7 @@ different points. Events that cannot affect the ladder need no replay.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
@@ -32,8 +33,15 @@ from ratings_ledger.projections.facts.decoding import apply_event, decode, set_r
 from ratings_ledger.projections.queries.coordinates import Coordinates
 from ratings_ledger.projections.queries.ladders_at import Ladders, check_ladder_name, find_versions
 from ratings_ledger.projections.replay.arrivals import GameDay, read_game_day, score_arrivals
+from ratings_ledger.projections.replay.gaps import EntryState
 from ratings_ledger.projections.replay.replay import replay
-from ratings_ledger.projections.replay.streams import Stream, StreamAdjustment, have_same_state, name_ladders_of_game
+from ratings_ledger.projections.replay.streams import (
+    Stream,
+    StreamAdjustment,
+    find_seeded_states,
+    have_same_state,
+    name_ladders_of_game,
+)
 from ratings_ledger.projections.replay.trace import TracePosition
 from ratings_ledger.projections.rulesets.versions import Version, newest, split_ladder_name
 
@@ -204,13 +212,22 @@ class PlayerState:
 
     def score_game(self, game: ReplayedGame, moment: Moment, player: str) -> int:
         """Score a game with the points that players have in this state; return the change in units of `player`."""
-        before = TracePosition(self.trace, *self.trace.count_before(self.facts, moment))
+        trace = replace(self.trace, entry_states=self._find_entry_states(game.version))
+        before = TracePosition(trace, *trace.count_before(self.facts, moment))
         numbers = [self._numbers.get(name) for name in game.names]
         persons = [None if number is None else self.stream.persons[number] for number in numbers]
         people = zip(persons, game.names, strict=True)
         scored = score_arrivals(self.facts, before, game.version, (game.row, game.day), game.columns, people)
         index = game.names.index(player)
         return scored.after[0][index] - scored.before[0][index]
+
+    def _find_entry_states(self, version: Version) -> Mapping[str, EntryState]:
+        """Return the entry states by player id, also of seeds under a version that is unknown in this state."""
+        entry_states, versions = self.trace.entry_states, self.stream.versions
+        if any(known_version.ruleset.name == version.ruleset.name for known_version in versions):
+            return entry_states
+        seeded = find_seeded_states(self.facts, self.stream.ladder, [*versions, version])
+        return {player: entry if entry.seeded is None else seeded[player] for player, entry in entry_states.items()}
 
 
 def compute_own_part(old: PlayerState, new: PlayerState) -> Fraction:

@@ -389,3 +389,31 @@ def test_seed_affects_standings_history_and_causes(system: str, ratings: Ratings
     assert ratings("verify", db=store).exit_code == 0
     result = ratings("rebuild", "--check", db=store)
     assert result.exit_code == 0, result
+
+
+def test_new_version_of_a_ruleset_explains_the_change_of_a_seeded_player(
+    one_db: str, ratings: Ratings, tmp_path: Path
+) -> None:
+    """If a later version scores the first game of a seeded player, the whole change is the player's own part."""
+    assert record_seed(ratings, one_db, "anna", "points=1200").exit_code == 0
+    assert import_events(ratings, one_db, build_game(1, "anna", "ben")) == []
+    text = ratings("rules", "show", "elo-chess@1", "--format", "toml", db=one_db).stdout
+    for old, new in {
+        'version = "1"': 'version = "2"',
+        "k_total = 32": "k_total = 16",
+        "1900-01-01": "2000-01-01",
+    }.items():
+        assert old in text
+        text = text.replace(old, new)
+    (tmp_path / "later.toml").write_text(text, encoding="utf-8")
+    assert ratings("rules", "publish", tmp_path / "later.toml", db=one_db).exit_code == 0
+    result = ratings("explain", "--change", "anna", LADDER, "--from", "4", "--format", "json", db=one_db)
+    assert result.exit_code == 0, result.stderr
+    explanation = json.loads(result.stdout)
+    # anna, 1200 points, beats ben, 1000 points: she wins 32 and then 16 times her chance of losing
+    changes = [(cause["cause"], cause["own_decimal"], cause["ripple"]) for cause in explanation["causes"]]
+    assert (explanation["from"]["points_decimal"], explanation["to"]["points_decimal"]) == (
+        "1207.688098",
+        "1203.844049",
+    )
+    assert changes == [("rule change", "-3.844049", "0")]

@@ -16,9 +16,9 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 from oracle.log import Log, build_id_lookup, derive_games, select_live
-from oracle.rulesets import list_versions as versions_of
+from oracle.rulesets import list_versions
 from oracle.states import RULESETS, StateLadder
-from oracle.times import find_last_instant as end_of
+from oracle.times import find_last_instant
 from state_histories import UNTIL, WEIGHTS, build_base_log, collect_refusals, propose
 from time_histories import World
 from time_ledgers import enter
@@ -90,10 +90,10 @@ class StateMachine(RuleBasedStateMachine):
             for name in chance.sample(list(RULESETS), 3):
                 as_of = chance.choice(UNTIL) if chance.randrange(3) else None
                 log = self.log[:known_at]
-                version_names = [version.name for version in versions_of(log, name)]
+                version_names = [version.name for version in list_versions(log, name)]
                 rules = chance.choice(version_names) if not chance.randrange(3) else None
-                ladder = StateLadder(log, name, as_of and end_of(as_of), rules)
-                upto = None if as_of is None else to_microseconds(end_of(as_of))
+                ladder = StateLadder(log, name, as_of and find_last_instant(as_of), rules)
+                upto = None if as_of is None else to_microseconds(find_last_instant(as_of))
                 standings = Ladders(facts, upto, rules).standings(name)
                 rows = {row.player: (row.points, row.games, row.state) for row in standings.rows}
                 assert rows == {**ladder.rows}, (name, known_at, as_of, rules)
@@ -113,13 +113,16 @@ class StateMachine(RuleBasedStateMachine):
         """Check that the causes of a change sum to the difference of the naive ladders."""
         name, last = chance.choice(list(RULESETS)), len(self.log)
         sides = [(chance.choice([None, *UNTIL]), chance.randint(len(RULESETS), last)) for _ in range(2)]
-        ladders = [StateLadder(self.log[:known_at], name, as_of and end_of(as_of), None) for as_of, known_at in sides]
+        ladders = [
+            StateLadder(self.log[:known_at], name, as_of and find_last_instant(as_of), None)
+            for as_of, known_at in sides
+        ]
         players = sorted({*ladders[0].rows} & {*ladders[1].rows})
         if not players:
             return
         player = chance.choice(players)
         before, after = (
-            Coordinates(None if as_of is None else to_microseconds(end_of(as_of)), known_at, None)
+            Coordinates(None if as_of is None else to_microseconds(find_last_instant(as_of)), known_at, None)
             for as_of, known_at in sides
         )
         attribution = attribute_difference(connection, name, player, before, after)  # type: ignore[arg-type]
