@@ -10,7 +10,16 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from ledgers import open_for_reading
+
+from ratings_ledger.projections.facts.column_cache import name_cache_folder
 from ratings_ledger.projections.facts.column_files import MAGIC, TRAILER, encode_columns, open_file
+
+
+def find_cache_folder(location: str) -> str:
+    """Return the name of the cache folder of a ledger."""
+    with open_for_reading(location) as connection:
+        return name_cache_folder(connection)
 
 
 def read_file(path: Path) -> tuple[dict[str, array[int]], dict[str, Any]]:

@@ -1,5 +1,6 @@
 """Load built-in rules and shipped rulesets, and substitute a test's own rules for them."""
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from ratings_ledger.ledger.store import opening
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.admission.publishing_rulesets import publish_missing
 from ratings_ledger.projections.admission.trials import try_rule
+from ratings_ledger.projections.replay import replay
 from ratings_ledger.projections.rulesets import registry, shipped_rulesets, versions
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 from ratings_ledger.rules import Rule
@@ -50,6 +52,15 @@ def forbid_compiling(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(compiling, "is_allowed", lambda: False)
 
 
+def compile_every_rule(patch: pytest.MonkeyPatch) -> None:
+    """Make the program compile every rule, for ladders of any length; with numba, an interpreted replay fails."""
+    patch.setattr(compiling, "COMPILED_GAMES", 1)
+    patch.setattr(compiling, "can_compile", lambda rule: True)
+    if compiling.is_available():
+        patch.setattr(replay, "replay_interpreted", None)
+        patch.setattr(replay, "_make_checked_period_loop", None)
+
+
 def shorten_trials(patch: pytest.MonkeyPatch, games: int) -> None:
     """Make the command that tries a rule play this many games."""
     patch.setattr(rule_trials, "try_rule", partial(try_rule, games=games))
@@ -62,9 +73,12 @@ def publish_without_trial(name: str, text: str) -> None:
 
 def substitute_rule(patch: pytest.MonkeyPatch, rule: Rule, name: str | None = None) -> None:
     """Make the program find this rule under its name, or under another, instead of its own."""
-    patch.setattr(
-        versions, "find_rule", lambda rule_id: rule if rule_id == (name or rule.id) else registry.find_rule(rule_id)
-    )
+    substitute_rules(patch, {name or rule.id: rule})
+
+
+def substitute_rules(patch: pytest.MonkeyPatch, rules: Mapping[str, Rule]) -> None:
+    """Make the program find these rules under these names instead of its own."""
+    patch.setattr(versions, "find_rule", lambda rule_id: rules.get(rule_id) or registry.find_rule(rule_id))
 
 
 def withdraw_rule(patch: pytest.MonkeyPatch, name: str) -> None:

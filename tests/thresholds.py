@@ -7,6 +7,7 @@ THRESHOLDS = {
     "cached_events": ["projections.facts.decoding.CACHED_EVENTS"],
     "delta_events": ["projections.facts.decoding.DELTA_EVENTS"],
     "scanned_events": ["projections.facts.decoding.BULK_EVENTS"],
+    "long_history": ["projections.arrays.LONG_HISTORY"],
     "followed_events": ["projections.queries.ladders_at.FOLLOWED_EVENTS"],
     "compacted_times": ["projections.facts.column_cache.MERGE_RATIO"],
     "segments_open": ["projections.facts.column_cache.SEGMENTS_MAX"],
@@ -14,6 +15,7 @@ THRESHOLDS = {
     # replay
     "traced_games": ["projections.replay.trace_cache.TRACED_GAMES"],
     "continued_part": ["projections.replay.continuation.GAMES_PER_REPLAYED_GAME"],
+    "sorted_slots": ["projections.replay.trace.SORT_CHUNK_SLOTS"],
     "compiled_games": ["projections.compiling.COMPILED_GAMES"],
     "last_steps": ["projections.queries.standings.LAST_STEPS_MAX"],
     "history_ends": ["projections.queries.history.ENDS_MAX"],

@@ -4,8 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.facts.decoding import decode
+from tests.projections.histories import load_facts
 
 Ratings = Callable[..., Any]
 SEATS = [{"player": "anna", "place": 1, "club": "north"}, {"player": "ben", "place": 2, "club": "south"}]
@@ -22,8 +21,7 @@ def test_a_club_is_renamed_merged_and_named_as_before(ratings: Ratings, store: s
         return "" if result.exit_code == 0 else str(result.stderr.partition(":")[0])
 
     def current(*clubs: str) -> list[str]:
-        with open_ledger(store).reading() as connection:
-            facts = decode(connection)
+        facts = load_facts(store)
         return [facts.current_club(club) for club in clubs]
 
     assert ratings("init", "--for", "chess", "--zone", "UTC", db=store).exit_code == 0

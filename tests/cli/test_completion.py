@@ -30,9 +30,8 @@ from ratings_ledger.cli.completion.names import is_up_to_date, read_names, write
 from ratings_ledger.cli.main import ratings as program
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries import ledger_names
-from ratings_ledger.projections.queries.ladders_at import Ladders
+from tests.projections.histories import load_ladders
+from tests.thresholds import set_thresholds
 
 WORD_BREAKS = " \t\n\"'@><=;|&(:"
 HASH, OTHER_HASH = bytes(32), bytes([1] * 32)
@@ -62,18 +61,21 @@ def create_club(ratings: Ratings, url: str) -> None:
 
 def find_all_names(db: str) -> dict[str, set[str]]:
     """Return the names in a ledger by command, found without the functions under test."""
-    with open_ledger(db).reading() as connection:
-        facts = decode(connection)
-        all_ladders = Ladders(facts)
-        ladder_names = {name for ruleset in facts.rulesets for name in all_ladders.streams(ruleset)}
-        return {
-            "history": all_ladders.players,
-            "standings": ladder_names,
-            "league show": {f"league {n}" for n in range(10)},
-            "rules show": {*facts.rulesets}
-            | {version.ruleset.name for versions in facts.rulesets.values() for version in versions},
-            "void": {f"game-{month}-{n}" for month in (3, 4) for n in range(10)},
-        }
+    all_ladders = load_ladders(db)
+    rulesets = all_ladders.facts.rulesets
+    return {
+        "history": all_ladders.players,
+        "standings": {*replay_ladder_names(db)},
+        "league show": {f"league {n}" for n in range(10)},
+        "rules show": {*rulesets} | {version.ruleset.name for versions in rulesets.values() for version in versions},
+        "void": {f"game-{month}-{n}" for month in (3, 4) for n in range(10)},
+    }
+
+
+def replay_ladder_names(db: str) -> list[str]:
+    """Return the names of all ladders that a replay gives."""
+    ladders = load_ladders(db)
+    return sorted(name for ruleset in ladders.facts.rulesets for name in ladders.streams(ruleset))
 
 
 @pytest.mark.parametrize("command", [["standings", "catan-elo/group 1"], ["import", "-"]], ids=["read", "written"])
@@ -95,26 +97,24 @@ def test_names_are_known_after_one_command(
         assert names <= {*list_completions(db, *command_text.split(), "")}
 
 
-def test_ladder_names_are_those_of_a_replay(copied_file: Callable[..., str]) -> None:
+def test_ladder_names_are_those_of_a_replay(copied_file: Callable[..., str], ratings: Ratings) -> None:
     """The ladder names derived from labels and months are those that a replay gives."""
-    with open_ledger(copied_file(create_club)).reading() as connection:
-        facts = decode(connection)
-    ladders = Ladders(facts)
-    replayed_names = sorted(name for ruleset in facts.rulesets for name in ladders.streams(ruleset))
+    db = copied_file(create_club)
+    replayed_names = replay_ladder_names(db)
+    assert ratings("ladders", db=db).exit_code == 0
 
     assert len(replayed_names) == 9  # groups, and groups in two months
-    assert ledger_names.list_ladder_names(facts) == replayed_names
+    assert read_names(db)["ladders"] == replayed_names
 
 
 def test_ladder_names_of_long_history_are_the_same(
-    copied_file: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+    copied_file: Callable[..., str], ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The code for long histories finds the same ladder names as the code for short ones."""
-    with open_ledger(copied_file(create_club)).reading() as connection:
-        facts = decode(connection)
-    names_of_short_history = ledger_names.list_ladder_names(facts)
-    monkeypatch.setattr(ledger_names.arrays, "LONG_HISTORY", 0)
-    assert ledger_names.list_ladder_names(facts) == names_of_short_history
+    db = copied_file(create_club)
+    set_thresholds(monkeypatch, long_history=0)
+    assert ratings("ladders", db=db).exit_code == 0
+    assert read_names(db)["ladders"] == replay_ladder_names(db)
 
 
 COMPLETIONS = {

@@ -21,6 +21,7 @@ from fault_helpers import (
 )
 from ledgers import read_all_records, run_command
 
+import ratings_ledger as rl
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.revisions import EventLookup
 from ratings_ledger.ledger.events.types import Draft
@@ -29,7 +30,6 @@ from ratings_ledger.ledger.intake.intake import ImportPolicy, Intake
 from ratings_ledger.ledger.store.appending import append
 from ratings_ledger.ledger.store.log import Log
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.admission.ladder_checks import Admission
 
 WAIT_SECONDS = 60
 
@@ -283,11 +283,11 @@ def import_events(
     """Import the events of a round, waiting for the other process between check and append; write the outcome to a
     file."""
     texts = [json.dumps(event).replace("N", str(number)) for event in events]
-    items = [Item("-", at, json.loads(text), None) for at, text in enumerate(texts, 1)]
-    intake = Intake(open_ledger(url), items, ImportPolicy("test"), ladders=Admission)
-    if not intake.is_refused:
-        wait_for_other()
-    result = intake.append()
+    with rl.open(url) as ledger:
+        proposal = ledger.propose([json.loads(text) for text in texts], "test", new_names="accept")
+        if not proposal.is_refused:
+            wait_for_other()
+        result = proposal.append()
     if name:
         Path(name).write_text(json.dumps([result.appended, *(rejection.code for rejection in result.rejected)]))
 

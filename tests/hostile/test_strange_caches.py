@@ -13,9 +13,7 @@ from typing import Any
 
 import pytest
 from cache_files import read_file, rewrite_file, rewrite_footer
-
-from ratings_ledger.projections import compiling
-from ratings_ledger.projections.facts import column_cache, column_files, decoding
+from thresholds import set_thresholds
 
 Ratings = Callable[..., Any]
 LADDER = "elo-chess/all"
@@ -26,8 +24,7 @@ LATER = ("record", "-q", "--game", "chess", "--game-id", "later", "--at", "2024-
 def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of all caches, which are written from the first event on."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(decoding, "CACHED_EVENTS", 1)
-    monkeypatch.setattr(decoding, "BULK_EVENTS", 10**9)
+    set_thresholds(monkeypatch, cached_events=1, scanned_events=10**9)
     return tmp_path / "cache" / "ratings-ledger"
 
 
@@ -227,9 +224,8 @@ def test_files_of_another_format_are_kept_for_a_week(ratings: Ratings, db: str, 
     """Files of another format are neither read nor deleted until they are a week old."""
     before = read_standings(ratings, db)
     own_segment, root = find_segment(find_cache(caches)), find_cache(caches)
-    other_files = [
-        root / "columns" / f"{own_segment.name[: -len(column_cache.FORMAT)]}{name}" for name in ("old", "new")
-    ]
+    stem, _, own_format = own_segment.name.rpartition("-")
+    other_files = [root / "columns" / f"{stem}-{name}" for name in ("old", "new")]
     for path in other_files:
         path.write_bytes(b"of another program")
     (root / "columns" / "0-1-folder-of-files").mkdir()
@@ -239,7 +235,7 @@ def test_files_of_another_format_are_kept_for_a_week(ratings: Ratings, db: str, 
         os.utime(path, (0, 0))
     assert ratings(*LATER, db=db).exit_code == 0
     assert read_standings(ratings, db) != before
-    remaining = {path for path in (root / "columns").iterdir() if not path.name.endswith(f"-{column_cache.FORMAT}")}
+    remaining = {path for path in (root / "columns").iterdir() if not path.name.endswith(f"-{own_format}")}
     assert remaining == {other_files[1]}
 
 
@@ -262,7 +258,7 @@ def test_invalid_numbers_crash_no_command(
     """
     before = read_standings(ratings, db)
     if compiled:
-        monkeypatch.setattr(compiling, "COMPILED_GAMES", 1)
+        set_thresholds(monkeypatch, compiled_games=1)
     root = find_cache(caches)
     columns, about = read_file(find_segment(root))
     columns[name][1] = value
@@ -303,7 +299,7 @@ def test_missing_file_handles_keep_the_cache(
         opened_paths.append(path)
         raise OSError(24, "Too many open files")
 
-    monkeypatch.setattr(column_files, "open_own", fail_to_open)
+    monkeypatch.setattr("ratings_ledger.projections.facts.column_files.open_own", fail_to_open)
     segment = find_segment(find_cache(caches))
     content = segment.read_bytes()
     result = ratings("standings", LADDER, "--format", "json", db=db)

@@ -2,20 +2,30 @@
 
 import random
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import builders
+import pytest
+from ledgers import open_for_reading
 from own_rules import find_shipped_text, read_ruleset
+from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.types import read_event
 from ratings_ledger.ledger.store.appending import append
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
+from ratings_ledger.projections.compiling import force_interpreted
+from ratings_ledger.projections.diff.causes import Attribution, attribute_difference
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
+from ratings_ledger.projections.queries.coordinates import Coordinates
+from ratings_ledger.projections.queries.ladders_at import LadderCache, Ladders, Ranking
 from ratings_ledger.projections.replay.streams import Stream
+from ratings_ledger.projections.replay.trace import Trace
 
 START_MICROSECONDS = 1_500_000_000_000_000
+Source = Ledger | Connection | str  # an open ledger, a connection to one, or its location
+Axes = tuple[int | None, int, str | None]  # as_of in microseconds since 1970, known_at, and rules
 
 
 def build_club_game(game_id: str, players: str, day: int = 1, **members: Any) -> dict[str, Any]:
@@ -60,10 +70,53 @@ def fill(url: str, events: Iterable[dict[str, Any]], batch: int = 1_000) -> Ledg
     return ledger
 
 
-def load_facts(ledger: Ledger, known_at: int | None = None) -> Facts:
-    """Return the facts of a ledger."""
-    with ledger.reading() as connection:
-        return decode(connection, known_at)
+def load_facts(source: Source, known_at: int | None = None, *, cached: bool = True) -> Facts:
+    """Return the facts of a ledger as known at a position, from the cache of columns or from the log alone."""
+    with _read(source) as connection:
+        return decode(connection, known_at, cached=cached)
+
+
+def load_ladders(
+    source: Source,
+    as_of: int | None = None,
+    rules: str | None = None,
+    *,
+    known_at: int | None = None,
+    cached: bool = True,
+    close_now: bool = False,
+) -> Ladders:
+    """Return all ladders of a ledger at the given coordinates."""
+    return Ladders(load_facts(source, known_at, cached=cached), as_of, rules, close_now=close_now)
+
+
+def list_decoded_positions(patch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list that grows by the position whenever a ledger that is opened from now on decodes the whole log."""
+    positions: list[int] = []
+
+    def decode_and_note(connection: Connection, position: int, lazily: bool) -> Facts:
+        positions.append(position)
+        return decode(connection, position, lazily=lazily)
+
+    patch.setattr(LadderCache.__init__, "__defaults__", (decode_and_note,))
+    return positions
+
+
+def load_interpreted_trace(source: Source, ladder: str) -> Trace:
+    """Return the trace of a ladder that is replayed without compiled code."""
+    with force_interpreted():
+        return load_ladders(source).trace(ladder)
+
+
+def attribute_change(source: Source, ladder: str, player: str, before: Axes, after: Axes) -> Attribution:
+    """Return the causes of a player's change between two sets of coordinates, with exact own parts and ripples."""
+    with _read(source) as connection:
+        return attribute_difference(connection, ladder, player, Coordinates(*before), Coordinates(*after))
+
+
+def _read(source: Source) -> AbstractContextManager[Connection]:
+    if isinstance(source, Connection):
+        return nullcontext(source)
+    return open_for_reading(source) if isinstance(source, str) else source.reading()
 
 
 def draw_places(chance: random.Random, n: int) -> list[int]:
@@ -93,7 +146,7 @@ def load_ranking(
     ledger: Ledger, ladder: str, known_at: int | None = None, as_of: int | None = None, rules: str | None = None
 ) -> Ranking:
     """Return the standings of one ladder at the given coordinates."""
-    return Ladders(load_facts(ledger, known_at), as_of, rules).standings(ladder)
+    return load_ladders(ledger, as_of, rules, known_at=known_at).standings(ladder)
 
 
 def build_stream(facts: Facts, ladder: str, as_of: int | None = None, rules: str | None = None) -> Stream:

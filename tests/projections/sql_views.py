@@ -7,13 +7,12 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from histories import load_ladders
 from sqlalchemy import text
 
+import ratings_ledger as rl
 from ratings_ledger.ledger.events.game_types import places
 from ratings_ledger.ledger.store.opening import Ledger
-from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.history import load_changes
-from ratings_ledger.projections.queries.ladders_at import Ladders
 
 COLUMNS = ("group", "city", "league", "season")
 Rows = list[dict[str, Any]]
@@ -48,11 +47,12 @@ def load_changes_by_sql(ledger: Ledger) -> dict[str, Rows]:
 def replay_changes(ledger: Ledger, names: Sequence[str] = ()) -> dict[str, Rows]:
     """Return the rows of `export changes` without reasons for these ladders; by default for all that have changes."""
     rows_by_ladder: dict[str, Rows] = {}
-    with ledger.reading() as connection:
-        ladders = Ladders(decode(connection))
-        for name in names or [name for ruleset_id in ladders.facts.rulesets for name in ladders.streams(ruleset_id)]:
+    ladders = load_ladders(ledger)
+    every_name = [name for ruleset_id in ladders.facts.rulesets for name in ladders.streams(ruleset_id)]
+    with rl.open(ledger.url.render_as_string(hide_password=False)) as opened:
+        for name in names or every_name:
             rows = []
-            for change in load_changes(connection, ladders, name):
+            for change in opened.at().changes(name):
                 row = {**change.model_dump(), "occurred_at": format_instant(change.change.occurred_at)}
                 rows.append({name: row[name] for name in row if name != "reason" and not name.endswith("_decimal")})
             if rows:

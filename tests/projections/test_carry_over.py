@@ -10,8 +10,6 @@ from own_rules import find_ruleset_problems, find_shipped_text, substitute_rule
 from state_rules import BY_GAME, OwnKParams
 
 import ratings_ledger
-from ratings_ledger.projections.diff.causes import attribute_difference
-from ratings_ledger.projections.queries.coordinates import Coordinates
 
 LEAGUE = find_shipped_text("b5-league")
 CARRYING = LEAGUE.replace("carry_over = false", "carry_over = true")
@@ -88,12 +86,12 @@ def test_adjusting_a_season_is_a_cause_in_the_next(ledger_url: str) -> None:
     """An adjustment in one season is the cause of a player's change in the next season."""
     adjusted = {"ladder": "b5-league/2010-1", "player": "a", "points": "7", "reason": "forgotten"}
     event = {"type": "points.adjusted", "occurred_at": "2010-02-02T12:00:00Z", "data": adjusted}
-    ledger = fill(ledger_url, [build_ruleset_event(CARRYING), *GAMES, event])
-    with ledger.reading() as connection:
-        ends = (Coordinates(None, position, None) for position in (4, 5))
-        attribution = attribute_difference(connection, "b5-league/2010-2", "a", *ends)
+    fill(ledger_url, [build_ruleset_event(CARRYING), *GAMES, event])
+    with ratings_ledger.open(ledger_url) as ledger:
+        ends = (ledger.at(known_at=position) for position in (4, 5))
+        attribution = ledger.attribute("b5-league/2010-2", "a", *ends)
 
-    assert [(cause.kind, cause.position) for cause in attribution.causes] == [("adjustment", 5)]
+    assert [(cause.cause, cause.position) for cause in attribution.causes] == [("adjustment", 5)]
     assert attribution.change == attribution.causes[0].amount > 0
 
 

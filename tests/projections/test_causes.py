@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
+from histories import Axes, attribute_change
 from ledgers import create_ledger
 from oracle.causes import RECORDED_NOWHERE, CoordinateSpec, check
 from oracle.ladders import ask
@@ -18,8 +20,6 @@ from time_ledgers import enter
 
 from ratings_ledger.ledger.events.canonical import to_microseconds
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
-from ratings_ledger.projections.diff.causes import Attribution, attribute_difference
-from ratings_ledger.projections.queries.coordinates import Coordinates
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]
 
@@ -44,19 +44,14 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return path.read_bytes()
 
 
-def to_coordinates(question: Question) -> Coordinates:
+def to_axes(question: Question) -> Axes:
     """Return the coordinates of a question in the form of the program."""
-    return Coordinates(
-        None if question.upto is None else to_microseconds(question.upto), question.known_at, question.rules
-    )
+    return None if question.upto is None else to_microseconds(question.upto), question.known_at, question.rules
 
 
-def attribute_change(ledger: Ledger, spec: CoordinateSpec) -> Attribution:
+def find_causes(ledger: Ledger, spec: CoordinateSpec) -> Any:
     """Return the causes that the program finds."""
-    with ledger.reading() as connection:
-        return attribute_difference(
-            connection, spec.before.ladder, spec.player, to_coordinates(spec.before), to_coordinates(spec.after)
-        )
+    return attribute_change(ledger, spec.before.ladder, spec.player, to_axes(spec.before), to_axes(spec.after))
 
 
 def draw_spec(chance: Random, log: Log) -> CoordinateSpec:
@@ -112,7 +107,7 @@ def _check_causes(ledger: Ledger, log: Log, spec: CoordinateSpec, case_counts: C
     ruleset_id = spec.before.ladder.partition("/")[0]
     if not all(list_versions(log[:position], ruleset_id) for position in range(positions[0], positions[1] + 1)):
         case_counts["a ruleset that is withdrawn"] += 1
-    attribution, reverse_attribution = attribute_change(ledger, spec), attribute_change(ledger, spec.reverse())
+    attribution, reverse_attribution = find_causes(ledger, spec), find_causes(ledger, spec.reverse())
     assert (reverse_attribution.before, reverse_attribution.after) == (attribution.after, attribution.before)
     if spec.before.known_at != spec.after.known_at:
         negated = [cause._replace(own=-cause.own, ripple=-cause.ripple) for cause in reversed(attribution.causes)]
@@ -124,7 +119,7 @@ def _check_causes(ledger: Ledger, log: Log, spec: CoordinateSpec, case_counts: C
     case_counts.update(iterate_cases(log, spec, attribution))
 
 
-def iterate_cases(log: Log, spec: CoordinateSpec, attribution: Attribution) -> Iterator[str]:
+def iterate_cases(log: Log, spec: CoordinateSpec, attribution: Any) -> Iterator[str]:
     """Yield the interesting cases of an answer."""
     yield "questions"
     yield from (cause.kind for cause in attribution.causes)

@@ -8,9 +8,8 @@ from fractions import Fraction
 
 import championship_seasons as seasons
 import pytest
-from histories import build_ruleset_event, fill, load_facts
+from histories import build_ruleset_event, fill, load_ladders
 
-from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.rules import decimal
 
 pytestmark = pytest.mark.skipif(
@@ -63,7 +62,7 @@ def ladders(shared_url, races_by_season):
     """Return the ladders of a ledger with all races and the rulesets of all seasons."""
     events = [build_ruleset_event(text) for text in seasons.write_rulesets().values()]
     events += [race.build_event(number) for races in races_by_season.values() for number, race in enumerate(races, 1)]
-    return Ladders(load_facts(fill(shared_url, events)))
+    return load_ladders(fill(shared_url, events))
 
 
 @pytest.mark.slow_cases

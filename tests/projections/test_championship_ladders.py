@@ -3,10 +3,9 @@
 import json
 
 import pytest
-from histories import build_ruleset_event, fill, load_facts
+from histories import build_ruleset_event, fill, load_ranking
 from own_rules import load_built_in_rule, read_ruleset
 
-from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay.classification import _classify_game
 from ratings_ledger.projections.rulesets.versions import bind
 from ratings_ledger.rules import LEAVERS, MISSING, SUBSTITUTE
@@ -41,7 +40,7 @@ def build_race(number, *players, **numbers):
 
 def list_standings(url, *events):
     """Return (rank, player, points) for every row of the cup."""
-    ranking = Ladders(load_facts(fill(url, events))).standings("cup/2024")
+    ranking = load_ranking(fill(url, events), "cup/2024")
     return [(row.rank, row.player, str(row.value(ranking.scale))) for row in ranking.rows]
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cache_files import find_cache_folder
+from histories import load_facts
 from ledgers import create_ledger, open_for_reading
 from paths import compute_digests, set_paths, summarize_facts
 from sqlalchemy import make_url, text
@@ -16,8 +18,6 @@ from time_ledgers import enter
 
 from ratings_ledger.ledger.store.log import ledger_id
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
-from ratings_ledger.projections.facts import column_cache
-from ratings_ledger.projections.facts.decoding import decode
 
 
 @pytest.fixture
@@ -51,8 +51,7 @@ def _file(url: str) -> str:
 
 def decode_and_rank(ledger: Ledger, cached: bool = True) -> Any:
     """Return a summary of the facts, and the digests of all ladders."""
-    with ledger.reading() as connection:
-        facts = decode(connection, cached=cached)
+    facts = load_facts(ledger, cached=cached)
     return summarize_facts(facts), compute_digests(facts)
 
 
@@ -90,12 +89,6 @@ def test_linked_path_shares_the_cache(tmp_path: Path, caches: Path) -> None:
     assert find_cache_folder(str(tmp_path / "real" / "ratings.db")) == find_cache_folder(
         str(tmp_path / "link" / "ratings.db")
     )
-
-
-def find_cache_folder(url: str) -> str:
-    """Return the name of the cache folder of a ledger."""
-    with open_for_reading(url) as connection:
-        return column_cache.name_cache_folder(connection)
 
 
 def test_postgres_schemas_have_separate_caches(postgres_url: str) -> None:

@@ -6,20 +6,17 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from histories import attribute_change, load_ladders
 from ledgers import create_ledger
 from oracle.log import list_named_players
 from sqlalchemy import Connection
 from time_histories import LADDERS, build_base_log, draw_history
 from time_ledgers import enter
 
+import ratings_ledger as rl
 from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.validation.identities import read_identities
-from ratings_ledger.projections.diff.causes import attribute_difference
-from ratings_ledger.projections.diff.decisions import find_decisions
-from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.coordinates import Coordinates, UnknownLadder, load_times
-from ratings_ledger.projections.queries.ladders_at import Ladders
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]
 
@@ -53,8 +50,9 @@ def test_decisions_match_players_causes(tmp_path: Path, at_length: bool) -> None
 
 
 def _check_shares(ledger: Ledger, before: int, after: int, names: list[str], case_counts: Counter[str]) -> None:
+    with rl.open(ledger.location) as opened:
+        answer = opened.at(known_at=after).decisions(before)
     with ledger.reading() as connection:
-        answer = find_decisions(connection, before, after, load_times(connection))
         identities = read_identities(connection, after)
         number = {position: n for n, decision in enumerate(answer.decisions) for position in decision.positions}
         skipped: set[str] = set()
@@ -64,10 +62,10 @@ def _check_shares(ledger: Ledger, before: int, after: int, names: list[str], cas
                 skipped.add(ladder)
                 continue
             for player in sorted({identities.current(name) for name in names}):
-                ends = (Coordinates(None, position, None) for position in (before, after))
+                ends = ((None, position, None) for position in (before, after))
                 try:
-                    causes = attribute_difference(connection, ladder, player, *ends)
-                except UnknownLadder:
+                    causes = attribute_change(connection, ladder, player, *ends)
+                except rl.BadArgument:
                     assert (ladder, player) not in shares
                     continue
                 amounts: Counter[int | None] = Counter()
@@ -95,7 +93,7 @@ def _is_listed(connection: Connection, ladder: str, before: int, after: int) -> 
     if ruleset_id != "catan-annual":
         return True
     for position in range(before, after + 1):
-        facts = decode(connection, position)
-        if ruleset_id in facts.rulesets and ladder not in Ladders(facts).streams(ruleset_id):
+        ladders = load_ladders(connection, known_at=position)
+        if ruleset_id in ladders.facts.rulesets and ladder not in ladders.streams(ruleset_id):
             return False
     return True

@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -16,8 +16,6 @@ from test_views import LADDER, make_ledger_with_games
 
 import ratings_ledger
 from ratings_ledger import BadArgument, Result, RowSequence
-from ratings_ledger.projections.queries.coordinates import Coordinates
-from ratings_ledger.projections.queries.results import list_members
 
 GAMES = """game_id,occurred_at,game,1st,2nd,3rd
 g-1,2024-03-01T20:00:00Z,catan,anna,ben,cleo
@@ -82,16 +80,13 @@ def test_every_answer_with_rows_has_their_kind() -> None:
     """Every public answer with rows knows their type, also when it is empty."""
     public = [getattr(ratings_ledger, name) for name in ratings_ledger.__all__]
     answers = [kind for kind in public if isinstance(kind, type) and issubclass(kind, Result)]
-    with_rows = [
-        kind for kind in answers if hasattr(kind, "rows") or "rows" in {name for name, *_ in list_members(kind)}
-    ]
+    with_rows = [kind for kind in answers if hasattr(kind, "rows") or "rows" in {field.name for field in fields(kind)}]
     assert len(with_rows) > 5
     assert all(issubclass(kind.row_kind(), Result) for kind in with_rows)
 
 
 EXTRA = "the extra frames is not installed"
 LIBRARIES = ("pandas", "polars", "pyarrow")
-NOWHERE = Coordinates(None, 0, None)
 
 
 @pytest.fixture
@@ -237,12 +232,12 @@ def test_each_missing_library_is_named(
         assert error.value.argument is None
 
 
-def test_times_of_every_year_are_timestamps() -> None:
+def test_times_of_every_year_are_timestamps(ledger: ratings_ledger.Ledger) -> None:
     """The first and the last possible instant are timestamps in each library."""
     for library in LIBRARIES:
         pytest.importorskip(library, reason=EXTRA)
     ends = [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)]
     rows = tuple(ratings_ledger.RankChange(None, instant, None, 0) for instant in ends)
-    ranks = ratings_ledger.Ranks("anna", LADDER, NOWHERE, "day", rows)
+    ranks = ratings_ledger.Ranks("anna", LADDER, ledger.at().ranks(LADDER, "anna").at, "day", rows)
     assert ranks.to_polars()["occurred_at"].to_list() == ends
     assert [instant.to_pydatetime() for instant in ranks.to_pandas()["occurred_at"]] == ends

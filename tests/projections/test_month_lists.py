@@ -8,17 +8,14 @@ from datetime import timedelta
 import pytest
 from catan_cases import count_cases
 from catan_years import build_shipped_rulesets, draw_year
-from histories import build_ticking_clock, fill, load_facts
+from histories import build_ticking_clock, fill, load_ladders
 from ledgers import create_ledger
 from oracle.ladders import compute_every_list
 from oracle.log import number_events
 from oracle.times import parse_instant
+from time_ledgers import enter
 
-from ratings_ledger.ledger.intake.files import Item
-from ratings_ledger.ledger.intake.intake import ImportPolicy, Intake
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.admission.ladder_checks import Admission
-from ratings_ledger.projections.queries.ladders_at import Ladders
 
 # of twelve months each; both halves of a long run have 168 years, which are 2,016 months
 YEARS_LONG = 84
@@ -48,12 +45,12 @@ def template(tmp_path_factory):
     return path
 
 
-def load_lists(facts, as_of=None):
-    """Return (ruleset, games, rows) of every list, by name."""
+def load_lists(ladders, as_of=None):
+    """Return (ruleset, games, rows) of every list at a time, by name."""
     since_1970 = None if as_of is None else parse_instant(as_of) - parse_instant("1970-01-01T00:00:00Z")
-    ladders = Ladders(facts, None if since_1970 is None else since_1970 // timedelta(microseconds=1))
+    ladders = ladders.at(None if since_1970 is None else since_1970 // timedelta(microseconds=1))
     lists = {}
-    for ruleset_id in facts.rulesets:
+    for ruleset_id in ladders.facts.rulesets:
         for name, stream in ladders.streams(ruleset_id).items():
             ranking = ladders.rank_stream(stream)
             lists[name] = (ranking.ruleset, ranking.games, ranking.json_rows())
@@ -79,8 +76,7 @@ def find_differences(lists, answers):
 def import_events(path, events):
     """Return a ledger filled like by the command line, so that every event is validated."""
     ledger = open_ledger(str(path))
-    items = [Item("year", number, event, None) for number, event in enumerate(events, 1)]
-    result = Intake(ledger, items, ImportPolicy("test"), clock=build_ticking_clock(), ladders=Admission).append()
+    result = enter(ledger, events, build_ticking_clock())
     assert (result.rejected, result.appended) == ([], len(events))
     return ledger
 
@@ -105,7 +101,7 @@ def test_months_end_by_berlin_clocks(tmp_path):
     ]
     events = [*build_shipped_rulesets(), *games]
     create_ledger(str(tmp_path / "ratings.db"))
-    lists = load_lists(load_facts(fill(str(tmp_path / "ratings.db"), events)))
+    lists = load_lists(load_ladders(fill(str(tmp_path / "ratings.db"), events)))
 
     for naming, periods in (
         ("catan-monthly/7/basic/", Counter(MOMENTS.values())),
@@ -129,21 +125,21 @@ def test_random_years_match_a_naive_computation(half, template, tmp_path, at_len
         events = draw_year(seed)
         path = shutil.copy(template, tmp_path / f"year-{seed}.db")
         ledger = import_events(path, events) if seed % 8 == 0 else fill(str(path), events)
-        facts = load_facts(ledger)
+        ladders = load_ladders(ledger)
         expected = compute_lists(events)
-        assert find_differences(load_lists(facts), expected) == {}, f"year {seed}"
+        assert find_differences(load_lists(ladders), expected) == {}, f"year {seed}"
         cases += count_cases(number_events(events), expected)
         chance = random.Random(seed)
         if seed % 2:
             as_of = chance.choice([event["occurred_at"] for event in events if event["type"] == "game.recorded"])
-            assert find_differences(load_lists(facts, as_of), compute_lists(events, as_of)) == {}, (
+            assert find_differences(load_lists(ladders, as_of), compute_lists(events, as_of)) == {}, (
                 f"year {seed} up to {as_of}"
             )
             cases["played up to a moment"] += 1
         else:
             known_at = chance.randint(len(build_shipped_rulesets()), len(events))
             known = compute_lists(events[:known_at])
-            assert find_differences(load_lists(load_facts(ledger, known_at)), known) == {}, (
+            assert find_differences(load_lists(load_ladders(ledger, known_at=known_at)), known) == {}, (
                 f"year {seed} known at {known_at}"
             )
             cases["known at a position"] += 1

@@ -13,16 +13,11 @@ import pytest
 
 import ratings_ledger as rl
 from ratings_ledger.ledger.events.canonical import parse_instant
-from ratings_ledger.projections import compiling
-from ratings_ledger.projections.diff.causes import attribute_difference
-from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.coordinates import Coordinates
-from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.rules import expected_scores
 from tests import own_rules
 from tests.builders import build_draft, build_event, build_game_data, build_game_draft
 from tests.ledgers import append_drafts, create_ledger, open_for_reading, run_command
+from tests.projections.histories import attribute_change, load_interpreted_trace, load_ladders
 from tests.projections.state_rules import BY_PERIOD, new_season
 
 TEXT = """
@@ -119,14 +114,13 @@ def find_end_before(day: date) -> int:
     return int(start.timestamp()) * 1_000_000 - 1
 
 
-def load_trace(name: str, day: date | None = None, close_now: bool = False) -> Trace:
+def load_trace(name: str, day: date | None = None, close_now: bool = False) -> Any:
     """Return the trace of the ladder at the first instant of a day in Berlin, or now; open periods may be closed."""
-    with open_for_reading(name) as connection:
-        as_of = None if day is None else find_end_before(day)
-        return Ladders(decode(connection), as_of, close_now=close_now).trace("by-period")
+    as_of = None if day is None else find_end_before(day)
+    return load_ladders(name, as_of, close_now=close_now).trace("by-period")
 
 
-def list_states(trace: Trace) -> States:
+def list_states(trace: Any) -> States:
     """Return every player's state at the end of a trace."""
     return {player: trace.state(index) for index, player in enumerate(trace.stream.names)}  # type: ignore[misc]
 
@@ -179,7 +173,7 @@ def test_shown_states_age_by_whole_periods(period_ledger: tuple[str, Games, str]
     """On 30 days, K has grown by one for every period since the player's last game."""
     name, games, period = period_ledger
     with open_for_reading(name) as connection:
-        whole = Ladders(decode(connection))
+        whole = load_ladders(connection)
         for day in Random(5).sample(
             [to_local_day(at) + timedelta(days=extra) for at, _ in games for extra in (1, 9, 40)], 30
         ):
@@ -199,11 +193,8 @@ def test_compiled_and_interpreted_periods_are_equal(
     """Compiled and interpreted replays have the same states before every game."""
     pytest.importorskip("numba")
     name, _, _ = period_ledger
-    with compiling.force_interpreted():
-        interpreted = load_trace(name)
-    monkeypatch.setattr(compiling, "COMPILED_GAMES", 1)
-    monkeypatch.setattr(compiling, "can_compile", lambda rule: True)
-    monkeypatch.setattr("ratings_ledger.projections.replay.replay._make_checked_period_loop", None)
+    interpreted = load_interpreted_trace(name, "by-period")
+    own_rules.compile_every_rule(monkeypatch)
     compiled = load_trace(name)
     assert compiled.has_same_results(interpreted)
 
@@ -295,7 +286,7 @@ def test_game_that_moves_to_the_next_period_moves_points(period_ledger: tuple[st
 def test_causes_of_a_change_sum_exactly(period_ledger: tuple[str, Games, str]) -> None:
     """Own parts and ripples sum to the change, between two instants and between two positions."""
     name, games, _ = period_ledger
-    at, players = games[-30]
+    _, players = games[-30]
     assert run_command("correct", f"g{len(games) - 30}", *reversed(players), "--reason", "wrong", db=name) == 0
     middle, change_count = int(games[75][0].timestamp()) * 1_000_000, 0
     pairs = [((middle, 152), (None, 152)), ((None, 152), (middle, 152)), ((None, 151), (None, 152)),
@@ -303,11 +294,11 @@ def test_causes_of_a_change_sum_exactly(period_ledger: tuple[str, Games, str]) -
     with open_for_reading(name) as connection:
         for player in ("anna", "ben", "cleo"):
             for sides in pairs:
-                before, after = (Coordinates(as_of, known_at, None) for as_of, known_at in sides)
-                attribution = attribute_difference(connection, "by-period", player, before, after)
+                before, after = ((as_of, known_at, None) for as_of, known_at in sides)
+                attribution = attribute_change(connection, "by-period", player, before, after)
                 assert sum(cause.own + cause.ripple for cause in attribution.causes) == attribution.change
-                for at, points in ((before, attribution.before), (after, attribution.after)):
-                    trace = Ladders(decode(connection, at.known_at), at.as_of).trace("by-period")
+                for (as_of, known_at), points in zip(sides, (attribution.before, attribution.after), strict=True):
+                    trace = load_ladders(connection, as_of, known_at=known_at).trace("by-period")
                     names = trace.stream.names
                     state = trace.state(names.index(player)) if player in names else None
                     assert points == (None if state is None else Fraction(state[0], 1_000_000))
@@ -337,8 +328,8 @@ def test_own_part_of_a_correction_is_the_change_of_its_period(period_ledger: tup
     own_count = 0
     with open_for_reading(name) as connection:
         for player in (players[0], players[-1], next(name for name in PLAYERS if name not in players)):
-            before, after = (Coordinates(None, position, None) for position in (151, 152))
-            attribution = attribute_difference(connection, "by-period", player, before, after)
+            before, after = ((None, position, None) for position in (151, 152))
+            attribution = attribute_change(connection, "by-period", player, before, after)
             own = compute_gain(new, player) - compute_gain(old, player)
             assert sum(cause.own for cause in attribution.causes) == Fraction(own, 1_000_000)
             assert own == 0 or player in players

@@ -8,18 +8,23 @@ from paths import set_paths
 from time_histories import draw_history
 from time_ledgers import enter
 
-from ratings_ledger import Quality
+import ratings_ledger as rl
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.diff import predictions
-from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.ladders_at import Ladders
 
 pytestmark = pytest.mark.slow
 
 LADDERS = ("catan-elo/basic", "catan-elo/seafarers")
 
 
-def list_measures(quality: Quality) -> tuple[float | None, ...]:
+def measure_quality(ledger: rl.Ledger, ladder: str) -> rl.Quality:
+    """Return the quality of the predictions on a ladder."""
+    (difference,) = ledger.compare(ledger.at(), ledger.at(), [ladder], predictions=True)
+    quality = difference.quality.after
+    assert quality is not None
+    return quality
+
+
+def list_measures(quality: rl.Quality) -> tuple[float | None, ...]:
     """Return log loss, Brier score and accuracy."""
     return quality.log_loss, quality.brier, quality.accuracy
 
@@ -32,18 +37,16 @@ def test_compiled_measures_equal_interpreted_ones(tmp_path: Path, monkeypatch: p
         url = str(tmp_path / f"{seed}.db")
         create_ledger(url)
         enter(open_ledger(url), draw_history(seed, 120))
-        with open_ledger(url).reading() as connection:
-            facts = decode(connection, cached=False)
-        for ladder in LADDERS:
-            stream = Ladders(facts).stream(ladder)
-            if not len(stream.rows):
-                continue
+        with rl.open(url) as ledger:
+            ladders = {row.ladder for row in ledger.at().ladders().rows if row.games}
+        for ladder in ladders.intersection(LADDERS):
             set_paths(monkeypatch, scanned=False, compiled=False)
-            interpreted = predictions.measure_quality(facts, stream)
+            with rl.open(url) as ledger:
+                interpreted = measure_quality(ledger, ladder)
             set_paths(monkeypatch, scanned=False, compiled=True)
-            compiled = predictions._measure_compiled(stream, Ladders(facts).trace(ladder).points_before)
-            assert interpreted is not None
-            assert compiled is not None
+            with rl.open(url) as ledger, pytest.MonkeyPatch.context() as patch:
+                patch.setattr("ratings_ledger.projections.diff.predictions._measure_interpreted", None)
+                compiled = measure_quality(ledger, ladder)
             assert (compiled.pairs, compiled.decided, compiled.unplaced) == (
                 interpreted.pairs,
                 interpreted.decided,

@@ -8,14 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from histories import load_ladders
 from paths import set_paths
 from thresholds import set_thresholds
 
 import ratings_ledger as rl
-from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.replay import continuation
 from tests import own_rules
 from tests.builders import build_draft, build_event, build_game_draft
 from tests.ledgers import append_drafts, create_ledger, open_for_reading
@@ -73,18 +70,15 @@ def test_cached_traces_count_games_elsewhere(db: str, tmp_path: Path, monkeypatc
     """A cached trace that is continued counts a seed's games, for the mark and for the K of the next game."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     set_paths(monkeypatch, scanned=False, compiled=False)
-    set_thresholds(monkeypatch, traced_games=1)
-    monkeypatch.setattr(continuation, "GAMES_PER_REPLAYED_GAME", 0)
-    with open_ledger(db).reading() as connection:
-        facts = decode(connection)
-        Ladders(facts).trace(LADDER)
-        assert [*tmp_path.rglob("traces/*")]
+    set_thresholds(monkeypatch, traced_games=1, continued_part=0)
+    load_ladders(db).trace(LADDER)
+    assert [*tmp_path.rglob("traces/*")]
     for number in range(5, 8):
         append_drafts(
             db, build_game_draft(f"g{number}", "ben", "anna", at=f"2024-01-0{number}T12:00:00Z", game="chess")
         )
-        with open_ledger(db).reading() as connection:
-            cached, whole = Ladders(decode(connection)), Ladders(decode(connection, cached=False))
+        with open_for_reading(db) as connection:
+            cached, whole = load_ladders(connection), load_ladders(connection, cached=False)
             marks = []
             for ladders in (cached, whole):
                 ranking, _ = ladders.rank(ladders.trace(LADDER))
@@ -144,8 +138,7 @@ def test_seed_begins_under_the_version_in_force(versions_ledger: str) -> None:
         build_game_draft("g2", "cleo", "dora", at="2020-01-01T12:00:00Z", game="chess"),
         build_game_draft("g3", "emil", "anna", at="2020-01-02T12:00:00Z", game="chess"),
     )
-    with open_for_reading(versions_ledger) as connection:
-        trace = Ladders(decode(connection)).trace("own-k")
+    trace = load_ladders(versions_ledger).trace("own-k")
     names, million = trace.stream.names, 1_000_000
     before = {
         names[player]: tuple(column[slot] // million for column in trace.states_before)

@@ -12,17 +12,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from histories import attribute_change, load_ladders
 from state_systems import SYSTEMS, correct_game, draw_history
 from time_ledgers import enter
 
 from ratings_ledger.ledger.events.canonical import parse_instant
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.projections.diff.causes import attribute_difference
-from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.coordinates import Coordinates
-from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.replay.streams import Stream
 from tests.builders import Event
 
 PERIODS_BACK = 3
@@ -43,9 +39,9 @@ class CorrectedLedger(NamedTuple):
     game: str
     known_at: int
     begin: int
-    before: Ladders
-    after: Ladders
-    right: Ladders
+    before: Any
+    after: Any
+    right: Any
 
 
 @pytest.fixture(scope="module")
@@ -70,13 +66,7 @@ def record(path: Path, log: list[Event], events: list[Event]) -> Ledger:
     return ledger
 
 
-def load_ladders(ledger: Ledger, position: int | None = None) -> Ladders:
-    """Return the ladders as known at a position."""
-    with ledger.reading() as connection:
-        return Ladders(decode(connection, position, cached=False))
-
-
-def choose_game(log: list[Event], ladders: Ladders, name: str) -> tuple[str, int, int]:
+def choose_game(log: list[Event], ladders: Any, name: str) -> tuple[str, int, int]:
     """Return a ladder, the first instant of its period three before the last, and the index in the log of a game in it.
 
     For rules without periods it is a game after the first third. No other event is about the game.
@@ -96,7 +86,7 @@ def choose_game(log: list[Event], ladders: Ladders, name: str) -> tuple[str, int
     raise AssertionError(f"no game of {name} can be corrected")
 
 
-def _iterate_candidates(ladders: Ladders, stream: Stream) -> Iterator[tuple[int, int]]:
+def _iterate_candidates(ladders: Any, stream: Any) -> Iterator[tuple[int, int]]:
     periods = stream.periods
     if periods is None:
         for game in range(len(stream.rows) // 3, len(stream.rows)):
@@ -110,7 +100,7 @@ def _iterate_candidates(ladders: Ladders, stream: Stream) -> Iterator[tuple[int,
 def correct_game_of(name: str, log: list[Event], template: Path, folder: Path) -> CorrectedLedger:
     """Correct a game of a ruleset in a copy of the ledger."""
     shutil.copyfile(template, folder / "corrected.db")
-    before = load_ladders(open_ledger(str(folder / "corrected.db")))
+    before = load_ladders(str(folder / "corrected.db"), cached=False)
     ladder, begin, number = choose_game(log, before, name)
     correction = correct_game(log[number], log[-1]["occurred_at"])
     ledger = record(folder / "corrected.db", log, [correction])
@@ -118,11 +108,11 @@ def correct_game_of(name: str, log: list[Event], template: Path, folder: Path) -
     at_once = record(folder / "right.db", log, right_log)
     return CorrectedLedger(
         str(folder / "corrected.db"), ladder, log[number]["data"]["game"], len(log), begin, before,
-        load_ladders(ledger), load_ladders(at_once),
+        load_ladders(ledger, cached=False), load_ladders(at_once, cached=False),
     )  # fmt: skip
 
 
-def compute_digests(name: str, ladders: Ladders) -> dict[str, str]:
+def compute_digests(name: str, ladders: Any) -> dict[str, str]:
     """Return the digests of the ladders of a ruleset."""
     return {ladder: ladders.rank_stream(stream).digest for ladder, stream in ladders.streams(name).items()}
 
@@ -162,13 +152,13 @@ def test_causes_of_corrections_sum_exactly(
     with open_ledger(corrected.url).reading() as connection:
         for player in corrected.after.trace(corrected.ladder).stream.names:
             for left, right in ((None, None), (middle, middle), (middle, None)):
-                sides = Coordinates(left, corrected.known_at, None), Coordinates(right, corrected.known_at + 1, None)
+                sides = (left, corrected.known_at, None), (right, corrected.known_at + 1, None)
                 for before, after in (sides, sides[::-1]):
-                    attribution = attribute_difference(connection, corrected.ladder, player, before, after)
+                    attribution = attribute_change(connection, corrected.ladder, player, before, after)
                     assert sum(cause.own + cause.ripple for cause in attribution.causes) == attribution.change
-                    for at, points in ((before, attribution.before), (after, attribution.after)):
-                        ladders = corrected.before if at.known_at == corrected.known_at else corrected.after
-                        assert points == _find_points(ladders.at(at.as_of), corrected.ladder, player), (player, at)
+                    for (as_of, known_at, _), points in ((before, attribution.before), (after, attribution.after)):
+                        ladders = corrected.before if known_at == corrected.known_at else corrected.after
+                        assert points == _find_points(ladders.at(as_of), corrected.ladder, player), (player, as_of)
                     change_count += attribution.change != 0
                     own_count += any(cause.kind == "corrected" and cause.own for cause in attribution.causes)
     assert change_count > 3
@@ -181,7 +171,7 @@ def test_causes_of_corrections_sum_exactly(
     assert sum(causes) == Fraction(result["change"])
 
 
-def _find_points(ladders: Ladders, ladder: str, player: str) -> Fraction | None:
+def _find_points(ladders: Any, ladder: str, player: str) -> Fraction | None:
     """Return a player's points, or None for a player who is not on the ladder."""
     standings = ladders.standings(ladder)
     return next((row.value(standings.scale) for row in standings.rows if row.player == player), None)

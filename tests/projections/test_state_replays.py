@@ -14,19 +14,13 @@ import pytest
 from sqlalchemy import text
 
 import ratings_ledger as rl
-from ratings_ledger.projections import compiling
-from ratings_ledger.projections.diff.predictions import measure_quality
-from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.explain import explain_game
-from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.replay import replay as replaying
-from ratings_ledger.projections.replay import trace as tracing
-from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.rules import decimal, expected_scores
 from tests import own_rules
 from tests.builders import build_draft, build_event, build_game_draft
 from tests.ledgers import append_drafts, create_ledger, open_for_reading, open_for_writing, run_command
+from tests.projections.histories import load_interpreted_trace, load_ladders
 from tests.projections.state_rules import BY_GAME
+from tests.thresholds import set_thresholds
 
 TEXT = """
 id = "own-k"
@@ -102,13 +96,12 @@ def game_ledger(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[tupl
     return name, games
 
 
-def load_trace(name: str, **options: Any) -> Trace:
+def load_trace(name: str, **options: Any) -> Any:
     """Return the trace of the ladder."""
-    with open_for_reading(name) as connection:
-        return Ladders(decode(connection), **options).trace("own-k")
+    return load_ladders(name, **options).trace("own-k")
 
 
-def list_states(trace: Trace) -> dict[str, tuple[int, ...]]:
+def list_states(trace: Any) -> dict[str, tuple[int, ...]]:
     """Return every player's state at the end of a trace."""
     return {name: trace.state(number) for number, name in enumerate(trace.stream.names)}
 
@@ -133,7 +126,7 @@ def test_slots_sorted_in_parts_equal_slots_sorted_at_once(
     trace = load_trace(game_ledger[0])
     counts = {}
     for counts_max in (1, 300, 10_000):
-        monkeypatch.setattr(tracing, "SORT_CHUNK_SLOTS", counts_max)
+        set_thresholds(monkeypatch, sorted_slots=counts_max)
         parts = [*trace.sort_slots_in_chunks(trace.find_slot_bounds())]
         assert [slot for part in parts for slot in part] == [*trace.slots.order]
         counts[counts_max] = len(parts)
@@ -147,11 +140,8 @@ def test_compiled_and_interpreted_states_are_equal(
     """Compiled and interpreted replays have the same states before every game."""
     pytest.importorskip("numba")
     name, _ = game_ledger
-    with compiling.force_interpreted():
-        interpreted = load_trace(name)
-    monkeypatch.setattr(compiling, "COMPILED_GAMES", 1)
-    monkeypatch.setattr(compiling, "can_compile", lambda rule: True)
-    monkeypatch.setattr(replaying, "replay_interpreted", None)
+    interpreted = load_interpreted_trace(name, "own-k")
+    own_rules.compile_every_rule(monkeypatch)
     compiled = load_trace(name)
     assert compiled.has_same_results(interpreted)
     assert [*compiled.states_before[1]] == [*interpreted.states_before[1]]
@@ -162,10 +152,10 @@ def test_games_are_explained_from_the_states_before_them(game_ledger: tuple[str,
     """The explanation of each of 200 games has the points of the replay for all players."""
     name, games = game_ledger
     after = [*score_plainly(games)]
-    with open_for_reading(name) as connection:
-        ladders = Ladders(decode(connection))
+    with rl.open(name) as ledger:
+        view = ledger.at()
         for row in range(len(games)):
-            explanation = explain_game(ladders, "own-k", f"g{row}", row)
+            explanation = view.explain("own-k", f"g{row}")
             points = {player.player: player.after for player in explanation.players}
             # a player is provisional before the fifth game
             game_counts = Counter(player for _, players in games[: row + 1] for player in players)
@@ -278,10 +268,9 @@ def test_prediction_quality_uses_states_after_new_season(game_ledger: tuple[str,
             squares.append((1 - expected) ** 2)
             foreseen.append(1.0 if expected > 0.5 else 0.5 if expected == 0.5 else 0.0)
         states, last = after, last | dict.fromkeys(players, at)
-    with open_for_reading(name) as connection:
-        facts = decode(connection)
-        quality = measure_quality(facts, Ladders(facts).stream("own-k"))
-    assert quality is not None
+    with rl.open(name) as ledger:
+        (difference,) = ledger.compare(ledger.at(), ledger.at(), ["own-k"], predictions=True)
+    quality = difference.quality.after
     assert quality.pairs == len(losses) > 500
     assert quality.log_loss == pytest.approx(sum(losses) / len(losses), rel=1e-12)
     assert quality.brier == pytest.approx(sum(squares) / len(squares), rel=1e-12)

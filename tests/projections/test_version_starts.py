@@ -14,18 +14,11 @@ import pytest
 
 import ratings_ledger as rl
 from ratings_ledger.ledger.store.log import read_records_at
-from ratings_ledger.projections import compiling
-from ratings_ledger.projections.diff.causes import attribute_difference
-from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.coordinates import Coordinates
-from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.replay import replay as replaying
-from ratings_ledger.projections.replay.trace import Trace
-from ratings_ledger.projections.rulesets import registry
 from ratings_ledger.rules import Numbers, State, StateValues, expected_scores
 from tests import own_rules
 from tests.builders import build_draft, build_event, build_game_draft
 from tests.ledgers import append_drafts, create_ledger, open_for_reading
+from tests.projections.histories import Axes, attribute_change, load_facts, load_interpreted_trace, load_ladders
 from tests.projections.state_rules import BY_GAME, BY_PERIOD, SCALE, score
 
 BERLIN, UTC = ZoneInfo("Europe/Berlin"), ZoneInfo("UTC")
@@ -173,18 +166,17 @@ def to_microseconds(at: datetime) -> int:
     return (at - datetime(1970, 1, 1)) // timedelta(microseconds=1)
 
 
-def load_trace(name: str, at: datetime | None = None, **options: Any) -> Trace:
+def load_trace(name: str, at: datetime | None = None, **options: Any) -> Any:
     """Return the trace of the ladder at a time; by default at its last game."""
-    with open_for_reading(name) as connection:
-        return Ladders(decode(connection), None if at is None else to_microseconds(at), **options).trace("lifting")
+    return load_ladders(name, None if at is None else to_microseconds(at), **options).trace("lifting")
 
 
-def list_states(trace: Trace) -> States:
+def list_states(trace: Any) -> States:
     """Return every player's state at the end of a trace."""
     return {player: trace.state(number) for number, player in enumerate(trace.stream.names)}  # type: ignore[misc]
 
 
-def is_balanced(trace: Trace) -> bool:
+def is_balanced(trace: Any) -> bool:
     """Tell whether the accounts of a trace sum to the points of all players."""
     return trace.start_total + trace.minted + trace.adjusted - trace.burned == sum(trace.points)
 
@@ -202,18 +194,13 @@ def test_all_players_are_lifted_when_a_version_takes_effect(game_ledger: tuple[s
         trace = load_trace(name, at)
         assert list_states(trace) == expected
         assert is_balanced(trace)
-        cut = whole.truncate(*whole.count_before(_load_facts(name), (to_microseconds(at) + 1, 0))).apply_versions_until(
+        cut = whole.truncate(*whole.count_before(load_facts(name), (to_microseconds(at) + 1, 0))).apply_versions_until(
             to_microseconds(at)
         )
         assert list_states(cut) == expected
         assert is_balanced(cut)
         lift_count += sum(adjustment.is_version_entry for adjustment in trace.stream.adjustments)
     assert lift_count > 1000
-
-
-def _load_facts(name: str) -> Any:
-    with open_for_reading(name) as connection:
-        return decode(connection)
 
 
 def test_simulated_version_lifts_no_player(game_ledger: tuple[str, Games]) -> None:
@@ -227,7 +214,7 @@ def test_simulated_version_lifts_no_player(game_ledger: tuple[str, Games]) -> No
 def test_withdrawn_version_lifts_no_player(game_ledger: tuple[str, Games]) -> None:
     """After its void, a version has never been in force."""
     name, games = game_ledger
-    position = next(bound.position for bound in _load_facts(name).rulesets["lifting"] if bound.ruleset.version == "3")
+    position = next(bound.position for bound in load_facts(name).rulesets["lifting"] if bound.ruleset.version == "3")
     with open_for_reading(name) as connection:
         published = json.loads(read_records_at(connection, [position])[position])["id"]
     append_drafts(
@@ -276,11 +263,8 @@ def test_compiled_and_interpreted_lifts_are_equal(
     """Compiled and interpreted replays have the same states before every game and every version."""
     pytest.importorskip("numba")
     name, _ = game_ledger
-    with compiling.force_interpreted():
-        interpreted = load_trace(name)
-    monkeypatch.setattr(compiling, "COMPILED_GAMES", 1)
-    monkeypatch.setattr(compiling, "can_compile", lambda rule: True)
-    monkeypatch.setattr(replaying, "replay_interpreted", None)
+    interpreted = load_interpreted_trace(name, "lifting")
+    own_rules.compile_every_rule(monkeypatch)
     assert load_trace(name).has_same_results(interpreted)
 
 
@@ -310,8 +294,7 @@ def test_period_ladders_lift_between_periods(ledger: str, period: str, monkeypat
     games = draw_games(Random(12))
     publish(ledger, [*VERSIONS, LATE], "lifting-period/1", period)
     record(ledger, games)
-    with compiling.force_interpreted():
-        whole = load_trace(ledger)
+    whole = load_interpreted_trace(ledger, "lifting")
     entries = [adjustment for adjustment in whole.stream.adjustments if adjustment.is_version_entry]
     assert {entry.version for entry in entries} == {1, 2, 3}
     assert is_balanced(whole)
@@ -326,11 +309,10 @@ def test_period_ladders_lift_between_periods(ledger: str, period: str, monkeypat
         }
         assert is_balanced(after)
         cut = whole.truncate(
-            *whole.count_before(_load_facts(ledger), (to_microseconds(at) + 1, 0))
+            *whole.count_before(load_facts(ledger), (to_microseconds(at) + 1, 0))
         ).apply_versions_until(to_microseconds(at))
         assert list_states(cut) == list_states(after)
-    monkeypatch.setattr(compiling, "COMPILED_GAMES", 1)
-    monkeypatch.setattr(compiling, "can_compile", lambda rule: True)
+    own_rules.compile_every_rule(monkeypatch)
     assert load_trace(ledger).has_same_results(whole)
 
 
@@ -357,17 +339,16 @@ def test_causes_of_a_change_sum_exactly_across_versions(game_ledger: tuple[str, 
     with rl.open(name) as ledger:
         head = ledger.head.position
 
-    def coordinates_on(day: str) -> Coordinates:
-        return Coordinates(to_microseconds(begin(day)), head, None)
+    def to_axes(day: str) -> Axes:
+        return to_microseconds(begin(day)), head, None
 
     sides = [
-        (Coordinates(None, head - 60, None), Coordinates(None, head, None)),
-        (coordinates_on("2010-12-01"), coordinates_on("2091-01-01")),
-        (Coordinates(None, head, "lifting@1"), Coordinates(None, head, None)),
+        ((None, head - 60, None), (None, head, None)),
+        (to_axes("2010-12-01"), to_axes("2091-01-01")),
+        ((None, head, "lifting@1"), (None, head, None)),
     ]  # fmt: skip
     for before, after in sides:
-        with open_for_reading(name) as connection:
-            attribution = attribute_difference(connection, "lifting", "anna", before, after)
+        attribution = attribute_change(name, "lifting", "anna", before, after)
         assert attribution.change == sum(cause.own + cause.ripple for cause in attribution.causes)
         assert attribution.after != attribution.before
 
@@ -380,7 +361,7 @@ def test_numbers_carry_over_by_name_between_rules(ledger: str, monkeypatch: pyte
     force.
     """
     rules = {"lifting/1": LIFTING, "wider/1": WIDER}
-    monkeypatch.setattr(own_rules.versions, "find_rule", lambda wanted: rules.get(wanted) or registry.find_rule(wanted))
+    own_rules.substitute_rules(monkeypatch, rules)
     games = draw_games(Random(11))
     turns = [("lifting/1", VERSIONS[0]), ("wider/1", VERSIONS[1]), ("lifting/1", VERSIONS[3])]
     for rule, version in turns:
@@ -397,7 +378,7 @@ def test_numbers_carry_over_by_name_between_rules(ledger: str, monkeypatch: pyte
         assert {name: state[: len(expected[name])] for name, state in list_states(trace).items()} == expected
         assert is_balanced(trace)
         cut = whole.truncate(
-            *whole.count_before(_load_facts(ledger), (to_microseconds(at) + 1, 0))
+            *whole.count_before(load_facts(ledger), (to_microseconds(at) + 1, 0))
         ).apply_versions_until(to_microseconds(at))
         assert list_states(cut) == list_states(trace)
         wide_count += len(next(iter(expected.values()))) == 3

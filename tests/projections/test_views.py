@@ -17,15 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from histories import list_decoded_positions
+from own_rules import read_elo_text
 from sqlalchemy import make_url
 from stores import make_ruled_ledger
 
 import ratings_ledger as rl
-from ratings_ledger import Snapshot
-from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.ladders_at import LadderCache
-from ratings_ledger.projections.rulesets.shipped_rulesets import find_shipped
 
 Ratings = Callable[..., Any]
 RULESET = Path(__file__).parents[2] / "examples" / "club-catan-elo-2.toml"
@@ -446,22 +443,20 @@ def test_closed_ledger_rejects_questions(url: str) -> None:
 
 
 @pytest.mark.slow_cases
-def test_view_decodes_once_and_follows_the_log(url: str, ratings: Ratings) -> None:
+def test_view_decodes_once_and_follows_the_log(url: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """Facts are decoded once and then continued as the log grows; no event is decoded twice."""
-    decoded: list[int | None] = []
-
-    def decode_and_count(connection: Any, position: int, lazily: bool) -> Any:
-        decoded.append(position)
-        return decode(connection, position, lazily=lazily)
-
-    view = Snapshot(open_ledger(url), cache=LadderCache(decode_and_count))
-    before = view.standings(LADDER)
-    assert (view.balance(LADDER).sum, view.history(LADDER, "ben").rows[0].game_id) == (0, "g-1")
-    assert len(decoded) == 1
+    decoded = list_decoded_positions(monkeypatch)
     game = ("record", "--game", "club-catan", "--game-id", "g-4", "--at", "2024-04-05T20:00Z", "ben", "anna")
-    assert ratings(*game, db=url).exit_code == 0
-    assert view.standings(LADDER).games == before.games + 1
-    assert len(decoded) == 1
+    with rl.open(url) as ledger:
+        view = ledger.at()
+        before = view.standings(LADDER)
+        assert (view.balance(LADDER).sum, view.history(LADDER, "ben").rows[0].game_id) == (0, "g-1")
+        assert decoded == [ledger.head.position]
+        with pytest.MonkeyPatch.context() as patch:
+            list_decoded_positions(patch)  # the command's own decoding does not count
+            assert ratings(*game, db=url).exit_code == 0
+        assert view.standings(LADDER).games == before.games + 1
+        assert len(decoded) == 1
 
 
 @pytest.mark.slow_cases
@@ -561,7 +556,7 @@ def test_shipped_rulesets_are_published_once(url: str) -> None:
 def test_shipped_ruleset_that_conflicts_is_refused() -> None:
     """A shipped ruleset cannot follow a version of another partition, and is refused with the code of its rejection."""
     with rl.create() as ledger:
-        own = tomllib.loads(find_shipped("elo").fill_in("chess", "UTC")[0]) | {
+        own = tomllib.loads(read_elo_text("chess")) | {
             "version": "own",
             "effective_from": "1900-01-01",
         }

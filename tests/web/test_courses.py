@@ -12,7 +12,6 @@ from club import LADDER, run_ok
 from thresholds import set_thresholds
 
 import ratings_ledger
-from ratings_ledger.projections.queries.history import Course
 from ratings_ledger.web.charts import Point
 from ratings_ledger.web.courses import (
     build_points_line,
@@ -31,10 +30,9 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     set_thresholds(monkeypatch, head_us=0)
 
 
-def load_course(url: str, player: str) -> Course:
+def load_course(url: str, player: str, as_of: str | None = None) -> Any:
     with ratings_ledger.open(url) as ledger:
-        found: Course = ledger.at().profile(LADDER, player).steps
-        return found
+        return ledger.at(as_of=as_of).profile(LADDER, player).steps
 
 
 def test_line_has_every_step(url: str) -> None:
@@ -128,5 +126,5 @@ def test_ranks_are_drawn_as_far_as_the_points(pages: Application, url: str) -> N
     course = load_course(url, "anna")
     assert find_course_span(course, "date") == (course[0].occurred_at, course[-1].occurred_at)
     assert find_course_span(course, "games") == (1, 4)
-    assert find_course_span(Course(), "date") is None
+    assert find_course_span(load_course(url, "anna", "1999-12-31"), "date") is None
     assert "4 games" in get(pages, f"/players/anna/{LADDER}/_ranks").text
