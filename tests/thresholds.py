@@ -20,6 +20,9 @@ THRESHOLDS = {
     "last_steps": ["projections.queries.standings.LAST_STEPS_MAX"],
     "history_ends": ["projections.queries.history.ENDS_MAX"],
     "history_steps": ["projections.queries.history.STEPS_MAX"],
+    # workers elsewhere
+    "segment_events": ["projections.cluster.coordinating.SEGMENT_EVENTS"],
+    "part_games": ["projections.cluster.segments.PART_GAMES"],
     # writing
     "imported_chunk": ["ledger.intake.importing.CHUNK_EVENTS"],
     "parsed_items": ["ledger.intake.parsing.BLOCK_ITEMS"],

@@ -17,6 +17,7 @@ import pytest
 from builders import build_draft, build_event
 from forging import append_named_forgery
 from ledgers import append_drafts
+from rebuilds import act_before_promotion, keep_rebuilds_out
 from roles import Roles, create_documented_roles
 from sqlalchemy import make_url
 from stores import create_postgres_database, start_own_server
@@ -24,9 +25,6 @@ from thresholds import set_thresholds
 
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.runs import list_runs, record_run
-from ratings_ledger.projections.cluster import coordinating
-from ratings_ledger.projections.stored import generations
-from ratings_ledger.projections.stored.rebuild_lock import hold_rebuild_lock
 
 from ratings_ledger.ledger import clock  # isort: skip
 
@@ -138,7 +136,7 @@ def test_unusable_folder_is_named_first(db: str, ratings: Ratings, tmp_path: Pat
 @pytest.mark.slow_cases
 def test_running_rebuild_does_not_prevent_verify(db: str, ratings: Ratings) -> None:
     """While another rebuild is running, the nightly rebuild fails and verify runs."""
-    with hold_rebuild_lock(open_ledger(db)):
+    with keep_rebuilds_out(db):
         result = ratings("nightly", db=db)
     assert (result.exit_code, list(parse_parts(result))) == (4, ["rebuild FAILED", "verify done"])
     assert "another rebuild" in result.stderr
@@ -284,12 +282,12 @@ def test_retry_ends_at_its_limit(impatient_url: str, ratings: Ratings, tmp_path:
 @pytest.mark.slow
 def test_locked_rebuild_is_retried(impatient_url: str, ratings: Ratings, tmp_path: Path) -> None:
     """While another rebuild is running, the other parts run at once, and with --retry the rebuild runs after it."""
-    with hold_rebuild_lock(open_ledger(impatient_url)):
+    with keep_rebuilds_out(impatient_url):
         result = ratings("nightly", "--backup", tmp_path / "backups", "--retry", "1s", db=impatient_url)
     assert (result.exit_code, list(parse_parts(result))) == (4, ["rebuild FAILED", "verify done", "backup done"])
     assert result.stderr.count("\n") == 1
     assert len(list((tmp_path / "backups").glob("*.gz"))) == 1
-    with block_for_a_second(lambda: hold_rebuild_lock(open_ledger(impatient_url))):
+    with block_for_a_second(lambda: keep_rebuilds_out(impatient_url)):
         result = ratings("nightly", "--backup", tmp_path / "backups", "--retry", "1m", db=impatient_url)
     assert (result.exit_code, result.stderr) == (0, "")
     assert list(parse_parts(result)) == ["rebuild done", "verify done", "backup done"]
@@ -310,14 +308,8 @@ def test_crash_of_the_server_is_one_line(ratings: Ratings, tmp_path: Path, monke
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     with start_own_server() as server, create_postgres_database(server.url) as url:
         assert ratings("init", "--for", "catan", db=url).exit_code == 0
-        promote = generations.promote
-
-        def crash(*arguments: Any) -> None:
-            server.kill()
-            promote(*arguments)
-
         with monkeypatch.context() as patch:
-            patch.setattr(generations, "promote", crash)
+            act_before_promotion(patch, server.kill)
             result = ratings("nightly", "--backup", tmp_path / "backups", db=url)
         assert (result.exit_code, result.stderr.count("\n")) == (3, 1), result
         assert result.stderr.startswith("ratings: rebuild: postgresql:")
@@ -372,7 +364,7 @@ def test_night_reports_the_last_comparison_without_the_cache(
 ) -> None:
     """A night reports when all stored results were last compared without the cache: by a complete verify or by
     `rebuild --check`."""
-    monkeypatch.setattr(coordinating, "SEGMENT_EVENTS", 1)  # workers do nothing for a log without a whole segment
+    set_thresholds(monkeypatch, segment_events=1)  # workers do nothing for a log without a whole segment
 
     def read_last_comparison(*arguments: str) -> str | None:
         result = ratings("nightly", "--format", "json", *arguments, db=db)

@@ -12,14 +12,13 @@ from typing import Any
 import pytest
 from builders import build_draft, build_event
 from ledgers import advance_clock, append_drafts
-from own_rules import load_built_in_rule
+from own_rules import load_built_in_rule, substitute_rule
+from rebuilds import act_before_promotion
 
 from ratings_ledger.cli.output.status import format_age
 from ratings_ledger.ledger.events.canonical import parse_instant
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.runs import record_run
-from ratings_ledger.projections.rulesets import registry
-from ratings_ledger.projections.stored import generations
 
 Ratings = Callable[..., Any]
 ALL, THREE_TO_FOUR = "elo-chess/all", "elo-chess/3-4"
@@ -67,18 +66,13 @@ def let_time_pass(monkeypatch: pytest.MonkeyPatch, seconds: int) -> None:
 @pytest.fixture
 def break_rule(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
     """A function that breaks the rule of the ladders from their second game on, or repairs it."""
-    real_rule = registry.find_rule
     rule = load_built_in_rule("pairwise-elo/1")
 
     def score(*arguments: Any) -> int:
         raise ZeroDivisionError("of the rule")
 
     def set_broken(is_broken: bool) -> None:
-        used_rule = rule._replace(score=score) if is_broken else rule
-        monkeypatch.setattr(
-            "ratings_ledger.projections.rulesets.versions.find_rule",
-            lambda name: used_rule if name == rule.id else real_rule(name),
-        )
+        substitute_rule(monkeypatch, rule._replace(score=score) if is_broken else rule)
 
     return set_broken
 
@@ -378,7 +372,7 @@ def kill_rebuild(db: str, ratings: Ratings) -> Iterator[Callable[[], None]]:
     """A function that kills a rebuild in the middle of its run in another process."""
     if (child := os.fork()) == 0:
         try:
-            generations.promote = lambda *_: time.sleep(600)
+            act_before_promotion(pytest.MonkeyPatch(), lambda: time.sleep(600))
             ratings("rebuild", db=db)
         finally:
             os._exit(1)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from ledgers import open_for_writing
+from rebuilds import keep_rebuilds_out
 from sqlalchemy import make_url, text
 
 from ratings_ledger import BadArgument, LedgerError, NoLedger, NotALedger, RuleFailed, StoreUnavailable, Unknown
@@ -15,7 +16,6 @@ from ratings_ledger.ledger import errors
 from ratings_ledger.ledger.errors import REASONS
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
-from ratings_ledger.projections.stored.rebuild_lock import hold_rebuild_lock
 
 Ratings = Callable[..., Any]
 
@@ -48,7 +48,7 @@ def test_missing_ledger_exits_with_3(store: str, ratings: Ratings, tmp_path: Pat
 
 def test_second_rebuild_exits_with_4(ledger_url: str, ratings: Ratings) -> None:
     """A rebuild during another one exits with 4 and `already-running`, and leaves no run."""
-    with hold_rebuild_lock(open_ledger(ledger_url)):
+    with keep_rebuilds_out(ledger_url):
         assert stopped(ratings, "rebuild", db=ledger_url) == (4, "already-running")
         result = ratings("rebuild", "--log", "json", db=ledger_url)
         assert [(line["reason"], line["exit_code"]) for line in map(json.loads, result.stderr.splitlines())] == [

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from alembic import command
 from ledgers import open_for_reading, open_for_writing
+from rebuilds import keep_rebuilds_out
 from roles import create_documented_roles
 from sqlalchemy import make_url, text
 
@@ -22,7 +23,6 @@ from ratings_ledger.ledger.store.appending import append
 from ratings_ledger.ledger.store.migrations import build_config
 from ratings_ledger.ledger.store.opening import Ledger, connect, read_schema_revision
 from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
-from ratings_ledger.projections.stored.rebuild_lock import hold_rebuild_lock
 
 Ratings = Callable[..., Any]
 PAGE = Path(__file__).parents[2] / "docs" / "upgrading.md"
@@ -162,7 +162,7 @@ def test_recording_survives_an_upgrade(store: str, ratings: Ratings) -> None:
 def test_running_rebuild_blocks_upgrade(store: str, ratings: Ratings) -> None:
     """An upgrade is refused while a rebuild is running and works afterwards."""
     create_old_ledger(store, OLD)
-    with hold_rebuild_lock(connect(store)):
+    with keep_rebuilds_out(store):
         result = ratings("upgrade", db=store)
         assert (result.exit_code != 0, "rebuild" in result.stderr, read_revision(store)) == (True, True, OLD)
     assert ratings("upgrade", db=store).exit_code == 0

@@ -26,6 +26,7 @@ from cluster_ledgers import (
 from dask_clusters import LocalCluster, build_fault, run_cluster
 from fault_helpers import take_rebuild_lock, wait_until
 from lengths import mark_long_values
+from rebuilds import act_before_promotion
 
 from ratings_ledger.projections.cluster import coordinating, engines, task_runner
 from ratings_ledger.projections.stored import generations
@@ -350,18 +351,12 @@ def test_second_coordinator_is_refused(cluster: LocalCluster, rebuilding: Rebuil
 def test_coordinator_without_its_lock_promotes_nothing(cluster: LocalCluster, rebuilding: Rebuilding) -> None:
     """A coordinator that lost its lock while another rebuild ran promotes nothing."""
 
-    def rebuild_meanwhile(patch: pytest.MonkeyPatch) -> None:
-        promote = generations.promote
+    def rebuild_meanwhile() -> None:
+        take_rebuild_lock(rebuilding.url)
+        command = [Path(sys.executable).with_name("ratings"), "--db", rebuilding.url, "rebuild"]
+        subprocess.run(command, check=True, capture_output=True)
 
-        def lose_and_promote(*arguments: Any) -> None:
-            take_rebuild_lock(rebuilding.url)
-            command = [Path(sys.executable).with_name("ratings"), "--db", rebuilding.url, "rebuild"]
-            subprocess.run(command, check=True, capture_output=True)
-            promote(*arguments)
-
-        patch.setattr(generations, "promote", lose_and_promote)
-
-    result = rebuilding.run(cluster.address, patch=rebuild_meanwhile)
+    result = rebuilding.run(cluster.address, patch=lambda patch: act_before_promotion(patch, rebuild_meanwhile))
     assert (result.exit_code, result.stdout) == (3, "")
     assert "nothing was promoted" in result.stderr
     assert rebuilding.is_right(RebuildResult(0, "", "", 0))

@@ -12,6 +12,7 @@ import psycopg
 import pytest
 from fault_helpers import build_game_event, build_numbered_game
 from ledgers import open_for_reading
+from rebuilds import act_before_promotion
 from sqlalchemy import make_url, text
 from sqlalchemy.exc import OperationalError
 from stores import OwnServer, create_postgres_database, start_own_server
@@ -23,7 +24,6 @@ from ratings_ledger.ledger.store import postgres, postgres_connection
 from ratings_ledger.ledger.store.appending import append
 from ratings_ledger.ledger.store.log import read_records
 from ratings_ledger.ledger.store.opening import connect, open_ledger
-from ratings_ledger.projections.stored import generations
 
 pytestmark = pytest.mark.timeout(120)
 Ratings = Callable[..., Any]
@@ -167,16 +167,9 @@ def test_freeze_while_promoting_is_given_up(
 
     The connection that holds the lock was silent while the generation was built.
     """
-    promote = generations.promote
-
-    def freeze_and_promote(*arguments: Any) -> None:
-        freeze()
-        promote(*arguments)
-
-    monkeypatch.setattr(generations, "promote", freeze_and_promote)
+    act_before_promotion(monkeypatch, freeze)
     check_given_up(ratings("rebuild", db=db))
     freeze()
-    monkeypatch.setattr(generations, "promote", promote)
     assert ratings("rebuild", db=db).exit_code == 0
     assert ratings("verify", db=db) == (0, "", "")
 

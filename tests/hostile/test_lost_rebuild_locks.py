@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from fault_helpers import take_rebuild_lock
+from rebuilds import act_before_promotion
 from sqlalchemy import text
 
 from ratings_ledger import LedgerError, StoreUnavailable
@@ -47,19 +48,6 @@ def verify_live_generation(db: str) -> int:
         row_count = connection.execute(text("SELECT count(*) FROM live_standings")).scalar_one()
         assert row_count > 0
         return int(generation.generation)
-
-
-def act_before_promotion(monkeypatch: pytest.MonkeyPatch, act: Callable[[], Any]) -> None:
-    """Call `act` once, when a rebuild has written everything and is about to promote it."""
-    promote, calls = generations.promote, []
-
-    def act_and_promote(*arguments: Any) -> None:
-        calls.append(1)
-        if len(calls) == 1:
-            act()
-        promote(*arguments)
-
-    monkeypatch.setattr(generations, "promote", act_and_promote)
 
 
 @pytest.mark.slow_cases

@@ -14,14 +14,11 @@ import pytest
 from fault_helpers import build_game_event, wait_until
 from ledgers import open_for_writing
 from lengths import mark_long_values
+from rebuilds import act_before_promotion
 from sqlalchemy import make_url, text
 from thresholds import set_thresholds
 
-from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import dump
-from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.stored import generations
-from ratings_ledger.projections.stored.rebuilding import rebuild
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("pgbouncer") is None, reason="PgBouncer is not installed"),
@@ -99,15 +96,11 @@ def test_session_pooling_keeps_locks(ratings: Ratings, postgres_url: str, monkey
     """
     with pooled(postgres_url, "session") as db:
         assert ratings("init", "--for", "chess", db=db).exit_code == 0
-        promote, told = generations.promote, []
-
-        def promoting(*arguments: Any) -> None:
-            told.append(ratings("rebuild", db=db))
-            promote(*arguments)
-
-        monkeypatch.setattr(generations, "promote", promoting)
-        assert rebuild(open_ledger(db), clock.now).promoted
-        assert [(one.exit_code, "another rebuild" in one.stderr) for one in told] == [(4, True)]
+        second_results: list[Any] = []
+        act_before_promotion(monkeypatch, lambda: second_results.append(ratings("rebuild", db=db)))
+        first_result = ratings("rebuild", db=db)
+        assert (first_result.exit_code, first_result.stderr) == (0, "")
+        assert [(result.exit_code, "another rebuild" in result.stderr) for result in second_results] == [(4, True)]
         with open_for_writing(postgres_url) as connection:
             connection.execute(text("LOCK TABLE events IN ACCESS EXCLUSIVE MODE"))
             busy = ratings("record", *CHESS, "--game-id", "g-2", "anna", "ben", db=f"{db}&timeout=0.2")
