@@ -16,6 +16,7 @@ from ratings_ledger.projections.rulesets import registry, shipped_rulesets, vers
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 from ratings_ledger.rules import Rule
 
+needs_numba = pytest.mark.skipif(not compiling.is_available(), reason="the extra fast is not installed")
 SHIPPED = Path(__file__).parents[1] / "projections" / "shipped"
 
 
@@ -29,6 +30,11 @@ def load_built_in_rule(name: str) -> Rule:
 def list_built_in_rules() -> list[str]:
     """Return the names of the built-in rules without state, those of contract 1."""
     return [name for name in registry.BUILT_IN if not load_built_in_rule(name).state]
+
+
+def list_state_rules() -> list[str]:
+    """Return the names of the built-in rules with state, those of contract 2."""
+    return [name for name in registry.BUILT_IN if load_built_in_rule(name).state]
 
 
 def reads_kind(rule: Rule, kind: str) -> bool:
@@ -107,6 +113,13 @@ def read_ruleset(text: str) -> versions.Ruleset:
     ruleset, problems = versions.read_toml(text)
     assert ruleset is not None, problems
     return ruleset
+
+
+def bind_ruleset(text: str) -> versions.Version:
+    """Return the version in a text, bound to its rule; both must be valid."""
+    version, problems = versions.bind(read_ruleset(text))
+    assert version is not None, problems
+    return version
 
 
 def find_ruleset_problems(text: str) -> list[versions.RulesetProblem]:

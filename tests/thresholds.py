@@ -20,6 +20,7 @@ THRESHOLDS = {
     "last_steps": ["projections.queries.standings.LAST_STEPS_MAX"],
     "history_ends": ["projections.queries.history.ENDS_MAX"],
     "history_steps": ["projections.queries.history.STEPS_MAX"],
+    "numpy_games": ["projections.arrays.LONG_HISTORY"],
     # workers elsewhere
     "segment_events": ["projections.cluster.coordinating.SEGMENT_EVENTS"],
     "part_games": ["projections.cluster.segments.PART_GAMES"],

@@ -6,12 +6,14 @@ import os
 import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 from builders import format_game_line
 from ledgers import create_ledger
+from own_rules import load_built_in_rule, substitute_rule
 from stores import make_empty_ledger, make_ruled_ledger, record_lines
 
 from ratings_ledger.ledger import clock
@@ -571,18 +573,15 @@ def test_replay_check_names_differing_ladder(
     ruled_url: str, tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`backup check --replay` fails and names each ladder whose replayed standings differ."""
-    from ratings_ledger.projections.stored import backup_checks
-
     append_lines(ratings, ruled_url, *GAMES)
     file = export_events(ratings, ruled_url, tmp_path / "all.jsonl")
-    true_digests, calls = backup_checks._compute_digests, []
+    rule, calls = load_built_in_rule("pairwise-elo/1"), count(1)
 
-    def compute_once_differently(ledger: Any, position: int) -> Any:
-        calls.append(ledger)
-        digests = true_digests(ledger, position)
-        return {**digests, "club-catan-elo/all": "sha256:other"} if len(calls) == 1 else digests
+    def score_differently_each_time(n: int, points: Any, columns: Any, constants: Any, table: Any, change: Any) -> int:
+        change[0], change[1] = next(calls), 0
+        return int(change[0])
 
-    monkeypatch.setattr(backup_checks, "_compute_digests", compute_once_differently)
+    substitute_rule(monkeypatch, rule._replace(score=score_differently_each_time))
     result = ratings("backup", "check", "--replay", file, db=ruled_url)
     assert result.exit_code == 1
     assert "standings: position" in result.stdout

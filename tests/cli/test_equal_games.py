@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from ratings_ledger.projections import arrays
+from thresholds import set_thresholds
 
 Ratings = Callable[..., Any]
 pytestmark = pytest.mark.ledger(make=lambda ratings, url: ratings("init", "--for", "chess", db=url))
@@ -29,12 +28,12 @@ def games(tmp_path: Path, *rows: tuple[str, str, str, str, str]) -> Path:
     return path
 
 
-@pytest.mark.parametrize("long_history", [arrays.LONG_HISTORY, 0], ids=["one by one", "by numpy"])
+@pytest.mark.parametrize("thresholds", [{}, {"numpy_games": 0}], ids=["one by one", "by numpy"])
 def test_equal_games_of_another_source_are_counted(
-    club: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, long_history: int
+    club: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, thresholds: dict[str, float]
 ) -> None:
     """The same day, game, players and places: the count and the first are told, and nothing is refused."""
-    monkeypatch.setattr(arrays, "LONG_HISTORY", long_history)
+    set_thresholds(monkeypatch, **thresholds)
     path = games(tmp_path, ("aaaaaaaa", "2024.11.23", "cleo", "ben", "1/2-1/2"), ("aaaaaaab", "2024.11.22", "ben",
                  "anna", "0-1"), ("aaaaaaac", "2024.11.22", "anna", "ben", "1-0"))  # fmt: skip
     told = (

@@ -12,10 +12,10 @@ from typing import TypeGuard
 
 import click
 import pytest
+from own_rules import list_built_in_rules, list_state_rules, load_built_in_rule
 from stores import make_ruled_ledger
 
 from ratings_ledger.cli.main import COMMANDS, ratings
-from ratings_ledger.projections.rulesets.registry import BUILT_IN
 
 ROOT = Path(__file__).parents[2]
 LAYERS = ("ledger", "projections", "ratings_ledger", "cli")
@@ -283,7 +283,8 @@ def test_files_stay_short() -> None:
 
     assert {name: length for name, length in lengths.items() if length >= 800} == {}
     rules_by_file = Counter(
-        module.partition(":")[0].partition(".")[2].replace(".", "/") + ".py" for module in BUILT_IN.values()
+        strip_package(load_built_in_rule(name).explain.__module__).replace(".", "/") + ".py"
+        for name in (*list_built_in_rules(), *list_state_rules())
     )
     rules = {name: length for name, length in lengths.items() if name.startswith("projections/rules/")}
     assert {

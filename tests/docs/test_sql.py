@@ -10,11 +10,21 @@ from ledgers import open_for_reading
 from make_docs import ROOT, SQL, replace_views
 from sqlalchemy import text
 
-from ratings_ledger.projections.stored.views import MEANINGS
-
 Ratings = Callable[..., Any]
 PAGE = SQL.read_text(encoding="utf-8")
 LADDER = "elo-catan/all"
+
+
+def _read_documented_views() -> dict[str, tuple[str, dict[str, str]]]:
+    """Return the meaning of each view on the page, with the meanings of its columns."""
+    sections = re.findall(r"^### (\w+)\n\nA row is (.*?)\.\n\n(.*?)\n\n", PAGE, re.DOTALL | re.MULTILINE)
+    return {
+        name: (meaning, dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", table, re.MULTILINE)))
+        for name, meaning, table in sections
+    }
+
+
+MEANINGS = _read_documented_views()
 
 
 def queries(fence: str) -> list[str]:

@@ -27,11 +27,12 @@ from ratings_ledger.ledger.intake.importing import FileIntake
 from ratings_ledger.ledger.intake.intake import ImportPolicy
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.stored import generations
 
 GAMES = 2_000
 CHUNK_EVENTS = 250
 DISK_KIB = 1_000
+# a rebuild leaves this space on the disk of a SQLite file
+RESERVED_BYTES = 1 << 20
 
 
 @pytest.fixture(autouse=True)
@@ -150,7 +151,7 @@ def test_rebuild_on_full_disk_frees_its_space(small_disk: Path, ratings: Callabl
     resize_disk(small_disk, 32 << 20)
     path = small_disk / "ratings.db"
     create_many_ladders(ratings, f"sqlite:///{path}")
-    resize_disk(small_disk, path.stat().st_size + generations.RESERVED_BYTES + (300 << 10))
+    resize_disk(small_disk, path.stat().st_size + RESERVED_BYTES + (300 << 10))
     check_failed_rebuild(ratings, f"sqlite:///{path}")
     resize_disk(small_disk, 32 << 20)
     assert ratings("rebuild", db=path).exit_code == 0

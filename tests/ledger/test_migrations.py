@@ -9,7 +9,6 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import inspect, text
 
-import ratings_ledger.projections.stored.schema  # noqa: F401  (declares its tables in the same metadata)
 from ratings_ledger import NotALedger, StoreUnavailable
 from ratings_ledger.ledger.events.types import Draft
 from ratings_ledger.ledger.store.appending import append

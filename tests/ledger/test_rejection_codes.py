@@ -10,16 +10,15 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import pytest
+from own_rules import load_built_in_rule, substitute_rule
 from sheet_files import ERROR, xlsx
 from stores import make_empty_ledger, make_ruled_ledger
 
 from ratings_ledger.ledger.intake import readers
 from ratings_ledger.ledger.rejections import CODES
 from ratings_ledger.ledger.validation.leagues import draw_schedule
-from ratings_ledger.projections.rules.pairwise_elo import RULE
-from ratings_ledger.projections.rulesets import registry
 
-PICKY = RULE._replace(name="picky", check=lambda n, columns, params: "it is Monday")
+PICKY = load_built_in_rule("pairwise-elo/1")._replace(name="picky", check=lambda n, columns, params: "it is Monday")
 
 
 class Case(NamedTuple):
@@ -546,12 +545,11 @@ def test_rejection_names_code_file_and_line(
 ) -> None:
     """Each bad input is refused with its code, file and line, and nothing is appended."""
     case = CASES[code]
-    monkeypatch.setattr(registry, "entry_points", lambda group, name=None: [PickyEntry("picky/1", "here", group)])
+    substitute_rule(monkeypatch, PICKY)
     entry_points = [PickyEntry("picky", "here", "ratings.readers")] if code == "bad-reader" else []
     monkeypatch.setattr(readers, "entry_points", lambda group: entry_points)
     if code == "file-too-large":
         monkeypatch.setattr(readers, "read_json_lines", raise_memory_error)
-    registry.find_rule.cache_clear()
     path = tmp_path / "input"
     if case.content is None:
         path.mkdir()
@@ -573,7 +571,6 @@ def test_rejection_names_code_file_and_line(
     assert summary["rejected"][-1]["message"].isprintable()
     assert (result.exit_code, summary["appended"], summary["existing"]) == (1, 0, 0)
     assert json.loads(ratings("status", "--format", "json", db=db).stdout) == status_before
-    registry.find_rule.cache_clear()
 
 
 # the line that a rejection names, if it is not the first; None: the file as a whole
@@ -600,7 +597,7 @@ REJECTED_LINES = {
 
 
 class PickyEntry(EntryPoint):
-    """An entry point of another package: a rule that scores no game, or an object that is not a reader."""
+    """An entry point of another package for an object that is not a reader."""
 
     def load(self) -> Any:
         return PICKY

@@ -1,5 +1,6 @@
 """Ledgers in memory, rulesets from each source, the upgrade of an older ledger, and the example ledger."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
@@ -13,7 +14,6 @@ from ratings_ledger.ledger.store.migrations import build_config
 from ratings_ledger.ledger.store.opening import connect
 from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
 from ratings_ledger.ledger.verification import verify_log
-from ratings_ledger.projections.stored.schema_upgrades import upgrade_ledger
 
 EXAMPLE_RULESET = Path(__file__).parents[2] / "examples" / "elo-catan-2.toml"
 OLD_REVISION = "0006"
@@ -73,7 +73,7 @@ def test_a_ruleset_is_published_from_each_source(source: str) -> None:
         assert ledger.simulate(ruleset, ledger.at()).variants[0].ruleset == "elo-catan@2"
 
 
-def test_a_ledger_of_an_older_schema_is_upgraded_on_request(tmp_path: Path) -> None:
+def test_a_ledger_of_an_older_schema_is_upgraded_on_request(tmp_path: Path, ratings: Callable[..., Any]) -> None:
     """Opening an older ledger names the command and the call that upgrade it, and changes nothing; `upgrade` works."""
     path = tmp_path / "old.db"
     with connect(str(path), create=True).writing() as connection:
@@ -86,8 +86,8 @@ def test_a_ledger_of_an_older_schema_is_upgraded_on_request(tmp_path: Path) -> N
             rl.open(path, create=True)
     assert f"ratings --db {path} upgrade; or from Python: ratings_ledger.upgrade({str(path)!r})" in str(problem.value)
     assert problem.value.reason == "old-schema"
-    dry_run = upgrade_ledger(str(path), dry_run=True)
-    assert (dry_run.from_, dry_run.to, dry_run.upgraded) == (OLD_REVISION, SCHEMA_REVISION, False)
+    dry_run = json.loads(ratings("upgrade", "--dry-run", "--format", "json", db=str(path)).stdout)
+    assert (dry_run["from"], dry_run["to"], dry_run["upgraded"]) == (OLD_REVISION, SCHEMA_REVISION, False)
     with rl.upgrade(path) as ledger:
         assert ledger.publish("elo-chess", by="mira") == ["elo-chess@1"]
 

@@ -10,8 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from histories import build_ruleset_event
-
-from ratings_ledger.projections.rulesets.versions import read_shipped_texts
+from own_rules import find_shipped_texts
 
 Event = dict[str, Any]
 # (moment of recording, event)
@@ -45,7 +44,7 @@ VARIANTS: tuple[dict[str, Any], ...] = (
 
 def build_shipped_rulesets() -> list[Event]:
     """Return the shipped versions of the three Catan lists as events."""
-    texts = [text for text in read_shipped_texts() if "catan-points/1" in text or "annual-places/1" in text]
+    texts = [text for text in find_shipped_texts() if "catan-points/1" in text or "annual-places/1" in text]
     return [build_ruleset_event(text) | {"id": f"rules {number}"} for number, text in enumerate(texts)]
 
 

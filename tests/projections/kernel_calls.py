@@ -81,6 +81,13 @@ def run_draw(i: Any, j: Any, before: Any, columns: Any, constants: Any, table: A
     return draw(i, j, before, columns, constants, table) | 0
 
 
+def compile_function(function: Any) -> Any:
+    """Compile a function of a rule, with the functions that it calls, to call it with arrays; bounds are checked."""
+    from numba import njit
+
+    return njit(boundscheck=True)(compiling.StandaloneCopier({}).copy(function, {}))
+
+
 LOOPS = {
     "score": run_score,
     "score_period": run_period,

@@ -9,16 +9,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from own_rules import load_built_in_rule
+from own_rules import list_state_rules, load_built_in_rule
 
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.rulesets.kernel_determinism import ARGUMENTS, INT, INT_TABLE
-from ratings_ledger.projections.rulesets.registry import BUILT_IN
 
 numba = pytest.importorskip("numba", reason="the extra fast is not installed")
 binding = pytest.importorskip("llvmlite.binding")
 
-WITH_STATE = [name for name in BUILT_IN if load_built_in_rule(name).state]
 # by architecture: target, processor, and a pattern of its fused instructions
 TARGETS = {
     "x86-64": ("x86_64-unknown-linux-gnu", "haswell", r"\bvfn?m(?:add|sub)\w*"),
@@ -75,7 +73,7 @@ def find_fused(code: str, architecture: str) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", WITH_STATE)
+@pytest.mark.parametrize("name", list_state_rules())
 def test_no_kernel_is_fused(name: str) -> None:
     """No kernel of a rule with state has a fused multiply-add, on either architecture."""
     for kernel in list_kernels(name):

@@ -4,11 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from own_rules import substitute_rule
+from own_rules import find_ruleset_problems, substitute_rule, withdraw_rule
 
-from ratings_ledger import Ruleset
-from ratings_ledger.projections.compiling import extract_reason
-from ratings_ledger.projections.rulesets.versions import bind, parse_toml, read_toml
+import ratings_ledger as rl
 from ratings_ledger.rules import Params, Rule, Term, no_table
 
 ROOT = Path(__file__).parents[2]
@@ -36,7 +34,7 @@ def list_problems(monkeypatch: pytest.MonkeyPatch, rule: Rule, members: str = ""
     """Return the problems of a ruleset with this rule."""
     substitute_rule(monkeypatch, rule, "own/1")
     text = f'id = "x"\nversion = "1"\nrule = "own/1"\n{members}[scope]\ngame = ["chess"]\n'
-    return [f"{problem.key}: {problem.message}" for problem in read_toml(text)[1]]
+    return [f"{problem.key}: {problem.message}" for problem in find_ruleset_problems(text)]
 
 
 def raise_key_error(*arguments: Any) -> Any:
@@ -89,30 +87,18 @@ def test_start_beyond_bounds_is_rejected(monkeypatch: pytest.MonkeyPatch) -> Non
     )
 
 
-@pytest.mark.parametrize(
-    ("numba_message", "reason"),
-    [
-        ("Failed in nopython mode pipeline (step: nopython frontend)\n\x1b[1mUntyped global name 'x': cannot determine "
-         'Numba type of <class \'set\'>\x1b[0m\n\nFile "rules/own.py", line 12:\ndef score(n):\n',
-         "Untyped global name 'x': cannot determine Numba type of <class 'set'> (own.py, line 12)"),
-        ("Failed in nopython mode pipeline (step: x)\n- During: typing of call\n", "no reason given"),
-    ],
-)  # fmt: skip
-def test_reason_for_not_compiling_is_extracted(numba_message: str, reason: str) -> None:
-    """The reason and the line are extracted from numba's message."""
-    assert extract_reason(numba_message) == reason
-
-
-def test_missing_rule_lists_installed_ones() -> None:
+def test_missing_rule_lists_installed_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     """A ruleset file whose rule is not installed is rejected with a list of the installed rules.
 
     The publisher of a file can choose another rule; a published ruleset has to wait for its package, on many ladders at
     once, so it gets a short message.
     """
-    text = (ROOT / "examples" / "club-catan-elo-2.toml").read_text().replace("pairwise-elo/1", "pairwise-eol/1")
-    ruleset, (problem,) = read_toml(text)
-    assert ruleset is None
+    text = (ROOT / "examples" / "club-catan-elo-2.toml").read_text()
+    (problem,) = find_ruleset_problems(text.replace("pairwise-elo/1", "pairwise-eol/1"))
     assert problem.message.startswith("'pairwise-eol/1' is not installed; available rules: annual-places/1, ")
     assert problem.message.endswith("; did you mean pairwise-elo/1?")
-    _, (short_problem,) = bind(Ruleset.model_validate(parse_toml(text)[0]))
-    assert short_problem.message == "'pairwise-eol/1' is not installed"
+    with rl.create(rulesets=[text]) as ledger:
+        withdraw_rule(monkeypatch, "pairwise-elo/1")
+        with pytest.raises(rl.RulesetUnusable) as error:
+            ledger.at().standings("club-catan-elo/all")
+    assert str(error.value).endswith(": 'pairwise-elo/1' is not installed"), error.value

@@ -3,11 +3,18 @@
 from typing import Any
 
 import pytest
-from own_rules import find_ruleset_problems, list_built_in_rules, load_built_in_rule, read_ruleset, substitute_rule
+from own_rules import (
+    bind_ruleset,
+    find_ruleset_problems,
+    list_built_in_rules,
+    list_state_rules,
+    load_built_in_rule,
+    substitute_rule,
+)
 from state_rules import BY_GAME, BY_PERIOD, SCALE
 
 from ratings_ledger.projections.rulesets.registry import find_malformed_members
-from ratings_ledger.projections.rulesets.versions import Version, bind, find_sequel_problem
+from ratings_ledger.projections.rulesets.versions import Version, find_sequel_problem
 from ratings_ledger.rules import UNITS_MAX, Rule, State
 
 TEXT = 'id = "x"\nversion = "1"\nrule = "own/1"\n[scope]\ngame = ["chess"]\n'
@@ -17,12 +24,10 @@ RATING, DEVIATION = State("rating", SCALE), State("deviation", SCALE)
 def bind_rule(monkeypatch: pytest.MonkeyPatch, rule: Rule) -> Version:
     """Return a valid version with this rule."""
     substitute_rule(monkeypatch, rule, "own/1")
-    version, problems = bind(read_ruleset(TEXT))
-    assert version is not None, problems
-    return version
+    return bind_ruleset(TEXT)
 
 
-@pytest.mark.parametrize("name", list_built_in_rules())
+@pytest.mark.parametrize("name", [*list_built_in_rules(), *list_state_rules()])
 def test_built_in_rule_has_valid_members(name: str) -> None:
     """The built-in rules meet the requirements for the rules of packages."""
     assert list(find_malformed_members(load_built_in_rule(name))) == []
@@ -73,9 +78,7 @@ def test_start_is_the_state_of_a_new_player(monkeypatch: pytest.MonkeyPatch) -> 
     assert bind_rule(monkeypatch, BY_GAME).start_state == (1500 * SCALE, 40 * SCALE)
     assert bind_rule(monkeypatch, BY_GAME).start == 1500 * SCALE
     substitute_rule(monkeypatch, load_built_in_rule("placement-points/1"), "own/1")
-    version, _ = bind(read_ruleset(TEXT))
-    assert version is not None
-    assert version.start_state == (0,)
+    assert bind_ruleset(TEXT).start_state == (0,)
 
 
 @pytest.mark.parametrize(

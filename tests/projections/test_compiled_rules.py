@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from own_rules import load_built_in_rule, needs_numba
 from test_rule_contract import PARAMS, list_boards
 from thresholds import set_thresholds
 
@@ -21,11 +22,8 @@ from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
 from ratings_ledger.projections.replay.streams import Stream, StreamAdjustment
 from ratings_ledger.projections.replay.trace import Trace
-from ratings_ledger.projections.rulesets.registry import find_rule
 from ratings_ledger.projections.rulesets.versions import Version
 from ratings_ledger.rules import Rule
-
-needs_numba = pytest.mark.skipif(not compiling.is_available(), reason="the extra fast is not installed")
 
 ROOT = Path(__file__).parents[2]
 GAMES = 200
@@ -93,7 +91,7 @@ def to_plain_trace(trace: Trace) -> dict[str, Any]:
 @pytest.mark.parametrize("name", PARAMS)
 def test_compiled_replay_equals_interpreted(name, monkeypatch):
     """A compiled replay of random games equals the interpreted one exactly."""
-    stream = draw_stream(find_rule(name), seed=7)
+    stream = draw_stream(load_built_in_rule(name), seed=7)
     assert {*stream.version_indices} == {*range(len(stream.versions))}
     with monkeypatch.context() as patched:
         patched.setattr(replaying, "replay_interpreted", None)  # a rule that cannot be compiled would be interpreted
@@ -132,7 +130,7 @@ def score_with_fractions(n, points, columns, constants, table, change):
 @pytest.mark.parametrize("at", [0, 57, 99, None])
 def test_compiled_rule_fails_at_same_game(score, at, monkeypatch):
     """A compiled rule fails at the same game as the interpreted one."""
-    failing_rule = find_rule("pairwise-elo/1")._replace(score=score)
+    failing_rule = load_built_in_rule("pairwise-elo/1")._replace(score=score)
     stream = build_stream(failing_rule, 100, at)
     interpreted, compiled = replay_both_ways(stream, monkeypatch)
     assert compiled == interpreted
@@ -158,17 +156,31 @@ def build_stream(rule: Rule, games: int, at: int | None) -> Stream:
 @needs_numba
 def test_uncompilable_rule_is_interpreted(monkeypatch, caplog):
     """A rule that cannot be compiled is interpreted, with one warning."""
-    uncompilable_rule = find_rule("pairwise-elo/1")._replace(score=score_with_fractions)
+    uncompilable_rule = load_built_in_rule("pairwise-elo/1")._replace(score=score_with_fractions)
     with caplog.at_level(logging.WARNING):
         interpreted, compiled = replay_both_ways(build_stream(uncompilable_rule, 50, None), monkeypatch)
     assert compiled == interpreted
     assert [Counter(record.message.split())["interpreted,"] for record in caplog.records] == [1]
 
 
+@pytest.mark.parametrize(
+    ("numba_message", "reason"),
+    [
+        ("Failed in nopython mode pipeline (step: nopython frontend)\n\x1b[1mUntyped global name 'x': cannot determine "
+         'Numba type of <class \'set\'>\x1b[0m\n\nFile "rules/own.py", line 12:\ndef score(n):\n',
+         "Untyped global name 'x': cannot determine Numba type of <class 'set'> (own.py, line 12)"),
+        ("Failed in nopython mode pipeline (step: x)\n- During: typing of call\n", "no reason given"),
+    ],
+)  # fmt: skip
+def test_reason_for_not_compiling_is_extracted(numba_message: str, reason: str) -> None:
+    """The reason and the line are extracted from numba's message."""
+    assert compiling.extract_reason(numba_message) == reason
+
+
 def test_replay_without_numba_is_interpreted(monkeypatch):
     """Without numba, a long history is replayed by the interpreted rule."""
     monkeypatch.setattr(compiling, "is_available", lambda: False)
-    interpreted, compiled = replay_both_ways(draw_stream(find_rule("pairwise-elo/1"), seed=4), monkeypatch)
+    interpreted, compiled = replay_both_ways(draw_stream(load_built_in_rule("pairwise-elo/1"), seed=4), monkeypatch)
     assert compiled == interpreted
 
 

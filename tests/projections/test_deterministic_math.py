@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 from checked_integers import Int64
+from kernel_calls import compile_function
 from lengths import mark_many_cases
 
-from ratings_ledger.projections import compiling, deterministic_math
+from ratings_ledger import rules
 
 
 @pytest.mark.parametrize("count", mark_many_cases(2_000, 20_000))
@@ -21,10 +22,10 @@ def test_exp_and_ln_are_right_to_fourteen_digits(count: int) -> None:
         for _ in range(count):
             exponent = random.uniform(-50, 50)
             exact = Decimal(exponent).exp()
-            largest["exp"] = max(largest["exp"], abs(Decimal(deterministic_math.exp(exponent)) / exact - 1))
+            largest["exp"] = max(largest["exp"], abs(Decimal(rules.exp(exponent)) / exact - 1))
             number = math.exp(random.uniform(-20, 20))
             exact = Decimal(number).ln()
-            largest["ln"] = max(largest["ln"], abs(Decimal(deterministic_math.ln(number)) / exact - 1))
+            largest["ln"] = max(largest["ln"], abs(Decimal(rules.ln(number)) / exact - 1))
     assert all(0 < error < Decimal("1e-14") for error in largest.values()), largest
 
 
@@ -33,14 +34,14 @@ def test_exp_and_ln_are_right_to_fourteen_digits(count: int) -> None:
 )
 def test_halves_are_rounded_away_from_zero(value: float, scale: int, whole: int) -> None:
     """Halves round away from zero, on both sides of zero."""
-    assert deterministic_math.units(value, scale) == whole
+    assert rules.units(value, scale) == whole
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 2.0**53])
 def test_invalid_doubles_have_no_units(value: float) -> None:
     """A NaN, an infinity or a number out of range raises instead of becoming a state."""
     with pytest.raises(OverflowError):
-        deterministic_math.units(value, 1)
+        rules.units(value, 1)
 
 
 @pytest.mark.slow
@@ -48,11 +49,11 @@ def test_compiled_arithmetic_equals_python() -> None:
     """Compiled `exp` and `ln` give exactly the doubles of Python."""
     numba = pytest.importorskip("numba")
     random = Random(2)
-    compiled = {name: numba.njit(getattr(deterministic_math, name)) for name in ("exp", "ln")}
+    compiled = {name: numba.njit(getattr(rules, name)) for name in ("exp", "ln")}
     for _ in range(5_000):
         exponent = random.uniform(-300, 300)
-        assert compiled["exp"](exponent) == deterministic_math.exp(exponent)
-        assert compiled["ln"](math.exp(exponent / 2)) == deterministic_math.ln(math.exp(exponent / 2))
+        assert compiled["exp"](exponent) == rules.exp(exponent)
+        assert compiled["ln"](math.exp(exponent / 2)) == rules.ln(math.exp(exponent / 2))
 
 
 # by name: (function that draws arguments, exact result, largest error in units)
@@ -113,7 +114,7 @@ def find_outcome(function: Callable[..., Any], numbers: tuple[int, ...]) -> Any:
 @pytest.mark.parametrize("name", FIXED_FUNCTIONS)
 def test_fixed_point_numbers_are_rounded_as_documented(name: str, record_property: Any, count: int) -> None:
     """The errors of each function, against 60 digits, are within its bound, and no step leaves 64 bits."""
-    function, (_, exact, bound) = getattr(deterministic_math, name), FIXED_FUNCTIONS[name]
+    function, (_, exact, bound) = getattr(rules, name), FIXED_FUNCTIONS[name]
     largest, scored = Decimal(0), 0
     with localcontext(prec=60):
         for numbers in draw_fixed_cases(name, count, seed=3):
@@ -149,7 +150,7 @@ def test_fixed_point_numbers_are_rounded_as_documented(name: str, record_propert
 )  # fmt: skip
 def test_fixed_point_functions_give_these_results(name: str, numbers: tuple[int, ...], result: Any) -> None:
     """Halves round away from zero, and arguments without a result raise."""
-    assert find_outcome(getattr(deterministic_math, name), numbers) == result
+    assert find_outcome(getattr(rules, name), numbers) == result
 
 
 @pytest.mark.slow
@@ -157,7 +158,7 @@ def test_compiled_fixed_point_equals_python() -> None:
     """Compiled functions of fixed-point numbers give the results of Python, errors included."""
     pytest.importorskip("numba")
     for name in FIXED_FUNCTIONS:
-        function = getattr(deterministic_math, name)
-        compiled = compiling.compile_loop(function)
+        function = getattr(rules, name)
+        compiled = compile_function(function)
         for numbers in draw_fixed_cases(name, 2_000, seed=4):
             assert find_outcome(compiled, numbers) == find_outcome(function, numbers), (name, numbers)

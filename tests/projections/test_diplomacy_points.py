@@ -4,14 +4,13 @@ import random
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
+from kernel_calls import compile_function
 from kind_games import POWERS, build_diplomacy, draw_diplomacy, list_columns, list_players
 from lengths import mark_many_cases
-from own_rules import SHIPPED, load_built_in_rule
+from own_rules import SHIPPED, bind_ruleset, load_built_in_rule, needs_numba
 
-from ratings_ledger.projections import compiling
-from ratings_ledger.projections.arrays import np
-from ratings_ledger.projections.rulesets.versions import bind, read_toml
 from ratings_ledger.rules import Rule, decimal
 
 C_DIPLO = load_built_in_rule("c-diplo/1")
@@ -125,13 +124,11 @@ def test_random_games_agree_with_fractions(count: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not compiling.is_available(), reason="the extra fast is not installed")
+@needs_numba
 @pytest.mark.parametrize("rule", [C_DIPLO, SQUARES], ids=lambda rule: rule.id)
 def test_compiled_points_equal_interpreted_ones(rule: Rule) -> None:
     """A rule compiled by numba gives the same points as interpreted."""
-    from numba import njit
-
-    kernel = njit(compiling.StandaloneCopier({}).copy(rule.score, {}))
+    kernel = compile_function(rule.score)
     constants, chance = np.array(rule.prepare(rule.params()), dtype=np.int64), random.Random(7)
     for _ in range(200):
         event = draw_diplomacy(chance, substituted=chance.random() < 0.3)
@@ -148,12 +145,9 @@ def test_compiled_points_equal_interpreted_ones(rule: Rule) -> None:
 @pytest.mark.parametrize(("name", "rule"), [("diplomacy-1", C_DIPLO), ("sum-of-squares-1", SQUARES)])
 def test_shipped_ruleset_names_its_rule(name: str, rule: Rule) -> None:
     """The shipped rulesets can be published, and state every parameter of their rules that a game depends on."""
-    ruleset, problems = read_toml((SHIPPED / f"{name}.toml").read_text(encoding="utf-8"))
-    assert ruleset is not None, problems
-    version, problems = bind(ruleset)
-    assert version is not None, problems
+    version = bind_ruleset((SHIPPED / f"{name}.toml").read_text(encoding="utf-8"))
     assert version.rule == rule
-    assert {*rule.params.model_fields} - {*ruleset.params} == {
+    assert {*rule.params.model_fields} - {*version.ruleset.params} == {
         "start", "min_games", "carry_over", "active_games", "active_days",
     }  # fmt: skip
 

@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 from lengths import mark_long_values
-from own_rules import publish_without_trial, substitute_rule
+from own_rules import needs_numba, publish_without_trial, substitute_rule
 from state_rules import BY_GAME, BY_PERIOD, SCALE
 from thresholds import set_thresholds
 
-from ratings_ledger.projections import compiling
 from ratings_ledger.rules import UNITS_MAX, Rule, exp, ln, real, root, units
 
 Ratings = Callable[..., Any]
@@ -202,7 +201,7 @@ def test_failing_kernel_is_reported_with_game_and_line(
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not compiling.is_available(), reason="the extra fast is not installed")
+@needs_numba
 @pytest.mark.parametrize("name", mark_long_values(["nan", "past_the_end"], KERNELS))
 def test_failing_compiled_kernel_is_reported_with_game_and_line(
     name: str, db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
@@ -215,7 +214,7 @@ def test_failing_compiled_kernel_is_reported_with_game_and_line(
     check_failure(ratings, db, game="g-4", message=message, line=find_failing_line(name))
 
 
-@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.at_length)])
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=[pytest.mark.at_length, needs_numba])])
 @pytest.mark.parametrize(
     ("members", "changes", "game", "message"),
     [
@@ -237,8 +236,6 @@ def test_failing_period_age_and_season_are_reported_with_game_and_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     """A failure in a period, in the aging between games or in a new season is reported with a game and a line."""
-    if compiled and not compiling.is_available():
-        pytest.skip("the extra fast is not installed")
     if compiled:
         set_thresholds(monkeypatch, compiled_games=1)
     rule = (BY_PERIOD if "period" in members else BY_GAME)._replace(**changes)

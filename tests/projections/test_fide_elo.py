@@ -7,18 +7,16 @@ import random
 from array import array
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 from checked_integers import to_checked
+from kernel_calls import compile_function
 from lengths import mark_many_cases
-from own_rules import SHIPPED, load_built_in_rule
+from own_rules import SHIPPED, bind_ruleset, load_built_in_rule, needs_numba
 
-from ratings_ledger.projections import compiling
-from ratings_ledger.projections.arrays import np
-from ratings_ledger.projections.rulesets.registry import find_malformed_members
-from ratings_ledger.projections.rulesets.versions import bind, find_sequel_problem, read_toml
+import ratings_ledger as rl
 from ratings_ledger.rules import MISSING, ONE, UNITS_MAX, decimal
 
 RULE = load_built_in_rule("fide-elo/1")
@@ -440,14 +438,9 @@ def test_period_stays_in_64_bits() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not compiling.is_available(), reason="the extra fast is not installed")
+@needs_numba
 def test_compiled_months_equal_interpreted_ones() -> None:
     """Periods, games, lifts and chances compiled by numba equal the interpreted ones exactly."""
-    from numba import njit
-
-    def compile_function(function: Any) -> Any:
-        return njit(boundscheck=True)(compiling.StandaloneCopier({}).copy(function, {}))
-
     period, single, lift, expected = map(compile_function, (RULE.score_period, RULE.score, RULE.enter, RULE.chance))
     assert RULE.enter is not None
     assert RULE.score_period is not None
@@ -496,10 +489,8 @@ def test_contradictory_params_are_rejected(params: dict[str, Any], reason: str) 
 @pytest.mark.parametrize("name", VERSIONS)
 def test_shipped_ruleset_has_the_tested_params(name: str) -> None:
     """Each version of the regulations is a publishable ruleset with the parameters tested here."""
-    ruleset, problems = read_toml((SHIPPED / f"fide-{name}.toml").read_text(encoding="utf-8"))
-    assert ruleset is not None, problems
-    version, problems = bind(ruleset)
-    assert version is not None, problems
+    version = bind_ruleset((SHIPPED / f"fide-{name}.toml").read_text(encoding="utf-8"))
+    ruleset = version.ruleset
     assert (version.rule, version.params) == (RULE, RULE.params(**VERSIONS[name]))
     assert (ruleset.name, ruleset.period, ruleset.effective_from) == (f"fide@{name}", "month", f"{name}-01")
     assert {*RULE.params.model_fields} - {*ruleset.params} <= {
@@ -509,17 +500,9 @@ def test_shipped_ruleset_has_the_tested_params(name: str) -> None:
 
 def test_shipped_versions_can_follow_each_other() -> None:
     """Each of the three rulesets is a valid later version of the one before."""
-    bound = []
-    for name in VERSIONS:
-        ruleset, _ = read_toml((SHIPPED / f"fide-{name}.toml").read_text(encoding="utf-8"))
-        assert ruleset is not None
-        bound.append(bind(ruleset)[0])
-    assert all(old and new and find_sequel_problem(new, old) is None for old, new in pairwise(bound))
-
-
-def test_rule_has_valid_members() -> None:
-    """The rule meets the requirements for the rules of packages."""
-    assert list(find_malformed_members(RULE)) == []
+    with rl.create() as ledger:
+        for name in VERSIONS:
+            assert ledger.publish(SHIPPED / f"fide-{name}.toml", by="mira") == [f"fide@{name}"]
 
 
 def test_samples_can_be_scored() -> None:

@@ -11,13 +11,13 @@ from histories import (
     load_facts,
     rank_stream,
 )
+from own_rules import load_built_in_rule, substitute_rule
+from rebuilds import keep_rebuilds_out
 from sqlalchemy import text
 
 from ratings_ledger import AlreadyRunning
-from ratings_ledger.projections.rulesets.registry import find_rule
 from ratings_ledger.projections.stored import generations
 from ratings_ledger.projections.stored.generations import list_ladder_rows, read_live_generation
-from ratings_ledger.projections.stored.rebuild_lock import hold_rebuild_lock
 from ratings_ledger.projections.stored.rebuilding import RebuildOptions, rebuild
 from ratings_ledger.projections.stored.verification import verify_standings
 
@@ -136,17 +136,14 @@ def test_failing_rule_keeps_its_old_standings(ledger_url, ledger, monkeypatch):
     rebuild(ledger, build_ticking_clock())
     before = load_rows(ledger), load_rows(ledger, "club-catan-elo/3-4")
     fill(ledger_url, [build_club_game("bad", "anna ben cleo dora emil", day=28)])
-    elo = find_rule("pairwise-elo/1")
+    elo = load_built_in_rule("pairwise-elo/1")
 
     def score_failing_at_five(n, points, columns, constants, table, change):
         if n == 5:
             raise ZeroDivisionError("five is too many")
         return elo.score(n, points, columns, constants, table, change)
 
-    monkeypatch.setitem(find_rule.__wrapped__.__globals__, "BUILT_IN", {})
-    monkeypatch.setattr(
-        "ratings_ledger.projections.rulesets.versions.find_rule", lambda name: elo._replace(score=score_failing_at_five)
-    )
+    substitute_rule(monkeypatch, elo._replace(score=score_failing_at_five))
     result = rebuild(ledger, build_ticking_clock())
     assert {failure.ladder for failure in result.failures} == {"club-catan-elo/all", "club-catan-elo/5-6"}
     assert "five is too many" in result.failures[0].message
@@ -162,7 +159,7 @@ def test_failing_rule_keeps_its_old_standings(ledger_url, ledger, monkeypatch):
 
 def test_unbalanced_rule_fails(ledger, monkeypatch):
     """A rule that gives more points than it takes fails, because the books do not balance."""
-    elo = find_rule("pairwise-elo/1")
+    elo = load_built_in_rule("pairwise-elo/1")
 
     def score_generously(n, points, columns, constants, table, change):
         change[0] = 5
@@ -170,9 +167,7 @@ def test_unbalanced_rule_fails(ledger, monkeypatch):
             change[i] = 0
         return 0
 
-    monkeypatch.setattr(
-        "ratings_ledger.projections.rulesets.versions.find_rule", lambda name: elo._replace(score=score_generously)
-    )
+    substitute_rule(monkeypatch, elo._replace(score=score_generously))
     assert "books do not balance" in rebuild(ledger, build_ticking_clock()).failures[0].message
 
 
@@ -198,7 +193,7 @@ def test_verify_finds_altered_standings(ratings, ledger_url, ledger, edit):
 
 def test_concurrent_rebuild_is_rejected(ratings, ledger_url, ledger):
     """A second rebuild at the same time reports the first and does nothing."""
-    with hold_rebuild_lock(ledger):
+    with keep_rebuilds_out(ledger_url):
         with pytest.raises(AlreadyRunning):
             rebuild(ledger, build_ticking_clock())
         result = ratings("rebuild", db=ledger_url)

@@ -8,14 +8,12 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
-from own_rules import load_built_in_rule
+from own_rules import list_state_rules, load_built_in_rule
 
 from ratings_ledger.projections.rulesets.kernel_determinism import find_nondeterminism
-from ratings_ledger.projections.rulesets.registry import BUILT_IN
 from ratings_ledger.projections.rulesets.rule_errors import can_compile, find_inexact_place, list_inexact_places
 from ratings_ledger.rules import Rule
 
-WITH_STATE = [name for name in BUILT_IN if load_built_in_rule(name).state]
 NUMBERS = count()
 
 HEAD = """
@@ -67,7 +65,7 @@ def write_body(body: str) -> str:
     return HEAD + "".join(f"    {line}\n" for line in inner.splitlines()) + f"    return 0\n\n\n{rest}\n"
 
 
-@pytest.mark.parametrize("name", WITH_STATE)
+@pytest.mark.parametrize("name", list_state_rules())
 def test_built_in_kernels_are_accepted(name: str) -> None:
     """Nothing is rejected in the built-in rules with state."""
     assert list_inexact_places(load_built_in_rule(name)) == ()

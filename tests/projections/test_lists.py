@@ -1,46 +1,22 @@
 """Lists as functions: from the points of games to ranked rows."""
 
-from collections import Counter
 from fractions import Fraction
 from functools import partial
 
 import pytest
+from ranked_lists import build_results, build_year, explain, rank
 
-from ratings_ledger.projections.lists import LISTS
-from ratings_ledger.projections.lists.contract import RankedRow, Results
-from ratings_ledger.projections.rules.annual_places import AnnualPlacesParams
 from ratings_ledger.rules import Params, PeriodParams, TableParams
-
-
-def explain(kind, results, name):
-    """Return the lines of an explanation: (term, amount, detail)."""
-    return [line[:3] for line in LISTS[kind].explain(results, name)]
-
-
-def build_results(params, *games, adjusted=(), scale=1):
-    """Return the input of a list from games such as "anna 3 ben 1"; `adjusted` are further points, in units."""
-    played = [list(zip(game.split()[::2], map(int, game.split()[1::2]), strict=True)) for game in games]
-    names = list(dict.fromkeys(name for game in played for name, _ in game))
-    flat = [(names.index(name), change) for game in played for name, change in game]
-    points = Counter(dict.fromkeys(range(len(names)), 0))
-    for player, change in [*flat, *((names.index(name), units) for name, units in dict(adjusted).items())]:
-        points[player] += change
-    offsets = [sum(map(len, played[:index])) for index in range(len(played) + 1)]
-    return Results(
-        names, [points[player] for player in range(len(names))],
-        [sum(owner == player for owner, _ in flat) for player in range(len(names))],
-        offsets, [player for player, _ in flat], [change for _, change in flat], scale, params,
-    )  # fmt: skip
 
 
 def list_ranks(kind, results):
     """Return (rank, player) of every row."""
-    return [(row.rank, row.player) for row in LISTS[kind].rank(results)]
+    return [(row.rank, row.player) for row in rank(kind, results)]
 
 
 def list_table(params, *games, **more):
     """Return (rank, player, points) of every row of a league's table."""
-    return [(row.rank, row.player, row.points) for row in LISTS["table"].rank(build_results(params, *games, **more))]
+    return [(row.rank, row.player, row.points) for row in rank("table", build_results(params, *games, **more))]
 
 
 def test_equal_points_share_a_rank():
@@ -61,7 +37,7 @@ def test_too_few_games_means_no_rank():
     expected = [(1, "ben"), (1, "cleo"), (None, "dora"), (None, "anna")]
     assert list_ranks("points", build_results(Params(min_games=2), *games)) == expected
     assert list_ranks("table", build_results(TableParams(min_games=2), *games)) == expected
-    assert [row.qualified for row in LISTS["table"].rank(build_results(TableParams(min_games=2), *games))] == [
+    assert [row.qualified for row in rank("table", build_results(TableParams(min_games=2), *games))] == [
         True, True, False, False,
     ]  # fmt: skip
 
@@ -173,7 +149,7 @@ MONTH_PARAMS = {"score": "mean", "min_games": 2}
 def list_month(*games, scale=1, **params):
     """Return (rank, player, exact score, gold) of every row of a month."""
     results = build_results(PeriodParams(**(MONTH_PARAMS | params)), *games, scale=scale)
-    return [(row.rank, row.player, str(row.value(scale)), row.gold) for row in LISTS["period"].rank(results)]
+    return [(row.rank, row.player, str(row.value(scale)), row.gold) for row in rank("period", results)]
 
 
 def test_month_ranks_by_mean():
@@ -239,22 +215,9 @@ def test_month_explains_sum_and_mean():
     assert explain_month(results_by_sum, "ben") == [("sum", 6, "the points of 6 games")]
 
 
-def build_year(places, excluded=None, **params):
-    """Return the input of an annual list from texts such as {"anna": "1 - 3"}: a place or none for each month."""
-    months = {}
-    for name, text in places.items():
-        for number, place in enumerate(text.split(), 1):
-            if place != "-":
-                standing = RankedRow(int(place), name, 60 - int(place), 7, True)
-                months.setdefault(f"2010-{number:02d}", {})[name] = standing
-    names = list(places)
-    bound = AnnualPlacesParams(of="catan-monthly", **params)
-    return Results(names, [0] * len(names), [0] * len(names), [0], [], [], 1, bound, months, excluded or {})
-
-
 def list_year(places, excluded=None, **params):
     """Return (rank, player, sum, places) of every row of a year."""
-    rows = LISTS["annual"].rank(build_year(places, excluded, **params))
+    rows = rank("annual", build_year(places, excluded, **params))
     return [(row.rank, row.player, row.points, row.places) for row in rows]
 
 

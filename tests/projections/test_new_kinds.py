@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 import pytest
+from own_rules import load_built_in_rule, substitute_rule
 
 import ratings_ledger as rl
 from ratings_ledger import Refused
@@ -21,7 +22,7 @@ from ratings_ledger.ledger.events.games import Game, Participant, Seats, competi
 from ratings_ledger.ledger.events.types import TYPES, EventType
 from ratings_ledger.projections.lists import LISTS, RankingList
 from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, Results, rank_rows
-from ratings_ledger.projections.rulesets import columns, registry
+from ratings_ledger.projections.rulesets import columns
 
 Ratings = Callable[..., Any]
 
@@ -137,11 +138,7 @@ def test_new_kind_of_list_works_in_every_command(
 ) -> None:  # fmt: skip
     """A new kind of list is ranked, explained, published, compared, stored and verified like the others."""
     monkeypatch.chdir(tmp_path)
-    placement_rule = registry.find_rule("placement-points/1")
-    assert placement_rule is not None
-    monkeypatch.setattr(
-        "ratings_ledger.projections.rulesets.versions.find_rule", lambda name: placement_rule._replace(ranking="best")
-    )
+    substitute_rule(monkeypatch, load_built_in_rule("placement-points/1")._replace(ranking="best"))
     monkeypatch.setitem(LISTS, "best", RankingList(rank_best, explain_best))
     games = [
         [{"player": name, "place": place} for place, name in enumerate(names, 1)]

@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 from kernel_calls import call_compiled, check_compiled_game, score_game
 from lengths import mark_many_cases
-from own_rules import load_built_in_rule
+from own_rules import find_ruleset_problems, load_built_in_rule, read_ruleset
 
 from ratings_ledger.projections.rules.pairwise_elo_2 import k_of, side_lead
-from ratings_ledger.projections.rulesets.versions import read_ruleset, read_toml
 from ratings_ledger.rules import MISSING, ONE
 
 RULE = load_built_in_rule("pairwise-elo/2")
@@ -285,11 +284,11 @@ def test_parameters_out_of_range_are_rejected(params: dict[str, Any], key: str) 
     assert reason.partition(":")[0] == key
 
 
-@pytest.mark.parametrize("k", ["x", -1, True, {"numerator": 1}, [{"below": 0, "k": 3}]])
-def test_invalid_k_is_one_problem(k: Any) -> None:
+@pytest.mark.parametrize("k", ['"x"', "-1", "true", "{numerator = 1}", "[{below = 0, k = 3}]"])
+def test_invalid_k_is_one_problem(k: str) -> None:
     """A K of no valid form is one problem under its key, not one for each possible form."""
-    data = {"id": "a", "version": "1", "rule": "pairwise-elo/2", "scope": {"game": ["go"]}, "params": {"k": k}}
-    problems = [problem for problem in read_ruleset(data)[1] if problem.key == "params.k"]
+    text = f'id = "a"\nversion = "1"\nrule = "pairwise-elo/2"\nscope.game = ["go"]\nparams.k = {k}\n'
+    problems = [problem for problem in find_ruleset_problems(text) if problem.key == "params.k"]
     assert [problem.message.partition(",")[0] for problem in problems] == ["a number such as 20"]
 
 
@@ -298,9 +297,7 @@ def test_page_has_the_tested_rulesets() -> None:
     page = (Path(__file__).parents[2] / "docs" / "systems" / "club-elo.md").read_text(encoding="utf-8")
     texts = re.findall(r"^```toml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     for text, form in zip(texts, (NFL, NBA), strict=True):
-        ruleset, problems = read_toml(text)
-        assert ruleset is not None, problems
-        assert ruleset.params == {"start": 1300, **form}
+        assert read_ruleset(text).params == {"start": 1300, **form}
 
 
 def test_few_games_are_provisional() -> None:

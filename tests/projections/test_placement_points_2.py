@@ -4,15 +4,16 @@ import random
 from collections import Counter
 from fractions import Fraction
 
+import numpy as np
 import pytest
+from kernel_calls import compile_function
 from lengths import mark_many_cases
+from own_rules import load_built_in_rule, needs_numba
 from pydantic import ValidationError
 
-from ratings_ledger.projections import compiling
-from ratings_ledger.projections.arrays import np
-from ratings_ledger.projections.rules.placement_points_2 import RULE
 from ratings_ledger.rules import LEAVERS, MISSING, SUBSTITUTE, decimal
 
+RULE = load_built_in_rule("placement-points/2")
 NUMBERS = ("fastest_lap", "pole", "guest", "drivers", "other_points", "percent")
 POINTS = {"points": [8, 6, 4, 3, 2]}
 LEFT = LEAVERS[0]
@@ -284,12 +285,10 @@ def test_sample_games_can_be_scored():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not compiling.is_available(), reason="the extra fast is not installed")
+@needs_numba
 def test_compiled_kernel_equals_interpreted_kernel():
     """The compiled kernel has the same results as the interpreted one."""
-    from numba import njit
-
-    kernel = njit(compiling.StandaloneCopier({}).copy(RULE.score, {}))
+    kernel = compile_function(RULE.score)
     chance = random.Random(2018)
     for _ in range(300):
         columns, values = draw_columns(chance), chance.choice(VARIANTS)

@@ -4,13 +4,19 @@ import json
 
 import pytest
 from histories import build_club_game, build_ruleset_event, build_stream, fill, load_facts, rank_stream
-from own_rules import find_shipped_text
+from ledgers import open_for_reading
+from own_rules import (
+    find_ruleset_problems,
+    find_shipped_text,
+    find_shipped_texts,
+    load_built_in_rule,
+    read_ruleset,
+    substitute_rule,
+)
+from sqlalchemy import text
+from stores import make_empty_ledger
 
-from ratings_ledger import Ruleset
-from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.rulesets.registry import find_rule
-from ratings_ledger.projections.rulesets.versions import bind, in_force, read_shipped_texts, read_toml
-from ratings_ledger.projections.stored.generations import list_ladder_rows
+import ratings_ledger as rl
 
 GOOD_FILE = find_shipped_text("club-catan-elo")
 
@@ -44,8 +50,7 @@ BAD_FILES = {
 def test_ruleset_problem_names_key_and_line(case):
     """A problem of a ruleset file is reported with its key and line."""
     text, key, line = BAD_FILES[case]
-    ruleset, problems = read_toml(text)
-    assert ruleset is None
+    problems = find_ruleset_problems(text)
     assert problems[0].key == key
     name = key.rpartition(".")[2]
     expected = line or next(
@@ -56,44 +61,43 @@ def test_ruleset_problem_names_key_and_line(case):
 
 def test_shipped_rulesets_can_be_published():
     """All shipped rulesets can be published, name their source and mark their assumptions."""
-    for text in read_shipped_texts():
-        ruleset, problems = read_toml(text)
-        assert not problems
+    for toml in find_shipped_texts():
+        ruleset = read_ruleset(toml)
         assert ruleset.source
         assert ruleset.assumed
 
 
-def bind_versions(*dated):
-    """Return versions from (name, effective_from), recorded in this order."""
-    bound = []
-    for position, (name, since) in enumerate(dated, 1):
-        data = build_ruleset_event()["data"] | {"version": name}
-        data.pop("effective_from")
-        toml = {**data, **({"effective_from": since} if since else {})}
-        version, problems = bind(Ruleset.model_validate(toml), position)
-        assert not problems
-        bound.append(version)
-    return bound
-
-
-JANUARY, FEBRUARY = 1_577_836_800_000_000, 1_580_515_200_000_000  # 2020, UTC
+def find_scoring_version(url, dated, at):
+    """Return the version that scores a game at a time, of versions (name, effective_from) in the order of the log."""
+    rulesets = []
+    for name, since in dated:
+        ruleset = build_ruleset_event()
+        ruleset["data"] |= {"version": name, "effective_from": since}
+        if since is None:
+            del ruleset["data"]["effective_from"]
+        rulesets.append(ruleset)
+    fill(url, [*rulesets, build_club_game("g1", "a b") | {"occurred_at": at}])
+    with rl.open(url) as ledger:
+        if not ledger.at().ladders().rows:
+            return None
+        return ledger.at().history("club-catan-elo/all", "a").rows[0].ruleset
 
 
 @pytest.mark.parametrize(
-    ("dated", "instant", "expected"),
+    ("dated", "at", "expected"),
     [
-        ([("1", "2020-01-01"), ("2", "2020-02-01")], FEBRUARY - 1, "1"),
-        ([("1", "2020-01-01"), ("2", "2020-02-01")], FEBRUARY, "2"),
-        ([("2", "2020-02-01"), ("1", "2020-01-01")], FEBRUARY, "2"),
-        ([("1", "2020-01-01"), ("2", "2020-01-01")], FEBRUARY, "2"),
-        ([("1", "2020-01-01"), ("trial", None)], FEBRUARY, "1"),
-        ([("1", "2020-01-01")], JANUARY - 1, None),
+        ([("1", "2020-01-01"), ("2", "2020-02-01")], "2020-01-31T23:59:59.999999Z", "club-catan-elo@1"),
+        ([("1", "2020-01-01"), ("2", "2020-02-01")], "2020-02-01T00:00:00Z", "club-catan-elo@2"),
+        ([("2", "2020-02-01"), ("1", "2020-01-01")], "2020-02-01T00:00:00Z", "club-catan-elo@2"),
+        ([("2", "2020-01-01"), ("1", "2020-01-01")], "2020-02-01T00:00:00Z", "club-catan-elo@1"),
+        ([("1", "2020-01-01"), ("2", "2020-01-01")], "2020-02-01T00:00:00Z", "club-catan-elo@2"),
+        ([("1", "2020-01-01"), ("trial", None)], "2020-02-01T00:00:00Z", "club-catan-elo@1"),
+        ([("1", "2020-01-01")], "2019-12-31T23:59:59.999999Z", None),
     ],
 )
-def test_latest_version_in_force_scores(dated, instant, expected):
+def test_latest_version_in_force_scores(copied_file, dated, at, expected):
     """A game is scored by the latest version in force at its end."""
-    version = in_force(bind_versions(*dated), instant)
-    assert (version and version.ruleset.version) == expected
+    assert find_scoring_version(copied_file(make_empty_ledger), dated, at) == expected
 
 
 def test_points_carry_over_between_versions(ledger_url):
@@ -163,9 +167,8 @@ def test_missing_rule_affects_only_its_ladders(ratings, ledger_url, monkeypatch)
     """
     second_ruleset = build_ruleset_event()
     second_ruleset["data"] = second_ruleset["data"] | {"id": "other", "rule": "outside/1"}
-    elo = find_rule("pairwise-elo/1")
     with monkeypatch.context() as patch:
-        patch.setattr("ratings_ledger.projections.rulesets.versions.find_rule", lambda name: elo)
+        substitute_rule(patch, load_built_in_rule("pairwise-elo/1"), "outside/1")
         fill(ledger_url, [build_ruleset_event(), second_ruleset, build_club_game("g1", "a b")])
         assert ratings("rebuild", db=ledger_url).exit_code == 0
     assert ratings("standings", "club-catan-elo/all", db=ledger_url).exit_code == 0
@@ -174,9 +177,10 @@ def test_missing_rule_affects_only_its_ladders(ratings, ledger_url, monkeypatch)
     fill(ledger_url, [build_club_game("g2", "a b", day=2)])  # an unchanged ladder would keep its build
     rebuilt = ratings("rebuild", db=ledger_url)
     assert (rebuilt.exit_code, "other" in rebuilt.stderr) == (1, True)
-    with open_ledger(ledger_url).reading() as connection:
-        builds = {row.ladder: row.build for row in list_ladder_rows(connection, 2)}
-    assert builds == {"club-catan-elo/all": 2, "other/all": 1}
+    with open_for_reading(ledger_url) as connection:
+        rows = connection.execute(text("SELECT ladder, position FROM live_ladders"))
+        positions = {row.ladder: row.position for row in rows}
+    assert positions == {"club-catan-elo/all": 4, "other/all": 3}
     assert ratings("rules", "show", "other", db=ledger_url).exit_code == 0
 
 

@@ -5,11 +5,11 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from own_rules import load_built_in_rule
 from state_rules import BY_GAME, BY_PERIOD, SCALE
 
 from ratings_ledger.projections.replay import rule_calls
 from ratings_ledger.projections.replay.rule_calls import PeriodResults, RuleFailure
-from ratings_ledger.projections.rulesets.registry import find_rule as registered
 from ratings_ledger.projections.rulesets.versions import Version
 from ratings_ledger.rules import ONE, UNITS_MAX, Rule, Term, units
 
@@ -54,9 +54,7 @@ def test_game_changes_every_column_and_mints_the_difference():
 
 def test_rule_of_contract_1_has_one_column():
     """A rule without state is called with its points, and its changes become states."""
-    elo = registered("pairwise-elo/1")
-    assert elo is not None
-    version = bind_rule(elo, k_per_pair=8)
+    version = bind_rule(load_built_in_rule("pairwise-elo/1"), k_per_pair=8)
     columns = [[1, 2], [2, 2]]
     minted, after = rule_calls.score_states(version, "elo/all", 0, [[1000 * SCALE] * 2], columns)
     assert (minted, after) == (0, [[1004 * SCALE, 996 * SCALE]])

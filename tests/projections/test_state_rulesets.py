@@ -3,13 +3,12 @@
 import json
 
 import pytest
-from own_rules import find_shipped_text
+from own_rules import bind_ruleset, find_ruleset_problems, find_shipped_text, load_built_in_rule, read_ruleset
 
 from ratings_ledger import Ruleset
 from ratings_ledger.ledger.events.types import read_data
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
-from ratings_ledger.projections.rulesets.registry import find_rule
-from ratings_ledger.projections.rulesets.versions import bind, find_kinds, find_sequel_problem, read_toml
+from ratings_ledger.projections.rulesets.versions import bind, find_kinds, find_sequel_problem
 from ratings_ledger.rules import STATE_RULE_COLUMNS, Rule, State
 
 GOOD_FILE = find_shipped_text("club-catan-elo")
@@ -21,8 +20,7 @@ DEFAULTS = {
 
 def build_state_rule(**members: object) -> Rule:
     """Return the Elo rule with a state of two columns and scores by period."""
-    elo = find_rule("pairwise-elo/1")
-    assert elo is not None
+    elo = load_built_in_rule("pairwise-elo/1")
     state = (State("rating", elo.scale), State("deviation", 1_000))
     return elo._replace(state=state, score_period=lambda *arguments: 0, **members)  # type: ignore[arg-type]
 
@@ -54,10 +52,8 @@ def write_ruleset(members: str = "", table: str = "") -> str:
 )
 def test_rule_with_state_accepts_members(text: str, state_rule_bound: None) -> None:
     """A rule with state accepts every member, and its columns are those of all game types."""
-    ruleset, problems = read_toml(text)
-    assert not problems
-    assert ruleset is not None
-    version, problems = bind(Ruleset.model_validate(json.loads(json.dumps(ruleset.model_dump(exclude_unset=True)))))
+    ruleset = read_ruleset(text)
+    version, _ = bind(Ruleset.model_validate(json.loads(json.dumps(ruleset.model_dump(exclude_unset=True)))))
     assert version is not None
     assert version.ruleset == ruleset
     assert find_kinds(version.rule) == [*COLUMNS_OF]
@@ -88,9 +84,7 @@ BAD_MEMBERS = {
 def test_invalid_member_is_rejected_with_its_key(case: str, state_rule_bound: None) -> None:
     """An invalid member is rejected, and the problem names its key."""
     text, key = BAD_MEMBERS[case]
-    ruleset, problems = read_toml(text)
-    assert ruleset is None
-    assert [problem.key for problem in problems] == [key]
+    assert [problem.key for problem in find_ruleset_problems(text)] == [key]
 
 
 @pytest.mark.parametrize(
@@ -99,7 +93,7 @@ def test_invalid_member_is_rejected_with_its_key(case: str, state_rule_bound: No
 )
 def test_rule_without_state_rejects_members_without_effect(member: str) -> None:
     """A rule without state rejects periods, clubs and other members that would have no effect."""
-    _, problems = read_toml(write_ruleset(member))
+    problems = find_ruleset_problems(write_ruleset(member))
     assert [problem.key for problem in problems] == [member.split()[0]]
     assert "pairwise-elo/1" in problems[0].message
 
@@ -113,7 +107,7 @@ def test_unknown_columns_are_rejected_with_a_hint(monkeypatch: pytest.MonkeyPatc
         monkeypatch.setattr(
             "ratings_ledger.projections.rulesets.versions.find_rule", lambda name, variant=variant: variant
         )
-        _, problems = read_toml(GOOD_FILE)
+        problems = find_ruleset_problems(GOOD_FILE)
         assert (problems[0].key, "which no game type has" in problems[0].message) == ("rule", True)
         assert hint in problems[0].message
 
@@ -138,17 +132,14 @@ def test_versions_share_periods_seasons_and_entrants(
     old: str, new: str, member: str | None, state_rule_bound: None
 ) -> None:
     """Versions of a ruleset share periods, seasons and entrants; the reading of scores may change."""
-    before, after = (bind(read_toml(write_ruleset(text))[0])[0] for text in (old, new))  # type: ignore[arg-type]
-    assert before is not None
-    assert after is not None
+    before, after = (bind_ruleset(write_ruleset(text)) for text in (old, new))
     problem = find_sequel_problem(after, before)
     assert (problem and problem.key) == member
 
 
 def test_explicit_defaults_are_not_recorded(state_rule_bound: None) -> None:
     """A ruleset with every default written out has the same record as one without."""
-    plain, _ = read_toml(GOOD_FILE)
-    assert plain is not None
+    plain = read_ruleset(GOOD_FILE)
     data = plain.model_dump(exclude_unset=True, exclude_none=True)
     assert not DEFAULTS.keys() & {*data, *json.loads(plain.model_dump_json())}
     assert read_data("ruleset.published", data | DEFAULTS) == read_data("ruleset.published", data)

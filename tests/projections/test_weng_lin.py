@@ -11,7 +11,7 @@ import make_weng_lin_vectors as oracle
 import numpy as np
 import pytest
 from lengths import mark_many_cases
-from own_rules import load_built_in_rule
+from own_rules import load_built_in_rule, needs_numba
 from pydantic import ValidationError
 
 from ratings_ledger.projections import compiling
@@ -199,7 +199,7 @@ def predict_once(i: Any, j: Any, before: Any, columns: Any, constants: Any, tabl
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not compiling.is_available(), reason="the extra fast is not installed")
+@needs_numba
 @pytest.mark.parametrize("name", RULES)
 def test_compiled_kernels_equal_interpreted_kernels(name: str) -> None:
     """A compiled game has the states and the probabilities of the interpreted one."""
