@@ -77,6 +77,11 @@ def publish_without_trial(name: str, text: str) -> None:
     assert len(publish_missing(opening.open_ledger(name), "mira", [text])) == 1
 
 
+def publish_every_shipped_ruleset(name: str) -> None:
+    """Publish all shipped rulesets, also those that the program publishes only on request."""
+    publish_missing(opening.open_ledger(name), "test", versions.read_shipped_texts())
+
+
 def substitute_rule(patch: pytest.MonkeyPatch, rule: Rule, name: str | None = None) -> None:
     """Make the program find this rule under its name, or under another, instead of its own."""
     substitute_rules(patch, {name or rule.id: rule})

@@ -27,7 +27,7 @@ from ratings_ledger.ledger.intake.intake import ImportPolicy, IntakeResult
 from ratings_ledger.ledger.store import postgres, sqlite
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.projections.admission.proposals import propose
+from ratings_ledger.projections.admission.proposals import Proposal, propose
 
 MEMORY = Path("/dev/shm")
 ROOM_BYTES_MIN = 1 << 30
@@ -234,5 +234,10 @@ def build_sqlite_error(code: str) -> sqlite3.OperationalError:
 
 def record_lines(db: str, lines: str, by: str | None = None, **terms: Any) -> IntakeResult:
     """Record lines of JSON without a batch of their own, as a program does, and return the result."""
+    return propose_lines(db, lines, by, **terms).append()
+
+
+def propose_lines(db: str, lines: str, by: str | None = None, **terms: Any) -> Proposal:
+    """Propose lines of JSON as one import, which `append` carries out."""
     items = [Item(STDIN, number, line.encode(), None) for number, line in enumerate(lines.splitlines(), 1) if line]
-    return propose(open_ledger(db), items, ImportPolicy(by or getpass.getuser(), **terms)).append()
+    return propose(open_ledger(db), items, ImportPolicy(by or getpass.getuser(), **terms))

@@ -7,7 +7,6 @@ THRESHOLDS = {
     "cached_events": ["projections.facts.decoding.CACHED_EVENTS"],
     "delta_events": ["projections.facts.decoding.DELTA_EVENTS"],
     "scanned_events": ["projections.facts.decoding.BULK_EVENTS"],
-    "long_history": ["projections.arrays.LONG_HISTORY"],
     "followed_events": ["projections.queries.ladders_at.FOLLOWED_EVENTS"],
     "compacted_times": ["projections.facts.column_cache.MERGE_RATIO"],
     "segments_open": ["projections.facts.column_cache.SEGMENTS_MAX"],

@@ -112,7 +112,7 @@ def test_ladder_names_of_long_history_are_the_same(
 ) -> None:
     """The code for long histories finds the same ladder names as the code for short ones."""
     db = copied_file(create_club)
-    set_thresholds(monkeypatch, long_history=0)
+    set_thresholds(monkeypatch, numpy_games=0)
     assert ratings("ladders", db=db).exit_code == 0
     assert read_names(db)["ladders"] == replay_ladder_names(db)
 

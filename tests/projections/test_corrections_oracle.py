@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from corrected_histories import INSTANTS, Step, draw_histories
+from histories import load_ladders
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from ledgers import create_ledger
@@ -25,23 +26,14 @@ from oracle.questions import Row
 from oracle.rulesets import BOOK, get_ruleset_id
 from oracle.running import Ladder, Played
 from oracle.times import parse_instant
+from own_rules import publish_every_shipped_ruleset
+from stores import propose_lines
 
+import ratings_ledger as rl
 from ratings_ledger import GameExplanation, Proposal
-from ratings_ledger.ledger.events.canonical import parse_object, to_microseconds
-from ratings_ledger.ledger.intake.files import Item
-from ratings_ledger.ledger.intake.intake import ImportPolicy
+from ratings_ledger.ledger.events.canonical import to_microseconds
 from ratings_ledger.ledger.store.log import read_records
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
-from ratings_ledger.projections.admission import proposals
-from ratings_ledger.projections.admission.publishing_rulesets import publish_missing
-from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.coordinates import TimeFormat
-from ratings_ledger.projections.queries.explain import explain_game, find_game_row
-from ratings_ledger.projections.queries.history import load_course
-from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.queries.standings import build_balance
-from ratings_ledger.projections.replay.streams import build_streams
-from ratings_ledger.projections.rulesets.versions import read_shipped_texts
 
 Points = dict[tuple[str, str], Fraction]
 
@@ -80,7 +72,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A template ledger with the shipped rulesets."""
     path: Path = tmp_path_factory.mktemp("template") / "ratings.db"
     create_ledger(str(path))
-    publish_missing(open_ledger(str(path)), "test", read_shipped_texts())
+    publish_every_shipped_ruleset(str(path))
     return path
 
 
@@ -92,12 +84,9 @@ def read_log(ledger: Ledger) -> list[str]:
 
 def propose(ledger: Ledger, steps: list[Step]) -> Proposal:
     """Propose steps as one import that continues after a rejection."""
-    items = [
-        Item("steps", number, parse_object(json.dumps(step.event).encode()), None)
-        for number, step in enumerate(steps, 1)
-    ]
+    url, lines = ledger.url.render_as_string(hide_password=False), "\n".join(json.dumps(step.event) for step in steps)
     allowed = any(step.allow_uncounted for step in steps)
-    return proposals.propose(ledger, items, ImportPolicy("test", allow_uncounted=allowed, keep_going=True))
+    return propose_lines(url, lines, "test", allow_uncounted=allowed, keep_going=True)
 
 
 def append_steps(ledger: Ledger, steps: list[Step], log: Log) -> Log:
@@ -123,14 +112,13 @@ def check_ladders(ledger: Ledger, log: Log, known_at: int, as_of: str | None) ->
     upto = None if as_of is None else parse_instant(as_of)
     since = None if upto is None else to_microseconds(upto)
     known = [event for event in log if event["position"] <= known_at]
-    with ledger.reading() as connection:
-        facts = decode(connection, known_at)
+    program = load_ladders(ledger, since, known_at=known_at)
     expected = compute_ladders(known, upto)
-    rated_versions = [versions for ruleset_id, versions in facts.rulesets.items() if ruleset_id in BOOK]
-    ladder_names = {name for versions in rated_versions for name in build_streams(facts, versions, as_of=since)}
+    rated_ids = [ruleset_id for ruleset_id in program.facts.rulesets if ruleset_id in BOOK]
+    ladder_names = {name for ruleset_id in rated_ids for name in program.streams(ruleset_id)}
     assert ladder_names == {name for name, expected_ladder in expected.items() if expected_ladder.points}
     for name, expected_ladder in expected.items():
-        ranking = Ladders(facts, since).standings(name)
+        ranking = program.standings(name)
         rows = [Row(row.rank, row.player, row.value(ranking.scale), row.games, row.qualified) for row in ranking.rows]
         assert rows == expected_ladder.rank_rows(), (name, known_at, as_of)
         assert ranking.games == sum(played.counted for played in expected_ladder.played.values())
@@ -143,22 +131,21 @@ def check_ladders(ledger: Ledger, log: Log, known_at: int, as_of: str | None) ->
             expected_ladder.burned,
             expected_ladder.adjusted,
         ], (name, known_at, as_of)
-        assert build_balance(ranking, Ladders(facts, since).coordinates, TimeFormat()).sum == 0
         add_counts({"ladders compared": 1})
+    with rl.open(ledger.location) as opened:
+        view = opened.at(as_of, known_at)
+        assert not any(view.balance(name).sum for name in expected)
     return expected
 
 
 def check_ladder_details(ledger: Ledger, name: str, expected: Ladder, as_of: str | None) -> None:
     """Compare the explanation of every game on a ladder, and the history of every player, with the oracle."""
-    since = None if as_of is None else to_microseconds(parse_instant(as_of))
-    with ledger.reading() as connection:
-        facts = decode(connection)
+    with rl.open(ledger.location) as opened:
+        view = opened.at(as_of)
         for game_id, played in expected.played.items():
-            row = find_game_row(connection, facts, game_id)
-            check_game(explain_game(Ladders(facts, since), name, game_id, row), played)
+            check_game(view.explain(name, game_id), played)
         for player, steps in expected.history.items():
-            rows = load_course(connection, Ladders(facts, since), name, player).rows
-            course = [(r.game_id, r.place, r.before, r.change) for r in rows]
+            course = [(r.game_id, r.place, r.before, r.change) for r in view.history(name, player).rows]
             assert course == steps, (name, player)
     add_counts({"games explained": len(expected.played), "histories compared": len(expected.history)})
 

@@ -15,6 +15,7 @@ from corrected_histories import draw_histories
 from histories import build_adjustment, build_club_game, build_ruleset_event, build_ticking_clock, draw_games, fill
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from own_rules import publish_every_shipped_ruleset
 from sql_views import load_changes_by_sql, load_games_by_command, load_games_by_sql, replay_changes, select
 from stores import create_postgres_database, make_empty_ledger
 from test_corrections_oracle import propose
@@ -25,9 +26,7 @@ from ratings_ledger.ledger.errors import LockLost
 from ratings_ledger.ledger.store.log import read_records
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.projections.admission.publishing_rulesets import publish_missing
 from ratings_ledger.projections.facts import decoding
-from ratings_ledger.projections.rulesets.versions import read_shipped_texts
 from ratings_ledger.projections.stored import computing, generations, sql_history, sql_rows
 from ratings_ledger.projections.stored.rebuilding import HistoryMissing, RebuildOptions, rebuild
 from ratings_ledger.projections.stored.verification import verify_standings
@@ -157,7 +156,7 @@ def test_views_match_commands_in_any_history(new_store: Callable[[], str], ratin
     cases: Counter[str] = Counter()
     url = new_store()
     upgrade(url)
-    publish_missing(open_ledger(url), "test", read_shipped_texts())
+    publish_every_shipped_ruleset(url)
     with open_ledger(url).reading() as connection:
         published = [json.loads(record) for page in read_records(connection) for _, record in page]
 
@@ -167,7 +166,7 @@ def test_views_match_commands_in_any_history(new_store: Callable[[], str], ratin
     def rebuild_in_steps(steps: list[Any], chance: Random) -> None:
         url = new_store()
         upgrade(url)
-        publish_missing(open_ledger(url), "test", read_shipped_texts())
+        publish_every_shipped_ruleset(url)
         ledger = open_ledger(url)
         for _ in range(3):
             size = chance.randint(1, 30)
@@ -496,4 +495,4 @@ def test_rebuild_reports_kept_changes(ledger: Ledger, ratings: Ratings) -> None:
     assert json.loads(ratings("rebuild", "--format", "json", db=db).stdout)["changes"] == check_views(ratings, ledger)
     assert "changes" not in json.loads(ratings("rebuild", "--no-history", "--format", "json", db=db).stdout)
     rollback = ratings("rebuild", "--rollback", "--history", db=db)
-    assert (rollback.exit_code, "--history" in rollback.stderr) == (2, True)
+    assert (rollback.exit_code, "--[no-]history" in rollback.stderr) == (2, True)
