@@ -22,7 +22,15 @@ THRESHOLDS = {
     "numpy_games": ["projections.arrays.LONG_HISTORY"],
     # workers elsewhere
     "segment_events": ["projections.cluster.coordinating.SEGMENT_EVENTS"],
+    "sealed_page_events": ["projections.cluster.coordinating.PAGE_EVENTS"],
     "part_games": ["projections.cluster.segments.PART_GAMES"],
+    "pack_games": ["projections.cluster.coordinating.PACK_GAMES"],
+    "streamed_games": ["projections.cluster.packs.STREAMED_GAMES"],
+    "window_games": ["projections.cluster.tasks.WINDOW_GAMES"],
+    "slow_task_seconds": ["projections.cluster.task_runner.SLOW_SECONDS"],
+    "task_wait_seconds": ["projections.cluster.task_runner.WAIT_SECONDS"],
+    "no_workers_seconds": ["projections.cluster.task_runner.NO_WORKERS_SECONDS"],
+    "connect_seconds": ["projections.cluster.engines.CONNECT_SECONDS"],
     # writing
     "imported_chunk": ["ledger.intake.importing.CHUNK_EVENTS"],
     "parsed_items": ["ledger.intake.parsing.BLOCK_ITEMS"],

@@ -1,18 +1,38 @@
 """Rulesets that come with the program and are published on request only: named, shown, published for a game."""
 
 import json
+import tomllib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from correction_helpers import Ratings, read_json
-from own_rules import read_ruleset
+from own_rules import find_shipped_texts, read_ruleset
+from stores import make_ruled_ledger
 
-from ratings_ledger.projections.rulesets.shipped_rulesets import list_systems, shipped_rulesets
-from ratings_ledger.projections.rulesets.versions import ON_REQUEST, SHIPPED
-
-ON_REQUEST_IDS = [name for name, ruleset in shipped_rulesets().items() if ruleset.on_request]
 NOTHING_NEW = "Nothing to publish: the ledger has these versions already; the head is "
 FOLDER = Path(__file__).parents[2] / "projections" / "shipped"
+
+
+def read_name(text: str) -> tuple[str, str]:
+    """Return the name of a shipped ruleset, which is its id without the game, and the version of a file."""
+    data = tomllib.loads(text)
+    return data["id"].removesuffix("-GAME"), data["version"]
+
+
+# the files by name and version; the names in the order of the list: those that `init` publishes, Elo, and all others
+TEXTS = {read_name(text): text for text in (path.read_text("utf-8") for path in sorted(FOLDER.glob("*.toml")))}
+BY_INIT = [*dict.fromkeys(read_name(text)[0] for text in find_shipped_texts())]
+ON_REQUEST_IDS = sorted({name for name, _ in TEXTS} - {*BY_INIT}, key=lambda name: (name != "elo", name))
+OF_ANY_GAME = {read_name(text)[0] for text in TEXTS.values() if tomllib.loads(text)["id"].endswith("-GAME")}
+WITH_ZONE = [name for name in ON_REQUEST_IDS if any("ZONE" in text for (own, _), text in TEXTS.items() if own == name)]
+ELO_PARTITION = tomllib.loads(TEXTS["elo", "1"])["partition"]
+SYSTEMS = [
+    name
+    for (name, _), text in TEXTS.items()
+    if name in OF_ANY_GAME and tomllib.loads(text).get("partition") == ELO_PARTITION
+]
 
 
 def for_shogi(ratings: Ratings, url: str) -> None:
@@ -28,36 +48,48 @@ def versions(ratings: Ratings, db: str) -> list[str]:
     return [row["version"] for row in read_json(ratings, db, "rules", "list")]
 
 
-def test_every_file_is_published_in_one_way() -> None:
+def list_shipped(ratings: Ratings, db: str) -> dict[str, Any]:
+    """Return the rows of the list of shipped rulesets by name."""
+    return {row["id"]: row for row in read_json(ratings, db, "rules", "list", "--shipped")}
+
+
+def test_every_file_is_published_in_one_way(db: str, ratings: Ratings, copied_file: Callable[..., str]) -> None:
     """A file in the folder is published by `init` or on request, and a name belongs to one of both."""
-    assert {*SHIPPED} | {*ON_REQUEST} == {path.stem for path in FOLDER.glob("*.toml")}
-    by_init = {name for name, ruleset in shipped_rulesets().items() if not ruleset.on_request}
-    assert by_init.isdisjoint(ON_REQUEST_IDS)
-    assert sum(len(ruleset.texts) for ruleset in shipped_rulesets().values()) == len(SHIPPED) + len(ON_REQUEST)
+    assert len(TEXTS) == len([*FOLDER.glob("*.toml")])
+    rows = list_shipped(ratings, db).values()
+    names = {
+        published: sorted(
+            (row["id"], version) for row in rows for version in row["versions"] if row["published"] == published
+        )
+        for published in ("init", "on request")
+    }
+    assert sorted([*names["init"], *names["on request"]]) == sorted(TEXTS)
+    by_init = versions(ratings, copied_file(make_ruled_ledger, name="init.db"))
+    assert sorted(by_init) == [f"{name}@{version}" for name, version in names["init"]]
 
 
 @pytest.mark.parametrize("name", ON_REQUEST_IDS)
 def test_ruleset_on_request_is_published_once(name: str, db: str, ratings: Ratings) -> None:
     """Each is published with all its versions, for the named game and in the home zone where it leaves these open."""
-    ruleset = shipped_rulesets()[name]
-    game = ["--game", "go"] if ruleset.takes_game else []
+    ruleset = list_shipped(ratings, db)[name]
+    game = ["--game", "go"] if name in OF_ANY_GAME else []
     full_name = f"{name}-go" if game else name
     result = ratings("rules", "publish", "--shipped", name, *game, db=db)
     assert (result.exit_code, result.stderr) == (0, "")
-    names = ", ".join(f"{full_name}@{version}" for version in ruleset.versions)
-    number = len(ruleset.versions)
+    names = ", ".join(f"{full_name}@{version}" for version in ruleset["versions"])
+    number = len(ruleset["versions"])
     published = f"{names} published at position" if number == 1 else f"{names}: {number} published, 0 already published"
     assert " ".join(result.stdout.split()).startswith(published)
-    output = read_json(ratings, db, "rules", "show", f"{full_name}@{ruleset.versions[-1]}")
-    assert output["scope"]["game"] == (["go"] if game else [*ruleset.games])
-    assert output["rule"] == ruleset.rule
+    output = read_json(ratings, db, "rules", "show", f"{full_name}@{ruleset['versions'][-1]}")
+    assert output["scope"]["game"] == (["go"] if game else ruleset["games"])
+    assert output["rule"] == ruleset["rule"]
     assert "GAME" not in json.dumps(output)
-    assert (output["time_zone"] == "Asia/Tokyo") is ruleset.takes_zone
+    assert (output["time_zone"] == "Asia/Tokyo") is (name in WITH_ZONE)
     again = ratings("rules", "publish", "--shipped", name, *game, db=db)
     assert again.stdout.startswith(NOTHING_NEW)
 
 
-@pytest.mark.parametrize("name", list_systems())
+@pytest.mark.parametrize("name", SYSTEMS)
 def test_system_makes_the_ladders_of_elo(name: str, db: str, ratings: Ratings) -> None:
     """`init --system` publishes a system for a game, on ladders that are named as those of Elo."""
     result = ratings("init", "--for", "go", "--system", name, db=db)
@@ -79,7 +111,7 @@ def test_zone_of_a_template_can_be_chosen(db: str, ratings: Ratings) -> None:
 def test_shipped_rulesets_are_listed(db: str, ratings: Ratings) -> None:
     """The list has a line for every shipped name, whether the ledger has it or not, and says which rate teams."""
     rows = read_json(ratings, db, "rules", "list", "--shipped")
-    assert [row["id"] for row in rows] == [*shipped_rulesets()]
+    assert [row["id"] for row in rows] == [*BY_INIT, *ON_REQUEST_IDS]
     assert all(row["rule"] and row["description"] and row["source"] for row in rows)
     (elo,) = [row for row in rows if row["id"] == "elo"]
     assert (elo["published"], elo["versions"], elo["games"]) == ("on request", ["1"], [])
@@ -93,18 +125,18 @@ def test_shipped_rulesets_are_listed(db: str, ratings: Ratings) -> None:
     assert len(csv) == len(rows) + 1
 
 
-@pytest.mark.parametrize("name", [*shipped_rulesets()])
-def test_shipped_file_is_shown_and_valid(name: str, ratings: Ratings) -> None:
+@pytest.mark.parametrize("name", [*BY_INIT, *ON_REQUEST_IDS])
+def test_shipped_file_is_shown_and_valid(name: str, db: str, ratings: Ratings) -> None:
     """The file of every shipped ruleset is shown as it is, and can be published once game and zone are filled in."""
-    ruleset = shipped_rulesets()[name]
-    assert ratings("rules", "show", "--shipped", name).stdout == ruleset.texts[-1]
-    for version, text in zip(ruleset.versions, ruleset.texts, strict=True):
+    names = list_shipped(ratings, db)[name]["versions"]
+    assert ratings("rules", "show", "--shipped", name).stdout == TEXTS[name, names[-1]]
+    for version in names:
+        text = TEXTS[name, version]
         assert ratings("rules", "show", "--shipped", f"{name}@{version}").stdout == text
-    for text in ruleset.fill_in("go", "Asia/Tokyo"):
-        assert read_ruleset(text).id == (f"{name}-go" if ruleset.takes_game else name)
+        filled_in = text.replace("GAME", "go").replace("ZONE", "Asia/Tokyo")
+        assert read_ruleset(filled_in).id == (f"{name}-go" if name in OF_ANY_GAME else name)
 
 
-WITH_ZONE = ", ".join(name for name, ruleset in shipped_rulesets().items() if ruleset.takes_zone)
 WRONG = {
     "a system without a game": (["init", "--system", "elo"], "--system needs --for GAME, the game that it rates"),
     "no such system": (["init", "--for", "go", "--system", "eol"], "unknown rating system 'eol'; choose from elo"),
@@ -116,7 +148,7 @@ WRONG = {
     "a game that is fixed": (["rules", "publish", "--shipped", "diplomacy", "--game", "go"],
                              "--game works only with --shipped and one of: "),
     "a zone that is fixed": (["rules", "publish", "--shipped", "diplomacy", "--zone", "UTC"],
-                             f"--zone works only with --shipped and one of: {WITH_ZONE}"),
+                             f"--zone works only with --shipped and one of: {', '.join(WITH_ZONE)}"),
     "no such zone": (["rules", "publish", "--shipped", "elo", "--game", "go", "--zone", "Mars"], "Mars"),
     "a game with a file": (["rules", "publish", str(FOLDER / "elo-1.toml"), "--game", "go"],
                            "--game and --zone work only with --shipped ID"),

@@ -3,7 +3,9 @@
 import hashlib
 import json
 import logging
+import os
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -13,16 +15,25 @@ from typing import Any, NamedTuple
 import pytest
 from dask_clusters import PART_GAMES, WINDOW_GAMES
 from fault_helpers import STANDINGS_QUERY, build_decision, fork_child, open_plain_connection, wait_for_exits
+from thresholds import set_thresholds
 
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.types import read_event
 from ratings_ledger.ledger.store.appending import append
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.cluster import coordinating, engines, packs, segments, tasks
+from ratings_ledger.projections.cluster import coordinating, engines, task_runner
+from ratings_ledger.projections.stored import generations
 
 RULESET = Path(__file__).parents[2] / "projections" / "shipped" / "elo-1.toml"
 CITIES, GIANT, GIANT_PERCENT = 399, "giant", 30
 PLAYERS = 300
+SWEEP = coordinating.sweep
+# the calls of a coordinator at which a test may kill it
+CALLS = {
+    "a result": (coordinating, "read_result"),
+    "the promotion": (generations, "promote"),
+    "the live generation": (generations, "read_live_generation"),
+}
 
 
 def create_many_ladders(ratings: Callable[..., Any], url: str, games: int) -> None:
@@ -149,14 +160,45 @@ class Rebuilding:
 def use_small_pieces(games: int) -> Iterator[pytest.MonkeyPatch]:
     """Make segments, packs, parts and windows small, and keep all objects."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(coordinating, "SEGMENT_EVENTS", games // 4)
-        patch.setattr(coordinating, "PAGE_EVENTS", games // 10)
-        patch.setattr(coordinating, "PACK_GAMES", games // 6)
-        patch.setattr(segments, "PART_GAMES", PART_GAMES)
-        patch.setattr(packs, "STREAMED_GAMES", games // 4)
-        patch.setattr(tasks, "WINDOW_GAMES", WINDOW_GAMES)
+        set_thresholds(patch, segment_events=games // 4, sealed_page_events=games // 10, pack_games=games // 6)
+        set_thresholds(patch, streamed_games=games // 4, part_games=PART_GAMES, window_games=WINDOW_GAMES)
         patch.setattr(coordinating, "sweep", lambda cluster: None)
         yield patch
+
+
+def sweep_after_rebuild(patch: pytest.MonkeyPatch) -> None:
+    """Make a coordinator delete old objects after its rebuild, which `use_small_pieces` prevents."""
+    patch.setattr(coordinating, "sweep", SWEEP)
+
+
+def kill_at_call(call: str, after: bool, nth: int = 1) -> Callable[[pytest.MonkeyPatch], None]:
+    """Return a patch with which a coordinator kills itself at the nth of these `CALLS`, before or after it."""
+    module, name = CALLS[call]
+
+    def patch_function(patch: pytest.MonkeyPatch) -> None:
+        original, calls = getattr(module, name), []
+
+        def call_and_kill(*arguments: Any, **options: Any) -> Any:
+            calls.append(None)
+            result = original(*arguments, **options) if after or len(calls) < nth else None
+            if len(calls) == nth:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return result
+
+        patch.setattr(module, name, call_and_kill)
+
+    return patch_function
+
+
+def submit_twice(patch: pytest.MonkeyPatch) -> None:
+    """Make a coordinator submit every task twice."""
+    submit = task_runner._TaskQueue._submit
+
+    def submit_both(*arguments: Any) -> None:
+        submit(*arguments)
+        submit(*arguments)
+
+    patch.setattr(task_runner._TaskQueue, "_submit", submit_both)
 
 
 def read_stored_rows(url: str) -> list[tuple[Any, ...]]:

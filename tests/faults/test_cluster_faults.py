@@ -21,15 +21,16 @@ from cluster_ledgers import (
     RebuildResult,
     digest_objects,
     find_objects_folder,
+    kill_at_call,
     read_stored_rows,
+    submit_twice,
+    sweep_after_rebuild,
 )
 from dask_clusters import LocalCluster, build_fault, run_cluster
 from fault_helpers import take_rebuild_lock, wait_until
 from lengths import mark_long_values
 from rebuilds import act_before_promotion
-
-from ratings_ledger.projections.cluster import coordinating, engines, task_runner
-from ratings_ledger.projections.stored import generations
+from thresholds import set_thresholds
 
 pytestmark = [
     pytest.mark.skipif(find_spec("distributed") is None, reason="the extra cluster is not installed"),
@@ -70,8 +71,7 @@ def test_killed_worker_leaves_its_task_to_another(
 
 def shorten_waits(patch: pytest.MonkeyPatch) -> None:
     """Make a coordinator give a slow task to a second worker soon."""
-    patch.setattr(task_runner, "SLOW_SECONDS", 1)
-    patch.setattr(task_runner, "WAIT_SECONDS", 0.2)
+    set_thresholds(patch, slow_task_seconds=1, task_wait_seconds=0.2)
 
 
 @pytest.mark.at_length
@@ -119,7 +119,7 @@ def test_pack_that_always_kills_is_named(rebuilding: Rebuilding, expected: Expec
     with run_cluster(tmp_path / "cluster", nanny=True, failures=0) as cluster:
         cluster.arm(build_fault("reading", "kill", GIANT, times=1_000))
         result = rebuilding.run(cluster.address)
-        assert len(cluster.list_struck("kill")) == task_runner.TRIES
+        assert len(cluster.list_struck("kill")) == 3
         assert (result.exit_code, result.stdout) == (3, "")
         assert result.stderr == (
             "ratings: 3 tries failed for elo-chess/giant (the workers that had the task are gone); the other tasks are "
@@ -134,43 +134,25 @@ def test_pack_that_always_kills_is_named(rebuilding: Rebuilding, expected: Expec
         assert result.submitted == 1
 
 
-def kill_at_call(module: Any, name: str, after: bool, nth: int = 1) -> Callable[[pytest.MonkeyPatch], None]:
-    """Return a patch with which a coordinator kills itself at the nth call of a function, before or after it."""
-
-    def patch_function(patch: pytest.MonkeyPatch) -> None:
-        original, calls = getattr(module, name), []
-
-        def call_and_kill(*arguments: Any, **options: Any) -> Any:
-            calls.append(None)
-            result = original(*arguments, **options) if after or len(calls) < nth else None
-            if len(calls) == nth:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return result
-
-        patch.setattr(module, name, call_and_kill)
-
-    return patch_function
-
-
 LAST_CALL = 0
 # the last read before the commit
-INSIDE_PROMOTION = (generations, "read_live_generation", True, 3, 0)
+INSIDE_PROMOTION = ("the live generation", True, 3, 0)
 
 
 @pytest.mark.parametrize(
     "moment",
     mark_long_values([INSIDE_PROMOTION], [
-        (coordinating, "read_result", False, 5, 9), (coordinating, "read_result", True, LAST_CALL, 0),
-        (generations, "promote", False, 1, 0), INSIDE_PROMOTION, (generations, "promote", True, 1, 0),
+        ("a result", False, 5, 9), ("a result", True, LAST_CALL, 0),
+        ("the promotion", False, 1, 0), INSIDE_PROMOTION, ("the promotion", True, 1, 0),
     ]),
 )  # fmt: skip
 def test_rebuild_continues_after_killed_coordinator(
-    moment: tuple[Any, str, bool, int, int], cluster: LocalCluster, rebuilding: Rebuilding
+    moment: tuple[str, bool, int, int], cluster: LocalCluster, rebuilding: Rebuilding
 ) -> None:  # fmt: skip
     """After a coordinator was killed at any moment, the next one hands out only the tasks that are not done."""
-    module, name, after, nth, left = moment
+    call, after, nth, left = moment
     nth = nth or len([output for output in rebuilding.expected.objects if output.startswith("out-")])
-    killed_result = rebuilding.run(cluster.address, patch=kill_at_call(module, name, after, nth))
+    killed_result = rebuilding.run(cluster.address, patch=kill_at_call(call, after, nth))
     assert killed_result.exit_code == -signal.SIGKILL
     wait_until(lambda: len(cluster.list_reached("written")) == len(cluster.list_reached("begun")))
     done_tasks = len({*cluster.list_reached("written")})
@@ -197,9 +179,7 @@ def test_rebuild_survives_the_loss_of_both_workers(nanny: bool, rebuilding: Rebu
 def test_cluster_without_workers_is_waited_for(rebuilding: Rebuilding, tmp_path: Path) -> None:
     """A cluster without workers is waited for; after a limit the rebuild fails with a message."""
     with run_cluster(tmp_path / "cluster", workers=0) as cluster:
-        result = rebuilding.run(
-            cluster.address, patch=lambda patch: patch.setattr(task_runner, "NO_WORKERS_SECONDS", 2)
-        )
+        result = rebuilding.run(cluster.address, patch=lambda patch: set_thresholds(patch, no_workers_seconds=2))
         assert (result.exit_code, result.stderr) == (
             3, "ratings: the engine has had no workers for 2 s; finished tasks are kept; check that this program is "
             "installed on the workers, which otherwise end immediately\n",
@@ -237,7 +217,7 @@ def test_rebuild_continues_after_killed_scheduler(rebuilding: Rebuilding, tmp_pa
 @pytest.mark.at_length
 def test_missing_scheduler_is_reported(rebuilding: Rebuilding) -> None:
     """A rebuild without a reachable scheduler fails with a message."""
-    result = rebuilding.run("tcp://127.0.0.1:9", patch=lambda patch: patch.setattr(engines, "CONNECT_SECONDS", 1))
+    result = rebuilding.run("tcp://127.0.0.1:9", patch=lambda patch: set_thresholds(patch, connect_seconds=1))
     assert (result.exit_code, result.stderr) == (
         3, "ratings: no Dask scheduler answers at tcp://127.0.0.1:9 within 1 s; check that one is running there\n"
     )  # fmt: skip
@@ -315,17 +295,6 @@ def test_different_results_of_one_task_prevent_promotion(cluster: LocalCluster, 
         "was created twice with different bytes: a worker's memory or processor is faulty; nothing was promoted\n"
     )
     assert read_stored_rows(rebuilding.url) == []
-
-
-def submit_twice(patch: pytest.MonkeyPatch) -> None:
-    """Make a coordinator submit every task twice."""
-    submit = task_runner._TaskQueue._submit
-
-    def submit_both(*arguments: Any) -> None:
-        submit(*arguments)
-        submit(*arguments)
-
-    patch.setattr(task_runner._TaskQueue, "_submit", submit_both)
 
 
 @pytest.mark.at_length
@@ -407,8 +376,7 @@ def test_sweep_keeps_objects_of_other_computations(cluster: LocalCluster, rebuil
     for name in ("base-1", "out-1", "out-2", "nonce-1", "records-1"):
         (folder / name).write_text(name)
     os.utime(folder / "out-2", (1, 1))
-    sweep = coordinating.sweep  # the coordinators of these tests do not sweep
-    result = rebuilding.run(cluster.address, patch=lambda patch: patch.setattr(coordinating, "sweep", sweep))
+    result = rebuilding.run(cluster.address, patch=sweep_after_rebuild)
     assert result.exit_code == 0
     remaining = {path.name for path in folder.iterdir() if not path.name.startswith(("segment-", "numbers-"))}
     assert remaining == {"base-1", "out-1", "nonce-1", "records-1"}

@@ -1,25 +1,20 @@
 """Generations of standings: written beside the live one, promoted in one step, and checked against a replay."""
 
+import json
+
 import pytest
 from histories import (
     build_club_game,
     build_ruleset_event,
     build_stream,
-    build_ticking_clock,
     draw_games,
     fill,
     load_facts,
     rank_stream,
 )
 from own_rules import load_built_in_rule, substitute_rule
-from rebuilds import keep_rebuilds_out
+from rebuilds import act_before_promotion, keep_rebuilds_out
 from sqlalchemy import text
-
-from ratings_ledger import AlreadyRunning
-from ratings_ledger.projections.stored import generations
-from ratings_ledger.projections.stored.generations import list_ladder_rows, read_live_generation
-from ratings_ledger.projections.stored.rebuilding import RebuildOptions, rebuild
-from ratings_ledger.projections.stored.verification import verify_standings
 
 PLAYERS = ["anna", "ben", "cleo", "dora", "emil"]
 
@@ -28,6 +23,12 @@ PLAYERS = ["anna", "ben", "cleo", "dora", "emil"]
 def ledger(ledger_url):
     """A ledger with the games of five players."""
     return fill(ledger_url, [build_ruleset_event(), *draw_games(1, 30, PLAYERS)])
+
+
+@pytest.fixture
+def rebuild(ledger_url, ratings):
+    """A function that rebuilds the ledger and returns the result that the command prints."""
+    return lambda *options: json.loads(ratings("rebuild", *options, "--format", "json", db=ledger_url).stdout)
 
 
 def load_rows(ledger, ladder="club-catan-elo/all"):
@@ -43,33 +44,33 @@ def replay_rows(ledger, ladder="club-catan-elo/all"):
     return [(r.rank, r.player, r.points, r.games) for r in rank_stream(stream).rows]
 
 
-def list_findings(ledger):
-    """Return the findings of `verify` about stored standings."""
+def load_builds(ledger):
+    """Return (generation, build, position) of each ladder of the live generation."""
+    query = "SELECT ladder, generation, build, position FROM generation_ladders JOIN live_generation USING (generation)"
     with ledger.reading() as connection:
-        return list(verify_standings(connection))
+        return {row[0]: tuple(row[1:]) for row in connection.execute(text(query))}
 
 
-def test_rebuild_stores_the_replayed_standings(ledger):
+def test_rebuild_stores_the_replayed_standings(ratings, ledger_url, ledger, rebuild):
     """A rebuild stores the standings of a replay, with its position and chain hash."""
-    result = rebuild(ledger, build_ticking_clock())
-    assert (result.generation, result.position, result.failures) == (1, 31, [])
+    result = rebuild()
+    assert (result["generation"], result["position"], result["failures"]) == (1, 31, [])
     assert load_rows(ledger) == replay_rows(ledger)
+    assert load_builds(ledger) == {f"club-catan-elo/{band}": (1, 1, 31) for band in ("all", "3-4", "5-6")}
     with ledger.reading() as connection:
-        assert {row.ladder for row in list_ladder_rows(connection, read_live_generation(connection).generation)} == {
-            f"club-catan-elo/{b}" for b in ("all", "3-4", "5-6")
-        }
-        assert bytes(read_live_generation(connection).chain_hash).hex() == result.chain_hash
-    assert list_findings(ledger) == []
+        assert connection.execute(text("SELECT head FROM live_info")).scalar() == f"31:{result['chain_hash']}"
+    assert ratings("verify", db=ledger_url) == (0, "", "")
 
 
-def test_empty_ledger_rebuilds_to_no_ladders(ledger_url):
+def test_empty_ledger_rebuilds_to_no_ladders(rebuild):
     """A rebuild of an empty ledger makes a generation without ladders."""
-    assert rebuild(fill(ledger_url, []), build_ticking_clock()).ladders == 0
+    result = rebuild()
+    assert (result["generation"], result["ladders"]) == (1, 0)
 
 
-def test_view_shows_points_not_units(ledger):
+def test_view_shows_points_not_units(ledger, rebuild):
     """The view of live standings has points, which are the stored units divided by the scale."""
-    rebuild(ledger, build_ticking_clock())
+    rebuild()
     with ledger.reading() as connection:
         units, scale, points = connection.execute(
             text("SELECT points_units, scale, points FROM live_standings LIMIT 1")
@@ -78,10 +79,10 @@ def test_view_shows_points_not_units(ledger):
 
 
 @pytest.mark.slow_cases
-def test_only_the_previous_generation_is_kept(ledger_url, ledger):
+def test_only_the_previous_generation_is_kept(ledger_url, ledger, rebuild):
     """A rebuild keeps the previous generation and the builds that it uses, and deletes older ones."""
     for day in (1, 2, 3, 4):
-        rebuild(ledger, build_ticking_clock())
+        rebuild()
         fill(ledger_url, [build_club_game(f"more-{day}", "anna ben")])
     with ledger.reading() as connection:
         generation_numbers = list(
@@ -93,11 +94,11 @@ def test_only_the_previous_generation_is_kept(ledger_url, ledger):
     assert generation_numbers == builds == [1, 3, 4]
 
 
-def test_rollback_passes_over_an_unfinished_generation(ledger_url, ledger):
+def test_rollback_passes_over_an_unfinished_generation(ledger_url, ledger, rebuild):
     """A generation whose deletion was interrupted is marked as unfinished, and a rollback skips it."""
     for day in (1, 2, 3):
         fill(ledger_url, [build_club_game(f"day-{day}", "anna ben", day=day)])
-        rebuild(ledger, build_ticking_clock(), options=RebuildOptions(keep=3))
+        rebuild("--keep", 3)
     with ledger.reading() as connection:
         oldest, middle, newest = connection.execute(
             text("SELECT generation FROM generations ORDER BY generation")
@@ -106,34 +107,38 @@ def test_rollback_passes_over_an_unfinished_generation(ledger_url, ledger):
         connection.execute(
             text("UPDATE generations SET finished_at = NULL WHERE generation = :middle"), {"middle": middle}
         )
-    result = generations.roll_back(ledger)
-    assert (result.given_up, result.generation) == (newest, oldest)
+    result = rebuild("--rollback")
+    assert (result["given_up"], result["generation"]) == (newest, oldest)
+
+
+def interrupt():
+    """Interrupt the process as Ctrl-C does."""
+    raise KeyboardInterrupt
 
 
 @pytest.mark.slow_cases
-def test_interrupted_rebuild_keeps_old_generation(ledger_url, ledger, monkeypatch):
+def test_interrupted_rebuild_keeps_old_generation(ledger_url, ledger, monkeypatch, ratings, rebuild):
     """Readers see the old generation until the pointer moves to the new one.
 
     If a rebuild stops before its promotion, the next rebuild removes all of it.
     """
-    rebuild(ledger, build_ticking_clock())
+    rebuild()
     before = load_rows(ledger)
     fill(ledger_url, [build_club_game("late", "emil anna", day=1)])
     with monkeypatch.context() as patch:
-        patch.setattr(generations, "promote", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            rebuild(ledger, build_ticking_clock())
+        act_before_promotion(patch, interrupt)
+        assert ratings("rebuild", db=ledger_url).exit_code == 130
     assert load_rows(ledger) == before
-    assert list_findings(ledger) == []
-    rebuild(ledger, build_ticking_clock())
+    assert ratings("verify", db=ledger_url) == (0, "", "")
+    rebuild()
     assert load_rows(ledger) == replay_rows(ledger) != before
     with ledger.reading() as connection:
         assert connection.execute(text("SELECT count(*) FROM generations WHERE finished_at IS NULL")).scalar() == 0
 
 
-def test_failing_rule_keeps_its_old_standings(ledger_url, ledger, monkeypatch):
+def test_failing_rule_keeps_its_old_standings(ledger_url, ledger, monkeypatch, rebuild):
     """Ladders with a failing rule keep their old standings, and the others are rebuilt."""
-    rebuild(ledger, build_ticking_clock())
+    rebuild()
     before = load_rows(ledger), load_rows(ledger, "club-catan-elo/3-4")
     fill(ledger_url, [build_club_game("bad", "anna ben cleo dora emil", day=28)])
     elo = load_built_in_rule("pairwise-elo/1")
@@ -144,20 +149,16 @@ def test_failing_rule_keeps_its_old_standings(ledger_url, ledger, monkeypatch):
         return elo.score(n, points, columns, constants, table, change)
 
     substitute_rule(monkeypatch, elo._replace(score=score_failing_at_five))
-    result = rebuild(ledger, build_ticking_clock())
-    assert {failure.ladder for failure in result.failures} == {"club-catan-elo/all", "club-catan-elo/5-6"}
-    assert "five is too many" in result.failures[0].message
+    result = rebuild()
+    assert {failure["ladder"] for failure in result["failures"]} == {"club-catan-elo/all", "club-catan-elo/5-6"}
+    assert "five is too many" in result["failures"][0]["message"]
     assert (load_rows(ledger), load_rows(ledger, "club-catan-elo/3-4")) == before
-    with ledger.reading() as connection:
-        ladders = {
-            row.ladder: (row.generation, row.build, row.position)
-            for row in list_ladder_rows(connection, read_live_generation(connection).generation)
-        }
+    ladders = load_builds(ledger)
     assert ladders["club-catan-elo/all"] == (2, 1, 31)
     assert ladders["club-catan-elo/3-4"] == (2, 2, 32)
 
 
-def test_unbalanced_rule_fails(ledger, monkeypatch):
+def test_unbalanced_rule_fails(ledger, monkeypatch, rebuild):
     """A rule that gives more points than it takes fails, because the books do not balance."""
     elo = load_built_in_rule("pairwise-elo/1")
 
@@ -168,7 +169,7 @@ def test_unbalanced_rule_fails(ledger, monkeypatch):
         return 0
 
     substitute_rule(monkeypatch, elo._replace(score=score_generously))
-    assert "books do not balance" in rebuild(ledger, build_ticking_clock()).failures[0].message
+    assert "books do not balance" in rebuild()["failures"][0]["message"]
 
 
 @pytest.mark.parametrize(
@@ -181,9 +182,9 @@ def test_unbalanced_rule_fails(ledger, monkeypatch):
         "UPDATE generations SET position = 3",
     ],
 )
-def test_verify_finds_altered_standings(ratings, ledger_url, ledger, edit):
+def test_verify_finds_altered_standings(ratings, ledger_url, ledger, edit, rebuild):
     """`verify` finds stored standings that were changed, removed or given another position."""
-    rebuild(ledger, build_ticking_clock())
+    rebuild()
     with ledger.writing() as connection:
         connection.execute(text(edit))
     result = ratings("verify", db=ledger_url)
@@ -191,22 +192,20 @@ def test_verify_finds_altered_standings(ratings, ledger_url, ledger, edit):
     assert "standings" in result.stdout
 
 
-def test_concurrent_rebuild_is_rejected(ratings, ledger_url, ledger):
+def test_concurrent_rebuild_is_rejected(ratings, ledger_url, ledger, rebuild):
     """A second rebuild at the same time reports the first and does nothing."""
     with keep_rebuilds_out(ledger_url):
-        with pytest.raises(AlreadyRunning):
-            rebuild(ledger, build_ticking_clock())
         result = ratings("rebuild", db=ledger_url)
     assert (result.exit_code, result.stdout) == (4, "")
     assert "another rebuild" in result.stderr
 
 
-def test_rebuild_restores_emptied_tables(ledger):
+def test_rebuild_restores_emptied_tables(ledger, rebuild):
     """After all derived tables are emptied, a rebuild restores the same standings."""
-    rebuild(ledger, build_ticking_clock())
+    rebuild()
     before = load_rows(ledger)
     with ledger.writing() as connection:
         for table in ("live_generation", "generation_standings", "generation_ladders", "generations"):
             connection.execute(text(f"DELETE FROM {table}"))
-    rebuild(ledger, build_ticking_clock())
+    rebuild()
     assert load_rows(ledger) == before
