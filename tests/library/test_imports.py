@@ -3,12 +3,12 @@
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import pytest
+from own_rules import is_installed
 
 from ratings_ledger import BadArgument, rules
-from ratings_ledger.projections import contract
-from ratings_ledger.projections.rulesets.registry import _provide_former_names
 from ratings_ledger.rules.testing import check
 
 HEAVY = ("sqlalchemy", "numpy", "pydantic", "alembic", "click", "numba", "pyarrow", "pandas", "polars", "jinja2")
@@ -37,18 +37,37 @@ def test_interface_loads_only_what_questions_need() -> None:
 
 def test_rules_import_the_contract_itself() -> None:
     """Each public name of `rules` is the same object as in the contract."""
+    contract = sys.modules[rules.Rule.__module__]
+    assert contract is not rules
     assert all(getattr(rules, name) is getattr(contract, name) for name in rules.__all__)
 
 
-def test_former_name_of_the_contract_warns_with_the_new_one() -> None:
+# a rule as an earlier version of this program asked for it
+OLD_RULE = """
+from projections.contract import Params, Rule, no_table
+
+RULE = Rule(
+    name="old", number=1, scale=1, params=Params, columns=("place",), prepare=lambda params: (), table=no_table,
+    refuse_params=lambda params, players_max: None, check=None, score=lambda n, *arguments: 0,
+    explain=lambda n, *arguments: [[]] * n,
+)
+"""
+
+
+def test_former_name_of_the_contract_warns_with_the_new_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An import from the former module gives the same objects, with a warning that names the new module."""
-    with _provide_former_names():
-        former = __import__("projections.contract", fromlist=["contract"])
-        with pytest.warns(DeprecationWarning, match="from ratings_ledger.rules import Rule"):
-            rule_class = former.Rule
-    assert rule_class is contract.Rule
+    (tmp_path / "old_rule.py").write_text(OLD_RULE, encoding="utf-8")
+    (package := tmp_path / "old_rule-1.0.dist-info").mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: old-rule\nVersion: 1.0\n", encoding="utf-8")
+    (package / "entry_points.txt").write_text("[ratings_ledger.rules]\nold/1 = old_rule:RULE\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.warns(DeprecationWarning, match="from ratings_ledger.rules import ") as former_names:
+        assert is_installed("old/1")
+    assert [str(warning.message).split()[-1] for warning in former_names] == ["Params", "Rule", "no_table"]
+    assert sys.modules["old_rule"].Rule is rules.Rule
+    assert "projections.contract" not in sys.modules
     with warnings.catch_warnings(record=True) as warning_list:
-        assert rules.Rule is contract.Rule
+        assert rules.Rule is sys.modules["old_rule"].Rule
     assert warning_list == []
 
 

@@ -1,5 +1,6 @@
 """Weng and Lin's two rules: compared with 40-digit vectors, an oracle in decimals, and another package."""
 
+import inspect
 import json
 from collections.abc import Callable, Sequence
 from decimal import Decimal
@@ -10,16 +11,17 @@ from typing import Any
 import make_weng_lin_vectors as oracle
 import numpy as np
 import pytest
+from kernel_calls import check_compiled_game, score_game
 from lengths import mark_many_cases
-from own_rules import load_built_in_rule, needs_numba
+from own_rules import load_built_in_rule
 from pydantic import ValidationError
 
-from ratings_ledger.projections import compiling
-from ratings_ledger.projections.rules import weng_lin
 from ratings_ledger.rules import LEAVERS, MISSING, ONE, SUBSTITUTE, Rule
 
 VECTORS = Path(__file__).parents[1] / "golden" / "weng_lin.json"
-RULES = ["weng-lin-btf/1", "weng-lin-pl/1"]
+BRADLEY_TERRY, PLACKETT_LUCE = load_built_in_rule("weng-lin-btf/1"), load_built_in_rule("weng-lin-pl/1")
+RULES = [BRADLEY_TERRY.id, PLACKETT_LUCE.id]
+WengLinParams: Any = PLACKETT_LUCE.params
 NEW = 25_000_000, 8_333_333
 
 Side = Sequence[tuple[Any, Any]]
@@ -38,22 +40,9 @@ def lay_out_game(sides: Sequence[Side], places: Sequence[int], random: Random | 
     return [mu, sigma], [place, team, [0] * len(seats)]
 
 
-def read_params(params: dict[str, str]) -> weng_lin.WengLinParams:
+def read_params(params: dict[str, str]) -> Any:
     """Return the parameters of a vector."""
-    return weng_lin.WengLinParams.model_validate(params | ({"tau": 0} if params["tau"] == "0" else {}))
-
-
-def score_game(rule: Rule, params: Any, before: Columns, columns: Columns) -> tuple[int, Columns]:
-    """Return the minted points and the states after a game; check that books balance and terms sum to changes."""
-    n, after = len(before[0]), [list(column) for column in before]
-    assert rule.check is not None
-    assert rule.check(n, columns, params) is None
-    minted = rule.score(n, before, columns, rule.prepare(params), rule.table(), after)
-    changes = [new - old for new, old in zip(after[0], before[0], strict=True)]
-    assert minted == max(sum(changes), 0)
-    terms = rule.explain(n, [f"p{i}" for i in range(n)], before, columns, params, after)  # type: ignore[arg-type]
-    assert [sum(term.amount for term in player_terms) for player_terms in terms] == changes
-    return minted, after
+    return WengLinParams.model_validate(params | ({"tau": 0} if params["tau"] == "0" else {}))
 
 
 def compute_exact_states(
@@ -107,13 +96,14 @@ def test_drawn_games_are_within_half_a_unit_of_the_oracle(
 def unrounded(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """A list of the doubles that a kernel rounds: for every player the change, then the deviation."""
     numbers: list[float] = []
-    rounded = weng_lin.units
+    namespace = PLACKETT_LUCE.score.__globals__  # type: ignore[attr-defined]
+    rounded = namespace["units"]
 
     def record_and_round(value: float, scale: int) -> int:
         numbers.append(value)
-        return rounded(value, scale)
+        return int(rounded(value, scale))
 
-    monkeypatch.setattr(weng_lin, "units", record_and_round)
+    monkeypatch.setitem(namespace, "units", record_and_round)
     return numbers
 
 
@@ -165,7 +155,7 @@ def test_kernels_agree_with_another_package(name: str, model: str, tau: str, unr
 @pytest.mark.parametrize("name", RULES)
 def test_neither_order_nor_ids_matter(name: str) -> None:
     """In another order, the players of a game get the same states, up to the last millionth."""
-    rule, random, params = load_built_in_rule(name), Random(10), weng_lin.WengLinParams()
+    rule, random, params = load_built_in_rule(name), Random(10), WengLinParams()
     for _ in range(100):
         sides, places, _ = oracle.draw_game(random)
         before, columns = lay_out_game(sides, places)
@@ -178,52 +168,20 @@ def test_neither_order_nor_ids_matter(name: str) -> None:
             assert all(abs(a - b) <= 1 for a, b in zip(by_state[old], new, strict=True))
 
 
-def score(n: Any, before: Any, columns: Any, constants: Any, table: Any, after: Any) -> int:
-    """Stand in for the rule's function; `compiling.compile_with_rule` replaces it."""
-    raise NotImplementedError
-
-
-def score_once(n: Any, before: Any, columns: Any, constants: Any, table: Any, after: Any) -> int:
-    """Score one game."""
-    return score(n, before, columns, constants, table, after) | 0
-
-
-def chance(i: Any, j: Any, before: Any, columns: Any, constants: Any, table: Any) -> int:
-    """Stand in for the rule's function; `compiling.compile_with_rule` replaces it."""
-    raise NotImplementedError
-
-
-def predict_once(i: Any, j: Any, before: Any, columns: Any, constants: Any, table: Any) -> int:
-    """Predict one pair."""
-    return chance(i, j, before, columns, constants, table) | 0
-
-
 @pytest.mark.slow
-@needs_numba
 @pytest.mark.parametrize("name", RULES)
 def test_compiled_kernels_equal_interpreted_kernels(name: str) -> None:
     """A compiled game has the states and the probabilities of the interpreted one."""
     rule, random = load_built_in_rule(name), Random(11)
-    score_compiled = compiling.compile_with_rule(score_once, rule, (("score", rule.score),))
-    assert rule.chance is not None
-    chance_compiled = compiling.compile_with_rule(predict_once, rule, (("chance", rule.chance),))
     for _ in range(1_000):
         sides, places, params = oracle.draw_game(random)
-        before, columns = lay_out_game(sides, places, random)
-        constants = rule.prepare(read_params(params))
-        minted, after = score_game(rule, read_params(params), before, columns)
-        arrays = [np.array(numbers, dtype=np.int64) for numbers in (before, columns, constants, ())]
-        filled = np.array(before, dtype=np.int64)
-        assert score_compiled(len(before[0]), *arrays, filled) == minted
-        assert filled.tolist() == after
-        last = len(before[0]) - 1
-        assert chance_compiled(0, last, *arrays) == rule.chance(0, last, before, columns, constants, ())
+        check_compiled_game(rule, read_params(params), *lay_out_game(sides, places, random))
 
 
 @pytest.mark.parametrize("name", RULES)
 def test_probabilities_of_a_pair_sum_to_one(name: str) -> None:
     """Both sides' chances sum to exactly one, and follow from the strengths and variances of both sides."""
-    rule, random, params = load_built_in_rule(name), Random(12), weng_lin.WengLinParams()
+    rule, random, params = load_built_in_rule(name), Random(12), WengLinParams()
     assert rule.chance is not None
     for _ in range(200):
         sides, places, _ = oracle.draw_game(random)
@@ -244,7 +202,7 @@ def test_extreme_gaps_leave_a_chance() -> None:
     """For any gap between two players, both chances are between 0 and 1, and the game can be scored."""
     before, columns = lay_out_game([[("9000000", "1")], [("-9000000", "1")], [("0", "1")]], [3, 2, 1])
     for name in RULES:
-        rule, params = load_built_in_rule(name), weng_lin.WengLinParams()
+        rule, params = load_built_in_rule(name), WengLinParams()
         assert rule.chance is not None
         assert [rule.chance(*pair, before, columns, rule.prepare(params), ()) for pair in ((0, 1), (1, 0))] == [
             ONE - 1,
@@ -260,7 +218,7 @@ def test_deviation_is_at_least_one_millionth() -> None:
     for name in RULES:
         _, after = score_game(
             load_built_in_rule(name),
-            weng_lin.WengLinParams(tau=0),
+            WengLinParams(tau=0),
             *lay_out_game([[("25", "0")], [("20", "0.000001")]], [1, 2]),
         )
         assert after == [[25_000_000, 20_000_000], [1, 1]]
@@ -268,13 +226,13 @@ def test_deviation_is_at_least_one_millionth() -> None:
 
 def test_start_rank_and_provisional() -> None:
     """New players begin with 25 ± 25/3, rank by 25 - 3 * 25/3, and are provisional until the deviation is small."""
-    rule, params = load_built_in_rule("weng-lin-pl/1"), weng_lin.WengLinParams(provisional_deviation="7.5")
+    rule, params = load_built_in_rule("weng-lin-pl/1"), WengLinParams(provisional_deviation="7.5")
     assert rule.start is not None
     assert rule.rank_by is not None
     assert rule.provisional is not None
     assert rule.start(params) == NEW
     assert rule.rank_by(NEW, params) == 1
-    assert rule.rank_by(NEW, weng_lin.WengLinParams(rank_deviations=0)) == 25_000_000
+    assert rule.rank_by(NEW, WengLinParams(rank_deviations=0)) == 25_000_000
     assert [rule.provisional((0, sigma), 5, params) for sigma in (7_500_000, 7_500_001)] == [False, True]
 
 
@@ -282,9 +240,9 @@ def test_parameters_out_of_range_are_rejected() -> None:
     """Parameters out of range, of the wrong kind, unknown, or with too many digits are rejected."""
     for params in ({"tau": -1}, {"beta": 0}, {"sigma": "x"}, {"rank_deviations": 11}, {"unknown": 1}):
         with pytest.raises(ValidationError):
-            weng_lin.WengLinParams.model_validate(params)
+            WengLinParams.model_validate(params)
     refusals = {
-        name: weng_lin.refuse_params(weng_lin.WengLinParams.model_validate({name: value}), 8)
+        name: PLACKETT_LUCE.refuse_params(WengLinParams.model_validate({name: value}), 8)
         for name, value in {"kappa": 2, "beta": "1000001", "tau": "123456789.123456789", "sigma": "25/3"}.items()
     }
     assert refusals.pop("sigma") is None
@@ -293,7 +251,7 @@ def test_parameters_out_of_range_are_rejected() -> None:
         "beta": "params.beta: must be at most 1,000,000, not 1000001",
         "tau": "params.tau: must be at most 1,000,000, not 123456789123456789/1000000000",
     }
-    refusal_of_long_number = weng_lin.refuse_params(weng_lin.WengLinParams(tau="999999.123456789"), 8)
+    refusal_of_long_number = PLACKETT_LUCE.refuse_params(WengLinParams(tau="999999.123456789"), 8)
     assert refusal_of_long_number is None or "fewer digits" in refusal_of_long_number
 
 
@@ -310,37 +268,39 @@ REJECTED_GAMES: list[tuple[Columns, str]] = [
 @pytest.mark.parametrize(("columns", "reason"), REJECTED_GAMES)
 def test_games_that_cannot_be_scored_are_rejected(columns: Columns, reason: str) -> None:
     """Each unfit game is rejected with its reason."""
-    assert weng_lin.check(len(columns[0]), columns, weng_lin.WengLinParams()) == reason
+    assert PLACKETT_LUCE.check(len(columns[0]), columns, WengLinParams()) == reason
 
 
 def test_sample_games_can_be_scored() -> None:
     """All games that the rule draws for its own trials can be scored, with sides and without."""
-    random, params = Random(13), weng_lin.WengLinParams()
-    games = [weng_lin.sample(n, random, params) for n in range(2, 9) for _ in range(50)]
-    assert all(weng_lin.check(len(columns[0]), columns, params) is None for columns in games)
+    random, params = Random(13), WengLinParams()
+    games = [PLACKETT_LUCE.sample(n, random, params) for n in range(2, 9) for _ in range(50)]
+    assert all(PLACKETT_LUCE.check(len(columns[0]), columns, params) is None for columns in games)
     assert {columns[1][0] == MISSING for columns in games} == {True, False}
 
 
 def test_explanations_name_sides_and_shares() -> None:
     """Terms have the opposing side, the expected score, and the player's share of the side's change."""
     before, columns = lay_out_game([[("25", "8"), ("30", "2")], [("27", "4")]], [1, 3])
-    params, names = weng_lin.WengLinParams(), ["anna", "ben", "cleo"]
+    params, names = WengLinParams(), ["anna", "ben", "cleo"]
     _, after = score_game(load_built_in_rule("weng-lin-btf/1"), params, before, columns)
-    ((anna,), _, (cleo,)) = weng_lin.explain_btf(3, names, before, columns, params, after)
+    ((anna,), _, (cleo,)) = BRADLEY_TERRY.explain(3, names, before, columns, params, after)
     assert (anna.term, anna.detail) == ("vs cleo", "expected 0.928875, scored 1")
     assert anna.note == "55.000000 ± 8.247053 against 27.000000 ± 4.000868; 0.941086 of the side's change"
     assert (cleo.term, cleo.note) == ("vs anna + ben", "27.000000 ± 4.000868 against 55.000000 ± 8.247053")
     _, after = score_game(load_built_in_rule("weng-lin-pl/1"), params, before, columns)
-    *_, (lost,) = weng_lin.explain_pl(3, names, before, columns, params, after)
+    *_, (lost,) = PLACKETT_LUCE.explain(3, names, before, columns, params, after)
     assert (lost.term, lost.detail) == ("place 1", "expected 0.071125 as first of 2, scored 0")
 
 
 def test_docstring_has_the_example() -> None:
     """The module's docstring has the example that both rules compute: a new player beats another."""
     before, columns = lay_out_game([[("25", "8.333333")], [("25", "8.333333")]], [1, 2])
-    states = [score_game(load_built_in_rule(name), weng_lin.WengLinParams(), before, columns)[1] for name in RULES]
+    states = [score_game(load_built_in_rule(name), WengLinParams(), before, columns)[1] for name in RULES]
     assert states == [[[27_635_389, 22_364_611], [8_065_901] * 2]] * 2
-    assert "25 +- 25/3: 27.635389 and 22.364611, both +- 8.065901" in (weng_lin.__doc__ or "")
+    docstring = inspect.getdoc(inspect.getmodule(PLACKETT_LUCE.score))
+    assert docstring is not None
+    assert "25 +- 25/3: 27.635389 and 22.364611, both +- 8.065901" in docstring
 
 
 PAGE = (Path(__file__).parents[2] / "docs" / "systems" / "weng-lin.md").read_text("utf-8")
@@ -362,7 +322,7 @@ def test_page_has_the_computed_examples(game: str, sides: list[Side], places: li
     """Every example of the page equals the result of each rule, to a millionth."""
     before, columns = lay_out_game(sides, places)
     for name, model in MODELS.items():
-        _, after = score_game(load_built_in_rule(name), weng_lin.WengLinParams(), before, columns)
+        _, after = score_game(load_built_in_rule(name), WengLinParams(), before, columns)
         states = [f"{mu / 10**6:.6f} ± {sigma / 10**6:.6f}" for mu, sigma in zip(*after, strict=True)]
         (row,) = [line for line in PAGE.splitlines() if line.startswith((f"| {game} | {model}", f"| {game} | both"))]
         assert [cell.strip() for cell in row.split("|")[3:] if cell.strip()] == states
