@@ -112,6 +112,20 @@ def score_game(rule: Rule, params: Any, before: State, columns: Sequence[Sequenc
     return minted, [list(column) for column in after]
 
 
+def record_rounding(patch: pytest.MonkeyPatch, rule: Rule) -> list[float]:
+    """Return a list that receives every double that the functions of a rule round, when they run interpreted."""
+    numbers: list[float] = []
+    namespace = rule.score.__globals__  # type: ignore[attr-defined]
+    units = namespace["units"]
+
+    def record_and_round(value: float, scale: int) -> int:
+        numbers.append(value)
+        return int(units(value, scale))
+
+    patch.setitem(namespace, "units", record_and_round)
+    return numbers
+
+
 def build_period(games: Sequence[tuple[Sequence[int], Sequence[Sequence[int]]]], players: int) -> tuple[Any, Any]:
     """Return the offsets and rows of a period; each game is (players, columns), and all its players meet each other.
 

@@ -4,11 +4,16 @@ from decimal import Decimal, localcontext
 from random import Random
 
 import pytest
-from kernel_calls import check_compiled_game, check_compiled_period, score_game, score_period_of_games
+from kernel_calls import (
+    check_compiled_game,
+    check_compiled_period,
+    record_rounding,
+    score_game,
+    score_period_of_games,
+)
 from lengths import mark_many_cases
 from own_rules import load_built_in_rule
 
-from ratings_ledger.projections.rules.egf import game_points
 from ratings_ledger.rules import MISSING, ONE
 
 RULE = load_built_in_rule("egf-gor/1")
@@ -107,17 +112,18 @@ def test_ratings_are_within_half_a_unit_of_the_oracle(count: int) -> None:
 
 
 @pytest.mark.parametrize("count", mark_many_cases(200, 2_000))
-def test_unrounded_points_are_within_1e_10_of_the_oracle(count: int) -> None:
+def test_unrounded_points_are_within_1e_10_of_the_oracle(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """In drawn games of full weight, a player's gain before rounding is within 1e-10 points of the exact one."""
-    random, largest = Random(3), Decimal(0)
+    random, largest, unrounded = Random(3), Decimal(0), record_rounding(monkeypatch, RULE)
+    constants = RULE.prepare(PARAMS)
     with localcontext(prec=40):
         for _ in range(count):
             (own, opponent), (places, stones, _) = draw_game(random)
-            result = 0.5 + ((places[0] < places[1]) - (places[0] > places[1])) / 2
-            points = game_points(own, stones[0], opponent, stones[1], result)
-            largest = max(
-                largest, abs(Decimal(points) - compute_change(own, opponent, build_columns(places, stones), 0))
-            )
+            columns = build_columns(places, stones)
+            unrounded.clear()
+            RULE.score(2, [[own, opponent]], columns, constants, (), [[own, opponent]])
+            points, _ = unrounded
+            largest = max(largest, abs(Decimal(points) - compute_change(own, opponent, columns, 0)))
     assert 0 < largest < Decimal("1e-10"), largest
 
 

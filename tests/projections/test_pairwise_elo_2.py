@@ -11,11 +11,10 @@ from random import Random
 from typing import Any
 
 import pytest
-from kernel_calls import call_compiled, check_compiled_game, score_game
+from kernel_calls import call_compiled, check_compiled_game, record_rounding, score_game
 from lengths import mark_many_cases
 from own_rules import find_ruleset_problems, load_built_in_rule, read_ruleset
 
-from ratings_ledger.projections.rules.pairwise_elo_2 import k_of, side_lead
 from ratings_ledger.rules import MISSING, ONE
 
 RULE = load_built_in_rule("pairwise-elo/2")
@@ -201,17 +200,19 @@ def test_changes_are_within_half_a_unit_per_opponent(form: int, count: int) -> N
 
 @pytest.mark.parametrize("count", mark_many_cases(40, 400))
 @pytest.mark.parametrize("form", range(len(FORMS)))
-def test_unrounded_lead_is_within_1e_10_of_forty_digits(form: int, count: int) -> None:
+def test_unrounded_lead_is_within_1e_10_of_forty_digits(form: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """In drawn games of two, the first side's gain before rounding is within 1e-10 points of the exact one."""
     random, params, largest = Random(form), build_params(**FORMS[form]), Decimal(0)
-    constants = RULE.prepare(params)
+    constants, unrounded = RULE.prepare(params), record_rounding(monkeypatch, RULE)
     with localcontext(prec=40):
         for _ in range(count):
             assert RULE.sample is not None
             columns = [list(column) for column in RULE.sample(2, random, params)]
             before = [[int(random.gauss(1500, 400) * SCALE) for _ in range(2)]]
-            lead = side_lead(0, 1, 2, before, columns, constants) * k_of(columns[5][0], constants)
-            largest = max(largest, abs(Decimal(lead) - compute_changes(before[0], columns, params)[0]))
+            unrounded.clear()
+            RULE.score(2, before, columns, constants, RULE.table(), [[*before[0]]])
+            gain, _ = unrounded
+            largest = max(largest, abs(Decimal(gain) - compute_changes(before[0], columns, params)[0]))
     assert 0 < largest < Decimal("1e-10"), largest
 
 

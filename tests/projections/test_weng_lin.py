@@ -11,7 +11,7 @@ from typing import Any
 import make_weng_lin_vectors as oracle
 import numpy as np
 import pytest
-from kernel_calls import check_compiled_game, score_game
+from kernel_calls import check_compiled_game, record_rounding, score_game
 from lengths import mark_many_cases
 from own_rules import load_built_in_rule
 from pydantic import ValidationError
@@ -95,16 +95,7 @@ def test_drawn_games_are_within_half_a_unit_of_the_oracle(
 @pytest.fixture
 def unrounded(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """A list of the doubles that a kernel rounds: for every player the change, then the deviation."""
-    numbers: list[float] = []
-    namespace = PLACKETT_LUCE.score.__globals__  # type: ignore[attr-defined]
-    rounded = namespace["units"]
-
-    def record_and_round(value: float, scale: int) -> int:
-        numbers.append(value)
-        return int(rounded(value, scale))
-
-    monkeypatch.setitem(namespace, "units", record_and_round)
-    return numbers
+    return record_rounding(monkeypatch, PLACKETT_LUCE)  # both rules are in one module
 
 
 @pytest.mark.parametrize("count", mark_many_cases(40, 200))
