@@ -166,6 +166,6 @@ def test_joiners_that_scripts_need_are_allowed(db: str, ratings: Ratings, name: 
 def test_excessive_whatif_key_is_refused(db: str, ratings: Ratings) -> None:
     """Trying a value under a key with thousands of parts is refused with a short message."""
     result = ratings("whatif", "examples/elo-catan-2.toml", "--set", "a." * 3_000 + "b=1", db=db)
-    assert (result.exit_code, "more than 200 parts" in result.stderr, len(result.stderr) < 1_000) == (2, True, True), (
+    assert (result.exit_code, "more than 200 dots" in result.stderr, len(result.stderr) < 1_000) == (2, True, True), (
         result
     )

@@ -284,7 +284,7 @@ def test_circular_renames_are_reported(db: str, ratings: Ratings) -> None:
         append_rename(db, number, player, new)
     findings = list_findings(ratings, db)
     assert len(findings) == 1, findings
-    assert findings[0].startswith("meaning: position ")
+    assert findings[0].startswith("meaning: the event contradicts earlier events: 'anna' is already renamed to 'xa'; ")
 
 
 def append_rename(url: str, number: int, player: str, new_player: str) -> None:

@@ -31,7 +31,8 @@ def test_request_is_denied_after_15_seconds():
     for at in (15_100, 15_101):
         line, code, message = find_refusal(f"{request}\n{at} cleo pause_answered yes")
         assert (line, code) == (4, "clock-no-question")
-        assert message.endswith(f"at {at} (the last pause was denied at 15100: the time for answers was over)")
+        reason = "the last pause was denied at 15100: the time for answers was over"
+        assert message.endswith(f"at {at} ({reason}); record clock.pause_asked first")
 
 
 def test_one_no_denies_the_pause():

@@ -216,7 +216,7 @@ def test_rules_see_the_planned_game(ratings: Ratings, db: str, monkeypatch: pyte
     assert version is not None, problems
     arrival = forecast.Arrival((0, 0), (0, 0), is_new=False, games_before=3, first_of_season=1)
     game = forecast.PlannedGame(["anna", "ben", "cleo"], [1, 0, 1], [arrival] * 3, 0, {}, 2025)
-    assert forecast._score(version, "own", game, 1, "win") == [0, 0, 0]
+    assert forecast._score_outcome(version, "own", game, 1, "win") == [0, 0, 0]
     assert dict(zip(names, games[-1], strict=True)) == {
         "place": [1, 3, 1], "seats": [3, 3, 3], "tied": [2, 1, 2], "team": [1, 0, 1], "home": [-1, 1, -1],
         "score": [1, 0, 0], "side_score": [1, 0, 1], "league": [MISSING] * 3, "year": [2025] * 3,
