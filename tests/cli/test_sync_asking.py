@@ -119,7 +119,7 @@ def test_sync_takes_one_whole_file(one_club: Club, arguments: tuple[str, ...]) -
 def test_options_of_sync_need_it(one_club: Club, option: tuple[str, ...]) -> None:
     """--yes and --reason are refused without --sync."""
     result = one_club.ratings("import", one_club.write(*ROWS), *option, db=one_club.db)
-    assert (result.exit_code, "--reason and --yes need --sync" in result.stderr) == (2, True)
+    assert (result.exit_code, "--reason and --yes work only with --sync" in result.stderr) == (2, True)
 
 
 def test_json_lines_are_refused(one_club: Club) -> None:

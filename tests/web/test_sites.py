@@ -445,12 +445,12 @@ def test_manifest_cannot_remove_files_elsewhere(begin_site: BeginSite, url: str,
 
 @pytest.mark.slow_cases
 def test_home_zone_is_read_once_per_connection(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each connection reads the home zone once, however many pages show times."""
+    """Whenever a connection is borrowed, it reads the home zone at most once, however many pages show times."""
     monkeypatch.setattr(site, "available_cores", lambda: 1)
     connections, statements = list[Any](), list[str]()
     with ratings_ledger.open(url) as ledger:
         engine = ledger.at().ledger.engine
-        event.listen(engine, "connect", lambda *arguments: connections.append(arguments))
+        event.listen(engine, "checkout", lambda *arguments: connections.append(arguments))
         event.listen(engine, "before_cursor_execute", lambda *arguments: statements.append(str(arguments[3])))
         write_pages(ledger, tmp_path / "site", **CLUB)
     pages = sum(name.endswith(".html") for name in read_tree(tmp_path / "site"))
