@@ -76,7 +76,7 @@ def _read_since(connection: Connection, text: str, until: int) -> int:
     position = int(text) if head is None else head.position
     if position > until:
         raise _build_since_error(
-            f"position {position} is after the last event to export; pass position {until} or an earlier one"
+            f"position {position} is after the last event to export; pass a position from 0 to {until}"
         )
     if head is not None and (ledger_head := read_chain_head(connection, position)) != head:
         raise _build_since_error(

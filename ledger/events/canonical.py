@@ -60,8 +60,9 @@ def _parse_integer(digits: str) -> int:
 
 
 def _refuse_fraction(digits: str) -> NoReturn:
-    has_exponent = "e" in digits.lower()
-    remedy = "write it without an exponent" if has_exponent else f'write a fraction as a string: "{digits}"'
+    remedy = f'write a fraction as a string: "{digits}"'
+    if "e" in digits.lower():
+        remedy = "write it without an exponent, and a fraction as a string"
     raise Refused("not-an-integer", f"{quote(digits)} is not a whole number; {remedy}")
 
 
@@ -98,7 +99,7 @@ def parse_object(line: bytes) -> dict[str, Any]:
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError as error:
-        message = f"byte {error.start + 1} of the line is not UTF-8: {error.reason}; save the file as UTF-8"
+        message = f"byte {error.start + 1} of the line is not UTF-8: {error.reason}; write it in UTF-8"
         raise Refused("bad-utf8", message) from None
     try:
         value = _decoder.decode(text)

@@ -33,8 +33,8 @@ from ratings_ledger.ledger.validation.new_names import TableForm
 EXPANDED_BYTES_MAX, EXPANSION_MAX, SILENT_BYTES_MAX = 100_000_000, 200, 1_000_000
 STDIN = "-"
 TOO_LARGE = (
-    "it needs more memory than is available; import it in parts, or with the columns game_id, occurred_at, player "
-    "and place, because such a table is read row by row"
+    "it needs more memory than is available; import it in parts, or with the columns game, game_id, occurred_at, "
+    "player and place, because such a table is read row by row"
 )
 NOTED_NAMES_MAX = 20  # a note lists at most 20 names
 

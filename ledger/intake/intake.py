@@ -28,7 +28,6 @@ from ratings_ledger.ledger.store.appending import (
     FreshDrafts,
     append,
     are_equal_drafts,
-    build_game_exists_rejection,
     choose_recorded_at,
     find_existing,
 )
@@ -454,7 +453,10 @@ class Intake:
     def _compare_with_waiting(self, item: Item, draft: Draft, waiting: WaitingDraft) -> Rejection | None:
         """Compare a draft with the waiting draft of the same id or game; return None, or a refusal if they differ."""
         if waiting.draft.event_id != draft.event_id:
-            return build_game_exists_rejection(draft, waiting.draft.event_id)
+            game_id = draft.subject.removeprefix("game:")
+            return Rejection(
+                "game-exists", f"{quote(game_id)} is also in {_describe_origin(waiting)}; leave out one of the two"
+            )
         if are_equal_drafts(waiting.draft, draft):
             self._count_existing(item, draft)
             return None

@@ -39,7 +39,7 @@ CODE = program_digest()
 def compute_golden_digest() -> str:
     """Return a digest of the points of a small ladder; it differs on a processor that rounds differently.
 
-    Raises `UnfitWorker` if compiled and interpreted code give different points.
+    Raises `UnfitWorker` if nothing can be compiled, or if compiled and interpreted code give different points.
     """
     ruleset, _ = read_toml(find_shipped("elo").fill_in("golden")[-1])
     assert ruleset is not None
@@ -47,7 +47,9 @@ def compute_golden_digest() -> str:
     assert version is not None
     stream = _build_golden_stream(version)
     compiled, interpreted = replay_compiled(stream, {}), replay_interpreted(stream, {})
-    if compiled is None or [*compiled.points] != [*interpreted.points]:
+    if compiled is None:
+        raise UnfitWorker("numba cannot compile the scoring of games here; check the versions of numpy and numba")
+    if [*compiled.points] != [*interpreted.points]:
         raise UnfitWorker(
             "compiled code and the interpreter compute different points here; check the versions of numpy and numba"
         )

@@ -33,7 +33,6 @@ from ratings_ledger.projections.facts.decoding import apply_event, decode, set_r
 from ratings_ledger.projections.queries.coordinates import Coordinates
 from ratings_ledger.projections.queries.ladders_at import Ladders, check_ladder_name, find_versions
 from ratings_ledger.projections.replay.arrivals import GameDay, read_game_day, score_arrivals
-from ratings_ledger.projections.replay.gaps import EntryState
 from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.streams import (
     Stream,
@@ -42,7 +41,7 @@ from ratings_ledger.projections.replay.streams import (
     have_same_state,
     name_ladders_of_game,
 )
-from ratings_ledger.projections.replay.trace import TracePosition
+from ratings_ledger.projections.replay.trace import Trace, TracePosition
 from ratings_ledger.projections.rulesets.versions import Version, newest, split_ladder_name
 
 NEVER = 2**63  # an instant after all events
@@ -133,6 +132,8 @@ class PlayerState:
         self.facts = ladders.facts
         self.stream = stream
         self.trace = replay(stream)
+        # the same trace for versions that are unknown in this state, by their names
+        self._traces: dict[str, Trace] = {}
         self.ids = ids
         points = self._find_points(ladders)
         self.player = next((name for name in ids if name in points), None)
@@ -212,7 +213,7 @@ class PlayerState:
 
     def score_game(self, game: ReplayedGame, moment: Moment, player: str) -> int:
         """Score a game with the points that players have in this state; return the change in units of `player`."""
-        trace = replace(self.trace, entry_states=self._find_entry_states(game.version))
+        trace = self._find_trace(game.version)
         before = TracePosition(trace, *trace.count_before(self.facts, moment))
         numbers = [self._numbers.get(name) for name in game.names]
         persons = [None if number is None else self.stream.persons[number] for number in numbers]
@@ -221,13 +222,19 @@ class PlayerState:
         index = game.names.index(player)
         return scored.after[0][index] - scored.before[0][index]
 
-    def _find_entry_states(self, version: Version) -> Mapping[str, EntryState]:
-        """Return the entry states by player id, also of seeds under a version that is unknown in this state."""
-        entry_states, versions = self.trace.entry_states, self.stream.versions
-        if any(known_version.ruleset.name == version.ruleset.name for known_version in versions):
-            return entry_states
-        seeded = find_seeded_states(self.facts, self.stream.ladder, [*versions, version])
-        return {player: entry if entry.seeded is None else seeded[player] for player, entry in entry_states.items()}
+    def _find_trace(self, version: Version) -> Trace:
+        """Return the trace; if the version is unknown in this state, with entry states of seeds under it, too."""
+        name, versions = version.ruleset.name, self.stream.versions
+        if any(known_version.ruleset.name == name for known_version in versions):
+            return self.trace
+        if name not in self._traces:
+            seeded = find_seeded_states(self.facts, self.stream.ladder, [*versions, version])
+            entry_states = {
+                player: entry if entry.seeded is None else seeded[player]
+                for player, entry in self.trace.entry_states.items()
+            }
+            self._traces[name] = replace(self.trace, entry_states=entry_states)
+        return self._traces[name]
 
 
 def compute_own_part(old: PlayerState, new: PlayerState) -> Fraction:

@@ -218,9 +218,9 @@ def _answer_pause(clock: GameClock, player_clock: PlayerClock, data: Data) -> Cl
     if answer not in ("yes", "no"):
         return ClockProblem("bad-value", f"{quote(answer)} is not an answer (yes, no)")
     if clock.question is None:
-        message = (
-            f"no request for a pause is open at {clock.now} ({clock.pause_status}); record clock.pause_asked first"
-        )
+        # while a granted pause waits for the end of a turn, another request is refused
+        remedy = "record clock.pause_asked first" if clock.pause_granted_at is None else "leave the answer out"
+        message = f"no request for a pause is open at {clock.now} ({clock.pause_status}); {remedy}"
         return ClockProblem("clock-no-question", message)
     if answer == "no":
         deny_pause(clock, f"{quote(player_clock.player)} said no")

@@ -57,17 +57,22 @@ def load_timelines(survey: Survey, game_ids: Sequence[str], ladder: str | None =
         chunk = game_ids[begin : begin + CHUNK_GAMES]
         first_positions = find_first_positions(survey.connection, chunk)
         records = read_records_at(survey.connection, [*first_positions.values()])
-        rows = [
-            facts.row_of(first_positions[game_id])
-            if first_positions.get(game_id, facts.position + 1) <= facts.position
-            else find_game_row(survey.connection, facts, game_id)  # raises the error for an unknown game
-            for game_id in chunk
-        ]
+        rows = [_find_row(survey, game_id, first_positions.get(game_id)) for game_id in chunk]
         for game_id, row, last in zip(chunk, rows, _load_last_events(survey, rows), strict=True):
             first_position = first_positions[game_id]
             is_unchanged = facts.live_position[row] == first_position
             events = [json.loads(records[first_position])] if is_unchanged else _read_events(survey, game_id)
             yield _build_timeline(survey, row, events, identities, last, ladder)
+
+
+def _find_row(survey: Survey, game_id: str, first_position: int | None) -> int:
+    """Return the row of a game. Raises `Unknown`, also for a game whose first record is invalid."""
+    facts = survey.facts
+    if first_position is not None and first_position <= facts.position:
+        row = facts.row_of(first_position)
+        if row != NONE:
+            return row
+    return find_game_row(survey.connection, facts, game_id)  # raises the error with its reason
 
 
 def _load_last_events(survey: Survey, rows: Sequence[int]) -> list[LastEvent]:

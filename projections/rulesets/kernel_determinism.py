@@ -112,7 +112,7 @@ class _Checker:
             return self._report(function, "calls itself; use a loop with a fixed number of steps")
         node = _find_definition(function)
         if node is None:
-            why = "its file is not Python source, or has no definition of it, or several on one line"
+            why = "its file cannot be read as Python source, or has no definition of it, or several on one line"
             return self._report(function, f"cannot be checked: {why}")
         self._in_progress.append(function)
         function_checker = _FunctionChecker(self, function, node)

@@ -274,6 +274,13 @@ def test_uncounted_game_is_not_explained(db: str, ratings: Ratings) -> None:
     assert (result.exit_code, message in result.stderr) == (1, True), result
 
 
+def test_uncounted_game_has_no_timeline(db: str) -> None:
+    """A game whose record is invalid is refused among several timelines, too."""
+    append_named_forgery("a gap", db)
+    with rl.open(db) as ledger, pytest.raises(rl.Unknown, match="is invalid, so it does not count"):
+        list(ledger.at().timelines(["g-1", "forged"]))
+
+
 def test_timeline_ignores_invalid_correction(db: str) -> None:
     """The timeline of a game ignores a correction that does not count."""
     with rl.open(db) as ledger:

@@ -295,7 +295,10 @@ def test_unreadable_functions_are_rejected(tmp_path: Path) -> None:
         return k
 
     for score, message in (
-        (space["score"], "score cannot be checked: its file is not Python source, or has no definition of it"),
+        (
+            space["score"],
+            "score cannot be checked: its file cannot be read as Python source, or has no definition of it",
+        ),
         ((lambda *all: 0, lambda *all: 1)[0], "<lambda> cannot be checked"),
         (nested_score, "nested_score is not a plain module-level function"),
         (print, "print is not a plain module-level function"),

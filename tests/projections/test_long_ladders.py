@@ -75,10 +75,10 @@ def test_compared_columns_equal_compared_rows(
         [RankedState(facts, ranking) for ranking in (build_ranking(old, 0, long), build_ranking(new, min_games, long))]
         for long in (False, True)
     ]
-    plain, long = (compare_states(DifferingRow, "x", *state, ranks) for state in states)
+    plain, long = (compare_states(DifferingRow, "x", *state, ranks=ranks) for state in states)
     event(f"swapped: {min(plain[1].swapped, 3)}")
     assert long == plain
-    assert compare_states(DifferingRow, "x", states[0][0], states[1][1], ranks) == plain
+    assert compare_states(DifferingRow, "x", states[0][0], states[1][1], ranks=ranks) == plain
 
 
 @pytest.mark.slow
@@ -123,7 +123,10 @@ def test_random_histories_rank_and_compare_equally_by_columns(tmp_path: Path, mo
                     ]
                     states = [*map(RankedState, facts, rankings)]
                     results.append(
-                        (rankings, [compare_states(DifferingRow, ladder, *states, ranks) for ranks in (True, False)])
+                        (
+                            rankings,
+                            [compare_states(DifferingRow, ladder, *states, ranks=ranks) for ranks in (True, False)],
+                        )
                     )
                     cases["long"] += all(isinstance(ranking.rows, RankedColumns) for ranking in rankings)
                     cases["differing"] += bool(results[-1][1][0][0])

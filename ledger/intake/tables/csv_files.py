@@ -293,7 +293,9 @@ def _recognise_table(
     for number, row in _split_rows(chain(first_lines, lines), delimiter, 1):
         cell_count += len(row) if isinstance(row, list) else 0
         if cell_count > CELLS_MAX:
-            message = f"the table has more than {CELLS_MAX:,} cells; import it in parts, or with the columns game_id, "
+            message = (
+                f"the table has more than {CELLS_MAX:,} cells; import it in parts, or with the columns game, game_id, "
+            )
             row = Refused("bad-csv", f"{message}occurred_at, player and place, because such a table is read row by row")
         if isinstance(row, Refused):
             problem = number, row, None, None
