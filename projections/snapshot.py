@@ -519,9 +519,7 @@ class Snapshot(SnapshotReader):
                     raise BadArgument(str(problem), name) from None
             begin, end = ends
             if begin >= end:
-                raise BadArgument(
-                    f"there are no positions after {begin} up to {end}; begin earlier, or end later", "after"
-                )
+                raise BadArgument(f"no position is after {begin} and up to {end}; begin earlier, or end later", "after")
             return find_decisions(connection, begin, end, self._times_of(connection))
 
     @retry_on_damaged_cache
