@@ -7,9 +7,10 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, bindparam, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, or_, select
 
 from ratings_ledger.ledger.errors import NotALedger, StoreDamaged
 from ratings_ledger.ledger.events.canonical import dump, format_instant
@@ -259,14 +260,22 @@ def read_valid_events(
     connection: Connection, types: Collection[str], *, until: int | None, after: int = 0
 ) -> list[KnownEvent]:
     """Return the valid events of some types at `after` < position <= `until` (None: the head), in log order."""
-    query = select(events.c.position, events.c.record).where(events.c.type.in_(list(types)))
-    if until is not None:
-        query = query.where(events.c.position <= until)
-    if after:
-        query = query.where(events.c.position > after)
-    rows = connection.execute(query.order_by(events.c.position))
+    query = _build_types_query(tuple(types), ends=until is not None, begins=after > 0)
+    rows = connection.execute(query, {"until": until, "after": after})
     records = ((position, _to_text(record)) for position, record in rows)
     return [event for event in read_known_events(records) if event.type in types]
+
+
+# built once, because every read after a write runs two such queries
+@lru_cache(64)
+def _build_types_query(types: tuple[str, ...], *, ends: bool, begins: bool) -> Select[Any]:
+    """Build the query of the events of some types; it `ends` at the parameter `until`, or `begins` after `after`."""
+    query = select(events.c.position, events.c.record).where(events.c.type.in_(types))
+    if ends:
+        query = query.where(events.c.position <= bindparam("until"))
+    if begins:
+        query = query.where(events.c.position > bindparam("after"))
+    return query.order_by(events.c.position)
 
 
 def read_newest(
