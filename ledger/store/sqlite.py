@@ -120,7 +120,7 @@ def build_engine(url: URL, create: bool, pool: type[Pool], busy_seconds: float) 
         raise NotALedger(f"unknown URL parameter {unknown[0]!r}; SQLite accepts only timeout, in seconds")
 
     uri = f"file:{urllib.parse.quote(os.fspath(path.absolute()))}?mode={'rwc' if create else 'rw'}"
-    return _create_engine(uri, PRAGMAS, pool, busy_seconds, path.absolute())
+    return _create_engine(uri, PRAGMAS, pool, busy_seconds=busy_seconds, path=path.absolute())
 
 
 def build_memory_engine(pool: type[Pool]) -> Engine:
@@ -132,7 +132,7 @@ def build_memory_engine(pool: type[Pool]) -> Engine:
         raise NotALedger(f"a ledger in memory needs SQLite 3.36; this Python has SQLite {sqlite3.sqlite_version}")
     # the virtual file system memdb has locks like a file; a journal on disk would be useless
     pragmas = PRAGMAS | {"journal_mode": "memory"}
-    engine = _create_engine(f"file:/{uuid4()}?vfs=memdb", pragmas, pool, BUSY_SECONDS)
+    engine = _create_engine(f"file:/{uuid4()}?vfs=memdb", pragmas, pool, busy_seconds=BUSY_SECONDS, path=None)
     engine.update_execution_options(in_memory=True)
     return engine
 
@@ -165,9 +165,12 @@ def _replace_stale(connection: Any, *_: Any) -> None:
 
 
 def _create_engine(
-    uri: str, pragmas: Mapping[str, str | int], pool: type[Pool], busy_seconds: float, path: Path | None = None
+    uri: str, pragmas: Mapping[str, str | int], pool: type[Pool], *, busy_seconds: float, path: Path | None
 ) -> Engine:
-    """Return an engine on the database at a URI of SQLite; its sessions start with these pragmas."""
+    """Return an engine on the database at a URI of SQLite; its sessions start with these pragmas.
+
+    Connections that a pool keeps are replaced once the file at `path` is another one.
+    """
 
     def connect() -> sqlite3.Connection:
         # identified before it is opened: a file that replaces it in between makes the connection stale, not wrong
